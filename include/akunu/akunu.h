@@ -1,0 +1,418 @@
+/* akunu.h: run language models on the CPU.
+ *
+ * One header, C11 and C++17. The shape of a program:
+ *
+ *     model   = akunu_load_model(path, NULL);          shared, immutable
+ *     session = akunu_session_new(model, NULL);        one thread's, mutable
+ *     seq     = akunu_sequence_new(session);           one conversation
+ *     akunu_generate(session, seq, ids, n_ids, &params, on_piece, user);
+ *
+ * Errors. A function returns a status or a handle. On failure a handle is NULL,
+ * and akunu_last_error() gives the calling thread's message, which says what was
+ * found and what was expected. The library never aborts, exits, prints or
+ * changes process-wide state.
+ *
+ * Threads. A model may be used by any number of threads at once. A session and
+ * all that is made from it belong to one thread at a time.
+ *
+ * Ownership. Every …_new, …_load and …_open has its …_free, which accepts NULL.
+ * Free sequences before their session and sessions before their model. Strings
+ * that a function returns belong to the object that was asked.
+ *
+ * Versions. Structs that may grow start with `size`: fill them with their
+ * …_default function, then change what you need. Enum values never change.
+ */
+#ifndef AKUNU_AKUNU_H
+#define AKUNU_AKUNU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define AKUNU_API __attribute__((visibility("default")))
+#else
+#define AKUNU_API
+#endif
+
+#define AKUNU_VERSION_MAJOR 0
+#define AKUNU_VERSION_MINOR 1
+#define AKUNU_VERSION_PATCH 0
+
+/* ---- Status --------------------------------------------------------------- */
+
+enum akunu_status {
+    AKUNU_OK = 0,
+    AKUNU_ERROR_ARGUMENT = 1,    /* a value the caller gave is out of range */
+    AKUNU_ERROR_FORMAT = 2,      /* a file is unreadable, damaged or of an unknown format */
+    AKUNU_ERROR_UNSUPPORTED = 3, /* a valid file or request that akunu cannot serve */
+    AKUNU_ERROR_MEMORY = 4,      /* out of memory */
+    AKUNU_ERROR_CONTEXT = 5,     /* no room for that many tokens */
+    AKUNU_ERROR_IO = 6,          /* reading or writing failed */
+    AKUNU_ERROR_CANCELLED = 7,   /* a callback asked to stop */
+    AKUNU_ERROR_SYSTEM = 8       /* the operating system refused something else */
+};
+
+/* "ok", "argument", "format", … Never NULL. */
+AKUNU_API const char *akunu_status_name(enum akunu_status status);
+
+/* The message of the calling thread's last failed call, "" before the first.
+ * Valid until that thread's next failed call. */
+AKUNU_API const char *akunu_last_error(void);
+
+/* Its status, for callers of functions that return a handle or a number;
+ * AKUNU_OK before the first failure. */
+AKUNU_API enum akunu_status akunu_last_status(void);
+
+/* "0.1.0". */
+AKUNU_API const char *akunu_version(void);
+
+/* One line about the build: compiler, ISA bundles built, optional libraries. */
+AKUNU_API const char *akunu_build_info(void);
+
+/* The best ISA bundle that this machine and build have ("avx512"). */
+AKUNU_API const char *akunu_cpu_best(void);
+
+/* Bundle number `i` that this machine and build can run, "scalar" first, the
+ * best one last; NULL past the end. */
+AKUNU_API const char *akunu_cpu_name(size_t i);
+
+enum akunu_log_level { AKUNU_LOG_DEBUG = 0, AKUNU_LOG_INFO = 1, AKUNU_LOG_WARN = 2 };
+
+/* One line without a newline. Called by the thread that called the library. */
+typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *user);
+
+/* ---- Looking into a file without loading it ------------------------------- */
+
+/* An opened model file: headers only, tensors are mapped and not touched. */
+struct akunu_file;
+
+/* `path`: a GGUF file, or the first part of a split one. */
+AKUNU_API struct akunu_file *akunu_file_open(const char *path);
+AKUNU_API void akunu_file_free(struct akunu_file *file);
+
+struct akunu_file_info {
+    size_t size;              /* sizeof(struct akunu_file_info), set by the caller */
+    const char *format;       /* "gguf" */
+    const char *architecture; /* "llama", "" where the file has none */
+    size_t n_tensors, n_metadata;
+    uint64_t bytes;           /* of all parts */
+};
+AKUNU_API enum akunu_status akunu_file_get_info(const struct akunu_file *file, struct akunu_file_info *info);
+
+struct akunu_tensor_info {
+    size_t size;           /* set by the caller */
+    const char *name;      /* as in the file */
+    const char *canonical; /* akunu's name, NULL where it has none */
+    const char *type;      /* "Q4_1" */
+    unsigned n_dims;       /* 1 … 4 */
+    uint64_t shape[4];     /* row-major: the last of n_dims is the contiguous one */
+    uint64_t bytes;
+    uint64_t offset;       /* from the start of its file part */
+};
+/* i in 0 … n_tensors-1, in file order. */
+AKUNU_API enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i, struct akunu_tensor_info *info);
+
+/* Dequantises tensor i to float32, row-major. Elements [first, first+n) are
+ * written to out; `first` and `n` are multiples of the row length. */
+AKUNU_API enum akunu_status akunu_file_read_f32(const struct akunu_file *file, size_t i, uint64_t first, uint64_t n, float *out);
+
+/* SHA-256 of tensor i dequantised to little-endian float32 in row-major order,
+ * as 64 hexadecimal digits and a NUL. */
+AKUNU_API enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i, char out[65]);
+
+enum akunu_meta_type {
+    AKUNU_META_BOOL = 1, AKUNU_META_INT = 2, AKUNU_META_UINT = 3, AKUNU_META_FLOAT = 4,
+    AKUNU_META_STRING = 5, AKUNU_META_ARRAY = 6
+};
+struct akunu_meta {
+    size_t size;               /* set by the caller */
+    const char *key;           /* UTF-8, NUL-terminated */
+    enum akunu_meta_type type; /* of an array: AKUNU_META_ARRAY */
+    enum akunu_meta_type element_type;
+    uint64_t n;                /* bytes of a string, elements of an array, else 1 */
+    bool boolean;
+    int64_t integer;
+    uint64_t unsigned_integer;
+    double number;
+    const char *string;        /* n bytes, not terminated */
+};
+/* Metadata entry i in file order, and element j of an array entry. */
+AKUNU_API enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struct akunu_meta *out);
+AKUNU_API enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i, uint64_t j, struct akunu_meta *out);
+
+/* ---- Tokens and text ------------------------------------------------------- */
+
+typedef int32_t akunu_token;
+
+/* Turns text into tokens and back. A model carries one; a file that holds a
+ * vocabulary alone serves as well. */
+struct akunu_tokenizer;
+
+/* Reads only the vocabulary of the file at `path`. */
+AKUNU_API struct akunu_tokenizer *akunu_tokenizer_load(const char *path);
+AKUNU_API void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer);
+
+enum {
+    AKUNU_ADD_SPECIAL = 1,  /* add what the model adds: BOS, EOS … as it says */
+    AKUNU_PARSE_SPECIAL = 2 /* control tokens written in the text become those tokens */
+};
+
+/* Writes at most `capacity` ids and gives the number of ids of the whole text,
+ * which may be larger, or -1 on failure. `ids` may be NULL where capacity is 0.
+ * `text` is any n_bytes bytes: NUL and invalid UTF-8 are no error. */
+AKUNU_API int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text, size_t n_bytes,
+                                 unsigned flags, akunu_token *ids, size_t capacity);
+
+enum {
+    AKUNU_SKIP_SPECIAL = 1, /* leave control tokens out */
+    AKUNU_CONTINUE = 2      /* the tokens go on with a text: a blank that they begin with belongs to it. Without it, the
+                             * blank that Llama's tokenizer puts before a text is taken away again. */
+};
+
+/* Writes at most `capacity` bytes (no NUL) and gives the number of bytes of the
+ * whole text, or -1 on failure (an id outside the vocabulary). */
+AKUNU_API int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n_ids,
+                                   unsigned flags, char *text, size_t capacity);
+
+AKUNU_API size_t akunu_vocab_size(const struct akunu_tokenizer *tokenizer);
+
+/* True for tokens that end a text: end of sequence, of turn, of text. */
+AKUNU_API bool akunu_token_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token);
+
+/* True for control tokens and for unknown. */
+AKUNU_API bool akunu_token_is_control(const struct akunu_tokenizer *tokenizer, akunu_token token);
+
+/* The model's beginning-of-sequence token, -1 where it has none. */
+AKUNU_API akunu_token akunu_token_bos(const struct akunu_tokenizer *tokenizer);
+
+/* Puts a stream of tokens into text, never splitting a UTF-8 character. */
+struct akunu_stream;
+AKUNU_API struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, unsigned flags);
+AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
+/* Adds one token. *text gets the characters that became complete (maybe none),
+ * valid until the next call. akunu_stream_end gives what is left, incomplete
+ * bytes as U+FFFD, and makes the stream ready for the next text. */
+AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes);
+AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes);
+
+/* ---- Models ---------------------------------------------------------------- */
+
+struct akunu_model;
+
+/* Stages of akunu_load_model, in this order, each reported once. */
+enum akunu_load_stage {
+    AKUNU_STAGE_BACKEND = 1, AKUNU_STAGE_KERNELS = 2, AKUNU_STAGE_FORMAT = 3, AKUNU_STAGE_OPEN = 4,
+    AKUNU_STAGE_CONFIG = 5, AKUNU_STAGE_ARCHITECTURE = 6, AKUNU_STAGE_PROFILE = 7, AKUNU_STAGE_QUIRKS = 8,
+    AKUNU_STAGE_ROPE = 9, AKUNU_STAGE_VALIDATE = 10, AKUNU_STAGE_TOKENIZER = 11, AKUNU_STAGE_KV = 12,
+    AKUNU_STAGE_SCRATCH = 13, AKUNU_STAGE_TABLE = 14, AKUNU_STAGE_SAMPLED_TABLE = 15,
+    AKUNU_STAGE_WEIGHTS = 16, AKUNU_STAGE_WARMUP = 17, AKUNU_STAGE_READY = 18
+};
+AKUNU_API const char *akunu_load_stage_name(enum akunu_load_stage stage);
+
+/* `fraction` of the stage done, 0 … 1; only AKUNU_STAGE_WEIGHTS reports more
+ * than once. Return false to cancel the load. */
+typedef bool akunu_progress_fn(enum akunu_load_stage stage, double fraction, void *user);
+
+struct akunu_load_params {
+    size_t size;
+    const char *cpu;        /* highest ISA bundle ("avx2"); NULL: the best there is */
+    unsigned n_threads;     /* for packing; 0: the physical cores */
+    bool strict;            /* a tensor that nothing claims is an error */
+    bool warm_up;           /* touch the weights and run one token before returning */
+    bool no_cache;          /* do not use the packed cache */
+    const char *cache_dir;  /* NULL: the user's cache folder */
+    akunu_progress_fn *progress; /* NULL: silent */
+    akunu_log_fn *log;           /* NULL: silent */
+    void *user;                  /* for both callbacks */
+};
+AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
+
+/* Loads the model at `path`. params may be NULL. */
+AKUNU_API struct akunu_model *akunu_load_model(const char *path, const struct akunu_load_params *params);
+AKUNU_API void akunu_model_free(struct akunu_model *model);
+
+struct akunu_model_info {
+    size_t size;
+    const char *name;         /* the file's own, "" where it has none */
+    const char *architecture; /* "llama" */
+    const char *format;       /* "gguf" */
+    const char *weight_type;  /* the type that most bytes have */
+    const char *cpu;          /* the ISA bundle in use */
+    uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size;
+    uint32_t context;         /* what the model was made for, in tokens */
+    uint64_t n_parameters;
+    uint64_t token_weight_bytes; /* read for one token of decode */
+    uint64_t matrix_parameters;  /* in the layers' matrices: the work of one prefill token is twice that */
+};
+AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct akunu_model_info *info);
+
+/* The model's own tokenizer; NULL where the file has no vocabulary. */
+AKUNU_API const struct akunu_tokenizer *akunu_model_tokenizer(const struct akunu_model *model);
+
+/* The file it came from, for its metadata and tensors. Lives with the model. */
+AKUNU_API const struct akunu_file *akunu_model_file(const struct akunu_model *model);
+
+/* The dispatch table as text, for people and tests. sampled: the variant that
+ * ends in a Gumbel step. Lives with the model. */
+AKUNU_API const char *akunu_model_dump(const struct akunu_model *model, bool sampled);
+
+/* ---- Sessions -------------------------------------------------------------- */
+
+struct akunu_session;
+
+enum akunu_kv_type { AKUNU_KV_F16 = 0, AKUNU_KV_F32 = 1 };
+
+struct akunu_session_params {
+    size_t size;
+    uint32_t context;        /* tokens over all sequences; 0: the model's, bounded by memory */
+    uint32_t batch;          /* most tokens of one pass; 0: 512 */
+    uint32_t max_sequences;  /* 0: 1 */
+    unsigned n_threads;      /* 0: the physical cores */
+    enum akunu_kv_type k_type, v_type;
+    akunu_log_fn *log;
+    void *user;
+};
+AKUNU_API void akunu_session_params_default(struct akunu_session_params *params);
+AKUNU_API struct akunu_session *akunu_session_new(const struct akunu_model *model, const struct akunu_session_params *params);
+AKUNU_API void akunu_session_free(struct akunu_session *session);
+
+/* Tokens that fit, over all sequences, and the largest pass. */
+AKUNU_API uint32_t akunu_session_context(const struct akunu_session *session);
+AKUNU_API uint32_t akunu_session_batch(const struct akunu_session *session);
+AKUNU_API unsigned akunu_session_threads(const struct akunu_session *session);
+
+struct akunu_memory {
+    size_t size;
+    uint64_t mapped;    /* the file, in the page cache */
+    uint64_t packed;    /* weights in the kernels' layout */
+    uint64_t kv;        /* the KV pool of this session */
+    uint64_t scratch;   /* activations of this session */
+    uint64_t tokenizer; /* vocabulary */
+    uint64_t table;     /* dispatch tables and what the backend prepared */
+};
+/* session may be NULL: then kv and scratch are 0. */
+AKUNU_API enum akunu_status akunu_memory_report(const struct akunu_model *model, const struct akunu_session *session, struct akunu_memory *out);
+
+/* How often each kind of matrix kernel ran in this session, over all threads:
+ * one token, a few tokens, many tokens. For tests and profiles. */
+struct akunu_counters {
+    size_t size;
+    uint64_t passes, tokens, gemv, small_n, gemm;
+};
+AKUNU_API enum akunu_status akunu_session_counters(const struct akunu_session *session, struct akunu_counters *out);
+
+/* One growing text in the KV cache; a number ≥ 0, or -1 on failure. */
+typedef int32_t akunu_sequence;
+AKUNU_API akunu_sequence akunu_sequence_new(struct akunu_session *session);
+AKUNU_API void akunu_sequence_free(struct akunu_session *session, akunu_sequence sequence);
+
+/* Tokens in the cache. */
+AKUNU_API uint32_t akunu_sequence_length(const struct akunu_session *session, akunu_sequence sequence);
+
+/* Forgets all but the first `length` tokens. */
+AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_sequence sequence, uint32_t length);
+
+/* A new sequence that shares the first `length` tokens of another: whole pages
+ * by reference, the rest by copy. */
+AKUNU_API akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence, uint32_t length);
+
+/* One token of a pass. Tokens of a sequence follow its length in order. */
+struct akunu_batch_token {
+    akunu_token token;
+    akunu_sequence sequence;
+    bool logits; /* its logits are wanted */
+};
+
+/* Runs n tokens, 1 … akunu_session_batch(), of one or several sequences, in one
+ * pass. On failure no sequence has changed. AKUNU_ERROR_CONTEXT: the message has
+ * both counts. */
+AKUNU_API enum akunu_status akunu_decode(struct akunu_session *session, const struct akunu_batch_token *tokens, size_t n);
+
+/* Logits of token i of the last pass, vocab_size floats; NULL where they were
+ * not asked for. Valid until the next pass. */
+AKUNU_API const float *akunu_logits(const struct akunu_session *session, size_t i);
+
+/* Runs a whole prompt through passes of the session's batch; at the end the last
+ * token's logits are akunu_logits(session, *last). cancel: NULL, or asked before
+ * every pass, true stops with AKUNU_ERROR_CANCELLED (what was run stays). */
+typedef bool akunu_cancel_fn(void *user);
+AKUNU_API enum akunu_status akunu_prefill(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n,
+                                          akunu_cancel_fn *cancel, void *user, size_t *last);
+
+/* ---- Choosing the next token ------------------------------------------------ */
+
+/* Applied in this order: repetition penalties, logit bias, top-k, top-p, min-p,
+ * temperature, draw. Defaults are llama.cpp's. */
+struct akunu_sampling {
+    size_t size;
+    float temperature;       /* 0.8; ≤ 0: the likeliest token, filters ignored */
+    int32_t top_k;           /* 40; ≤ 0: off */
+    float top_p;             /* 0.95; ≥ 1: off */
+    float min_p;             /* 0.05; ≤ 0: off */
+    float repeat_penalty;    /* 1.0: off */
+    int32_t repeat_last_n;   /* 64 tokens looked at; 0: off; -1: all in the context */
+    float presence_penalty;  /* 0.0 */
+    float frequency_penalty; /* 0.0 */
+    uint64_t seed;           /* UINT64_MAX: a random one */
+    bool ignore_end;         /* never choose a token that ends the text */
+};
+AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling);
+
+struct akunu_sampler;
+AKUNU_API struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model, const struct akunu_sampling *sampling);
+AKUNU_API void akunu_sampler_free(struct akunu_sampler *sampler);
+/* The seed in use, for a text to be made again. */
+AKUNU_API uint64_t akunu_sampler_seed(const struct akunu_sampler *sampler);
+/* Tells the sampler of a token that is in the context, for the penalties. */
+AKUNU_API void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token);
+/* Chooses from vocab_size logits, which stay as they are. -1 on failure. */
+AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits);
+
+/* ---- Generating -------------------------------------------------------------- */
+
+struct akunu_generation {
+    size_t size;
+    int64_t max_tokens;             /* -1: until the text or the context ends */
+    struct akunu_sampling sampling;
+    bool special;                   /* control tokens appear in the text */
+};
+AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
+
+/* A new token and the characters that it completed (maybe none). Return false to stop. */
+typedef bool akunu_piece_fn(akunu_token token, const char *text, size_t n_bytes, void *user);
+
+enum akunu_stop { AKUNU_STOP_END = 1, AKUNU_STOP_LENGTH = 2, AKUNU_STOP_CONTEXT = 3, AKUNU_STOP_CALLBACK = 4 };
+
+struct akunu_result {
+    size_t size;
+    enum akunu_stop stop;
+    uint64_t n_prompt, n_generated;
+    double prompt_seconds, generate_seconds;
+};
+
+/* Appends the prompt's ids to the sequence, then generates. Nothing is
+ * allocated per token. on_piece may be NULL; it is also called with token -1 at
+ * the end where bytes were left. cancel: NULL, or asked before every pass, of
+ * the prompt too; it and on_piece get `user`. result may be NULL. */
+AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
+                                           const struct akunu_generation *generation, akunu_piece_fn *on_piece,
+                                           akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
+
+/* ---- Measuring ---------------------------------------------------------------- */
+
+/* What this machine can do with n_threads: bytes a second read from memory, and
+ * int8 multiply-adds counted as two operations a second. Takes about a quarter
+ * of a second. */
+struct akunu_roofline { size_t size; double read_bytes_per_second, int8_ops_per_second; };
+AKUNU_API enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

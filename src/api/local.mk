@@ -1,0 +1,13 @@
+libak_la_SOURCES += src/api/generate.c
+libak_la_SOURCES += src/api/model.c
+libak_la_SOURCES += src/api/model.h
+libak_la_SOURCES += src/api/sampling.c
+libak_la_SOURCES += src/api/session.c
+libak_la_SOURCES += src/api/session.h
+libak_la_SOURCES += src/api/version.c
+libak_la_SOURCES += src/api/versioned.c
+libak_la_SOURCES += src/api/versioned.h
+libak_la_SOURCES += src/api/error.c src/api/error.h
+libak_la_SOURCES += src/api/file.c src/api/file.h
+libak_la_SOURCES += src/api/text.c src/api/text.h
+libak_la_SOURCES += src/api/roofline.c

@@ -1,0 +1,208 @@
+#include "api/model.h"
+
+#include "api/error.h"
+#include "api/file.h"
+#include "api/session.h"
+#include "api/versioned.h"
+#include "base/mem.h"
+
+const char *akunu_load_stage_name(enum akunu_load_stage stage)
+{
+    static const char *const names[] = {
+        [AKUNU_STAGE_BACKEND] = "backend",
+        [AKUNU_STAGE_KERNELS] = "kernels",
+        [AKUNU_STAGE_FORMAT] = "format",
+        [AKUNU_STAGE_OPEN] = "open",
+        [AKUNU_STAGE_CONFIG] = "config",
+        [AKUNU_STAGE_ARCHITECTURE] = "architecture",
+        [AKUNU_STAGE_PROFILE] = "profile",
+        [AKUNU_STAGE_QUIRKS] = "quirks",
+        [AKUNU_STAGE_ROPE] = "rope",
+        [AKUNU_STAGE_VALIDATE] = "validate",
+        [AKUNU_STAGE_TOKENIZER] = "tokenizer",
+        [AKUNU_STAGE_KV] = "kv",
+        [AKUNU_STAGE_SCRATCH] = "scratch",
+        [AKUNU_STAGE_TABLE] = "table",
+        [AKUNU_STAGE_SAMPLED_TABLE] = "sampled table",
+        [AKUNU_STAGE_WEIGHTS] = "weights",
+        [AKUNU_STAGE_WARMUP] = "warm-up",
+        [AKUNU_STAGE_READY] = "ready",
+    };
+    size_t i = (size_t)stage;
+    return i > 0 && i < sizeof names / sizeof *names ? names[i] : "unknown";
+}
+
+void akunu_load_params_default(struct akunu_load_params *params)
+{
+    if (params)
+        *params = (struct akunu_load_params){ .size = sizeof *params };
+}
+
+static ak_status load(const char *path, const struct akunu_load_params *given, struct akunu_model *model, struct ak_error *error)
+{
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    if (!path)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
+    AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_load_params", error));
+    AK_TRY(ak_model_load(path, &params, &model->inner, error));
+
+    const struct ak_config *config = &model->inner->spec.config;
+    model->tokenizer.inner = model->inner->tokenizer;
+    model->file = ak_api_file_lend(model->inner->provider);
+    model->name = ak_strndup(config->name.bytes, config->name.n);
+    model->architecture = ak_strndup(config->architecture.bytes, config->architecture.n);
+    if (!model->file || !model->name || !model->architecture)
+        return ak_fail_memory(error, "a model", 0);
+    return AKUNU_OK;
+}
+
+struct akunu_model *akunu_load_model(const char *path, const struct akunu_load_params *params)
+{
+    struct ak_error error = { 0 };
+    struct akunu_model *model = ak_alloc(1, sizeof *model);
+    if (!model)
+        ak_fail_memory(&error, "a model", sizeof *model);
+    else
+        load(path, params, model, &error);
+    if (error.status == AKUNU_OK)
+        return model;
+    ak_api_fail(&error);
+    akunu_model_free(model);
+    return NULL;
+}
+
+void akunu_model_free(struct akunu_model *model)
+{
+    if (!model)
+        return;
+    akunu_file_free(model->file);
+    ak_model_free(model->inner);
+    ak_free(model->name);
+    ak_free(model->architecture);
+    ak_free(model);
+}
+
+/* ---- What it is -------------------------------------------------------------- */
+
+/* Sums over the weights: bytes as a pass reads them. */
+struct totals {
+    uint64_t by_type[AK_TYPE_COUNT];
+    uint64_t token_bytes, matrix_parameters, parameters;
+};
+
+static uint64_t view_bytes(const struct ak_view *view)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < AK_MAX_PLANES; i++)
+        bytes += view->plane[i].bytes;
+    return bytes;
+}
+
+static void add_linear(const struct ak_packed *packed, struct totals *totals)
+{
+    uint64_t rows = 0, stored = 0;
+    for (uint32_t i = 0; i < packed->n_parts; i++) {
+        rows += packed->parts[i].rows;
+        stored += view_bytes(packed->parts[i].view);
+    }
+    totals->by_type[packed->type] += stored;
+    totals->token_bytes += packed->bytes ? packed->bytes : stored;
+    if (packed->layer != AK_NO_LAYER)
+        totals->matrix_parameters += rows * packed->cols;
+    totals->parameters += rows * packed->cols;
+}
+
+static struct totals totals_of(const struct ak_model *m)
+{
+    struct totals totals = { 0 };
+    const struct ak_view *embedding = m->weights.embedding;
+    for (uint32_t i = 0; i < m->weights.n_packed; i++)
+        add_linear(&m->weights.packed[i], &totals);
+    for (uint32_t i = 0; i < m->weights.n_vectors; i++)
+        totals.parameters += m->weights.vectors[i].n;
+    if (!m->binding.tied) {
+        totals.by_type[embedding->type] += view_bytes(embedding);
+        totals.parameters += (uint64_t)embedding->rows * embedding->cols;
+    }
+    totals.token_bytes += view_bytes(embedding) / embedding->rows;
+    return totals;
+}
+
+static const char *heaviest_type(const struct totals *totals)
+{
+    int heaviest = 0;
+    for (int i = 1; i < AK_TYPE_COUNT; i++)
+        if (totals->by_type[i] > totals->by_type[heaviest])
+            heaviest = i;
+    return ak_type_info((enum ak_type)heaviest)->name;
+}
+
+enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct akunu_model_info *info)
+{
+    struct ak_error error = { 0 };
+    if (!model) {
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
+        return ak_api_fail(&error);
+    }
+    const struct ak_model *m = model->inner;
+    const struct ak_config *config = &m->spec.config;
+    struct totals totals = totals_of(m);
+    struct akunu_model_info full = {
+        .name = model->name,
+        .architecture = model->architecture,
+        .format = m->provider->format->name,
+        .weight_type = heaviest_type(&totals),
+        .cpu = m->backend->ops->describe(m->backend),
+        .n_layers = config->n_layers,
+        .width = config->width,
+        .n_heads = config->n_heads,
+        .n_kv_heads = config->n_kv_heads,
+        .head_dim = config->head_dim,
+        .ffn_width = config->ffn_width,
+        .vocab_size = config->vocab_size,
+        .context = config->context,
+        .n_parameters = totals.parameters,
+        .token_weight_bytes = totals.token_bytes,
+        .matrix_parameters = totals.matrix_parameters,
+    };
+    ak_versioned_give(info, &full, sizeof full, "akunu_model_info", &error);
+    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
+
+const struct akunu_tokenizer *akunu_model_tokenizer(const struct akunu_model *model)
+{
+    return model && model->tokenizer.inner ? &model->tokenizer : NULL;
+}
+
+const struct akunu_file *akunu_model_file(const struct akunu_model *model)
+{
+    return model ? model->file : NULL;
+}
+
+const char *akunu_model_dump(const struct akunu_model *model, bool sampled)
+{
+    if (!model)
+        return NULL;
+    return sampled ? model->inner->sampled_table.dump : model->inner->table.dump;
+}
+
+enum akunu_status akunu_memory_report(const struct akunu_model *model, const struct akunu_session *session, struct akunu_memory *out)
+{
+    struct ak_error error = { 0 };
+    if (!model) {
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
+        return ak_api_fail(&error);
+    }
+    const struct ak_model *m = model->inner;
+    struct akunu_memory full = {
+        .mapped = ak_provider_bytes(m->provider),
+        .packed = m->weights.block_bytes + m->weights.vector_bytes,
+        .kv = session ? session->inner->kv.pool_bytes : 0,
+        .scratch = session ? ak_session_scratch_bytes(session->inner) : 0,
+        .tokenizer = m->tokenizer ? ak_tokenizer_bytes(m->tokenizer) : 0,
+        .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table),
+    };
+    ak_versioned_give(out, &full, sizeof full, "akunu_memory", &error);
+    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}

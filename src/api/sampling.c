@@ -1,0 +1,82 @@
+#include "api/error.h"
+#include "api/model.h"
+#include "api/versioned.h"
+#include "base/mem.h"
+#include "session/sampler.h"
+
+struct akunu_sampler {
+    struct ak_sampler *inner;
+};
+
+void akunu_sampling_default(struct akunu_sampling *sampling)
+{
+    if (sampling)
+        *sampling = (struct akunu_sampling){ .size = sizeof *sampling,
+                                             .temperature = 0.8f,
+                                             .top_k = 40,
+                                             .top_p = 0.95f,
+                                             .min_p = 0.05f,
+                                             .repeat_penalty = 1.0f,
+                                             .repeat_last_n = 64,
+                                             .seed = UINT64_MAX };
+}
+
+static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given, struct akunu_sampler *sampler,
+                        struct ak_error *error)
+{
+    struct akunu_sampling sampling;
+    akunu_sampling_default(&sampling);
+    if (!model)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
+    AK_TRY(ak_versioned_take(&sampling, sizeof sampling, given, "akunu_sampling", error));
+    return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size, model->inner->tokenizer, &sampler->inner, error);
+}
+
+struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model, const struct akunu_sampling *sampling)
+{
+    struct ak_error error = { 0 };
+    struct akunu_sampler *sampler = ak_alloc(1, sizeof *sampler);
+    if (!sampler)
+        ak_fail_memory(&error, "a sampler", sizeof *sampler);
+    else
+        create(model, sampling, sampler, &error);
+    if (error.status == AKUNU_OK)
+        return sampler;
+    ak_api_fail(&error);
+    akunu_sampler_free(sampler);
+    return NULL;
+}
+
+void akunu_sampler_free(struct akunu_sampler *sampler)
+{
+    if (!sampler)
+        return;
+    ak_sampler_free(sampler->inner);
+    ak_free(sampler);
+}
+
+uint64_t akunu_sampler_seed(const struct akunu_sampler *sampler)
+{
+    return sampler ? ak_sampler_seed(sampler->inner) : 0;
+}
+
+void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
+{
+    if (sampler)
+        ak_sampler_accept(sampler->inner, token);
+}
+
+akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
+{
+    struct ak_error error;
+    int32_t token = -1;
+    error.status = AKUNU_OK;
+    if (!sampler || !logits)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the sampler or the logits are NULL");
+    else
+        ak_sampler_choose(sampler->inner, logits, &token, &error);
+    if (error.status == AKUNU_OK)
+        return token;
+    ak_api_fail(&error);
+    return -1;
+}

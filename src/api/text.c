@@ -1,0 +1,146 @@
+#include "api/text.h"
+
+#include "api/error.h"
+#include "base/mem.h"
+
+struct akunu_tokenizer *akunu_tokenizer_load(const char *path)
+{
+    struct ak_error error = {0};
+    struct ak_provider *provider = NULL;
+    struct ak_vocab vocab;
+    struct akunu_tokenizer *tokenizer = ak_alloc(1, sizeof *tokenizer);
+
+    if (!path)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no path is given");
+    else if (!tokenizer)
+        ak_fail_memory(&error, "a tokenizer", sizeof *tokenizer);
+    else if (ak_provider_open(path, &provider, &error) == AKUNU_OK && ak_provider_vocab(provider, &vocab, &error) == AKUNU_OK)
+        ak_tokenizer_create(&vocab, &tokenizer->inner, &error);
+    ak_provider_close(provider);
+    if (error.status == AKUNU_OK)
+        return tokenizer;
+    ak_api_fail(&error);
+    akunu_tokenizer_free(tokenizer);
+    return NULL;
+}
+
+void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    ak_tokenizer_free(tokenizer->inner);
+    ak_free(tokenizer);
+}
+
+/* What every call asks of its arguments; `room` tells whether the two pairs of
+ * pointer and size agree. */
+static ak_status check(const struct akunu_tokenizer *tokenizer, bool room, unsigned flags, unsigned known, struct ak_error *error)
+{
+    if (!tokenizer)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tokenizer is NULL");
+    if (!room)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a pointer is NULL where its size is not 0");
+    if (flags & ~known)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "unknown flags: 0x%x", flags & ~known);
+    return AKUNU_OK;
+}
+
+int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text, size_t n_bytes, unsigned flags, akunu_token *ids,
+                       size_t capacity)
+{
+    struct ak_error error = {0};
+    size_t n_ids;
+    bool room = (text || n_bytes == 0) && (ids || capacity == 0);
+
+    if (check(tokenizer, room, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) != AKUNU_OK ||
+        ak_tokenize(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids, &error) != AKUNU_OK) {
+        ak_api_fail(&error);
+        return -1;
+    }
+    return (int64_t)n_ids;
+}
+
+int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n_ids, unsigned flags, char *text,
+                         size_t capacity)
+{
+    struct ak_error error = {0};
+    size_t n_bytes;
+    bool room = (ids || n_ids == 0) && (text || capacity == 0);
+
+    if (check(tokenizer, room, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) != AKUNU_OK ||
+        ak_detokenize(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) != AKUNU_OK) {
+        ak_api_fail(&error);
+        return -1;
+    }
+    return (int64_t)n_bytes;
+}
+
+size_t akunu_vocab_size(const struct akunu_tokenizer *tokenizer)
+{
+    return tokenizer ? ak_tokenizer_n_tokens(tokenizer->inner) : 0;
+}
+
+bool akunu_token_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token)
+{
+    return tokenizer && ak_tokenizer_is_end(tokenizer->inner, token);
+}
+
+bool akunu_token_is_control(const struct akunu_tokenizer *tokenizer, akunu_token token)
+{
+    return tokenizer && ak_tokenizer_is_control(tokenizer->inner, token);
+}
+
+akunu_token akunu_token_bos(const struct akunu_tokenizer *tokenizer)
+{
+    return tokenizer ? ak_tokenizer_bos(tokenizer->inner) : -1;
+}
+
+struct akunu_stream {
+    struct ak_text_stream *inner;
+};
+
+struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, unsigned flags)
+{
+    struct ak_error error = {0};
+    struct akunu_stream *stream = ak_alloc(1, sizeof *stream);
+
+    if (!stream)
+        ak_fail_memory(&error, "a text stream", sizeof *stream);
+    else if (check(tokenizer, true, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) == AKUNU_OK)
+        ak_text_stream_create(tokenizer->inner, flags, &stream->inner, &error);
+    if (error.status == AKUNU_OK)
+        return stream;
+    ak_api_fail(&error);
+    akunu_stream_free(stream);
+    return NULL;
+}
+
+void akunu_stream_free(struct akunu_stream *stream)
+{
+    if (!stream)
+        return;
+    ak_text_stream_free(stream->inner);
+    ak_free(stream);
+}
+
+enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes)
+{
+    struct ak_error error = {0};
+
+    if (!stream || !text || !n_bytes)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
+    else
+        ak_text_stream_push(stream->inner, token, text, n_bytes, &error);
+    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
+
+enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes)
+{
+    if (!stream || !text || !n_bytes) {
+        struct ak_error error = {0};
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
+        return ak_api_fail(&error);
+    }
+    ak_text_stream_end(stream->inner, text, n_bytes);
+    return AKUNU_OK;
+}

@@ -1,0 +1,50 @@
+#include "akunu/akunu.h"
+#include "config.h"
+#include "cpu/kernels.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+const char *akunu_version(void)
+{
+    return TEXT(AKUNU_VERSION_MAJOR) "." TEXT(AKUNU_VERSION_MINOR) "." TEXT(AKUNU_VERSION_PATCH);
+}
+
+const char *akunu_build_info(void)
+{
+    return "akunu " TEXT(AKUNU_VERSION_MAJOR) "." TEXT(AKUNU_VERSION_MINOR) "." TEXT(AKUNU_VERSION_PATCH)
+#if defined(__clang__)
+        ", clang " TEXT(__clang_major__) "." TEXT(__clang_minor__)
+#else
+        ", gcc " TEXT(__GNUC__) "." TEXT(__GNUC_MINOR__)
+#endif
+#if defined(__x86_64__)
+        ", x86-64"
+#elif defined(__aarch64__)
+        ", arm64"
+#endif
+        ", kernels: scalar"
+#ifdef HAVE_AK_AVX2
+        " avx2"
+#endif
+#ifdef HAVE_AK_AVX512
+        " avx512"
+#endif
+#ifdef HAVE_AK_NEON
+        " neon"
+#endif
+        ;
+}
+
+const char *akunu_cpu_best(void)
+{
+    return ak_isa_name(ak_isa_best());
+}
+
+const char *akunu_cpu_name(size_t i)
+{
+    for (int isa = 0; isa < AK_ISA_COUNT; isa++)
+        if (ak_isa_usable((enum ak_isa)isa) && i-- == 0)
+            return ak_isa_name((enum ak_isa)isa);
+    return NULL;
+}

@@ -1,0 +1,96 @@
+/* What executes a dispatch table: one vtable a backend. */
+#ifndef AK_BACKEND_BACKEND_H
+#define AK_BACKEND_BACKEND_H
+
+#include "base/log.h"
+#include "model/model.h"
+
+struct ak_backend;
+struct ak_prepared;
+struct ak_table;   /* dispatch/table.h */
+struct ak_weights; /* pack/weights.h */
+
+struct ak_backend_options {
+    const char *cpu; /* ISA bundle; NULL: the best */
+};
+
+enum ak_kv_type { AK_KV_F16 = 0, AK_KV_F32 = 1 };
+
+/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers. */
+enum { AK_KV_PAGE_TOKENS = 64 };
+struct ak_kv_shape {
+    uint32_t n_layers, n_kv_heads, head_dim;
+    enum ak_kv_type k_type, v_type;
+    uint32_t n_pages;
+};
+uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
+
+/* What a session asks of a prepared table. */
+struct ak_prepare_options {
+    unsigned n_threads;
+    uint32_t max_tokens; /* of one pass */
+    uint32_t max_logits; /* rows of logits of one pass */
+    struct ak_kv_shape kv;
+};
+
+/* Sampling parameters of the table that ends in a Gumbel step. */
+struct ak_draw { float temperature; uint64_t seed; };
+
+/* One pass. Arrays have n entries; pages[s] is sequence s's page table. Tokens of
+ * one sequence stand together, in ascending positions. */
+struct ak_batch {
+    uint32_t n;
+    const int32_t *tokens;
+    const uint32_t *positions;
+    const uint32_t *sequences;          /* index into pages */
+    const uint32_t *const *pages;
+    uint32_t n_logits;
+    const uint32_t *logit_rows;         /* ascending indices of tokens */
+    struct ak_draw draw;
+};
+
+struct ak_counts { uint64_t gemv, small_n, gemm; };
+
+struct ak_backend_ops {
+    const char *name;
+    /* Whether this machine has it. */
+    bool (*probe)(void);
+    ak_status (*open)(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error);
+    void (*close)(struct ak_backend *b);
+    const char *(*describe)(const struct ak_backend *b); /* "avx512" */
+    bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_type type);
+
+    /* The versioned layout that a weight of this type is packed in, and its size
+     * for rows × cols; 0 bytes: it is used where it lies. */
+    uint32_t (*layout)(const struct ak_backend *b, enum ak_type type);
+    uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols);
+    /* Packs rows [first, first + n) of a stored matrix (multiples of 16, but the
+     * last) into its place; called by several threads for different rows. */
+    void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed);
+
+    /* Memory that `run` can use for the KV pool. */
+    void *(*alloc)(struct ak_backend *b, uint64_t bytes);
+    void (*free)(struct ak_backend *b, void *memory, uint64_t bytes);
+    /* Copies bytes within or between such memory. */
+    void (*copy)(struct ak_backend *b, void *to, const void *from, uint64_t bytes);
+
+    /* Turns a table into the backend's own form for one session; kv is the pool. */
+    ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
+    void (*release)(struct ak_prepared *p);
+    /* Runs one pass; never allocates. Results are there after sync. */
+    void (*run)(struct ak_prepared *p, const struct ak_batch *batch);
+    void (*sync)(struct ak_prepared *p);
+    /* Row i of the last pass' logits; of the sampled table, the chosen tokens. */
+    const float *(*logits)(const struct ak_prepared *p, uint32_t i);
+    const int32_t *(*chosen)(const struct ak_prepared *p);
+    uint64_t (*bytes)(const struct ak_prepared *p); /* scratch held */
+    void (*counts)(const struct ak_prepared *p, struct ak_counts *out);
+};
+
+/* A backend embeds this first. */
+struct ak_backend {
+    const struct ak_backend_ops *ops;
+};
+
+#endif

@@ -1,0 +1,10 @@
+/* The backends of this build. */
+#ifndef AK_BACKEND_LIST_H
+#define AK_BACKEND_LIST_H
+
+#include "backend/backend.h"
+
+/* Ends in NULL; the CPU is first. */
+const struct ak_backend_ops *const *ak_backends(void);
+
+#endif

@@ -1,0 +1,5 @@
+libak_la_SOURCES += \
+	src/backend/backend.c \
+	src/backend/backend.h \
+	src/backend/list.c \
+	src/backend/list.h

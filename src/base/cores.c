@@ -1,0 +1,75 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+enum { MAX_CPUS = 1 << 16 };
+
+/* The CPUs that this process may run on, for CPU_FREE; NULL where the system
+ * does not say. The kernel refuses a set that is smaller than its own. */
+static cpu_set_t *affinity(size_t *bytes)
+{
+    for (size_t n = CPU_SETSIZE; n <= MAX_CPUS; n *= 2) {
+        cpu_set_t *set = CPU_ALLOC(n);
+        if (!set)
+            return NULL;
+        *bytes = CPU_ALLOC_SIZE(n);
+        if (sched_getaffinity(0, *bytes, set) == 0)
+            return set;
+        int code = errno;
+        CPU_FREE(set);
+        if (code != EINVAL)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Whether `list` ("0-1,64") has a CPU below `cpu` that is in the set. */
+static bool has_earlier(const char *list, unsigned long cpu, const cpu_set_t *set, size_t bytes)
+{
+    for (const char *next = list; *next >= '0' && *next <= '9';) {
+        char *end;
+        unsigned long first = strtoul(next, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        for (unsigned long i = first; i <= last && i < cpu; i++)
+            if (CPU_ISSET_S(i, bytes, set))
+                return true;
+        next = *end == ',' ? end + 1 : end;
+        if (next == end)
+            break;
+    }
+    return false;
+}
+
+/* A core is counted at the first of its hardware threads that is in the set. */
+static bool counts_as_core(unsigned long cpu, const cpu_set_t *set, size_t bytes)
+{
+    char path[96], list[512];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%lu/topology/thread_siblings_list", cpu);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    ssize_t n = read(fd, list, sizeof list - 1);
+    close(fd);
+    list[n > 0 ? n : 0] = '\0';
+    return !has_earlier(list, cpu, set, bytes);
+}
+
+unsigned ak_physical_cores(void)
+{
+    size_t bytes;
+    cpu_set_t *set = affinity(&bytes);
+    unsigned n = 0;
+    for (size_t cpu = 0; set && cpu < bytes * 8; cpu++)
+        if (CPU_ISSET_S(cpu, bytes, set) && counts_as_core(cpu, set, bytes))
+            n++;
+    if (set)
+        CPU_FREE(set);
+    return n > 0 ? n : 1;
+}

@@ -1,0 +1,67 @@
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What came from a file may hold anything: no message moves a terminal's cursor. */
+static void show_controls(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if (c[0] < 0x20 || c[0] == 0x7f)
+            c[0] = '?';
+        else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 … U+009F */
+            c[0] = c[1] = '?';
+    }
+}
+
+/* `length` bytes of a longer text were kept: drops the character that was cut. */
+static void end_at_character(char *text, size_t length)
+{
+    size_t start = length;
+    while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start == 0)
+        return;
+    unsigned char lead = (unsigned char)text[start - 1];
+    size_t wanted = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead >= 0xc0 && length - (start - 1) < wanted)
+        text[start - 1] = '\0';
+}
+
+static void finish(struct ak_error *error, int wanted)
+{
+    if (wanted >= AK_ERROR_MESSAGE_BYTES)
+        end_at_character(error->message, AK_ERROR_MESSAGE_BYTES - 1);
+    show_controls(error->message);
+}
+
+ak_status ak_fail(struct ak_error *error, ak_status status, const char *format, ...)
+{
+    if (!error)
+        return status;
+    error->status = status;
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    finish(error, wanted);
+    return status;
+}
+
+ak_status ak_fail_memory(struct ak_error *error, const char *what, unsigned long long bytes)
+{
+    if (bytes == 0)
+        return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s", what);
+    return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s (%llu bytes)", what, bytes);
+}
+
+ak_status ak_error_prefix(struct ak_error *error, const char *prefix)
+{
+    if (!error)
+        return AKUNU_OK;
+    char old[AK_ERROR_MESSAGE_BYTES];
+    memcpy(old, error->message, sizeof old);
+    int wanted = snprintf(error->message, sizeof error->message, "%s: %s", prefix, old);
+    finish(error, wanted);
+    return error->status;
+}

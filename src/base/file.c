@@ -1,0 +1,173 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/show.h"
+
+static const char *kind_of(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return "a folder";
+    if (S_ISFIFO(mode))
+        return "a pipe";
+    if (S_ISCHR(mode) || S_ISBLK(mode))
+        return "a device";
+    if (S_ISSOCK(mode))
+        return "a socket";
+    return "no regular file";
+}
+
+static ak_status fail_open(const char *path, int code, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    path = ak_show_path(path, shown);
+    switch (code) {
+    case ENOENT: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no such file", path);
+    case ENOTDIR: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no such file (a part of the path is no folder)", path);
+    case ELOOP: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a loop of symbolic links", path);
+    case EACCES:
+    case EPERM: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no permission to read it", path);
+    case ENXIO: /* what open says of sockets and of devices that are not there */
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a socket or a device, where a regular file is expected", path);
+    default: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be opened: %s", path, strerror(code));
+    }
+}
+
+static ak_status check_kind(const struct stat *st, const char *path, struct ak_error *error)
+{
+    if (S_ISREG(st->st_mode))
+        return AKUNU_OK;
+    char shown[AK_SHOW_BYTES];
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s, where a regular file is expected", ak_show_path(path, shown),
+                   kind_of(st->st_mode));
+}
+
+static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return fail_open(path, errno, error);
+    AK_TRY(check_kind(&st, path, error));
+    if (st.st_size < 0 || (uint64_t)st.st_size > SIZE_MAX / 2)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %lld bytes cannot be mapped on this machine",
+                       ak_show_path(path, shown), (long long)st.st_size);
+
+    file->path = ak_strndup(path, strlen(path));
+    if (!file->path)
+        return ak_fail_memory(error, "a file's path", strlen(path) + 1);
+    file->bytes = (uint64_t)st.st_size;
+    file->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    if (file->bytes == 0)
+        return AKUNU_OK;
+    void *data = mmap(NULL, (size_t)file->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED) {
+        int code = errno;
+        ak_show_path(path, shown);
+        if (code == ENOMEM)
+            return ak_fail_memory(error, shown, file->bytes);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown, strerror(code));
+    }
+    file->data = data;
+    return AKUNU_OK;
+}
+
+ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *error)
+{
+    *out = (struct ak_file){0};
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return fail_open(path, errno, error);
+    AK_TRY(check_kind(&st, path, error)); /* some devices act on being opened */
+
+    /* What `path` names may have changed since: a pipe must not make us wait. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail_open(path, errno, error);
+    ak_status status = map(fd, path, out, error);
+    close(fd);
+    if (status != AKUNU_OK)
+        ak_file_close(out);
+    return status;
+}
+
+void ak_file_close(struct ak_file *file)
+{
+    if (file->data)
+        munmap((void *)(uintptr_t)file->data, (size_t)file->bytes);
+    ak_free(file->path);
+    *file = (struct ak_file){0};
+}
+
+struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes)
+{
+    static const uint8_t nothing;
+    const uint8_t *begin = data ? data : &nothing;
+    return (struct ak_cursor){begin, begin, begin + (data ? bytes : 0), false};
+}
+
+uint64_t ak_cursor_left(const struct ak_cursor *c)
+{
+    return c->failed ? 0 : (uint64_t)(c->end - c->next);
+}
+
+uint64_t ak_cursor_offset(const struct ak_cursor *c)
+{
+    return (uint64_t)(c->next - c->begin);
+}
+
+bool ak_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out)
+{
+    if (c->failed || n > (uint64_t)(c->end - c->next)) {
+        c->failed = true;
+        return false;
+    }
+    *out = c->next;
+    c->next += n;
+    return true;
+}
+
+bool ak_read_u8(struct ak_cursor *c, uint8_t *out)
+{
+    const uint8_t *b;
+    if (!ak_read_bytes(c, 1, &b))
+        return false;
+    *out = b[0];
+    return true;
+}
+
+bool ak_read_u16(struct ak_cursor *c, uint16_t *out)
+{
+    const uint8_t *b;
+    if (!ak_read_bytes(c, 2, &b))
+        return false;
+    *out = (uint16_t)(b[0] | b[1] << 8);
+    return true;
+}
+
+bool ak_read_u32(struct ak_cursor *c, uint32_t *out)
+{
+    const uint8_t *b;
+    if (!ak_read_bytes(c, 4, &b))
+        return false;
+    *out = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    return true;
+}
+
+bool ak_read_u64(struct ak_cursor *c, uint64_t *out)
+{
+    const uint8_t *b;
+    if (!ak_read_bytes(c, 8, &b))
+        return false;
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--)
+        value = value << 8 | b[i];
+    *out = value;
+    return true;
+}

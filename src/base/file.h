@@ -1,0 +1,43 @@
+/* Mapped files and a cursor that cannot leave its bounds. */
+#ifndef AK_BASE_FILE_H
+#define AK_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* A whole regular file, mapped read-only. */
+struct ak_file {
+    char *path;
+    const uint8_t *data; /* NULL where the file is empty */
+    uint64_t bytes;
+    int64_t mtime_ns;    /* identity for caches, with bytes */
+};
+
+/* Maps `path`. Refused with AKUNU_ERROR_FORMAT: anything but a regular file
+ * (pipe, device, folder: named in the message), and what cannot be opened.
+ * Never blocks on a pipe. On failure *out is all zero. */
+ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *error);
+
+/* Accepts an all-zero struct. */
+void ak_file_close(struct ak_file *file);
+
+/* Reads little-endian values from [next, end). After a read beyond the end
+ * `failed` stays true and every read returns false. */
+struct ak_cursor {
+    const uint8_t *begin, *next, *end;
+    bool failed;
+};
+
+struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes);
+uint64_t ak_cursor_left(const struct ak_cursor *c);
+uint64_t ak_cursor_offset(const struct ak_cursor *c);
+bool ak_read_u8(struct ak_cursor *c, uint8_t *out);
+bool ak_read_u16(struct ak_cursor *c, uint16_t *out);
+bool ak_read_u32(struct ak_cursor *c, uint32_t *out);
+bool ak_read_u64(struct ak_cursor *c, uint64_t *out);
+/* Gives a pointer to the next n bytes and passes them. */
+bool ak_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out);
+
+#endif

@@ -1,0 +1,11 @@
+libak_la_SOURCES += src/base/cores.c
+libak_la_SOURCES += src/base/env.c src/base/env.h
+libak_la_SOURCES += src/base/error.c src/base/error.h
+libak_la_SOURCES += src/base/file.c src/base/file.h
+libak_la_SOURCES += src/base/half.h
+libak_la_SOURCES += src/base/log.c src/base/log.h
+libak_la_SOURCES += src/base/math.c src/base/math.h
+libak_la_SOURCES += src/base/mem.c src/base/mem.h
+libak_la_SOURCES += src/base/sha256.c src/base/sha256.h
+libak_la_SOURCES += src/base/show.c src/base/show.h
+libak_la_SOURCES += src/base/thread.c src/base/thread.h

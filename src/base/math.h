@@ -1,0 +1,58 @@
+/* Elementary functions of our own, so that every machine and compiler gives the
+ * same bits: libm's differ between versions and CPUs.
+ *
+ * The float ones are branch-free and inline: loops over them vectorise, and SIMD
+ * kernels repeat the same operations. Every multiply-add is an explicit fmaf.
+ */
+#ifndef AK_BASE_MATH_H
+#define AK_BASE_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "base/half.h"
+
+#define AK_EXP_LOW -87.0f
+#define AK_EXP_HIGH 88.0f
+#define AK_EXP_LOG2E 0x1.715476p+0f
+#define AK_EXP_ROUND 0x1.8p+23f
+#define AK_EXP_LN2_HIGH 0x1.62e4p-1f
+#define AK_EXP_LN2_LOW 0x1.7f7d1cp-20f
+#define AK_EXP_C2 0x1.fffffcp-2f
+#define AK_EXP_C3 0x1.555492p-3f
+#define AK_EXP_C4 0x1.5558f2p-5f
+#define AK_EXP_C5 0x1.123a2p-7f
+#define AK_EXP_C6 0x1.6a23cep-10f
+
+/* e^x within 1 ulp; exactly 0 below −87, +infinity above 88, 1 at 0.
+ * x = n·ln 2 + r with |r| ≤ ln 2 / 2 (Cody and Waite's two-part reduction), then
+ * a degree-6 polynomial in r (its upper five coefficients fitted to least
+ * relative error), then a scaling by 2^n in the exponent's bits. */
+static inline float ak_expf(float x)
+{
+    float shifted = fmaf(x, AK_EXP_LOG2E, AK_EXP_ROUND);
+    float n = shifted - AK_EXP_ROUND;
+    float r = fmaf(n, -AK_EXP_LN2_HIGH, x);
+    r = fmaf(n, -AK_EXP_LN2_LOW, r);
+    float p = AK_EXP_C6;
+    p = fmaf(p, r, AK_EXP_C5);
+    p = fmaf(p, r, AK_EXP_C4);
+    p = fmaf(p, r, AK_EXP_C3);
+    p = fmaf(p, r, AK_EXP_C2);
+    p = fmaf(p, r, 1.0f);
+    p = fmaf(p, r, 1.0f);
+    /* the low bits of `shifted` are n in two's complement */
+    float scale = ak_bits_float((ak_float_bits(shifted) << 23) + 0x3f800000u);
+    float y = p * scale;
+    y = x < AK_EXP_LOW ? 0.0f : y;
+    return x > AK_EXP_HIGH ? INFINITY : y;
+}
+
+/* Double functions for set-up and positions: relative error below 1e-14. */
+double ak_exp(double x);
+double ak_log(double x);           /* x > 0 */
+double ak_pow(double x, double y); /* x > 0 */
+/* |x| below 2^30. */
+void ak_sincos(double x, double *sin, double *cos);
+
+#endif

@@ -1,0 +1,92 @@
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+void *ak_alloc(size_t n, size_t size)
+{
+    size_t bytes;
+    if (!ak_mul_size(n, size, &bytes))
+        return NULL;
+    return calloc(bytes ? bytes : 1, 1);
+}
+
+void *ak_realloc(void *old, size_t n, size_t size)
+{
+    size_t bytes;
+    if (!ak_mul_size(n, size, &bytes))
+        return NULL;
+    return realloc(old, bytes ? bytes : 1);
+}
+
+char *ak_strndup(const char *bytes, size_t n)
+{
+    size_t with_nul;
+    char *copy = ak_add_size(n, 1, &with_nul) ? malloc(with_nul) : NULL;
+    if (!copy)
+        return NULL;
+    if (n)
+        memcpy(copy, bytes, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+void ak_free(void *p)
+{
+    free(p);
+}
+
+void *ak_alloc_aligned(size_t bytes)
+{
+    if (bytes > SIZE_MAX - AK_CACHE_LINE)
+        return NULL;
+    size_t whole = ak_round_up(bytes ? bytes : 1, AK_CACHE_LINE);
+    void *p = aligned_alloc(AK_CACHE_LINE, whole);
+    if (p)
+        memset(p, 0, whole);
+    return p;
+}
+
+/* Whole pages are needed so that ak_pages_free can unmap from `bytes` alone;
+ * 64 KiB is a multiple of every page size that Linux uses here. */
+static bool page_bytes(size_t bytes, size_t *whole)
+{
+    enum { PAGE = 64 << 10 };
+    if (bytes > SIZE_MAX - 2 * (size_t)HUGE_PAGE)
+        return false;
+    *whole = ak_round_up(bytes ? bytes : 1, bytes >= HUGE_PAGE ? HUGE_PAGE : PAGE);
+    return true;
+}
+
+void *ak_pages_alloc(size_t bytes)
+{
+    size_t whole;
+    if (!page_bytes(bytes, &whole))
+        return NULL;
+    /* More than is needed is mapped, and what lies outside the aligned part given back. */
+    size_t mapped = whole + HUGE_PAGE;
+    char *raw = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (raw == MAP_FAILED)
+        return NULL;
+    size_t before = (size_t)(-(uintptr_t)raw & (HUGE_PAGE - 1));
+    size_t after = mapped - before - whole;
+    if (before)
+        munmap(raw, before);
+    if (after)
+        munmap(raw + before + whole, after);
+#ifdef MADV_HUGEPAGE
+    if (whole >= HUGE_PAGE)
+        madvise(raw + before, whole, MADV_HUGEPAGE);
+#endif
+    return raw + before;
+}
+
+void ak_pages_free(void *p, size_t bytes)
+{
+    size_t whole;
+    if (p && page_bytes(bytes, &whole))
+        munmap(p, whole);
+}

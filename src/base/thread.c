@@ -1,0 +1,218 @@
+#include "base/thread.h"
+
+#include <assert.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* A pool counts phases. Thread 0 opens a phase by storing its number in
+ * `opened`; a worker closes it, for itself, by storing the number in its own
+ * `closed`. The start of a region and the release of a barrier open a phase; the
+ * end of a region and the arrival at a barrier close one. No one can be a whole
+ * phase ahead, so that equality is enough and the numbers may wrap.
+ *
+ * Every number that is waited for has a cache line to itself and one writer. */
+struct signal {
+    _Alignas(AK_CACHE_LINE) _Atomic uint32_t value;
+    _Atomic uint32_t sleepers;
+};
+
+/* How often a thread looks before it sleeps. A success doubles it and a sleep
+ * halves it, so that spinning is given up where other work has the CPUs; every
+ * FRESH_START sleeps the whole is tried again. */
+struct patience {
+    unsigned spins, sleeps;
+};
+
+struct worker {
+    struct signal closed;
+    uint32_t phase; /* the one that this thread is in; its own, as is patience */
+    struct patience patience;
+    struct ak_pool *pool;
+    unsigned thread;
+    pthread_t handle;
+};
+
+struct ak_pool {
+    struct signal opened;
+    uint32_t phase;
+    ak_task *task; /* NULL: the workers end */
+    void *context;
+    unsigned n_threads;
+    unsigned n_started; /* workers, for half-built pools */
+    struct patience patience; /* of thread 0 */
+    struct worker *workers; /* [n_threads]; 0 is not used */
+};
+
+enum { MAX_THREADS = 4096, MAX_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory"); /* yield does nothing on most cores */
+#endif
+}
+
+/* The store and the look at `sleepers` here, and the count of sleepers and the
+ * look at `value` in wait_for, are sequentially consistent: one of the two sides
+ * sees the other. */
+static void set_signal(struct signal *s, uint32_t value)
+{
+    atomic_store(&s->value, value);
+    if (atomic_load(&s->sleepers) != 0)
+        syscall(SYS_futex, &s->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void wait_for(struct signal *s, uint32_t value, struct patience *patience)
+{
+    for (unsigned i = 0; i < patience->spins; i++) {
+        if (atomic_load_explicit(&s->value, memory_order_acquire) == value) {
+            patience->spins = patience->spins < MAX_SPINS / 2 ? patience->spins * 2 : MAX_SPINS;
+            return;
+        }
+        relax();
+    }
+    patience->spins = patience->spins > MIN_SPINS * 2 ? patience->spins / 2 : MIN_SPINS;
+    if (++patience->sleeps % FRESH_START == 0)
+        patience->spins = MAX_SPINS;
+    atomic_fetch_add(&s->sleepers, 1);
+    for (uint32_t found; (found = atomic_load(&s->value)) != value;)
+        syscall(SYS_futex, &s->value, FUTEX_WAIT_PRIVATE, found, NULL, NULL, 0);
+    atomic_fetch_sub(&s->sleepers, 1);
+}
+
+static void open_phase(struct ak_pool *pool)
+{
+    set_signal(&pool->opened, ++pool->phase);
+}
+
+static void wait_until_closed(struct ak_pool *pool)
+{
+    for (unsigned i = 1; i <= pool->n_started; i++)
+        wait_for(&pool->workers[i].closed, pool->phase, &pool->patience);
+}
+
+static void close_phase_and_wait(struct worker *w)
+{
+    set_signal(&w->closed, w->phase);
+    wait_for(&w->pool->opened, ++w->phase, &w->patience);
+}
+
+static void *work(void *argument)
+{
+    struct worker *w = argument;
+    for (;;) {
+        close_phase_and_wait(w);
+        if (!w->pool->task)
+            return NULL;
+        w->pool->task(w->pool->context, w->thread);
+    }
+}
+
+/* Workers take no signals: those belong to the host's own threads. */
+static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int code = 0;
+    for (unsigned i = 1; i < pool->n_threads && code == 0; i++) {
+        struct worker *w = &pool->workers[i];
+        w->pool = pool;
+        w->thread = i;
+        w->patience.spins = MAX_SPINS;
+        code = pthread_create(&w->handle, NULL, work, w);
+        if (code == 0)
+            pool->n_started = i;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (code == 0)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_SYSTEM, "thread %u of %u cannot be started: %s", pool->n_started + 2, pool->n_threads,
+                   strerror(code));
+}
+
+ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_error *error)
+{
+    *out = NULL;
+    if (n_threads < 1 || n_threads > MAX_THREADS)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%u threads asked for; 1 to %d are possible", n_threads, (int)MAX_THREADS);
+    struct ak_pool *pool = ak_alloc_aligned(sizeof *pool);
+    if (!pool)
+        return ak_fail_memory(error, "a thread pool", sizeof *pool);
+    pool->n_threads = n_threads;
+    pool->patience.spins = MAX_SPINS;
+
+    ak_status status;
+    pool->workers = ak_alloc_aligned(n_threads * sizeof *pool->workers);
+    if (!pool->workers)
+        status = ak_fail_memory(error, "a thread pool", n_threads * sizeof *pool->workers);
+    else
+        status = start_workers(pool, error);
+    if (status != AKUNU_OK) {
+        ak_pool_free(pool);
+        return status;
+    }
+    *out = pool;
+    return AKUNU_OK;
+}
+
+void ak_pool_free(struct ak_pool *pool)
+{
+    if (!pool)
+        return;
+    pool->task = NULL;
+    if (pool->n_started > 0)
+        open_phase(pool);
+    for (unsigned i = 1; i <= pool->n_started; i++)
+        pthread_join(pool->workers[i].handle, NULL);
+    ak_free(pool->workers);
+    ak_free(pool);
+}
+
+unsigned ak_pool_threads(const struct ak_pool *pool)
+{
+    return pool->n_threads;
+}
+
+void ak_pool_run(struct ak_pool *pool, ak_task *task, void *context)
+{
+    if (pool->n_threads == 1) {
+        task(context, 0);
+        return;
+    }
+    pool->task = task;
+    pool->context = context;
+    open_phase(pool);
+    task(context, 0);
+    wait_until_closed(pool);
+}
+
+void ak_pool_barrier(struct ak_pool *pool, unsigned thread)
+{
+    assert(thread < pool->n_threads);
+    if (pool->n_threads == 1)
+        return;
+    if (thread > 0) {
+        close_phase_and_wait(&pool->workers[thread]);
+        return;
+    }
+    wait_until_closed(pool);
+    open_phase(pool);
+}
+
+void ak_split(size_t count, unsigned n, unsigned i, size_t *begin, size_t *end)
+{
+    size_t share = count / n, rest = count % n;
+    *begin = share * i + (i < rest ? i : rest);
+    *end = *begin + share + (i < rest ? 1 : 0);
+}

@@ -1,0 +1,30 @@
+#include "cli/commands.h"
+
+#include <string.h>
+
+const struct cli_command cli_commands[] = {
+    { "run", CLI_RUN, cli_run, "continue a prompt (the default command)",
+      "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100" },
+    { "tokenize", CLI_TOKENIZE, cli_tokenize, "text to tokens",
+      "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"" },
+    { "detokenize", CLI_DETOKENIZE, cli_detokenize, "tokens to text",
+      "akunu-cli detokenize -m model.gguf --ids \"19556 28 905\"" },
+    { "inspect", CLI_INSPECT, cli_inspect, "what a model file holds, without loading it",
+      "akunu-cli inspect -m model.gguf" },
+    { "logits", CLI_LOGITS, cli_logits, "logits of every position, as a .npy file",
+      "akunu-cli logits -m model.gguf --ids \"1 2 3\" --out logits.npy" },
+    { "perplexity", CLI_PERPLEXITY, cli_perplexity, "how well a model predicts a text",
+      "akunu-cli perplexity -m model.gguf -f text.txt -c 512 --chunks 20" },
+    { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
+      "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096" },
+};
+
+const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;
+
+const struct cli_command *cli_command_named(const char *name)
+{
+    for (size_t i = 0; i < cli_n_commands; i++)
+        if (strcmp(cli_commands[i].name, name) == 0)
+            return &cli_commands[i];
+    return NULL;
+}

@@ -1,0 +1,15 @@
+/* One function a command: does its work and gives the exit code. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+int cli_run(const struct cli_options *options);
+int cli_tokenize(const struct cli_options *options);
+int cli_detokenize(const struct cli_options *options);
+int cli_inspect(const struct cli_options *options);
+int cli_logits(const struct cli_options *options);
+int cli_perplexity(const struct cli_options *options);
+int cli_bench(const struct cli_options *options);
+
+#endif

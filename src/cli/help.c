@@ -1,0 +1,77 @@
+/* --help and --version, from the tables. */
+#include "cli/options.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "akunu/akunu.h"
+#include "cli/message.h"
+#include "cli/output.h"
+
+static void heading(struct cli_output *out, const char *text)
+{
+    if (cli_colour(stdout))
+        cli_output_format(out, "\n\033[1m%s\033[0m\n", text);
+    else
+        cli_output_format(out, "\n%s\n", text);
+}
+
+int cli_help(void)
+{
+    struct cli_output out = cli_output_stdout();
+    cli_output_text(&out, "akunu-cli runs language models on the CPU.\n");
+    heading(&out, "Usage");
+    cli_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli COMMAND --help\n");
+    heading(&out, "Commands");
+    for (size_t i = 0; i < cli_n_commands; i++)
+        cli_output_format(&out, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].summary);
+    heading(&out, "Examples");
+    for (size_t i = 0; i < cli_n_commands; i++)
+        cli_output_format(&out, "  %s\n", cli_commands[i].example);
+    heading(&out, "More");
+    cli_output_text(&out, "  A model is a GGUF file. One named without a folder is looked for here and then in\n"
+                          "  ${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the one there that quickstart fetched is used.\n"
+                          "  Each long flag can be set in the environment: AKUNU_THREADS=2 is --threads 2. A flag wins.\n"
+                          "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or unsupported, 4 out of memory, 130 interrupted.\n");
+    return cli_output_end(&out, CLI_EXIT_OK);
+}
+
+/* "-c, --ctx-size N" */
+static void spelling(const struct cli_flag *flag, char *out, size_t capacity)
+{
+    snprintf(out, capacity, "%s%s%s--%s%s%s", flag->brief ? "-" : "    ", flag->brief ? flag->brief : "", flag->brief ? ", " : "", flag->name,
+             flag->value ? " " : "", flag->value ? flag->value : "");
+}
+
+int cli_help_command(const struct cli_command *command)
+{
+    struct cli_output out = cli_output_stdout();
+    const char *group = "";
+    cli_output_format(&out, "akunu-cli %s: %s\n", command->name, command->summary);
+    heading(&out, "Example");
+    cli_output_format(&out, "  %s\n", command->example);
+    for (size_t i = 0; i < cli_n_flags; i++) {
+        const struct cli_flag *flag = &cli_flags[i];
+        char text[80];
+        if (!(flag->commands & command->bit))
+            continue;
+        if (strcmp(group, flag->group) != 0)
+            heading(&out, flag->group);
+        group = flag->group;
+        spelling(flag, text, sizeof text);
+        cli_output_format(&out, "  %-28s %s\n", text, flag->help);
+    }
+    return cli_output_end(&out, CLI_EXIT_OK);
+}
+
+int cli_version(void)
+{
+    struct cli_output out = cli_output_stdout();
+    const char *name;
+    cli_output_format(&out, "akunu-cli %s\nbuild: %s; jansson %s\ninstruction sets:", akunu_version(), akunu_build_info(), jansson_version_str());
+    for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
+        cli_output_format(&out, " %s", name);
+    cli_output_format(&out, " (best: %s)\n", akunu_cpu_best());
+    return cli_output_end(&out, CLI_EXIT_OK);
+}

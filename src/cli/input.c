@@ -1,0 +1,116 @@
+#include "cli/input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "cli/number.h"
+
+/* Appends a stream's bytes up to its end. */
+static int read_all(FILE *file, const char *name, struct cli_text *out)
+{
+    size_t capacity = 0;
+    for (;;) {
+        if (out->n == capacity) {
+            capacity = capacity ? 2 * capacity : 65536;
+            char *larger = capacity > out->n ? realloc(out->bytes, capacity) : NULL;
+            if (!larger)
+                return cli_no_memory();
+            out->bytes = larger;
+        }
+        errno = 0;
+        out->n += fread(out->bytes + out->n, 1, capacity - out->n, file);
+        if (cli_interrupted())
+            return CLI_EXIT_INTERRUPTED;
+        if (ferror(file))
+            return cli_failure("cannot read %s: %s", name, strerror(errno));
+        if (feof(file))
+            return CLI_EXIT_OK;
+    }
+}
+
+static int read_file(const char *path, struct cli_text *out)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(stdin, "standard input", out);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return cli_failure("cannot read -f %s: %s", path, strerror(errno));
+    int code = read_all(file, path, out);
+    fclose(file);
+    return code;
+}
+
+bool cli_has_input(const struct cli_options *o)
+{
+    return o->prompt || o->file || o->ids || !isatty(STDIN_FILENO);
+}
+
+int cli_read_text(const struct cli_options *o, const char *what, struct cli_text *out)
+{
+    *out = (struct cli_text){ 0 };
+    if (o->prompt) {
+        out->n = strlen(o->prompt);
+        out->bytes = strdup(o->prompt);
+        return out->bytes ? CLI_EXIT_OK : cli_no_memory();
+    }
+    if (!cli_has_input(o))
+        return cli_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe", what);
+    int code = read_file(o->file ? o->file : "-", out);
+    if (code != CLI_EXIT_OK) {
+        free(out->bytes);
+        *out = (struct cli_text){ 0 };
+    }
+    return code;
+}
+
+const char *cli_ids_name(const struct cli_options *o)
+{
+    return o->ids ? "--ids" : o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";
+}
+
+int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
+{
+    *ids = NULL;
+    *n = 0;
+    if (o->ids)
+        return cli_parse_ids("--ids", o->ids, strlen(o->ids), ids, n);
+    if (!cli_has_input(o))
+        return cli_usage("token ids are missing: give them with --ids \"1 2 3\", -f FILE or through a pipe");
+    struct cli_text text;
+    int code = cli_read_text(o, "", &text);
+    if (code == CLI_EXIT_OK)
+        code = cli_parse_ids(cli_ids_name(o), text.bytes, text.n, ids, n);
+    free(text.bytes);
+    return code;
+}
+
+int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text *text, unsigned flags, akunu_token **ids, size_t *n)
+{
+    size_t capacity = text->n / 2 + 16; /* enough for nearly every text; the rest is asked for again */
+    *ids = NULL;
+    *n = 0;
+    for (;;) {
+        akunu_token *larger = realloc(*ids, capacity * sizeof **ids);
+        if (!larger) {
+            free(*ids);
+            *ids = NULL;
+            return cli_no_memory();
+        }
+        *ids = larger;
+        int64_t count = akunu_tokenize(tokenizer, text->bytes, text->n, flags, *ids, capacity);
+        if (count < 0) {
+            free(*ids);
+            *ids = NULL;
+            return cli_library_failure();
+        }
+        if ((uint64_t)count <= capacity) {
+            *n = (size_t)count;
+            return CLI_EXIT_OK;
+        }
+        capacity = (size_t)count;
+    }
+}

@@ -1,0 +1,35 @@
+/* The text or the ids that a command works on. */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "akunu/akunu.h"
+#include "cli/options.h"
+
+/* Bytes of any kind, NUL and invalid UTF-8 included. */
+struct cli_text {
+    char *bytes;
+    size_t n;
+};
+
+/* Whether something was given to work on: a flag, or standard input that is no terminal. */
+bool cli_has_input(const struct cli_options *options);
+
+/* -p, else -f ("-": standard input), else standard input unless it is a
+ * terminal; `what` is asked for where there is nothing ("a prompt"). On success
+ * out->bytes is to be freed. Gives an exit code, after a message unless it is
+ * CLI_EXIT_OK. */
+int cli_read_text(const struct cli_options *options, const char *what, struct cli_text *out);
+
+/* The ids of --ids, else of -f or standard input; *ids is to be freed. */
+int cli_read_ids(const struct cli_options *options, akunu_token **ids, size_t *n);
+
+/* What cli_read_ids read from, for messages: "--ids", "-f FILE's name" or "standard input". */
+const char *cli_ids_name(const struct cli_options *options);
+
+/* The tokens of `text`; *ids is to be freed. flags as for akunu_tokenize. */
+int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text *text, unsigned flags, akunu_token **ids, size_t *n);
+
+#endif

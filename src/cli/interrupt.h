@@ -1,0 +1,13 @@
+/* Ctrl-C: the first asks the work to stop, a second one ends the program. */
+#ifndef CLI_CLI_INTERRUPT_H
+#define CLI_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+/* Installs the handler and makes a closed pipe an error of writing instead of a signal. */
+void cli_interrupt_install(void);
+
+/* Whether Ctrl-C was pressed. */
+bool cli_interrupted(void);
+
+#endif

@@ -1,0 +1,111 @@
+#include "cli/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "cli/model_path.h"
+#include "cli/progress.h"
+
+static bool on_progress(enum akunu_load_stage stage, double fraction, void *user)
+{
+    struct cli_loaded *loaded = user;
+    if (stage == AKUNU_STAGE_WEIGHTS)
+        cli_progress_show(&loaded->progress, "loading", fraction);
+    return !cli_interrupted();
+}
+
+static void on_log(enum akunu_log_level level, const char *line, void *user)
+{
+    struct cli_loaded *loaded = user;
+    cli_progress_end(&loaded->progress);
+    if (level >= AKUNU_LOG_WARN)
+        cli_warn("%s", line);
+    else if (loaded->verbose)
+        cli_aside("%s", line);
+}
+
+int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
+{
+    *out = (struct cli_loaded){ .sequence = -1, .verbose = o->verbose };
+    int code = cli_model_path(o->model, &out->path);
+    if (code != CLI_EXIT_OK)
+        return code;
+
+    out->progress = cli_progress_begin();
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.cpu = o->cpu;
+    params.n_threads = (unsigned)o->threads;
+    params.strict = o->strict;
+    params.no_cache = o->no_cache;
+    params.cache_dir = o->cache_dir;
+    params.progress = on_progress;
+    params.log = on_log;
+    params.user = out;
+
+    out->model = akunu_load_model(out->path, &params);
+    cli_progress_end(&out->progress);
+    if (!out->model)
+        return cli_library_failure();
+    out->load_seconds = cli_seconds() - out->progress.started;
+    out->info.size = sizeof out->info;
+    if (akunu_model_get_info(out->model, &out->info) != AKUNU_OK)
+        return cli_library_failure();
+    out->tokenizer = akunu_model_tokenizer(out->model);
+    return CLI_EXIT_OK;
+}
+
+int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uint32_t context, uint32_t batch)
+{
+    double started = cli_seconds();
+    struct akunu_session_params params;
+    akunu_session_params_default(&params);
+    params.context = context;
+    params.batch = batch;
+    params.n_threads = (unsigned)o->threads;
+    params.k_type = (enum akunu_kv_type)o->k_type;
+    params.v_type = (enum akunu_kv_type)o->v_type;
+    params.log = on_log;
+    params.user = loaded;
+
+    loaded->session = akunu_session_new(loaded->model, &params);
+    if (!loaded->session)
+        return cli_library_failure();
+    loaded->sequence = akunu_sequence_new(loaded->session);
+    if (loaded->sequence < 0)
+        return cli_library_failure();
+    loaded->load_seconds += cli_seconds() - started;
+    return CLI_EXIT_OK;
+}
+
+int cli_need_tokenizer(const struct cli_loaded *loaded, const char *command)
+{
+    if (loaded->tokenizer)
+        return CLI_EXIT_OK;
+    cli_failure("%s: '%s' needs a vocabulary, and this model has none", loaded->path, command);
+    return CLI_EXIT_MODEL;
+}
+
+void cli_unload(struct cli_loaded *loaded)
+{
+    if (loaded->sequence >= 0)
+        akunu_sequence_free(loaded->session, loaded->sequence);
+    akunu_session_free(loaded->session);
+    akunu_model_free(loaded->model);
+    free(loaded->path);
+    *loaded = (struct cli_loaded){ .sequence = -1 };
+}
+
+int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out)
+{
+    char *path;
+    *out = NULL;
+    int code = cli_model_path(o->model, &path);
+    if (code != CLI_EXIT_OK)
+        return code;
+    *out = akunu_tokenizer_load(path);
+    free(path);
+    return *out ? CLI_EXIT_OK : cli_library_failure();
+}

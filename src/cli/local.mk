@@ -1,0 +1,27 @@
+# One line a topic.
+akunu_cli_SOURCES += src/cli/bench.c src/cli/bench.h
+akunu_cli_SOURCES += src/cli/bench_report.c
+akunu_cli_SOURCES += src/cli/commands.c src/cli/commands.h
+akunu_cli_SOURCES += src/cli/help.c
+akunu_cli_SOURCES += src/cli/input.c src/cli/input.h
+akunu_cli_SOURCES += src/cli/inspect.c src/cli/inspect.h
+akunu_cli_SOURCES += src/cli/inspect_json.c
+akunu_cli_SOURCES += src/cli/inspect_text.c
+akunu_cli_SOURCES += src/cli/interrupt.c src/cli/interrupt.h
+akunu_cli_SOURCES += src/cli/json.c src/cli/json.h
+akunu_cli_SOURCES += src/cli/load.c src/cli/load.h
+akunu_cli_SOURCES += src/cli/logits.c
+akunu_cli_SOURCES += src/cli/main.c
+akunu_cli_SOURCES += src/cli/message.c src/cli/message.h
+akunu_cli_SOURCES += src/cli/model_path.c src/cli/model_path.h
+akunu_cli_SOURCES += src/cli/npy.c src/cli/npy.h
+akunu_cli_SOURCES += src/cli/number.c src/cli/number.h
+akunu_cli_SOURCES += src/cli/options.c src/cli/options.h
+akunu_cli_SOURCES += src/cli/options_parse.c
+akunu_cli_SOURCES += src/cli/output.c src/cli/output.h
+akunu_cli_SOURCES += src/cli/perplexity.c
+akunu_cli_SOURCES += src/cli/progress.c src/cli/progress.h
+akunu_cli_SOURCES += src/cli/run.c
+akunu_cli_SOURCES += src/cli/suggest.c
+akunu_cli_SOURCES += src/cli/tokenize.c
+akunu_cli_SOURCES += src/cli/utf8.c src/cli/utf8.h

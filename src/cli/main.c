@@ -1,0 +1,42 @@
+/* akunu-cli: picks the command, reads its flags, runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "cli/options.h"
+
+static int unknown_command(const char *typed)
+{
+    const char *words[16];
+    char known[256] = "";
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        words[i] = cli_commands[i].name;
+        strcat(known, i ? ", " : "");
+        strcat(known, words[i]);
+    }
+    const char *nearest = cli_nearest(typed, words, cli_n_commands);
+    if (nearest)
+        return cli_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed, nearest, known);
+    return cli_usage("unknown command '%s'; there are: %s", typed, known);
+}
+
+int main(int argc, char **argv)
+{
+    cli_interrupt_install();
+    bool named = argc > 1 && argv[1][0] != '-';
+    const struct cli_command *command = cli_command_named(named ? argv[1] : "run");
+    if (!command)
+        return unknown_command(argv[1]);
+
+    struct cli_options options;
+    int skip = argc > 0 ? 1 + named : 0;
+    int code = cli_options_parse(command, argc - skip, argv + skip, &options);
+    if (code != CLI_EXIT_OK)
+        return code;
+    if (options.version)
+        return cli_version();
+    if (options.help)
+        return named ? cli_help_command(command) : cli_help();
+    return command->run(&options);
+}

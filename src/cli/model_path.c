@@ -1,0 +1,113 @@
+#include "cli/model_path.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+
+static const char quickstart_model[] = "SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/* FOLDER/NAME + SUFFIX, to be freed; NULL without memory. */
+static char *join(const char *folder, const char *name, const char *suffix)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
+}
+
+/* ${XDG_DATA_HOME:-~/.local/share}/akunu/models, to be freed. The XDG base
+ * directory specification says that a relative XDG_DATA_HOME is to be ignored. */
+static char *models_folder(void)
+{
+    const char *data = getenv("XDG_DATA_HOME");
+    if (data && data[0] == '/')
+        return join(data, "akunu/models", "");
+    const char *home = getenv("HOME");
+    return join(home ? home : "", ".local/share/akunu/models", "");
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n > n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* Counts the models in `folder`; *name, to be freed, is one of them. */
+static size_t models_in(const char *folder, char **name)
+{
+    size_t n = 0;
+    DIR *dir = opendir(folder);
+    *name = NULL;
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (!ends_with(entry->d_name, ".gguf"))
+            continue;
+        n++;
+        free(*name);
+        *name = strdup(entry->d_name);
+    }
+    closedir(dir);
+    return n;
+}
+
+static int find_default(const char *folder, char **path)
+{
+    char *fetched = join(folder, quickstart_model, "");
+    if (!fetched)
+        return cli_no_memory();
+    if (exists(fetched)) {
+        *path = fetched;
+        return CLI_EXIT_OK;
+    }
+    free(fetched);
+
+    char *only;
+    size_t n = models_in(folder, &only);
+    *path = n == 1 && only ? join(folder, only, "") : NULL;
+    free(only);
+    if (*path)
+        return CLI_EXIT_OK;
+    if (n > 1)
+        return cli_usage("which model? There are %zu in %s: name one with -m", n, folder);
+    return cli_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let ./quickstart fetch one into %s", folder);
+}
+
+static int find_named(const char *folder, const char *name, char **path)
+{
+    static const char *const suffixes[] = { "", ".gguf" };
+    for (size_t i = 0; i < 2; i++) {
+        *path = join(folder, name, suffixes[i]);
+        if (!*path)
+            return cli_no_memory();
+        if (exists(*path))
+            return CLI_EXIT_OK;
+        free(*path);
+        *path = NULL;
+    }
+    cli_failure("-m %s: no such model here or in %s", name, folder);
+    return CLI_EXIT_MODEL;
+}
+
+int cli_model_path(const char *name, char **path)
+{
+    *path = NULL;
+    if (name && (strchr(name, '/') || exists(name))) {
+        *path = strdup(name);
+        return *path ? CLI_EXIT_OK : cli_no_memory();
+    }
+    char *folder = models_folder();
+    if (!folder)
+        return cli_no_memory();
+    int code = name ? find_named(folder, name, path) : find_default(folder, path);
+    free(folder);
+    return code;
+}

@@ -1,0 +1,116 @@
+/* The flags of every command, in one table (options.c) that drives parsing,
+ * --help, the AKUNU_… environment and the suggestions for unknown flags. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Commands, as bits of a set. */
+enum cli_command_bit {
+    CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
+    CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6,
+    CLI_ALL = (1 << 7) - 1
+};
+
+enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
+
+/* Several whole numbers in one value: "128,512". */
+enum { CLI_MAX_LIST = 16 };
+struct cli_list {
+    size_t n;
+    int64_t values[CLI_MAX_LIST];
+};
+
+/* What was asked for. Strings point into argv or the environment, NULL where
+ * not given; numbers hold their defaults. */
+struct cli_options {
+    enum cli_command_bit command;
+    bool help, version;
+
+    const char *model, *cpu, *cache_dir;
+    bool no_cache, strict;
+
+    const char *prompt, *file, *ids;
+    bool ids_only, no_bos, no_parse_special, no_display_prompt;
+
+    int64_t n_predict;              /* -1: until the text or the context ends */
+    int64_t context;                /* 0: the command's own choice */
+    int64_t batch, threads;         /* 0: the library's default */
+    int k_type, v_type;             /* enum akunu_kv_type */
+
+    int64_t seed;                   /* -1: a random one */
+    double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
+    int64_t top_k, repeat_last_n;
+    bool ignore_eos;
+
+    const char *out;
+    int64_t chunks;                 /* -1: all */
+    struct cli_list n_prompt, n_generate, depth;
+    int64_t repetitions;
+    int form;                       /* enum cli_output_form */
+    bool json, sha256, verbose;
+};
+
+enum cli_flag_kind {
+    CLI_FLAG_SWITCH, /* bool, takes no value */
+    CLI_FLAG_TEXT,   /* const char * */
+    CLI_FLAG_INT,    /* int64_t in low … high */
+    CLI_FLAG_REAL,   /* double in low … high */
+    CLI_FLAG_LIST,   /* struct cli_list, each in low … high */
+    CLI_FLAG_CHOICE  /* int, an index into `choices` */
+};
+
+struct cli_flag {
+    const char *name;       /* "ctx-size" */
+    const char *alias;      /* another long spelling, or NULL */
+    const char *brief;      /* "c", "ctk", or NULL */
+    enum cli_flag_kind kind;
+    const char *value;      /* its value's name in help, NULL for a switch */
+    const char *group;      /* heading in help */
+    const char *help;
+    unsigned commands;      /* that take it: enum cli_command_bit */
+    size_t offset;          /* of its member in struct cli_options */
+    double low, high;
+    const char *const *choices; /* ends with NULL */
+    const char *const *later;   /* values that are known and not served yet; or NULL */
+    bool source;            /* gives what to work on: at most one of these */
+};
+
+extern const struct cli_flag cli_flags[];
+extern const size_t cli_n_flags;
+
+struct cli_command {
+    const char *name;
+    enum cli_command_bit bit;
+    int (*run)(const struct cli_options *options); /* gives the exit code */
+    const char *summary;
+    const char *example;
+};
+
+extern const struct cli_command cli_commands[];
+extern const size_t cli_n_commands;
+
+/* NULL where there is none of that name. */
+const struct cli_command *cli_command_named(const char *name);
+
+/* Fills *options from the arguments behind the command and from the
+ * environment. Gives CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. --help and
+ * --version end the parsing at once. */
+int cli_options_parse(const struct cli_command *command, int argc, char **argv, struct cli_options *options);
+
+/* "AKUNU_CTX_SIZE" for ctx-size. `out` holds CLI_ENV_BYTES. */
+enum { CLI_ENV_BYTES = 64 };
+void cli_environment_name(const struct cli_flag *flag, char *out);
+
+/* The help of the program, and of one command, on standard output; exit code. */
+int cli_help(void);
+int cli_help_command(const struct cli_command *command);
+int cli_version(void);
+
+/* The word of `words` (n of them) that `typed` was probably meant to be, NULL
+ * where none is near. */
+const char *cli_nearest(const char *typed, const char *const *words, size_t n);
+
+#endif

@@ -1,0 +1,37 @@
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+
+double cli_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct cli_progress cli_progress_begin(void)
+{
+    return (struct cli_progress){ .enabled = isatty(STDERR_FILENO), .started = cli_seconds() };
+}
+
+void cli_progress_show(struct cli_progress *p, const char *what, double fraction)
+{
+    double now = cli_seconds();
+    if (!p->enabled || now - p->started < 1.0 || now - p->drawn < 0.1)
+        return;
+    fprintf(stderr, "\r%s %3.0f %%", what, 100.0 * fraction);
+    fflush(stderr);
+    p->drawn = now;
+    p->shown = true;
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+    if (p->shown) /* blanks, for terminals that know no escape sequences */
+        fprintf(stderr, "\r%40s\r", "");
+    p->shown = false;
+}

@@ -1,0 +1,213 @@
+/* run: continues a prompt and streams the text. */
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "cli/json.h"
+#include "cli/load.h"
+#include "cli/message.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+
+struct run {
+    const struct cli_options *options;
+    struct cli_loaded loaded;
+    struct cli_output out;
+    struct cli_text prompt;
+    akunu_token *ids;
+    size_t n_ids;
+    struct cli_text text; /* what was generated, kept for --json */
+    bool started;         /* the first token is there */
+    bool no_memory;
+    char last;            /* the last byte on standard output */
+    struct cli_progress progress;
+};
+
+static bool keep_text(struct run *run, const char *text, size_t n)
+{
+    char *larger = realloc(run->text.bytes, run->text.n + n + 1);
+    if (!larger) {
+        run->no_memory = true;
+        return false;
+    }
+    if (n > 0)
+        memcpy(larger + run->text.n, text, n);
+    run->text.bytes = larger;
+    run->text.n += n;
+    return true;
+}
+
+static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
+{
+    struct run *run = user;
+    (void)token;
+    if (!run->started)
+        cli_progress_end(&run->progress);
+    run->started = true;
+    if (run->options->json)
+        return keep_text(run, text, n);
+    if (n == 0)
+        return true;
+    run->last = text[n - 1];
+    return cli_output_bytes(&run->out, text, n) && cli_output_flush(&run->out);
+}
+
+static bool on_cancel(void *user)
+{
+    struct run *run = user;
+    if (!run->started)
+        cli_progress_show(&run->progress, "prompt", (double)akunu_sequence_length(run->loaded.session, run->loaded.sequence) / (double)run->n_ids);
+    return cli_interrupted();
+}
+
+static int read_prompt(struct run *run)
+{
+    const struct cli_options *o = run->options;
+    if (!cli_has_input(o))
+        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a pipe (chat comes with a later version)");
+    int code = cli_read_text(o, "a prompt", &run->prompt);
+    if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt)
+        return cli_usage("the prompt is empty: %s has no bytes", o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
+    return code;
+}
+
+static int tokenize_prompt(struct run *run)
+{
+    const struct cli_options *o = run->options;
+    unsigned flags = (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
+    int code = cli_need_tokenizer(&run->loaded, "run");
+    if (code == CLI_EXIT_OK)
+        code = cli_tokens_of(run->loaded.tokenizer, &run->prompt, flags, &run->ids, &run->n_ids);
+    if (code == CLI_EXIT_OK && run->n_ids == 0)
+        return cli_usage("the prompt is empty, and no token is added to it to begin with");
+    return code;
+}
+
+/* A seed that is short enough to be typed again. */
+static int64_t random_seed(void)
+{
+    uint32_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint32_t)getpid();
+    return seed;
+}
+
+static void fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
+{
+    s->temperature = (float)o->temperature;
+    s->top_k = (int32_t)o->top_k;
+    s->top_p = (float)o->top_p;
+    s->min_p = (float)o->min_p;
+    s->repeat_penalty = (float)o->repeat_penalty;
+    s->repeat_last_n = (int32_t)o->repeat_last_n;
+    s->presence_penalty = (float)o->presence_penalty;
+    s->frequency_penalty = (float)o->frequency_penalty;
+    s->seed = (uint64_t)seed;
+    s->ignore_end = o->ignore_eos;
+}
+
+static double rate(uint64_t n, double seconds)
+{
+    return seconds > 0.0 ? (double)n / seconds : 0.0;
+}
+
+/* The quiet last line, on a line of its own whatever came before. */
+static void say_speed(const struct run *run, const struct akunu_result *r, int64_t seed)
+{
+    char drawn[48] = "";
+    if (run->options->temperature > 0.0 && run->options->seed < 0)
+        snprintf(drawn, sizeof drawn, ", seed %lld", (long long)seed);
+    fputc('\n', stderr);
+    cli_aside("prompt %llu tokens, %.1f tok/s; generated %llu, %.1f tok/s; load %.2f s%s", (unsigned long long)r->n_prompt,
+              rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, rate(r->n_generated, r->generate_seconds),
+              run->loaded.load_seconds, drawn);
+}
+
+static const char *stop_name(enum akunu_stop stop)
+{
+    switch (stop) {
+    case AKUNU_STOP_END: return "end";
+    case AKUNU_STOP_LENGTH: return "length";
+    case AKUNU_STOP_CONTEXT: return "context";
+    case AKUNU_STOP_CALLBACK: return "interrupted";
+    }
+    return "interrupted";
+}
+
+static void print_json(struct run *run, const struct akunu_result *r, int64_t seed)
+{
+    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "text", cli_json_text(run->text.bytes, run->text.n), "stop",
+                              stop_name(r->stop), "n_prompt", (json_int_t)r->n_prompt, "n_generated", (json_int_t)r->n_generated,
+                              "prompt_seconds", cli_json_real(r->prompt_seconds), "generate_seconds", cli_json_real(r->generate_seconds),
+                              "load_seconds", cli_json_real(run->loaded.load_seconds), "seed", (json_int_t)seed);
+    if (cli_json_print(&run->out, value))
+        cli_output_text(&run->out, "\n");
+}
+
+static int generate(struct run *run)
+{
+    const struct cli_options *o = run->options;
+    int64_t seed = o->seed >= 0 ? o->seed : random_seed();
+    struct akunu_generation generation;
+    struct akunu_result result = { .size = sizeof result };
+    akunu_generation_default(&generation);
+    generation.max_tokens = o->n_predict;
+    fill_sampling(o, seed, &generation.sampling);
+
+    if (!o->json && !o->no_display_prompt) {
+        cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
+        cli_output_flush(&run->out);
+        run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
+    }
+    run->progress = cli_progress_begin();
+    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &generation, on_piece, on_cancel, run,
+                                              &result);
+    cli_progress_end(&run->progress);
+
+    int code = CLI_EXIT_OK;
+    if (run->no_memory)
+        code = cli_no_memory();
+    else if (status == AKUNU_ERROR_CANCELLED || cli_interrupted())
+        code = CLI_EXIT_INTERRUPTED;
+    else if (status != AKUNU_OK)
+        code = cli_library_failure();
+    if (code == CLI_EXIT_INTERRUPTED)
+        result.stop = AKUNU_STOP_CALLBACK;
+    if (o->json && (code == CLI_EXIT_OK || code == CLI_EXIT_INTERRUPTED))
+        print_json(run, &result, seed);
+    else if (!o->json && run->last != '\n' && isatty(STDOUT_FILENO))
+        cli_output_text(&run->out, "\n");
+    cli_output_flush(&run->out);
+    if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
+        cli_warn("stopped: the context is full (%u tokens; -c sets its size)", akunu_session_context(run->loaded.session));
+    if (run->out.error == 0 && result.n_prompt > 0)
+        say_speed(run, &result, seed);
+    return code;
+}
+
+int cli_run(const struct cli_options *o)
+{
+    struct run run = { .options = o, .loaded = { .sequence = -1 }, .out = cli_output_stdout() };
+    int code = read_prompt(&run);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_model(o, &run.loaded);
+    if (code == CLI_EXIT_OK)
+        code = tokenize_prompt(&run);
+    if (code == CLI_EXIT_OK)
+        code = cli_open_session(o, &run.loaded, (uint32_t)o->context, (uint32_t)o->batch);
+    if (code == CLI_EXIT_OK && run.n_ids > akunu_session_context(run.loaded.session))
+        code = cli_failure("the prompt has %zu tokens and the context holds %u (-c sets its size)", run.n_ids,
+                           akunu_session_context(run.loaded.session));
+    if (code == CLI_EXIT_OK)
+        code = generate(&run);
+    cli_unload(&run.loaded);
+    free(run.ids);
+    free(run.prompt.bytes);
+    free(run.text.bytes);
+    return cli_output_end(&run.out, code);
+}

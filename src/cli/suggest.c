@@ -1,0 +1,50 @@
+/* The nearest known word to one that was mistyped. */
+#include "cli/options.h"
+
+#include <string.h>
+
+enum { MAX_WORD = 32 };
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that turn one
+ * word into the other (optimal string alignment distance). */
+static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    size_t d[MAX_WORD + 1][MAX_WORD + 1];
+    for (size_t i = 0; i <= n_a; i++)
+        d[i][0] = i;
+    for (size_t j = 0; j <= n_b; j++)
+        d[0][j] = j;
+    for (size_t i = 1; i <= n_a; i++)
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t replaced = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = smaller(replaced, smaller(d[i - 1][j], d[i][j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d[n_a][n_b];
+}
+
+const char *cli_nearest(const char *typed, const char *const *words, size_t n)
+{
+    size_t n_typed = strlen(typed);
+    const char *best = NULL;
+    size_t best_distance = n_typed / 3 + 2; /* one more than what still counts as near */
+    if (n_typed < 2 || n_typed > MAX_WORD)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t n_word = strlen(words[i]);
+        if (n_word > MAX_WORD)
+            continue;
+        size_t d = distance(typed, n_typed, words[i], n_word);
+        if (d < best_distance && d < n_word) {
+            best = words[i];
+            best_distance = d;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,243 @@
+/* Attention of query rows over one KV page.
+ *
+ * Rows are taken in blocks of up to ROWS, so that a K or V value is loaded and
+ * widened once for all of them. q·k: a lane is a token, the sum over d stays in its
+ * lane; p·v: a lane is a dimension. What tokens outside of a row's range hold does
+ * not reach its result. */
+#include "base/mem.h"
+#include "cpu/avx2/avx2.h"
+#include "cpu/avx2/lanes.h"
+
+enum {
+    ROWS = 6,       /* of a block */
+    MOST_SUMS = 12, /* vectors that accumulate at once */
+    MOST_WIDE = 8
+};
+
+/* One page and the rows of one block. */
+struct rows {
+    const float *q;
+    size_t q_stride, head_dim;
+    const void *k, *v;
+    const uint16_t *first, *end;
+    float *weights; /* AK_PAGE_TOKENS a row */
+    float *max, *sum, *out;
+    size_t out_stride;
+};
+
+AK_KERNEL __m256 load_wide(bool half, const void *base, size_t i)
+{
+    return half ? load_f16((const uint16_t *)base + i) : _mm256_loadu_ps((const float *)base + i);
+}
+
+AK_KERNEL float load_one(bool half, const void *base, size_t i)
+{
+    return half ? ak_f16_to_float(((const uint16_t *)base)[i]) : ((const float *)base)[i];
+}
+
+/* Raw scores of `n_groups` groups of tokens from `group` on, for n rows. */
+AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct rows *b, size_t group)
+{
+    size_t head_dim = b->head_dim, group_elems = head_dim * AK_PAGE_GROUP;
+    const float *q = b->q;
+    __m256 acc[MOST_SUMS / 2][2];
+#pragma GCC unroll 6
+    for (size_t i = 0; i < n * n_groups; i++)
+        acc[i][0] = acc[i][1] = _mm256_setzero_ps();
+    for (size_t d = 0; d < head_dim; d++)
+#pragma GCC unroll 4
+        for (size_t g = 0; g < n_groups; g++) {
+            size_t at = (group + g) * group_elems + d * AK_PAGE_GROUP;
+            __m256 low = load_wide(half, b->k, at), high = load_wide(half, b->k, at + 8);
+#pragma GCC unroll 6
+            for (size_t i = 0; i < n; i++) {
+                __m256 x = _mm256_set1_ps(q[i * b->q_stride + d]);
+                acc[i * n_groups + g][0] = _mm256_fmadd_ps(x, low, acc[i * n_groups + g][0]);
+                acc[i * n_groups + g][1] = _mm256_fmadd_ps(x, high, acc[i * n_groups + g][1]);
+            }
+        }
+#pragma GCC unroll 6
+    for (size_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+        for (size_t g = 0; g < n_groups; g++) {
+            float *to = b->weights + i * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP;
+            _mm256_storeu_ps(to, acc[i * n_groups + g][0]);
+            _mm256_storeu_ps(to + 8, acc[i * n_groups + g][1]);
+        }
+}
+
+AK_KERNEL void score(bool half, size_t n, const struct rows *b, size_t begin, size_t end)
+{
+    const size_t together = n == 1 ? 4 : n <= 3 ? 2 : 1;
+    size_t group = begin / AK_PAGE_GROUP, last = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
+    for (; group + together <= last; group += together)
+        score_groups(half, n, together, b, group);
+    for (; group < last; group++)
+        score_groups(half, n, 1, b, group);
+}
+
+/* All ones in the lanes of tokens t … t + 7 that lie in [first, end). */
+AK_KERNEL __m256 in_range(size_t t, size_t first, size_t end)
+{
+    __m256i token = _mm256_add_epi32(_mm256_set1_epi32((int)t), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), token), until = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), token);
+    return _mm256_castsi256_ps(_mm256_andnot_si256(before, until));
+}
+
+/* As comparing one after another: a NaN is never larger, of equal zeros the first
+ * one stays. */
+AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
+{
+    const __m256 lowest = _mm256_set1_ps(-INFINITY);
+    __m256 largest = lowest;
+    for (size_t t = first / 8 * 8; t < end; t += 8) {
+        __m256 s = _mm256_blendv_ps(lowest, _mm256_loadu_ps(scores + t), in_range(t, first, end));
+        largest = _mm256_max_ps(s, largest);
+    }
+    float lanes[8], max = -INFINITY;
+    _mm256_storeu_ps(lanes, largest);
+    for (size_t i = 0; i < 8; i++)
+        max = lanes[i] > max ? lanes[i] : max;
+    if (max != 0.0f)
+        return max;
+    while (scores[first] != 0.0f)
+        first++;
+    return scores[first];
+}
+
+/* Scores of a row to weights; gives its largest score and the sum of weights. */
+AK_KERNEL void weigh(float *weights, size_t first, size_t end, float *max, float *sum)
+{
+    float largest = largest_score(weights, first, end);
+    const __m256 shift = _mm256_set1_ps(largest);
+    __m256 partial[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
+    for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP)
+#pragma GCC unroll 2
+        for (size_t i = 0; i < 2; i++) {
+            __m256 p = exp_lanes(_mm256_sub_ps(_mm256_loadu_ps(weights + t + i * 8), shift));
+            p = _mm256_and_ps(p, in_range(t + i * 8, first, end));
+            partial[i] = _mm256_add_ps(partial[i], p);
+            _mm256_storeu_ps(weights + t + i * 8, p);
+        }
+    *max = largest;
+    *sum = fold_lanes(_mm256_add_ps(partial[0], partial[1]));
+}
+
+/* Adds tokens begin … end − 1 to dimensions d … d + 8·wide − 1 of n rows. */
+AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, size_t d, size_t begin, size_t end)
+{
+    __m256 acc[ROWS][MOST_WIDE];
+#pragma GCC unroll 6
+    for (size_t i = 0; i < n; i++)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < wide; j++)
+            acc[i][j] = _mm256_loadu_ps(b->out + i * b->out_stride + d + j * 8);
+    for (size_t t = begin; t < end; t++) {
+        __m256 v[MOST_WIDE];
+#pragma GCC unroll 8
+        for (size_t j = 0; j < wide; j++)
+            v[j] = load_wide(half, b->v, t * b->head_dim + d + j * 8);
+#pragma GCC unroll 6
+        for (size_t i = 0; i < n; i++) {
+            __m256 p = _mm256_set1_ps(b->weights[i * AK_PAGE_TOKENS + t]);
+#pragma GCC unroll 8
+            for (size_t j = 0; j < wide; j++)
+                acc[i][j] = _mm256_fmadd_ps(p, v[j], acc[i][j]);
+        }
+    }
+#pragma GCC unroll 6
+    for (size_t i = 0; i < n; i++)
+#pragma GCC unroll 8
+        for (size_t j = 0; j < wide; j++)
+            _mm256_storeu_ps(b->out + i * b->out_stride + d + j * 8, acc[i][j]);
+}
+
+/* Adds tokens begin … end − 1 to all dimensions of n rows. */
+AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size_t end)
+{
+    const size_t wide = n == 1 ? 8 : n <= 3 ? 4 : 2;
+    size_t d = 0;
+    if (begin >= end)
+        return;
+    for (; d + wide * 8 <= b->head_dim; d += wide * 8)
+        mix_wide(half, n, wide, b, d, begin, end);
+    for (; d + 8 <= b->head_dim; d += 8)
+        mix_wide(half, n, 1, b, d, begin, end);
+    for (; d < b->head_dim; d++)
+        for (size_t i = 0; i < n; i++) {
+            float *out = b->out + i * b->out_stride + d;
+            for (size_t t = begin; t < end; t++)
+                *out = fmaf(b->weights[i * AK_PAGE_TOKENS + t], load_one(half, b->v, t * b->head_dim + d), *out);
+        }
+}
+
+/* Row i of a block as a block of its own. */
+AK_KERNEL struct rows only(struct rows b, size_t i)
+{
+    b.first += i;
+    b.end += i;
+    b.weights += i * AK_PAGE_TOKENS;
+    b.out += i * b.out_stride;
+    return b;
+}
+
+/* n rows together. Tokens that all of them attend are mixed together; those
+ * before and after, which only some attend, row by row. */
+AK_KERNEL void attend_rows(bool half, size_t n, const struct rows *b)
+{
+    size_t begin = b->first[0], end = b->end[0], common = begin, common_end = end;
+    for (size_t i = 1; i < n; i++) {
+        begin = ak_min_size(begin, b->first[i]);
+        end = ak_max_size(end, b->end[i]);
+        common = ak_max_size(common, b->first[i]);
+        common_end = ak_min_size(common_end, b->end[i]);
+    }
+    common_end = ak_max_size(common, common_end);
+    score(half, n, b, begin, end);
+    for (size_t i = 0; i < n; i++) {
+        struct rows row = only(*b, i);
+        weigh(row.weights, *row.first, *row.end, b->max + i, b->sum + i);
+        memset(row.out, 0, b->head_dim * sizeof *row.out);
+        mix(half, 1, &row, *row.first, ak_min_size(common, *row.end));
+    }
+    mix(half, n, b, common, common_end);
+    for (size_t i = 0; n > 1 && i < n; i++) {
+        struct rows row = only(*b, i);
+        mix(half, 1, &row, ak_max_size(common_end, *row.first), *row.end);
+    }
+}
+
+AK_KERNEL void attend_page(bool half, struct rows b, size_t n_rows)
+{
+    while (n_rows > 0) {
+        /* blocks of about one size: 4 + 4 rather than 6 + 2 */
+        size_t blocks = (n_rows + ROWS - 1) / ROWS, n = (n_rows + blocks - 1) / blocks;
+        switch (n) {
+        case 1: attend_rows(half, 1, &b); break;
+        case 2: attend_rows(half, 2, &b); break;
+        case 3: attend_rows(half, 3, &b); break;
+        case 4: attend_rows(half, 4, &b); break;
+        case 5: attend_rows(half, 5, &b); break;
+        default: attend_rows(half, 6, &b); break;
+        }
+        b = only(b, n);
+        b.q += n * b.q_stride;
+        b.max += n;
+        b.sum += n;
+        n_rows -= n;
+    }
+}
+
+void ak_avx2_attend_page_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                             const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end, float *restrict weights,
+                             float *restrict max, float *restrict sum, float *restrict out, size_t out_stride)
+{
+    attend_page(true, (struct rows){ q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride }, n_rows);
+}
+
+void ak_avx2_attend_page_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                             const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end, float *restrict weights,
+                             float *restrict max, float *restrict sum, float *restrict out, size_t out_stride)
+{
+    attend_page(false, (struct rows){ q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride }, n_rows);
+}

@@ -1,0 +1,97 @@
+/* Float products of rows: the path of F32, F16, BF16 and of types without tiles.
+ *
+ * The 32 partial sums of a row and token are four vectors that never meet before
+ * the end, so a pass may take some of them for several rows and tokens at once:
+ * R rows × T tokens × V vectors fill the registers, and R + T loads feed R·T
+ * multiplications. Passes go over a chunk of k that stays in the nearest cache. */
+#include "base/mem.h"
+#include "cpu/avx2/avx2.h"
+#include "cpu/avx2/lanes.h"
+
+enum {
+    ROWS = 4,
+    TOKENS = 3,
+    VECTORS = AK_LANES / 8,
+    CHUNK_K = 512
+};
+
+/* acc[v][r][t] += the chunk's products, for vectors first … first + n_vectors − 1. */
+AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, const float *w, size_t w_stride, const float *x,
+                    size_t x_stride, size_t k, __m256 sums[VECTORS][ROWS][TOKENS])
+{
+    __m256 acc[VECTORS][ROWS][TOKENS];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < n_vectors; v++)
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (size_t t = 0; t < tokens; t++)
+                acc[v][r][t] = sums[first + v][r][t];
+    w += first * 8;
+    x += first * 8;
+    for (size_t i = 0; i < k; i += AK_LANES)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < n_vectors; v++) {
+            __m256 xs[TOKENS];
+#pragma GCC unroll 4
+            for (size_t t = 0; t < tokens; t++)
+                xs[t] = _mm256_loadu_ps(x + t * x_stride + i + v * 8);
+#pragma GCC unroll 4
+            for (size_t r = 0; r < rows; r++) {
+                __m256 ws = _mm256_loadu_ps(w + r * w_stride + i + v * 8);
+#pragma GCC unroll 4
+                for (size_t t = 0; t < tokens; t++)
+                    acc[v][r][t] = _mm256_fmadd_ps(ws, xs[t], acc[v][r][t]);
+            }
+        }
+#pragma GCC unroll 4
+    for (size_t v = 0; v < n_vectors; v++)
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (size_t t = 0; t < tokens; t++)
+                sums[first + v][r][t] = acc[v][r][t];
+}
+
+/* `rows` rows and `tokens` tokens, as many vectors a pass as there are registers. */
+AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x, size_t x_stride, size_t k, float *y,
+                     size_t y_stride)
+{
+    const size_t n_vectors = rows * tokens <= TOKENS ? 4 : rows * tokens <= 6 ? 2 : 1;
+    __m256 sums[VECTORS][ROWS][TOKENS];
+    for (size_t v = 0; v < VECTORS; v++)
+        for (size_t r = 0; r < rows; r++)
+            for (size_t t = 0; t < tokens; t++)
+                sums[v][r][t] = _mm256_setzero_ps();
+    for (size_t at = 0; at < k; at += CHUNK_K)
+        for (size_t first = 0; first < VECTORS; first += n_vectors)
+            pass(rows, tokens, first, n_vectors, w + at, w_stride, x + at, x_stride, ak_min_size(k - at, CHUNK_K), sums);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t t = 0; t < tokens; t++) {
+            __m256 partial[VECTORS] = { sums[0][r][t], sums[1][r][t], sums[2][r][t], sums[3][r][t] };
+            y[t * y_stride + r] = fold_32(partial);
+        }
+}
+
+/* All rows times `tokens` tokens. */
+AK_KERNEL void column(size_t tokens, const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t k, float *y,
+                      size_t y_stride)
+{
+    size_t r = 0;
+    for (; r + ROWS <= n_rows; r += ROWS)
+        block(ROWS, tokens, w + r * w_stride, w_stride, x, x_stride, k, y + r, y_stride);
+    for (; r < n_rows; r++)
+        block(1, tokens, w + r * w_stride, w_stride, x, x_stride, k, y + r, y_stride);
+}
+
+void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+                      float *restrict y, size_t y_stride)
+{
+    size_t t = 0;
+    for (; t + TOKENS <= n; t += TOKENS)
+        column(TOKENS, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
+    if (n - t == 2)
+        column(2, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
+    else if (n - t == 1)
+        column(1, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
+}

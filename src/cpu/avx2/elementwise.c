@@ -1,0 +1,84 @@
+/* Kernels over single elements, and the norm. Those of generic.h are taken as
+ * they are where a compiler vectorises them with this bundle's flags. */
+#include "cpu/avx2/avx2.h"
+#include "cpu/avx2/lanes.h"
+
+void ak_avx2_add(float *restrict y, const float *restrict x, size_t n)
+{
+    ak_generic_add(y, x, n);
+}
+
+void ak_avx2_divide(float *restrict x, float divisor, size_t n)
+{
+    ak_generic_divide(x, divisor, n);
+}
+
+void ak_avx2_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    const __m256 one = _mm256_set1_ps(1.0f), sign = _mm256_set1_ps(-0.0f);
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8) {
+        __m256 g = _mm256_loadu_ps(gate + i);
+        __m256 y = _mm256_div_ps(g, _mm256_add_ps(one, exp_lanes(_mm256_xor_ps(g, sign))));
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(y, _mm256_loadu_ps(up + i)));
+    }
+    ak_generic_silu_mul(gate + whole, up + whole, out + whole, n - whole);
+}
+
+void ak_avx2_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+{
+    ak_generic_rope(x, cos, sin, n_dims, interleaved);
+}
+
+void ak_avx2_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+{
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8)
+        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    ak_generic_narrow_f16(x + whole, out + whole, n - whole);
+}
+
+void ak_avx2_widen_f16(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint16_t *x = blocks;
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(out + i, load_f16(x + i));
+    for (size_t i = whole; i < n; i++)
+        out[i] = ak_f16_to_float(x[i]);
+}
+
+void ak_avx2_widen_bf16(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint16_t *x = blocks;
+    for (size_t i = 0; i < n; i++)
+        out[i] = ak_bf16_to_float(x[i]);
+}
+
+void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                          const float *restrict page_out, size_t head_dim)
+{
+    ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
+}
+
+void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+{
+    __m256 partial[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps() };
+    float tail[AK_LANES] = { 0 };
+    size_t whole = n / AK_LANES * AK_LANES;
+    memcpy(tail, x + whole, (n - whole) * sizeof *x);
+    for (size_t i = 0; i < whole; i += AK_LANES)
+#pragma GCC unroll 4
+        for (size_t j = 0; j < 4; j++) {
+            __m256 v = _mm256_loadu_ps(x + i + j * 8);
+            partial[j] = _mm256_fmadd_ps(v, v, partial[j]);
+        }
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; j++) {
+        __m256 v = _mm256_loadu_ps(tail + j * 8);
+        partial[j] = _mm256_fmadd_ps(v, v, partial[j]);
+    }
+    float scale = 1.0f / sqrtf(fold_32(partial) / (float)n + eps);
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] * scale * weight[i];
+}

@@ -1,0 +1,37 @@
+#include <immintrin.h>
+
+#include "cpu/avx2/avx2.h"
+
+uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes)
+{
+    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+    for (size_t i = 0; i + 128 <= bytes; i += 128) {
+        a = _mm256_xor_si256(a, _mm256_loadu_si256((const __m256i *)(const void *)(p + i)));
+        b = _mm256_xor_si256(b, _mm256_loadu_si256((const __m256i *)(const void *)(p + i + 32)));
+        c = _mm256_xor_si256(c, _mm256_loadu_si256((const __m256i *)(const void *)(p + i + 64)));
+        d = _mm256_xor_si256(d, _mm256_loadu_si256((const __m256i *)(const void *)(p + i + 96)));
+    }
+    a = _mm256_xor_si256(_mm256_xor_si256(a, b), _mm256_xor_si256(c, d));
+    return (uint64_t)_mm256_extract_epi64(a, 0) ^ (uint64_t)_mm256_extract_epi64(a, 2);
+}
+
+/* maddubs and the sum in 16 bits: what a 4-bit product costs at least. Twelve
+ * chains with operands of their own, so that none can be merged. */
+uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 12 };
+    __m256i sum[CHAINS];
+    for (int j = 0; j < CHAINS; j++)
+        sum[j] = _mm256_set1_epi8((char)(j + 1));
+    const __m256i w = _mm256_set1_epi8((char)(rounds & 7));
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = _mm256_add_epi16(sum[j], _mm256_maddubs_epi16(w, sum[j]));
+    }
+    __m256i all = sum[0];
+    for (int j = 1; j < CHAINS; j++)
+        all = _mm256_xor_si256(all, sum[j]);
+    *sink = (uint64_t)_mm256_extract_epi64(all, 0) ^ (uint64_t)_mm256_extract_epi64(all, 3);
+    return (uint64_t)rounds * CHAINS * 32 * 2;
+}

@@ -1,0 +1,72 @@
+/* Small helpers on vectors of 16 lanes. */
+#ifndef AK_CPU_AVX512_LANES_H
+#define AK_CPU_AVX512_LANES_H
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "cpu/generic.h"
+
+enum { AK_LANES_16 = 16 };
+
+AK_KERNEL __m512i load_line(const void *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+AK_KERNEL void store_line(void *p, __m512i x)
+{
+    _mm512_storeu_si512(p, x);
+}
+
+/* The 32-bit word at p in every lane: one load. */
+AK_KERNEL __m512i spread_word(const void *p)
+{
+    int32_t word;
+    memcpy(&word, p, sizeof word);
+    return _mm512_set1_epi32(word);
+}
+
+AK_KERNEL __m512 load_f16(const void *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+/* The first n < 16 lanes. */
+AK_KERNEL __mmask16 first_lanes(size_t n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+
+/* Adds the upper half to the lower until one is left. */
+AK_KERNEL float fold_lanes(__m512 x)
+{
+    __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* ak_expf, the same operations in the same order. */
+AK_KERNEL __m512 exp_lanes(__m512 x)
+{
+    __m512 round = _mm512_set1_ps(AK_EXP_ROUND);
+    __m512 shifted = _mm512_fmadd_ps(x, _mm512_set1_ps(AK_EXP_LOG2E), round);
+    __m512 n = _mm512_sub_ps(shifted, round);
+    __m512 r = _mm512_fmadd_ps(n, _mm512_set1_ps(-AK_EXP_LN2_HIGH), x);
+    r = _mm512_fmadd_ps(n, _mm512_set1_ps(-AK_EXP_LN2_LOW), r);
+    __m512 p = _mm512_set1_ps(AK_EXP_C6);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(AK_EXP_C5));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(AK_EXP_C4));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(AK_EXP_C3));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(AK_EXP_C2));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+    __m512i scale = _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23), _mm512_set1_epi32(0x3f800000));
+    __mmask16 low = _mm512_cmp_ps_mask(x, _mm512_set1_ps(AK_EXP_LOW), _CMP_LT_OQ);
+    __mmask16 high = _mm512_cmp_ps_mask(x, _mm512_set1_ps(AK_EXP_HIGH), _CMP_GT_OQ);
+    __m512 y = _mm512_maskz_mul_ps((__mmask16)~low, p, _mm512_castsi512_ps(scale));
+    return _mm512_mask_mov_ps(y, high, _mm512_set1_ps(INFINITY));
+}
+
+#endif

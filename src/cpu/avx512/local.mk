@@ -1,0 +1,11 @@
+libak_avx512_la_SOURCES = \
+	src/cpu/avx512/attend.c \
+	src/cpu/avx512/avx512.h \
+	src/cpu/avx512/dot256.c \
+	src/cpu/avx512/dot32.c \
+	src/cpu/avx512/dot_rows.c \
+	src/cpu/avx512/elementwise.c \
+	src/cpu/avx512/lanes.h \
+	src/cpu/avx512/probe.c \
+	src/cpu/avx512/quantise.c \
+	src/cpu/avx512/table.c

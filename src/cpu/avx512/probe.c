@@ -1,0 +1,37 @@
+#include <immintrin.h>
+
+#include "cpu/avx512/avx512.h"
+
+uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
+{
+    __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
+    for (size_t i = 0; i + 256 <= bytes; i += 256) {
+        a = _mm512_xor_si512(a, _mm512_loadu_si512(p + i));
+        b = _mm512_xor_si512(b, _mm512_loadu_si512(p + i + 64));
+        c = _mm512_xor_si512(c, _mm512_loadu_si512(p + i + 128));
+        d = _mm512_xor_si512(d, _mm512_loadu_si512(p + i + 192));
+    }
+    return (uint64_t)_mm512_reduce_add_epi64(_mm512_xor_si512(_mm512_xor_si512(a, b), _mm512_xor_si512(c, d)));
+}
+
+/* Twelve chains of vpdpbusd with operands of their own, so that none can be merged. */
+uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 12 };
+    __m512i sum[CHAINS], x[CHAINS];
+    for (int j = 0; j < CHAINS; j++) {
+        sum[j] = _mm512_set1_epi8((char)(j + 1));
+        x[j] = _mm512_set1_epi8((char)(j * 3 + 1));
+    }
+    const __m512i w = _mm512_set1_epi8((char)(rounds & 7));
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = _mm512_dpbusd_epi32(sum[j], w, x[j]);
+    }
+    __m512i all = sum[0];
+    for (int j = 1; j < CHAINS; j++)
+        all = _mm512_xor_si512(all, sum[j]);
+    *sink = (uint64_t)_mm512_reduce_add_epi64(all);
+    return (uint64_t)rounds * CHAINS * 64 * 2;
+}

@@ -1,0 +1,170 @@
+/* Many tokens times the types whose blocks have 32 elements. A slab of one or two
+ * tile rows is opened once, into a byte a quant, and used for all tokens; sums of
+ * 32 rows × 6 tokens, integer and float, stay in registers over the whole of k.
+ *
+ * A slab block, for T tile rows: 8 words × T lines | T lines of f32 scales | T
+ * lines of f32 minimums (Q4_1). */
+#include "cpu/avx512/lines.h"
+
+enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
+
+AK_KERNEL size_t factor_lines(enum ak_type type)
+{
+    return type == AK_Q4_1 ? 2 : 1;
+}
+
+AK_KERNEL size_t slab_block_bytes(enum ak_type type, size_t n_tiles)
+{
+    return n_tiles * (BLOCK_WORDS + factor_lines(type)) * AK_LINE_BYTES;
+}
+
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+{
+    size_t n_blocks = k / AK_BLOCK_K, row_bytes = ak_tile_row_bytes(type, k), block_bytes = slab_block_bytes(type, n_tiles);
+    for (size_t r = 0; r < n_tiles; r++) {
+        const uint8_t *tile = tiles + r * row_bytes;
+        uint8_t *to = slab + r * AK_LINE_BYTES;
+        for (size_t first = 0; first < n_blocks; first += AK_TILE_BLOCKS) {
+            size_t blocks = ak_min_size(n_blocks - first, AK_TILE_BLOCKS);
+            for (size_t b = 0; b < blocks; b++, to += block_bytes) {
+                struct tile_block at = find_block(type, tile, blocks, b);
+                uint8_t *factors = to + BLOCK_WORDS * n_tiles * AK_LINE_BYTES;
+#pragma GCC unroll 8
+                for (size_t i = 0; i < BLOCK_WORDS; i++)
+                    store_line(to + i * n_tiles * AK_LINE_BYTES, block_word(type, &at, i));
+                store_line(factors, _mm512_castps_si512(load_halves(at.scales)));
+                if (type == AK_Q4_1)
+                    store_line(factors + n_tiles * AK_LINE_BYTES, _mm512_castps_si512(load_halves(at.minimums)));
+            }
+            tile += ak_tile_bytes(type, blocks);
+        }
+    }
+}
+
+/* n_tiles tile rows times n ≤ GROUP tokens over all blocks. */
+AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
+                     float *y, size_t y_stride)
+{
+    __m512 acc[MOST_TILES][GROUP];
+    __m512i sums[MOST_TILES][GROUP];
+#pragma GCC unroll 2
+    for (size_t r = 0; r < n_tiles; r++)
+#pragma GCC unroll 6
+        for (size_t t = 0; t < n; t++)
+            acc[r][t] = _mm512_setzero_ps();
+    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(type, n_tiles)) {
+#pragma GCC unroll 6
+        for (size_t t = 0; t < n; t++) {
+            __m512i offset = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
+#pragma GCC unroll 2
+            for (size_t r = 0; r < n_tiles; r++)
+                sums[r][t] = offset;
+        }
+#pragma GCC unroll 8
+        for (size_t i = 0; i < BLOCK_WORDS; i++) {
+            __m512i w[MOST_TILES];
+#pragma GCC unroll 2
+            for (size_t r = 0; r < n_tiles; r++)
+                w[r] = load_line(slab + (i * n_tiles + r) * AK_LINE_BYTES);
+#pragma GCC unroll 6
+            for (size_t t = 0; t < n; t++) {
+                __m512i a = spread(acts + t * act_bytes + i * 4);
+#pragma GCC unroll 2
+                for (size_t r = 0; r < n_tiles; r++)
+                    sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
+            }
+        }
+        const uint8_t *factors = slab + BLOCK_WORDS * n_tiles * AK_LINE_BYTES;
+#pragma GCC unroll 2
+        for (size_t r = 0; r < n_tiles; r++) {
+            __m512 scale = _mm512_loadu_ps(factors + r * AK_LINE_BYTES);
+#pragma GCC unroll 6
+            for (size_t t = 0; t < n; t++) {
+                const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+                acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sums[r][t]), acc[r][t]);
+            }
+            if (type == AK_Q4_1) {
+                __m512 minimum = _mm512_loadu_ps(factors + (n_tiles + r) * AK_LINE_BYTES);
+#pragma GCC unroll 6
+                for (size_t t = 0; t < n; t++) {
+                    const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+                    acc[r][t] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc[r][t]);
+                }
+            }
+        }
+    }
+#pragma GCC unroll 6
+    for (size_t t = 0; t < n; t++)
+#pragma GCC unroll 2
+        for (size_t r = 0; r < n_tiles; r++)
+            _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
+}
+
+AK_KERNEL void dot_groups(enum ak_type type, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
+{
+    size_t n_blocks = k / AK_BLOCK_K;
+    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
+        micro(type, n_tiles, GROUP, slab, n_blocks, acts, act_bytes, y, y_stride);
+    switch (n) {
+    case 5: micro(type, n_tiles, 5, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 4: micro(type, n_tiles, 4, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 3: micro(type, n_tiles, 3, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 2: micro(type, n_tiles, 2, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 1: micro(type, n_tiles, 1, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    default: break;
+    }
+}
+
+AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                        float *y, size_t y_stride)
+{
+    if (n_tiles == 2)
+        dot_groups(type, 2, slab, k, acts, act_bytes, n, y, y_stride);
+    else
+        dot_groups(type, 1, slab, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_avx512_open_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q4_0, tiles, n_tiles, k, slab);
+}
+
+void ak_avx512_open_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q4_1, tiles, n_tiles, k, slab);
+}
+
+void ak_avx512_open_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q5_0, tiles, n_tiles, k, slab);
+}
+
+void ak_avx512_open_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q8_0, tiles, n_tiles, k, slab);
+}
+
+void ak_avx512_dot_slab_q4_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
+                             size_t n, float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q4_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_avx512_dot_slab_q4_1(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
+                             size_t n, float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q4_1, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_avx512_dot_slab_q5_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
+                             size_t n, float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q5_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_avx512_dot_slab_q8_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
+                             size_t n, float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q8_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}

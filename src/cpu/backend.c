@@ -1,0 +1,140 @@
+/* The CPU backend's vtable. */
+#include "base/mem.h"
+#include "cpu/backend.h"
+#include "cpu/cpu.h"
+
+#include <string.h>
+
+static bool probe(void)
+{
+    return true;
+}
+
+static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error)
+{
+    enum ak_isa isa = ak_isa_best();
+    if (options->cpu && !ak_isa_parse(options->cpu, &isa))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this machine or build has no CPU kernels called \"%s\"; the best here is %s", options->cpu,
+                       ak_isa_name(ak_isa_best()));
+    struct ak_cpu *cpu = ak_alloc(1, sizeof *cpu);
+    if (!cpu)
+        return ak_fail_memory(error, "the CPU backend", sizeof *cpu);
+    cpu->base.ops = &ak_cpu_backend;
+    cpu->isa = isa;
+    ak_kernels_fill(isa, &cpu->kernels);
+    *out = &cpu->base;
+    return AKUNU_OK;
+}
+
+static void close_backend(struct ak_backend *b)
+{
+    ak_free(b);
+}
+
+static const char *describe(const struct ak_backend *b)
+{
+    return ak_isa_name(((const struct ak_cpu *)b)->isa);
+}
+
+static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_type type)
+{
+    (void)b;
+    return op < AK_OP_COUNT && type < AK_TYPE_COUNT;
+}
+
+static uint32_t layout(const struct ak_backend *b, enum ak_type type)
+{
+    (void)b;
+    return ak_type_is_tiled(type) ? AK_LAYOUT_TILES_1 : AK_LAYOUT_ROWS_1;
+}
+
+static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
+{
+    (void)b;
+    if (!ak_type_is_tiled(type))
+        return 0;
+    return (uint64_t)(rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS * ak_tile_row_bytes(type, cols);
+}
+
+static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
+{
+    (void)b;
+    uint64_t row_bytes = 0;
+    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
+    size_t tile_bytes = ak_tile_row_bytes(view->type, view->cols);
+    uint8_t *to = (uint8_t *)packed + first / AK_TILE_ROWS * tile_bytes;
+    for (uint32_t row = first; row < first + n; row += AK_TILE_ROWS, to += tile_bytes) {
+        const void *rows[AK_TILE_ROWS];
+        for (uint32_t i = 0; i < AK_TILE_ROWS; i++)
+            rows[i] = row + i < view->rows ? (const uint8_t *)view->plane[0].data + (row + i) * row_bytes : NULL;
+        ak_pack_tiles(view->type, rows, view->cols, to);
+    }
+}
+
+static void *alloc(struct ak_backend *b, uint64_t bytes)
+{
+    (void)b;
+    return ak_pages_alloc((size_t)bytes);
+}
+
+static void free_memory(struct ak_backend *b, void *memory, uint64_t bytes)
+{
+    (void)b;
+    ak_pages_free(memory, (size_t)bytes);
+}
+
+static void copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+{
+    (void)b;
+    memcpy(to, from, (size_t)bytes);
+}
+
+static void sync(struct ak_prepared *p)
+{
+    (void)p; /* run returns when all is done */
+}
+
+static const float *logits(const struct ak_prepared *prepared, uint32_t i)
+{
+    const struct ak_cpu_prepared *p = (const struct ak_cpu_prepared *)prepared;
+    return ak_cpu_slot(p, p->table->logits) + i * ak_cpu_stride(p, p->table->logits);
+}
+
+static const int32_t *chosen(const struct ak_prepared *prepared)
+{
+    return ((const struct ak_cpu_prepared *)prepared)->chosen;
+}
+
+static uint64_t bytes(const struct ak_prepared *prepared)
+{
+    return ((const struct ak_cpu_prepared *)prepared)->memory_bytes;
+}
+
+static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
+{
+    const struct ak_cpu_prepared *p = (const struct ak_cpu_prepared *)prepared;
+    *out = p->scratch[0].counts;
+}
+
+const struct ak_backend_ops ak_cpu_backend = {
+    .name = "cpu",
+    .probe = probe,
+    .open = open_backend,
+    .close = close_backend,
+    .describe = describe,
+    .supports = supports,
+    .layout = layout,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .alloc = alloc,
+    .free = free_memory,
+    .copy = copy,
+    .prepare = ak_cpu_prepare,
+    .release = ak_cpu_release,
+    .run = ak_cpu_run,
+    .sync = sync,
+    .logits = logits,
+    .chosen = chosen,
+    .bytes = bytes,
+    .counts = counts,
+};

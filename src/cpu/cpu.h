@@ -1,0 +1,134 @@
+/* The CPU backend: a dispatch table becomes a list of steps, and every thread
+ * walks the list. Between steps that depend on each other's rows lies a barrier;
+ * steps without one between them form a stage.
+ *
+ * Rows of weights are split statically: a thread has the same 16-row tiles of a
+ * part in every pass, so that what follows on those rows (residual, activation)
+ * needs no barrier. With few tokens every thread makes the quantised activations
+ * for itself; with many they are split and shared.
+ */
+#ifndef AK_CPU_CPU_H
+#define AK_CPU_CPU_H
+
+#include "base/thread.h"
+#include "cpu/kernels.h"
+#include "dispatch/table.h"
+
+enum {
+    AK_ATTEND_ROWS = 32,      /* query rows of one work item */
+    AK_PLANES_MAX = 2,
+    AK_WIDE_TILES = 64,       /* tiles whose two planes are added up at once */
+    AK_WIDEN_ROWS_FEW = 4,    /* stored rows widened at once: few tokens, many */
+    AK_WIDEN_ROWS_MANY = 16
+};
+
+struct ak_cpu {
+    struct ak_backend base;
+    enum ak_isa isa;
+    struct ak_kernels kernels;
+};
+
+struct ak_cpu_prepared;
+struct ak_cpu_step;
+typedef void ak_step_fn(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread);
+
+struct ak_cpu_step {
+    ak_step_fn *run;
+    const struct ak_command *command;
+    enum ak_domain domain;
+    bool barrier_few, barrier_many; /* after this step, by the number of rows */
+    unsigned forms;                 /* PREPARE: bit (1 << ak_act_form) */
+    uint32_t k;                     /* PREPARE: elements of a row */
+    uint32_t planes;                /* PREPARE: records a row in the quantised forms */
+};
+
+/* Tokens of one sequence that stand together in a batch. */
+struct ak_token_block { uint32_t first, n; };
+
+/* What one thread needs for itself. */
+struct ak_thread_scratch {
+    uint8_t *acts[AK_ACT_FORM_COUNT]; /* AK_SMALL_N tokens, all planes */
+    uint8_t *slab;
+    float *planes;                    /* products of both planes before they are added */
+    float *row;                       /* one row of activations */
+    float *widened;                   /* AK_WIDEN_ROWS_MANY rows of weights */
+    float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
+    float *weights;                   /* AK_ATTEND_ROWS × a page's tokens */
+    struct ak_counts counts;
+};
+
+struct ak_cpu_prepared {
+    struct ak_cpu *cpu;
+    const struct ak_table *table;
+    const struct ak_weights *weights;
+    const struct ak_spec *spec;
+    struct ak_pool *pool;
+    unsigned n_threads;
+    uint32_t max_rows[2];             /* of each domain */
+    float *arena[2];
+    float *cos, *sin;                 /* [max tokens][rope_dims/2] of the pass */
+    uint8_t *acts[AK_ACT_FORM_COUNT]; /* max tokens, shared */
+    size_t act_bytes_max[AK_ACT_FORM_COUNT];
+    struct ak_token_block *blocks;
+    uint32_t n_blocks;
+    int32_t *chosen;
+    int32_t *candidates;              /* ARGMAX: [max logits][threads] */
+    float *candidate_values;
+    struct ak_thread_scratch *scratch;
+    struct ak_cpu_step *steps;
+    uint32_t n_steps;
+    uint8_t *kv;
+    struct ak_kv_shape kv_shape;
+    void *memory;                     /* one block behind all of the above */
+    size_t memory_bytes;
+    const struct ak_batch *batch;     /* of the pass that runs */
+};
+
+/* prepare.c */
+ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
+void ak_cpu_release(struct ak_prepared *p);
+
+/* plan_steps.c: the table's commands as steps; at most AK_STEPS_PER_COMMAND each. */
+enum { AK_STEPS_PER_COMMAND = 2 };
+void ak_cpu_plan_steps(struct ak_cpu_prepared *p);
+
+/* run.c */
+void ak_cpu_run(struct ak_prepared *p, const struct ak_batch *batch);
+
+/* Rows of a domain in the pass that runs. */
+uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain);
+
+static inline bool ak_cpu_is_few(uint32_t rows) { return rows <= AK_SMALL_N; }
+
+/* First row of a slot; rows lie slots[slot].width elements apart. */
+static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
+{
+    const struct ak_slot *s = &p->table->slots[slot];
+    return p->arena[s->domain] + (size_t)s->place * p->max_rows[s->domain];
+}
+
+static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slot)
+{
+    return p->table->slots[slot].width;
+}
+
+/* Records of quantised activations a token that a weight is multiplied with. The
+ * logits are worth a second one, which holds what the first rounded away: there
+ * 8 bits cost most accuracy for least work. It is a token more to every kernel. */
+static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
+{
+    return packed->linear == AK_LINEAR_OUTPUT && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
+}
+
+/* The rows [*begin, *end) of n that `thread` owns: whole tiles. */
+void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end);
+
+/* K and V of one head in one page. */
+uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head);
+
+/* Steps. */
+ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated, ak_step_add,
+    ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
+
+#endif

@@ -1,0 +1,65 @@
+/* The sampled table's last two steps: a draw from softmax(logits / temperature)
+ * is the argmax of logits / temperature + Gumbel noise (Gumbel, 1954). */
+#include <math.h>
+
+#include "base/math.h"
+#include "cpu/cpu.h"
+
+/* A number in (0, 1) from (seed, position, index): the output function of
+ * SplitMix64 (Steele, Lea, Flood 2014) over a counter. */
+static double uniform(uint64_t seed, uint64_t position, uint64_t index)
+{
+    uint64_t z = seed + (position << 32) * 0x9e3779b97f4a7c15ull + index * 0xbf58476d1ce4e5b9ull + 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    return ((double)(z >> 12) + 0.5) * 0x1p-52;
+}
+
+void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    size_t begin, end;
+    ak_split(c->params.logits.n, p->n_threads, thread, &begin, &end);
+    for (uint32_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
+        float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
+        uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
+        for (size_t i = begin; i < end; i++)
+            x[i] = (float)((double)x[i] / (double)p->batch->draw.temperature - ak_log(-ak_log(uniform(p->batch->draw.seed, position, i))));
+    }
+}
+
+/* Each thread's best of its part, then the best of these; the lowest index wins. */
+void ak_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    size_t begin, end;
+    ak_split(c->params.logits.n, p->n_threads, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
+        const float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
+        float best = -INFINITY;
+        size_t index = begin;
+        for (size_t i = begin; i < end; i++) {
+            if (x[i] > best) {
+                best = x[i];
+                index = i;
+            }
+        }
+        p->candidates[t * p->n_threads + thread] = (int32_t)index;
+        p->candidate_values[t * p->n_threads + thread] = best;
+    }
+}
+
+void ak_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    if (thread != 0)
+        return;
+    for (size_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
+        const float *values = p->candidate_values + t * p->n_threads;
+        unsigned best = 0;
+        for (unsigned i = 1; i < p->n_threads; i++)
+            if (values[i] > values[best])
+                best = i;
+        p->chosen[t] = p->candidates[t * p->n_threads + best];
+    }
+}

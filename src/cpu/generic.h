@@ -1,0 +1,92 @@
+/* Kernels in plain C that an ISA bundle compiles with its own flags: loops over
+ * elements that do not depend on each other, so a compiler may vectorise them
+ * without changing a bit. One source, one definition of the result.
+ *
+ * Inline, because each bundle must have its own copy, made with its own flags. */
+#ifndef AK_CPU_GENERIC_H
+#define AK_CPU_GENERIC_H
+
+#include "base/math.h"
+#include "cpu/kernels.h"
+
+#define AK_KERNEL static inline __attribute__((always_inline))
+
+AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+AK_KERNEL void ak_generic_divide(float *restrict x, float divisor, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] /= divisor;
+}
+
+AK_KERNEL void ak_generic_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = gate[i] / (1.0f + ak_expf(-gate[i])) * up[i];
+}
+
+AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+{
+    size_t half = n_dims / 2;
+    if (interleaved) {
+        for (size_t i = 0; i < half; i++) {
+            float a = x[2 * i], b = x[2 * i + 1];
+            x[2 * i] = fmaf(a, cos[i], -(b * sin[i]));
+            x[2 * i + 1] = fmaf(a, sin[i], b * cos[i]);
+        }
+    } else {
+        float *restrict y = x + half;
+        for (size_t i = 0; i < half; i++) {
+            float a = x[i], b = y[i];
+            x[i] = fmaf(a, cos[i], -(b * sin[i]));
+            y[i] = fmaf(a, sin[i], b * cos[i]);
+        }
+    }
+}
+
+AK_KERNEL void ak_generic_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = ak_float_to_f16(x[i]);
+}
+
+AK_KERNEL void ak_generic_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                                       const float *restrict page_out, size_t head_dim)
+{
+    float m = page_max > *max ? page_max : *max;
+    float a = ak_expf(*max - m), b = ak_expf(page_max - m);
+    *max = m;
+    *sum = fmaf(page_sum, b, *sum * a);
+    for (size_t d = 0; d < head_dim; d++)
+        out[d] = fmaf(page_out[d], b, out[d] * a);
+}
+
+/* Adds the upper half of 2^k partial sums to the lower until one is left. */
+AK_KERNEL float ak_generic_fold(float *partial, size_t n)
+{
+    for (size_t width = n / 2; width > 0; width /= 2)
+        for (size_t j = 0; j < width; j++)
+            partial[j] += partial[j + width];
+    return partial[0];
+}
+
+AK_KERNEL void ak_generic_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+{
+    float partial[AK_LANES] = { 0 };
+    size_t whole = n / AK_LANES * AK_LANES;
+    for (size_t i = 0; i < whole; i += AK_LANES)
+        for (size_t j = 0; j < AK_LANES; j++)
+            partial[j] = fmaf(x[i + j], x[i + j], partial[j]);
+    for (size_t i = whole; i < n; i++)
+        partial[i - whole] = fmaf(x[i], x[i], partial[i - whole]);
+    float mean = ak_generic_fold(partial, AK_LANES) / (float)n;
+    float scale = 1.0f / sqrtf(mean + eps);
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] * scale * weight[i];
+}
+
+#endif

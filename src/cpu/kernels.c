@@ -1,0 +1,95 @@
+/* Which bundles this build has, which this machine can run, and the cascade. */
+#include "cpu/kernels.h"
+
+#include <string.h>
+
+#include "config.h"
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avx512", "neon" };
+
+const char *ak_isa_name(enum ak_isa isa)
+{
+    return names[isa];
+}
+
+#ifdef HAVE_AK_AVX2
+static bool machine_has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+#endif
+
+#ifdef HAVE_AK_AVX512
+static bool machine_has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
+#ifdef HAVE_AK_NEON
+static bool machine_has_dotprod(void)
+{
+    return (getauxval(AT_HWCAP) & (1ul << 20)) != 0; /* HWCAP_ASIMDDP */
+}
+#endif
+
+bool ak_isa_usable(enum ak_isa isa)
+{
+    switch (isa) {
+    case AK_ISA_SCALAR: return true;
+#ifdef HAVE_AK_AVX2
+    case AK_ISA_AVX2: return machine_has_avx2();
+#endif
+#ifdef HAVE_AK_AVX512
+    case AK_ISA_AVX512: return machine_has_avx2() && machine_has_avx512();
+#endif
+#ifdef HAVE_AK_NEON
+    case AK_ISA_NEON: return machine_has_dotprod();
+#endif
+    default: return false;
+    }
+}
+
+enum ak_isa ak_isa_best(void)
+{
+    enum ak_isa best = AK_ISA_SCALAR;
+    for (int i = 0; i < AK_ISA_COUNT; i++)
+        if (ak_isa_usable((enum ak_isa)i))
+            best = (enum ak_isa)i;
+    return best;
+}
+
+bool ak_isa_parse(const char *name, enum ak_isa *out)
+{
+    for (int i = 0; i < AK_ISA_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0 && ak_isa_usable((enum ak_isa)i)) {
+            *out = (enum ak_isa)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
+{
+    memset(out, 0, sizeof *out);
+    ak_kernels_scalar(out);
+#ifdef HAVE_AK_AVX2
+    if (isa == AK_ISA_AVX2 || isa == AK_ISA_AVX512)
+        ak_kernels_avx2(out);
+#endif
+#ifdef HAVE_AK_AVX512
+    if (isa == AK_ISA_AVX512)
+        ak_kernels_avx512(out);
+#endif
+#ifdef HAVE_AK_NEON
+    if (isa == AK_ISA_NEON)
+        ak_kernels_neon(out);
+#endif
+    (void)isa;
+}

@@ -1,0 +1,131 @@
+/* The kernels that an ISA bundle provides, as one table.
+ *
+ * A table is filled with the scalar kernels first and then overridden by each
+ * better bundle. Every kernel gives the same bits as its scalar counterpart:
+ * the order of all float operations is written beside the scalar kernel, and
+ * every multiply-add is one fused operation. Kernels cannot fail, allocate or
+ * thread; pointers do not alias; strides count elements unless they say bytes.
+ */
+#ifndef AK_CPU_KERNELS_H
+#define AK_CPU_KERNELS_H
+
+#include "cpu/layout.h"
+
+enum {
+    AK_SMALL_N = 16,      /* most tokens that dot_tiles takes */
+    AK_LANES = 32,        /* partial sums of a float dot product */
+    AK_PAGE_TOKENS = 64,  /* tokens of a KV page */
+    AK_PAGE_GROUP = 16,   /* tokens whose K values lie side by side */
+    AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
+    AK_SLAB_BYTES_32 = 704 /* room of a slab for one tile's block of 32 k */
+};
+
+/* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile
+ * rows and n = 1 … AK_SMALL_N tokens. `acts` are ak_act32 or ak_act256 records of
+ * k elements, act_bytes apart. */
+typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
+                             size_t n, float *restrict y, size_t y_stride);
+
+/* Opens n_tiles (1 … AK_SLAB_TILES) tile rows into a slab, a form of the ISA's
+ * own choice of at most n_tiles · ceil(k/32) · AK_SLAB_BYTES_32 bytes at 64. */
+typedef void ak_open_slab_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab);
+
+/* As ak_dot_tiles_fn for any n ≥ 1, over an open slab. */
+typedef void ak_dot_slab_fn(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
+                            size_t n, float *restrict y, size_t y_stride);
+
+struct ak_tile_kernels {
+    ak_dot_tiles_fn *dot_tiles;
+    ak_open_slab_fn *open_slab;
+    ak_dot_slab_fn *dot_slab;
+};
+
+/* One query row against one KV page, for n_rows rows that share the page.
+ * Row i attends the page's tokens [first[i], end[i]), not empty. Writes the
+ * partial result of the page:
+ *   s_t  = Σ_d q[d]·k[t][d]  one fma a step, d ascending, from 0
+ *   max  = the largest s_t
+ *   p_t  = exp(s_t − max)
+ *   sum  = Σ p_t: 16 partial sums (t mod 16), each ascending, then halves added
+ *   out[d] = Σ_t p_t·v[t][d]  one fma a step, t ascending, from 0
+ * K lies as [AK_PAGE_TOKENS/16][head_dim][16], V as [AK_PAGE_TOKENS][head_dim].
+ * `weights` is scratch for n_rows · AK_PAGE_TOKENS floats at 64. */
+typedef void ak_attend_page_fn(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end,
+                               float *restrict weights, float *restrict max, float *restrict sum, float *restrict out, size_t out_stride);
+
+struct ak_kernels {
+    const char *name;
+
+    struct ak_tile_kernels tile[AK_TYPE_COUNT]; /* NULL for types without a tile form */
+
+    /* A stored row of n elements to float (ak_type_info.dequantise or faster). */
+    ak_dequantise_fn *widen[AK_TYPE_COUNT];
+
+    /* y[t·y_stride + r] = Σ_k w[r][k]·x[t][k] for n_rows rows and n tokens. k is a
+     * multiple of AK_LANES. Partial sum j takes k mod 32 = j ascending, one fma a
+     * step from 0; then the upper half is added to the lower until one is left. */
+    void (*dot_rows)(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
+                     size_t k, float *restrict y, size_t y_stride);
+
+    /* n is a multiple of 32, of 256. */
+    void (*quantise32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+    void (*quantise256)(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+
+    /* out[i] = (x[i] · 1/sqrt(mean(x²) + eps)) · weight[i]; Σx² over 32 partial sums
+     * as in dot_rows, elements beyond n taken as zero. */
+    void (*rms_norm)(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
+
+    /* y[i] += x[i] */
+    void (*add)(float *restrict y, const float *restrict x, size_t n);
+
+    /* out[i] = gate[i] / (1 + exp(−gate[i])) · up[i] */
+    void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+
+    /* Rotates n_dims/2 pairs of x in place. Pair i is (2i, 2i+1) where interleaved,
+     * else (i, i + n_dims/2): a' = fma(a, cos, −(b·sin)), b' = fma(a, sin, b·cos). */
+    void (*rope)(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
+
+    /* float to IEEE half, ties to even. */
+    void (*narrow_f16)(const float *restrict x, uint16_t *restrict out, size_t n);
+
+    ak_attend_page_fn *attend_page_f16, *attend_page_f32;
+
+    /* Adds a page's partial result to a row's: with m = max(*max, page_max),
+     * a = exp(*max − m), b = exp(page_max − m):
+     * sum = fma(page_sum, b, sum·a), out[d] = fma(page_out[d], b, out[d]·a).
+     * An empty row has *max = −infinity and zeros. */
+    void (*attend_merge)(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                         const float *restrict page_out, size_t head_dim);
+
+    /* x[i] /= divisor */
+    void (*divide)(float *restrict x, float divisor, size_t n);
+
+    /* Measure this machine (src/cpu/roofline.c): read `bytes`, a multiple of 256, at
+     * p; do 8-bit products and give the number of operations, a multiplication and
+     * an addition counted apart. What they return keeps the work from vanishing. */
+    uint64_t (*probe_read)(const uint8_t *restrict p, size_t bytes);
+    uint64_t (*probe_int8)(size_t rounds, uint64_t *sink);
+};
+
+/* Bundles, worst to best. A bundle implies all before it of the same machine. */
+enum ak_isa { AK_ISA_SCALAR, AK_ISA_AVX2, AK_ISA_AVX512, AK_ISA_NEON, AK_ISA_COUNT };
+
+const char *ak_isa_name(enum ak_isa isa);
+
+/* Whether this build has the bundle and this machine can run it. */
+bool ak_isa_usable(enum ak_isa isa);
+enum ak_isa ak_isa_best(void);
+/* False: no such name, or not usable here. */
+bool ak_isa_parse(const char *name, enum ak_isa *out);
+
+/* The whole table for `isa`, which is usable. */
+void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out);
+
+/* Each bundle overrides what it has. */
+void ak_kernels_scalar(struct ak_kernels *k);
+void ak_kernels_avx2(struct ak_kernels *k);
+void ak_kernels_avx512(struct ak_kernels *k);
+void ak_kernels_neon(struct ak_kernels *k);
+
+#endif

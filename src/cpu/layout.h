@@ -1,0 +1,101 @@
+/* How the CPU lays weights out, and the form in which kernels take activations.
+ *
+ * Two layouts, the same for every ISA, so that one packed cache serves any CPU
+ * and a row's float terms are added in one order everywhere:
+ *
+ *   rows   the stored rows as they are, one after another; kernels widen them
+ *          to float. F32, F16, BF16 and the types without a tile form.
+ *   tiles  16 rows interleaved. A tile covers 16 rows × 256 k (a shorter one
+ *          ends a row whose k is no multiple of 256). Tiles of the same rows
+ *          follow each other, then come the next 16 rows: one sequential stream.
+ *
+ * Inside a tile everything is a "word line": 64 bytes in which bytes 4r … 4r+3
+ * belong to row r, four consecutive k. So one 32-bit dot-product instruction
+ * with a broadcast activation makes 16 (AVX-512), 8 (AVX2) or 4 (NEON) rows.
+ * With nb = blocks of 32 k in the tile:
+ *
+ *   Q4_0  d f16[nb][16], padded to 64 | nb × 4 lines
+ *         line i: low nibbles k = 4i …, high nibbles k = 16 + 4i …
+ *   Q4_1  d f16[nb][16], m f16[nb][16] | nb × 4 lines, as Q4_0
+ *   Q5_0  d f16[nb][16], padded to 64 | high bits u64[nb][8] | nb × 4 lines, as Q4_0
+ *         bit 4r+j of word i is the fifth bit of row r, k = 4i + j
+ *   Q8_0  d f16[nb][16], padded to 64 | nb × 8 lines, quants biased by 128
+ *   Q4_K  1 line of (d f16, dmin f16) | 3 lines of the 12 bytes of scales and
+ *         mins | 32 lines of quants; each line a column of GGML's block
+ *   Q6_K  d f16[16], padded to 64 | 4 lines of the 16 scales | 2 halves of
+ *         128 k: 8 lines of high bits, 16 lines of low bits; as GGML's columns
+ *
+ * Rows beyond the last one of a weight are zero. */
+#ifndef AK_CPU_LAYOUT_H
+#define AK_CPU_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "quant/type.h"
+
+enum {
+    AK_TILE_ROWS = 16,
+    AK_TILE_K = 256,
+    AK_BLOCK_K = 32,
+    AK_TILE_BLOCKS = AK_TILE_K / AK_BLOCK_K,
+    AK_LINE_BYTES = 64
+};
+
+/* Part of the packed cache's key. Raise a layout's number when its bytes change. */
+enum ak_cpu_layout { AK_LAYOUT_ROWS_1 = 0x0101, AK_LAYOUT_TILES_1 = 0x0201 };
+
+/* Whether `type` has a tile form. */
+bool ak_type_is_tiled(enum ak_type type);
+
+/* Bytes of one tile with `blocks` (1 … 8) blocks of 32 k. */
+size_t ak_tile_bytes(enum ak_type type, size_t blocks);
+
+/* Bytes of all tiles of 16 rows; k is a multiple of the type's block. */
+size_t ak_tile_row_bytes(enum ak_type type, size_t k);
+
+/* Packs 16 rows of k stored elements. A NULL row is packed as zeros. */
+void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k, uint8_t *restrict tiles);
+
+/* The inverse for one row (0 … 15) of one tile of `blocks` blocks of 32 k: gives
+ * back its stored bytes. */
+void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row, uint8_t *restrict stored);
+
+/* Dequantises row `row` (0 … 15) of a tile row of k elements; equals the type's
+ * reference dequantisation of the stored row bit for bit. */
+void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row, float *restrict out);
+
+/* ---- Activations -----------------------------------------------------------
+ * Quantised once per use, symmetric: q = round(x · 127/max|x|), ties to even,
+ * scale = max|x|/127. A block whose largest magnitude is below 2^-100 is zero; a
+ * block with an infinity or a NaN has q = 0 and a NaN scale. */
+
+/* Scale per 32, for the types whose blocks have 32 elements. */
+struct ak_act32 {
+    int8_t q[32];
+    float scale;
+    int32_t minus8_sum; /* −8 · Σq: the offset of Q4_0, half of Q5_0's, a sixteenth of Q8_0's */
+    float scaled_sum;   /* scale · Σq, for types with a minimum */
+    uint32_t unused;
+};
+
+/* Scale per 256, for the K-types. */
+struct ak_act256 {
+    int8_t q[256];
+    int32_t minus32_sum16[16]; /* −32 · Σq of each 16: the offset of Q6_K */
+    int16_t pair_sum32[8];     /* Σq of each 32 in the order 0 2 1 3 4 6 5 7: pairs for Q4_K's mins */
+    float scale;
+    uint32_t unused[3];
+};
+
+enum ak_act_form { AK_ACT_F32 = 0, AK_ACT_32 = 1, AK_ACT_256 = 2, AK_ACT_FORM_COUNT = 3 };
+
+/* The form that weights of `type` are multiplied with. */
+enum ak_act_form ak_type_act_form(enum ak_type type);
+
+/* Bytes of one token's activations of k elements, a multiple of 64. Float rows
+ * are padded with zeros to a multiple of 32 elements. */
+size_t ak_act_bytes(enum ak_act_form form, size_t k);
+
+#endif

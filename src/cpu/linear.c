@@ -1,0 +1,188 @@
+/* Activations into the form that weights take, and matrix products. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "cpu/cpu.h"
+
+static void quantise(const struct ak_kernels *k, enum ak_act_form form, const float *x, size_t n, uint8_t *out)
+{
+    if (form == AK_ACT_32)
+        k->quantise32(x, n, (struct ak_act32 *)(void *)out);
+    else
+        k->quantise256(x, n, (struct ak_act256 *)(void *)out);
+}
+
+/* What quantising rounded away, in place. */
+static void subtract_quantised(enum ak_act_form form, float *x, size_t n, const uint8_t *acts)
+{
+    size_t block = form == AK_ACT_32 ? 32 : 256;
+    for (size_t b = 0; b < n / block; b++) {
+        const struct ak_act32 *a32 = (const struct ak_act32 *)(const void *)acts + b;
+        const struct ak_act256 *a256 = (const struct ak_act256 *)(const void *)acts + b;
+        const int8_t *q = form == AK_ACT_32 ? a32->q : a256->q;
+        float scale = form == AK_ACT_32 ? a32->scale : a256->scale;
+        for (size_t i = 0; i < block; i++)
+            x[b * block + i] -= scale * (float)q[i];
+    }
+}
+
+/* One row into one form, `planes` records after each other; x is used up where
+ * there are two. */
+static void convert(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, uint32_t planes, uint8_t *out)
+{
+    size_t bytes = ak_act_bytes(form, n);
+    if (form == AK_ACT_F32) {
+        memcpy(out, x, n * sizeof *x);
+        memset(out + n * sizeof *x, 0, bytes - n * sizeof *x);
+        return;
+    }
+    quantise(k, form, x, n, out);
+    for (uint32_t i = 1; i < planes; i++) {
+        subtract_quantised(form, x, n, out + (i - 1) * bytes);
+        quantise(k, form, x, n, out + i * bytes);
+    }
+}
+
+void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    const struct ak_kernels *k = &p->cpu->kernels;
+    struct ak_thread_scratch *own = &p->scratch[thread];
+    size_t rows = ak_cpu_rows(p, step->domain), begin = 0, end = rows;
+    bool few = ak_cpu_is_few((uint32_t)rows);
+    if (!few)
+        ak_split(rows, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++) {
+        float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
+        if (c->op == AK_OP_NORM) {
+            k->rms_norm(x, p->weights->vectors[c->vector].data, c->params.norm.n, c->params.norm.eps, own->row);
+            x = own->row;
+        } else if (step->planes > 1) {
+            x = memcpy(own->row, x, step->k * sizeof *x);
+        }
+        for (int form = 0; form < AK_ACT_FORM_COUNT; form++) {
+            if (step->forms & (1u << form)) {
+                uint8_t *to = few ? own->acts[form] : p->acts[form];
+                to += t * step->planes * ak_act_bytes((enum ak_act_form)form, step->k);
+                convert(k, (enum ak_act_form)form, x, step->k, step->planes, to);
+            }
+        }
+    }
+}
+
+/* The operands of one part's product, for the rows of one thread. */
+struct product {
+    const struct ak_kernels *kernels;
+    const struct ak_packed *packed;
+    const uint8_t *acts;
+    size_t act_bytes, n; /* tokens */
+    float *y;            /* first element of the part */
+    size_t y_stride;
+    struct ak_thread_scratch *own;
+};
+
+static void product_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
+{
+    const struct ak_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
+    size_t bytes = ak_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
+    size_t first = begin / AK_TILE_ROWS, last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS;
+    if (ak_cpu_is_few((uint32_t)m->n)) {
+        kernels->dot_tiles(part->data + first * bytes, last - first, k, m->acts, m->act_bytes, m->n, m->y + begin, m->y_stride);
+        return;
+    }
+    for (size_t tile = first, n; tile < last; tile += n) {
+        n = ak_min_size(last - tile, AK_SLAB_TILES);
+        kernels->open_slab(part->data + tile * bytes, n, k, m->own->slab);
+        kernels->dot_slab(m->own->slab, n, k, m->acts, m->act_bytes, m->n, m->y + tile * AK_TILE_ROWS, m->y_stride);
+    }
+}
+
+/* y[t] = planes[2t] + planes[2t + 1] for `rows` rows from `row` on. */
+static void add_planes(const struct product *m, size_t row, size_t rows)
+{
+    const float *planes = m->own->planes;
+    for (size_t t = 0; t < m->n; t++, planes += 2 * rows)
+        for (size_t i = 0; i < rows; i++)
+            m->y[t * m->y_stride + row + i] = planes[i] + planes[rows + i];
+}
+
+static void product_wide_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
+{
+    const struct ak_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
+    size_t bytes = ak_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
+    size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, records = m->n * AK_PLANES_MAX;
+    bool few = ak_cpu_is_few((uint32_t)records);
+    for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
+        n = ak_min_size(last - tile, few ? AK_WIDE_TILES : AK_SLAB_TILES);
+        if (few) {
+            kernels->dot_tiles(part->data + tile * bytes, n, k, m->acts, m->act_bytes, records, m->own->planes, n * AK_TILE_ROWS);
+        } else {
+            kernels->open_slab(part->data + tile * bytes, n, k, m->own->slab);
+            kernels->dot_slab(m->own->slab, n, k, m->acts, m->act_bytes, records, m->own->planes, n * AK_TILE_ROWS);
+        }
+        add_planes(m, tile * AK_TILE_ROWS, n * AK_TILE_ROWS);
+    }
+}
+
+static void product_rows(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
+{
+    enum ak_type type = m->packed->type;
+    size_t cols = m->packed->cols, k = ak_round_up(cols, AK_LANES);
+    size_t most = ak_cpu_is_few((uint32_t)m->n) ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
+    const float *x = (const float *)(const void *)m->acts;
+    uint64_t row_bytes = 0;
+    (void)ak_type_row_bytes(type, cols, &row_bytes);
+    for (size_t row = begin, n; row < end; row += n) {
+        n = ak_min_size(end - row, most);
+        for (size_t i = 0; i < n; i++) {
+            float *to = m->own->widened + i * k;
+            m->kernels->widen[type](part->data + (row + i) * row_bytes, to, cols);
+            memset(to + cols, 0, (k - cols) * sizeof *to);
+        }
+        m->kernels->dot_rows(m->own->widened, k, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
+    }
+}
+
+static void add_bias(const struct product *m, const float *bias, uint32_t begin, uint32_t end)
+{
+    for (size_t t = 0; t < m->n && end > begin; t++)
+        m->kernels->add(m->y + t * m->y_stride + begin, bias + begin, end - begin);
+}
+
+static void count(struct ak_counts *counts, size_t n)
+{
+    if (n == 1)
+        counts->gemv++;
+    else if (ak_cpu_is_few((uint32_t)n))
+        counts->small_n++;
+    else
+        counts->gemm++;
+}
+
+void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    enum ak_act_form form = ak_type_act_form(packed->type);
+    struct ak_thread_scratch *own = &p->scratch[thread];
+    struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .act_bytes = ak_act_bytes(form, packed->cols),
+                         .n = ak_cpu_rows(p, step->domain), .y_stride = ak_cpu_stride(p, c->out), .own = own };
+    m.acts = ak_cpu_is_few((uint32_t)m.n) ? own->acts[form] : p->acts[form];
+    count(&own->counts, m.n);
+    for (uint32_t i = 0; i < packed->n_parts; i++) {
+        const struct ak_packed_part *part = &packed->parts[i];
+        uint32_t begin, end;
+        ak_cpu_own_rows(p, part->rows, thread, &begin, &end);
+        if (begin >= end)
+            continue;
+        m.y = ak_cpu_slot(p, c->out) + part->at;
+        if (form == AK_ACT_F32)
+            product_rows(&m, part, begin, end);
+        else if (ak_cpu_planes(packed) > 1)
+            product_wide_tiles(&m, part, begin, end);
+        else
+            product_tiles(&m, part, begin, end);
+        if (c->vector != AK_NONE)
+            add_bias(&m, p->weights->vectors[c->vector].data + part->at, begin, end);
+    }
+}

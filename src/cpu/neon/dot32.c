@@ -1,0 +1,173 @@
+/* Products of the types with blocks of 32: one token straight from the tiles,
+ * more by way of panels. */
+#include "cpu/neon/neon.h"
+#include "cpu/neon/panel.h"
+#include "cpu/neon/tile32.h"
+
+/* One token and one tile: one sequential stream, a block at a time. */
+AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks, const struct ak_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
+{
+    struct ak_neon_tile32 tile32 = ak_neon_tile32(type, tile, blocks);
+    for (size_t b = 0; b < blocks; b++) {
+        int8x16_t a0 = vld1q_s8(act[b].q), a1 = vld1q_s8(act[b].q + 16);
+        uint8x16_t terms = ak_neon_act32_terms(act + b);
+        float32x4_t terms_f32 = vreinterpretq_f32_u8(terms);
+        /* −8 · Σq, so that nibbles serve as they are; the other types come signed */
+        int32x4_t offset = type == AK_Q4_0 ? vdupq_laneq_s32(vreinterpretq_s32_u8(terms), 1) : vdupq_n_s32(0);
+#pragma GCC unroll 4
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+            int8x16_t w[8];
+            ak_neon_quants32(type, &tile32, b, g, w);
+            int32x4_t sum = ak_neon_dot16(ak_neon_dot16(offset, w, a0), w + 4, a1);
+            float32x4_t d = vmulq_laneq_f32(ak_neon_load_f16(tile32.scales + b * 32 + g * 8), terms_f32, 0);
+            acc[g] = vfmaq_f32(acc[g], d, vcvtq_f32_s32(sum));
+            if (type == AK_Q4_1)
+                acc[g] = vfmaq_laneq_f32(acc[g], ak_neon_load_f16(tile32.mins + b * 32 + g * 8), terms_f32, 2);
+        }
+    }
+}
+
+AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, float *y)
+{
+    for (size_t i = 0; i < n_tiles; i++) {
+        const struct ak_act32 *act = ak_neon_act32(acts, 0);
+        float32x4_t acc[AK_NEON_GROUPS];
+#pragma GCC unroll 4
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++)
+            acc[g] = vdupq_n_f32(0.0f);
+        for (size_t at = 0; at < k; at += AK_TILE_K, act += AK_TILE_BLOCKS) {
+            size_t blocks = ak_min_size(k - at, AK_TILE_K) / AK_BLOCK_K;
+            add_tile(type, tiles, blocks, act, acc);
+            tiles += ak_tile_bytes(type, blocks);
+        }
+#pragma GCC unroll 4
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++)
+            vst1q_f32(y + i * AK_TILE_ROWS + g * 4, acc[g]);
+    }
+}
+
+/* A few tokens: each tile is opened once, into the first-level cache. */
+static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                    float *y, size_t y_stride)
+{
+    struct ak_neon_panel32 lower[AK_TILE_BLOCKS], upper[AK_TILE_BLOCKS];
+    for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
+        ak_neon_clear(y, y_stride, n);
+        for (size_t at = 0; at < k; at += AK_TILE_K) {
+            size_t blocks = ak_min_size(k - at, AK_TILE_K) / AK_BLOCK_K;
+            const uint8_t *act = (const uint8_t *)ak_neon_act32(acts, at / AK_BLOCK_K);
+            ak_neon_open_tile32(type, tiles, blocks, lower, upper);
+            ak_neon_dot_panels32(type, lower, blocks, act, act_bytes, n, y, y_stride);
+            ak_neon_dot_panels32(type, upper, blocks, act, act_bytes, n, y + AK_NEON_PANEL_ROWS, y_stride);
+            tiles += ak_tile_bytes(type, blocks);
+        }
+    }
+}
+
+static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+{
+    size_t n_blocks = k / AK_BLOCK_K;
+    struct ak_neon_panel32 *panels = (struct ak_neon_panel32 *)(void *)slab;
+    for (size_t i = 0; i < n_tiles; i++, panels += 2 * n_blocks) {
+        for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
+            size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
+            ak_neon_open_tile32(type, tiles, blocks, panels + b, panels + n_blocks + b);
+            tiles += ak_tile_bytes(type, blocks);
+        }
+    }
+}
+
+static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                     float *y, size_t y_stride)
+{
+    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
+    size_t n_blocks = k / AK_BLOCK_K;
+    for (size_t t = 0; t < n; t += TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride) {
+        const struct ak_neon_panel32 *panels = (const struct ak_neon_panel32 *)(const void *)slab;
+        size_t tokens = ak_min_size(n - t, TOKENS);
+        for (size_t i = 0; i < n_tiles; i++)
+            ak_neon_clear(y + i * AK_TILE_ROWS, y_stride, tokens);
+        for (size_t i = 0; i < 2 * n_tiles; i++, panels += n_blocks)
+            ak_neon_dot_panels32(type, panels, n_blocks, acts, act_bytes, tokens, y + i * AK_NEON_PANEL_ROWS, y_stride);
+    }
+}
+
+void ak_neon_dot_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                      float *restrict y, size_t y_stride)
+{
+    if (n == 1)
+        dot_one(AK_Q4_0, tiles, n_tiles, k, acts, y);
+    else
+        dot_few(AK_Q4_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_dot_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                      float *restrict y, size_t y_stride)
+{
+    if (n == 1)
+        dot_one(AK_Q4_1, tiles, n_tiles, k, acts, y);
+    else
+        dot_few(AK_Q4_1, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_dot_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                      float *restrict y, size_t y_stride)
+{
+    if (n == 1)
+        dot_one(AK_Q5_0, tiles, n_tiles, k, acts, y);
+    else
+        dot_few(AK_Q5_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_dot_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                      float *restrict y, size_t y_stride)
+{
+    if (n == 1)
+        dot_one(AK_Q8_0, tiles, n_tiles, k, acts, y);
+    else
+        dot_few(AK_Q8_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_open_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q4_0, tiles, n_tiles, k, slab);
+}
+
+void ak_neon_open_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q4_1, tiles, n_tiles, k, slab);
+}
+
+void ak_neon_open_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q5_0, tiles, n_tiles, k, slab);
+}
+
+void ak_neon_open_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
+{
+    open_slab(AK_Q8_0, tiles, n_tiles, k, slab);
+}
+
+void ak_neon_dot_slab_q4_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                           float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q4_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_dot_slab_q4_1(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                           float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q4_1, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_dot_slab_q5_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                           float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q5_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
+void ak_neon_dot_slab_q8_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                           float *restrict y, size_t y_stride)
+{
+    dot_slab(AK_Q8_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}

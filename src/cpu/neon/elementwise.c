@@ -1,0 +1,107 @@
+#include <arm_neon.h>
+
+#include "cpu/neon/floats.h"
+#include "cpu/neon/neon.h"
+
+/* The compiler makes vectors of these as they are. */
+void ak_neon_add(float *restrict y, const float *restrict x, size_t n)
+{
+    ak_generic_add(y, x, n);
+}
+
+void ak_neon_divide(float *restrict x, float divisor, size_t n)
+{
+    ak_generic_divide(x, divisor, n);
+}
+
+void ak_neon_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+{
+    ak_generic_rope(x, cos, sin, n_dims, interleaved);
+}
+
+void ak_neon_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                          const float *restrict page_out, size_t head_dim)
+{
+    ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
+}
+
+void ak_neon_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        float32x4_t g = vld1q_f32(gate + i);
+        float32x4_t divisor = vaddq_f32(vdupq_n_f32(1.0f), ak_neon_expf(vnegq_f32(g)));
+        vst1q_f32(out + i, vmulq_f32(vdivq_f32(g, divisor), vld1q_f32(up + i)));
+    }
+    ak_generic_silu_mul(gate + i, up + i, out + i, n - i);
+}
+
+void ak_neon_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        float16x4_t low = vcvt_f16_f32(vld1q_f32(x + i)), high = vcvt_f16_f32(vld1q_f32(x + i + 4));
+        vst1q_u16(out + i, vcombine_u16(vreinterpret_u16_f16(low), vreinterpret_u16_f16(high)));
+    }
+    ak_generic_narrow_f16(x + i, out + i, n - i);
+}
+
+void ak_neon_widen_f16(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint8_t *in = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
+        vst1q_f32(out + i, vcvt_f32_f16(vget_low_f16(h)));
+        vst1q_f32(out + i + 4, vcvt_high_f32_f16(h));
+    }
+    ak_type_info(AK_F16)->dequantise(in + 2 * i, out + i, n - i);
+}
+
+void ak_neon_widen_bf16(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint8_t *in = blocks;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(in + 2 * i));
+        vst1q_f32(out + i, vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)));
+        vst1q_f32(out + i + 4, vreinterpretq_f32_u32(vshll_high_n_u16(h, 16)));
+    }
+    ak_type_info(AK_BF16)->dequantise(in + 2 * i, out + i, n - i);
+}
+
+/* Register j holds the partial sums 4j … 4j+3. */
+static float sum_of_squares(const float *x, size_t n)
+{
+    float32x4_t partial[AK_LANES / 4];
+    float last[AK_LANES] = { 0 };
+    size_t whole = n / AK_LANES * AK_LANES;
+#pragma GCC unroll 8
+    for (size_t j = 0; j < AK_LANES / 4; j++)
+        partial[j] = vdupq_n_f32(0.0f);
+    for (size_t i = 0; i < whole; i += AK_LANES) {
+#pragma GCC unroll 8
+        for (size_t j = 0; j < AK_LANES / 4; j++) {
+            float32x4_t v = vld1q_f32(x + i + 4 * j);
+            partial[j] = vfmaq_f32(partial[j], v, v);
+        }
+    }
+    for (size_t i = whole; i < n; i++)
+        last[i - whole] = x[i];
+#pragma GCC unroll 8
+    for (size_t j = 0; j < AK_LANES / 4; j++) {
+        float32x4_t v = vld1q_f32(last + 4 * j);
+        partial[j] = vfmaq_f32(partial[j], v, v);
+    }
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; j++)
+        partial[j] = vaddq_f32(partial[j], partial[j + 4]);
+    return ak_neon_fold4(vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
+}
+
+void ak_neon_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+{
+    float scale = 1.0f / sqrtf(sum_of_squares(x, n) / (float)n + eps);
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] * scale * weight[i];
+}

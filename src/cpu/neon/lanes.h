@@ -1,0 +1,66 @@
+/* What the NEON kernels of quantised weights share. A word line of 16 rows is
+ * four registers: register g of a line holds rows 4g … 4g+3, four k each. */
+#ifndef AK_CPU_NEON_LANES_H
+#define AK_CPU_NEON_LANES_H
+
+#include <arm_neon.h>
+#include <stddef.h>
+
+#include "cpu/generic.h"
+
+enum { AK_NEON_GROUPS = 4 }; /* registers of a word line */
+
+/* Four rows times 16 k: word i of `a` belongs to line i. */
+AK_KERNEL int32x4_t ak_neon_dot16(int32x4_t sum, const int8x16_t w[4], int8x16_t a)
+{
+    sum = vdotq_laneq_s32(sum, w[0], a, 0);
+    sum = vdotq_laneq_s32(sum, w[1], a, 1);
+    sum = vdotq_laneq_s32(sum, w[2], a, 2);
+    return vdotq_laneq_s32(sum, w[3], a, 3);
+}
+
+/* Four halves at any address. */
+AK_KERNEL float32x4_t ak_neon_load_f16(const uint8_t *p)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
+}
+
+/* Scale, minus8_sum, scaled_sum of a block as lanes 0, 1, 2. */
+AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_act32 *a)
+{
+    _Static_assert(offsetof(struct ak_act32, minus8_sum) == offsetof(struct ak_act32, scale) + 4 &&
+                       offsetof(struct ak_act32, scaled_sum) == offsetof(struct ak_act32, scale) + 8 &&
+                       sizeof(struct ak_act32) == offsetof(struct ak_act32, scale) + 16, "one register holds a block's terms");
+    return vld1q_u8((const uint8_t *)a + offsetof(struct ak_act32, scale));
+}
+
+AK_KERNEL const struct ak_act32 *ak_neon_act32(const uint8_t *acts, size_t block)
+{
+    return (const struct ak_act32 *)(const void *)acts + block;
+}
+
+AK_KERNEL const struct ak_act256 *ak_neon_act256(const uint8_t *acts, size_t block)
+{
+    return (const struct ak_act256 *)(const void *)acts + block;
+}
+
+/* The eight sums of 32 as 64·h + l with 0 ≤ l < 64, which makes both parts
+ * operands of sdot (|sum| ≤ 32·127 < 64·64). Words: l of blocks 0 … 3, l of
+ * 4 … 7, then h alike. */
+AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_act256 *a)
+{
+    static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
+    int16x8_t sums = vld1q_s16(a->pair_sum32);
+    int8x8_t low = vand_s8(vmovn_s16(sums), vdup_n_s8(63)), high = vshrn_n_s16(sums, 6);
+    return vqtbl1q_s8(vcombine_s8(low, high), vld1q_u8(natural));
+}
+
+/* Σ min·sum of four rows: `mins` are those of blocks 0 … 3 and of 4 … 7. */
+AK_KERNEL int32x4_t ak_neon_dot_mins(const int8x16_t mins[2], int8x16_t split)
+{
+    int32x4_t sum = vdotq_laneq_s32(vdupq_n_s32(0), mins[0], split, 2);
+    sum = vshlq_n_s32(vdotq_laneq_s32(sum, mins[1], split, 3), 6);
+    return vdotq_laneq_s32(vdotq_laneq_s32(sum, mins[0], split, 0), mins[1], split, 1);
+}
+
+#endif

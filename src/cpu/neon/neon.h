@@ -1,0 +1,31 @@
+/* The NEON kernels (with the dot-product instructions), one function a slot of
+ * struct ak_kernels. Each gives the bits of its scalar counterpart. */
+#ifndef AK_CPU_NEON_NEON_H
+#define AK_CPU_NEON_NEON_H
+
+#include "cpu/kernels.h"
+
+ak_dot_tiles_fn ak_neon_dot_q4_0, ak_neon_dot_q4_1, ak_neon_dot_q5_0, ak_neon_dot_q8_0, ak_neon_dot_q4_k, ak_neon_dot_q6_k;
+ak_open_slab_fn ak_neon_open_q4_0, ak_neon_open_q4_1, ak_neon_open_q5_0, ak_neon_open_q8_0, ak_neon_open_q4_k, ak_neon_open_q6_k;
+ak_dot_slab_fn ak_neon_dot_slab_q4_0, ak_neon_dot_slab_q4_1, ak_neon_dot_slab_q5_0, ak_neon_dot_slab_q8_0, ak_neon_dot_slab_q4_k,
+    ak_neon_dot_slab_q6_k;
+ak_attend_page_fn ak_neon_attend_page_f16, ak_neon_attend_page_f32;
+ak_dequantise_fn ak_neon_widen_f16, ak_neon_widen_bf16;
+
+void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+                      float *restrict y, size_t y_stride);
+void ak_neon_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+void ak_neon_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+void ak_neon_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
+void ak_neon_add(float *restrict y, const float *restrict x, size_t n);
+void ak_neon_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+void ak_neon_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
+void ak_neon_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
+void ak_neon_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                          const float *restrict page_out, size_t head_dim);
+void ak_neon_divide(float *restrict x, float divisor, size_t n);
+
+uint64_t ak_neon_probe_read(const uint8_t *restrict p, size_t bytes);
+uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink);
+
+#endif

@@ -1,0 +1,92 @@
+#include "cpu/neon/lanes.h"
+#include "cpu/neon/panel.h"
+
+enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of a block's sums, 8 of scaled ones */
+
+/* Adds one block of 32 k to the scaled sums. Q6_K has a scale for each 16. */
+AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel, size_t j, const struct ak_act256 *const act[TOKENS],
+                         size_t n, int32x4_t scaled[TOKENS][2])
+{
+    int32x4_t sums[TOKENS][2];
+#pragma GCC unroll 2
+    for (size_t s = 0; s < 2; s++) {
+        int8x16_t w[2][4];
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++) {
+            w[0][i] = vld1q_s8(panel->block[j].q[s * 4 + i]);
+            w[1][i] = vld1q_s8(panel->block[j].q[s * 4 + i] + 16);
+        }
+#pragma GCC unroll 4
+        for (size_t t = 0; t < TOKENS && t < n; t++) {
+            int8x16_t a = vld1q_s8(act[t]->q + j * 32 + s * 16);
+#pragma GCC unroll 2
+            for (size_t g = 0; g < 2; g++) {
+                bool first = s == 0 || type == AK_Q6_K, last = s == 1 || type == AK_Q6_K;
+                sums[t][g] = ak_neon_dot16(first ? vdupq_n_s32(0) : sums[t][g], w[g], a);
+                if (last) {
+                    int32x4_t scale = vld1q_s32(panel->block[j].scale[type == AK_Q6_K ? s : 0] + g * 4);
+                    scaled[t][g] = vmlaq_s32(scaled[t][g], sums[t][g], scale);
+                }
+            }
+        }
+    }
+}
+
+/* n (a constant where this is used) tokens over all panels. */
+AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels, const uint8_t *acts, size_t act_bytes,
+                          size_t n, float *y, size_t y_stride)
+{
+    for (size_t b = 0; b < n_panels; b++) {
+        const struct ak_neon_panel256 *panel = panels + b;
+        const struct ak_act256 *act[TOKENS];
+        int32x4_t scaled[TOKENS][2];
+#pragma GCC unroll 4
+        for (size_t t = 0; t < TOKENS && t < n; t++) {
+            act[t] = ak_neon_act256(acts + t * act_bytes, b);
+            scaled[t][0] = scaled[t][1] = vdupq_n_s32(0);
+        }
+        for (size_t j = 0; j < 8; j++)
+            add_block(type, panel, j, act, n, scaled);
+#pragma GCC unroll 4
+        for (size_t t = 0; t < TOKENS && t < n; t++) {
+            float32x4_t act_scale = vdupq_n_f32(act[t]->scale);
+            int8x16_t split = ak_neon_split_sums(act[t]);
+#pragma GCC unroll 2
+            for (size_t g = 0; g < 2; g++) {
+                float *out = y + t * y_stride + g * 4;
+                float32x4_t d = vmulq_f32(vld1q_f32(panel->scale + g * 4), act_scale), acc = vld1q_f32(out);
+                /* four times the quants of Q6_K: two bits of the sum are a fraction */
+                float32x4_t sum = type == AK_Q6_K ? vcvtq_n_f32_s32(scaled[t][g], 2) : vcvtq_f32_s32(scaled[t][g]);
+                acc = vfmaq_f32(acc, d, sum);
+                if (type == AK_Q4_K) {
+                    int8x16_t mins[2] = { vld1q_s8(panel->mins[0] + g * 16), vld1q_s8(panel->mins[1] + g * 16) };
+                    float32x4_t m = vmulq_f32(vld1q_f32(panel->min + g * 4), act_scale);
+                    acc = vfmaq_f32(acc, m, vcvtq_f32_s32(ak_neon_dot_mins(mins, split)));
+                }
+                vst1q_f32(out, acc);
+            }
+        }
+    }
+}
+
+AK_KERNEL void dot_panels(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels, const uint8_t *acts, size_t act_bytes,
+                          size_t n, float *y, size_t y_stride)
+{
+    for (; n >= TOKENS; n -= TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride)
+        dot_tokens(type, panels, n_panels, acts, act_bytes, TOKENS, y, y_stride);
+    switch (n) {
+    case 1: dot_tokens(type, panels, n_panels, acts, act_bytes, 1, y, y_stride); break;
+    case 2: dot_tokens(type, panels, n_panels, acts, act_bytes, 2, y, y_stride); break;
+    case 3: dot_tokens(type, panels, n_panels, acts, act_bytes, 3, y, y_stride); break;
+    default: break;
+    }
+}
+
+void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels, size_t n_panels, const uint8_t *restrict acts,
+                           size_t act_bytes, size_t n, float *restrict y, size_t y_stride)
+{
+    if (type == AK_Q4_K)
+        dot_panels(AK_Q4_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+    else
+        dot_panels(AK_Q6_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+}

@@ -1,0 +1,28 @@
+#include "cpu/neon/neon.h"
+
+void ak_kernels_neon(struct ak_kernels *k)
+{
+    k->name = "neon";
+    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ ak_neon_dot_q4_0, ak_neon_open_q4_0, ak_neon_dot_slab_q4_0 };
+    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_neon_dot_q4_1, ak_neon_open_q4_1, ak_neon_dot_slab_q4_1 };
+    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ ak_neon_dot_q5_0, ak_neon_open_q5_0, ak_neon_dot_slab_q5_0 };
+    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ ak_neon_dot_q8_0, ak_neon_open_q8_0, ak_neon_dot_slab_q8_0 };
+    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_neon_dot_q4_k, ak_neon_open_q4_k, ak_neon_dot_slab_q4_k };
+    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_neon_dot_q6_k, ak_neon_open_q6_k, ak_neon_dot_slab_q6_k };
+    k->widen[AK_F16] = ak_neon_widen_f16;
+    k->widen[AK_BF16] = ak_neon_widen_bf16;
+    k->dot_rows = ak_neon_dot_rows;
+    k->quantise32 = ak_neon_quantise32;
+    k->quantise256 = ak_neon_quantise256;
+    k->rms_norm = ak_neon_rms_norm;
+    k->add = ak_neon_add;
+    k->silu_mul = ak_neon_silu_mul;
+    k->rope = ak_neon_rope;
+    k->narrow_f16 = ak_neon_narrow_f16;
+    k->attend_page_f16 = ak_neon_attend_page_f16;
+    k->attend_page_f32 = ak_neon_attend_page_f32;
+    k->attend_merge = ak_neon_attend_merge;
+    k->divide = ak_neon_divide;
+    k->probe_read = ak_neon_probe_read;
+    k->probe_int8 = ak_neon_probe_int8;
+}

@@ -1,0 +1,102 @@
+/* Turns commands into steps and says where barriers are needed. */
+#include "cpu/cpu.h"
+
+static struct ak_cpu_step *add(struct ak_cpu_prepared *p, ak_step_fn *run, const struct ak_command *command, enum ak_domain domain)
+{
+    struct ak_cpu_step *step = &p->steps[p->n_steps++];
+    *step = (struct ak_cpu_step){ .run = run, .command = command, .domain = domain, .barrier_few = true, .barrier_many = true };
+    return step;
+}
+
+static const struct ak_command *at(const struct ak_cpu_prepared *p, uint32_t i)
+{
+    return i < p->table->n_commands ? &p->table->commands[i] : NULL;
+}
+
+static bool is_linear_of(const struct ak_command *c, uint32_t in)
+{
+    return c && c->op == AK_OP_LINEAR && c->in == in;
+}
+
+/* The forms that the linear commands from `i` on, which share their input, want. */
+static unsigned forms_from(const struct ak_cpu_prepared *p, uint32_t i, uint32_t in)
+{
+    unsigned forms = 0;
+    for (; is_linear_of(at(p, i), in); i++)
+        forms |= 1u << ak_type_act_form(p->weights->packed[at(p, i)->weight].type);
+    return forms;
+}
+
+/* `norm` is a NORM command, or the linear one itself where its input is ready. */
+static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm, uint32_t first_linear)
+{
+    const struct ak_command *linear = at(p, first_linear);
+    struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].domain);
+    step->forms = forms_from(p, first_linear, linear->in);
+    step->k = p->weights->packed[linear->weight].cols;
+    step->planes = ak_cpu_planes(&p->weights->packed[linear->weight]);
+    step->barrier_few = false; /* each thread has made its own */
+}
+
+/* Whether the value that command i makes goes to the linear commands after it
+ * and nowhere else. */
+static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
+{
+    uint32_t slot = at(p, i)->out, last = i;
+    while (is_linear_of(at(p, last + 1), slot))
+        last++;
+    return last > i && p->table->slots[slot].last_use == last;
+}
+
+/* What command `next` does with its own rows of what the linear command made
+ * needs no barrier. */
+static bool continues_on_own_rows(const struct ak_command *linear, const struct ak_command *next)
+{
+    if (!next)
+        return false;
+    if (is_linear_of(next, linear->in))
+        return true;
+    return (next->op == AK_OP_ADD || next->op == AK_OP_GATED) && next->in == linear->out;
+}
+
+static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
+{
+    const struct ak_command *c = at(p, i);
+    struct ak_cpu_step *step = add(p, ak_step_linear, c, p->table->slots[c->out].domain);
+    step->barrier_few = step->barrier_many = !continues_on_own_rows(c, at(p, i + 1));
+}
+
+void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
+{
+    for (uint32_t i = 0; at(p, i); i++) {
+        const struct ak_command *c = at(p, i), *before = i ? at(p, i - 1) : NULL;
+        enum ak_domain domain = p->table->slots[c->out].domain;
+        switch (c->op) {
+        case AK_OP_EMBED: add(p, ak_step_embed, c, domain); break;
+        case AK_OP_NORM:
+            if (feeds_linears_only(p, i))
+                add_prepare(p, c, i + 1);
+            else
+                add(p, ak_step_norm, c, domain);
+            break;
+        case AK_OP_LINEAR: {
+            bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in && feeds_linears_only(p, i - 1);
+            if (!after_norm && !is_linear_of(before, c->in))
+                add_prepare(p, c, i);
+            add_linear(p, i);
+            break;
+        }
+        case AK_OP_QKV: add(p, ak_step_qkv, c, domain); break;
+        case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
+        case AK_OP_GATED: add(p, ak_step_gated, c, domain); break;
+        case AK_OP_ADD: add(p, ak_step_add, c, domain); break;
+        case AK_OP_SELECT: add(p, ak_step_select, c, domain); break;
+        case AK_OP_GUMBEL: add(p, ak_step_gumbel, c, domain); break;
+        case AK_OP_ARGMAX:
+            add(p, ak_step_argmax, c, domain);
+            add(p, ak_step_argmax_end, c, domain);
+            break;
+        case AK_OP_COUNT: break;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/* Sizes everything that passes need and lays it out in one block. */
+#include "base/mem.h"
+#include "cpu/cpu.h"
+
+/* A block is laid out twice: without memory, to learn its size, then for real. */
+struct carver { uint8_t *memory; size_t used; bool overflow; };
+
+static void *carve(struct carver *c, size_t n, size_t size)
+{
+    size_t bytes, end;
+    void *p = c->memory ? c->memory + c->used : NULL;
+    if (!ak_mul_size(n, size, &bytes) || !ak_add_size(c->used, ak_round_up(bytes, AK_CACHE_LINE), &end))
+        c->overflow = true;
+    else
+        c->used = end;
+    return p;
+}
+
+/* Largest of what the weights ask for; act_bytes are a token's, all planes. */
+struct needs { size_t act_bytes[AK_ACT_FORM_COUNT]; size_t k, slab; };
+
+static struct needs needs_of(const struct ak_weights *w, const struct ak_spec *spec)
+{
+    struct needs needs = { .k = spec->config.width };
+    for (uint32_t i = 0; i < w->n_packed; i++) {
+        const struct ak_packed *packed = &w->packed[i];
+        enum ak_act_form form = ak_type_act_form(packed->type);
+        needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
+        needs.k = ak_max_size(needs.k, packed->cols);
+        if (form != AK_ACT_F32)
+            needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES * ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
+    }
+    return needs;
+}
+
+static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs, uint32_t head_dim, size_t max_logits)
+{
+    struct ak_thread_scratch own = { 0 };
+    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
+        own.acts[form] = carve(c, AK_SMALL_N, needs->act_bytes[form]);
+    own.slab = carve(c, needs->slab, 1);
+    own.planes = carve(c, ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
+                                      max_logits * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
+    own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
+    own.widened = carve(c, AK_WIDEN_ROWS_MANY * ak_round_up(needs->k, AK_LANES), sizeof(float));
+    own.q = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
+    own.out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
+    own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
+    own.weights = carve(c, (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS, sizeof(float));
+    if (s)
+        *s = own;
+}
+
+static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
+{
+    size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS];
+    for (int d = 0; d < 2; d++)
+        p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
+    p->cos = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
+    p->sin = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
+    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
+        p->acts[form] = carve(c, ak_max_size(tokens, logits), needs->act_bytes[form]);
+    p->blocks = carve(c, tokens, sizeof *p->blocks);
+    p->chosen = carve(c, logits, sizeof *p->chosen);
+    p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
+    p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
+    p->steps = carve(c, (size_t)p->table->n_commands * AK_STEPS_PER_COMMAND, sizeof *p->steps);
+    p->scratch = carve(c, p->n_threads, sizeof *p->scratch);
+    for (unsigned i = 0; i < p->n_threads; i++)
+        carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p->spec->config.head_dim, logits);
+}
+
+ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
+{
+    _Static_assert((int)AK_PAGE_TOKENS == (int)AK_KV_PAGE_TOKENS, "kernels and sessions agree on the page");
+    struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
+    ak_status status = AKUNU_OK;
+    struct needs needs = needs_of(weights, spec);
+    struct carver carver = { 0 };
+    if (!p)
+        return ak_fail_memory(error, "a session", sizeof *p);
+    if (options->kv.k_type != options->kv.v_type) {
+        status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "K and V of different types; F16 or F32 for both is supported");
+        goto fail;
+    }
+    p->cpu = (struct ak_cpu *)b;
+    p->table = table;
+    p->weights = weights;
+    p->spec = spec;
+    p->n_threads = options->n_threads;
+    p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
+    p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
+    p->kv = kv;
+    p->kv_shape = options->kv;
+
+    carve_all(&carver, p, &needs);
+    if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {
+        status = ak_fail_memory(error, "the activations of a session", carver.overflow ? 0 : carver.used);
+        goto fail;
+    }
+    p->memory = carver.memory;
+    p->memory_bytes = carver.used;
+    carver.used = 0;
+    carve_all(&carver, p, &needs);
+    ak_cpu_plan_steps(p);
+    status = ak_pool_create(options->n_threads, &p->pool, error);
+    if (status != AKUNU_OK)
+        goto fail;
+    *out = (struct ak_prepared *)p;
+    return AKUNU_OK;
+fail:
+    ak_cpu_release((struct ak_prepared *)p);
+    return status;
+}
+
+void ak_cpu_release(struct ak_prepared *prepared)
+{
+    struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
+    if (!p)
+        return;
+    ak_pool_free(p->pool);
+    if (p->memory)
+        ak_pages_free(p->memory, p->memory_bytes);
+    ak_free(p);
+}

@@ -1,0 +1,39 @@
+/* The plain C kernels, compiled for any machine. */
+#include "cpu/generic.h"
+#include "cpu/scalar/scalar.h"
+
+void ak_scalar_add(float *restrict y, const float *restrict x, size_t n)
+{
+    ak_generic_add(y, x, n);
+}
+
+void ak_scalar_divide(float *restrict x, float divisor, size_t n)
+{
+    ak_generic_divide(x, divisor, n);
+}
+
+void ak_scalar_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    ak_generic_silu_mul(gate, up, out, n);
+}
+
+void ak_scalar_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+{
+    ak_generic_rope(x, cos, sin, n_dims, interleaved);
+}
+
+void ak_scalar_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+{
+    ak_generic_narrow_f16(x, out, n);
+}
+
+void ak_scalar_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                            const float *restrict page_out, size_t head_dim)
+{
+    ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
+}
+
+void ak_scalar_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+{
+    ak_generic_rms_norm(x, weight, n, eps, out);
+}

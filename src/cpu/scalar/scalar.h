@@ -1,0 +1,28 @@
+/* The scalar kernels, one function a slot of struct ak_kernels: the definition
+ * of every kernel's result. */
+#ifndef AK_CPU_SCALAR_SCALAR_H
+#define AK_CPU_SCALAR_SCALAR_H
+
+#include "cpu/kernels.h"
+
+ak_dot_tiles_fn ak_scalar_dot_q4_0, ak_scalar_dot_q4_1, ak_scalar_dot_q5_0, ak_scalar_dot_q8_0, ak_scalar_dot_q4_k, ak_scalar_dot_q6_k;
+ak_open_slab_fn ak_scalar_open_q4_0, ak_scalar_open_q4_1, ak_scalar_open_q5_0, ak_scalar_open_q8_0, ak_scalar_open_q4_k,
+    ak_scalar_open_q6_k;
+ak_attend_page_fn ak_scalar_attend_page_f16, ak_scalar_attend_page_f32;
+
+void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
+                        size_t k, float *restrict y, size_t y_stride);
+void ak_scalar_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+void ak_scalar_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+void ak_scalar_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
+void ak_scalar_add(float *restrict y, const float *restrict x, size_t n);
+void ak_scalar_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+void ak_scalar_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
+void ak_scalar_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
+void ak_scalar_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+                            const float *restrict page_out, size_t head_dim);
+void ak_scalar_divide(float *restrict x, float divisor, size_t n);
+uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes);
+uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink);
+
+#endif

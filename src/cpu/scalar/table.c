@@ -1,0 +1,28 @@
+#include "cpu/scalar/scalar.h"
+
+void ak_kernels_scalar(struct ak_kernels *k)
+{
+    k->name = "scalar";
+    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ ak_scalar_dot_q4_0, ak_scalar_open_q4_0, ak_scalar_dot_q4_0 };
+    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_scalar_dot_q4_1, ak_scalar_open_q4_1, ak_scalar_dot_q4_1 };
+    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ ak_scalar_dot_q5_0, ak_scalar_open_q5_0, ak_scalar_dot_q5_0 };
+    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ ak_scalar_dot_q8_0, ak_scalar_open_q8_0, ak_scalar_dot_q8_0 };
+    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_scalar_dot_q4_k, ak_scalar_open_q4_k, ak_scalar_dot_q4_k };
+    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_scalar_dot_q6_k, ak_scalar_open_q6_k, ak_scalar_dot_q6_k };
+    for (int type = 0; type < AK_TYPE_COUNT; type++)
+        k->widen[type] = ak_type_info((enum ak_type)type)->dequantise;
+    k->dot_rows = ak_scalar_dot_rows;
+    k->quantise32 = ak_scalar_quantise32;
+    k->quantise256 = ak_scalar_quantise256;
+    k->rms_norm = ak_scalar_rms_norm;
+    k->add = ak_scalar_add;
+    k->silu_mul = ak_scalar_silu_mul;
+    k->rope = ak_scalar_rope;
+    k->narrow_f16 = ak_scalar_narrow_f16;
+    k->attend_page_f16 = ak_scalar_attend_page_f16;
+    k->attend_page_f32 = ak_scalar_attend_page_f32;
+    k->attend_merge = ak_scalar_attend_merge;
+    k->divide = ak_scalar_divide;
+    k->probe_read = ak_scalar_probe_read;
+    k->probe_int8 = ak_scalar_probe_int8;
+}

@@ -1,0 +1,202 @@
+/* Builds the flat command list from an architecture's calls. */
+#include "dispatch/builder.h"
+
+#include "base/mem.h"
+
+enum { FIRST_COMMANDS = 256, SLOT_ALIGN = 16 };
+
+/* Makes room for one more element of an array that doubles. */
+static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *room, size_t size)
+{
+    if (n < *room)
+        return true;
+    uint32_t wanted = *room ? *room * 2 : FIRST_COMMANDS;
+    void *grown = ak_realloc(*array, wanted, size);
+    if (!grown) {
+        b->status = ak_fail_memory(b->error, "the dispatch table", (unsigned long long)wanted * size);
+        return false;
+    }
+    *array = grown;
+    *room = wanted;
+    return true;
+}
+
+static ak_value add_slot(struct ak_builder *b, uint32_t width, enum ak_domain domain)
+{
+    struct ak_table *t = b->table;
+    if (b->status != AKUNU_OK || !grow(b, (void **)&t->slots, t->n_slots, &b->slot_room, sizeof *t->slots))
+        return 0;
+    t->slots[t->n_slots] = (struct ak_slot){ .width = (width + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN, .domain = domain,
+                                             .first_use = t->n_commands, .last_use = t->n_commands };
+    return t->n_slots++;
+}
+
+static void add_command(struct ak_builder *b, struct ak_command command)
+{
+    struct ak_table *t = b->table;
+    if (b->status != AKUNU_OK || !grow(b, (void **)&t->commands, t->n_commands, &b->command_room, sizeof *t->commands))
+        return;
+    if (command.in != AK_NONE)
+        t->slots[command.in].last_use = t->n_commands;
+    t->slots[command.out].last_use = t->n_commands;
+    t->commands[t->n_commands++] = command;
+}
+
+static struct ak_command command_of(enum ak_op op, int layer, ak_value in, ak_value out)
+{
+    return (struct ak_command){ .op = op, .layer = layer, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE };
+}
+
+/* Width and domain of a value; a failed builder has no slots. */
+static uint32_t width_of(const struct ak_builder *b, ak_value v)
+{
+    return b->status == AKUNU_OK ? b->table->slots[v].width : 0;
+}
+
+static enum ak_domain domain_of(const struct ak_builder *b, ak_value v)
+{
+    return b->status == AKUNU_OK ? b->table->slots[v].domain : AK_DOMAIN_TOKENS;
+}
+
+ak_value ak_build_embed(struct ak_builder *b, float scale)
+{
+    ak_value out = add_slot(b, b->spec->config.width, AK_DOMAIN_TOKENS);
+    struct ak_command c = command_of(AK_OP_EMBED, AK_NO_LAYER, AK_NONE, out);
+    c.params.embed.scale = scale;
+    add_command(b, c);
+    return out;
+}
+
+ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, int layer, float eps)
+{
+    ak_value out = add_slot(b, width_of(b, x), domain_of(b, x));
+    struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
+    c.vector = ak_weights_vector(b->weights, weight, layer);
+    c.params.norm = (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width };
+    add_command(b, c);
+    return out;
+}
+
+ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear, int layer)
+{
+    uint32_t first, n;
+    ak_value out = add_slot(b, ak_weights_width(b->weights, linear, layer), domain_of(b, x));
+    ak_weights_of(b->weights, linear, layer, &first, &n);
+    for (uint32_t i = first; i < first + n; i++) {
+        struct ak_command c = command_of(AK_OP_LINEAR, layer, x, out);
+        c.weight = i;
+        c.vector = b->weights->packed[i].bias;
+        c.params.linear.at = b->weights->packed[i].parts[0].at;
+        add_command(b, c);
+    }
+    return out;
+}
+
+uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part)
+{
+    enum ak_role role = ak_linear_info(linear)->parts[part].weight;
+    uint32_t first, n;
+    ak_weights_of(b->weights, linear, layer, &first, &n);
+    for (uint32_t i = first; i < first + n; i++)
+        for (uint32_t j = 0; j < b->weights->packed[i].n_parts; j++)
+            if (b->weights->packed[i].parts[j].role == role)
+                return b->weights->packed[i].parts[j].at;
+    return 0;
+}
+
+void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, struct ak_qkv_params params)
+{
+    struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
+    c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_Q_NORM, layer);
+    c.vector2 = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
+    c.params.qkv = params;
+    c.params.qkv.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
+    c.params.qkv.k_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 1);
+    c.params.qkv.v_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 2);
+    add_command(b, c);
+}
+
+ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params)
+{
+    ak_value out = add_slot(b, params.n_heads * params.head_dim, domain_of(b, qkv));
+    struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
+    c.params.attention = params;
+    c.params.attention.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
+    add_command(b, c);
+    return out;
+}
+
+ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, int layer, enum ak_activation activation, uint32_t n)
+{
+    ak_value out = add_slot(b, n, domain_of(b, gate_up));
+    struct ak_command c = command_of(AK_OP_GATED, layer, gate_up, out);
+    c.params.gated = (struct ak_gated_params){ .activation = activation, .n = n,
+                                               .gate_at = ak_build_part_at(b, AK_LINEAR_GATE_UP, layer, 0),
+                                               .up_at = ak_build_part_at(b, AK_LINEAR_GATE_UP, layer, 1) };
+    add_command(b, c);
+    return out;
+}
+
+void ak_build_add(struct ak_builder *b, ak_value x, ak_value y)
+{
+    struct ak_command c = command_of(AK_OP_ADD, AK_NO_LAYER, y, x);
+    c.params.add.n = b->spec->config.width;
+    add_command(b, c);
+}
+
+ak_value ak_build_select(struct ak_builder *b, ak_value x)
+{
+    ak_value out = add_slot(b, width_of(b, x), AK_DOMAIN_LOGITS);
+    struct ak_command c = command_of(AK_OP_SELECT, AK_NO_LAYER, x, out);
+    c.params.select.n = b->spec->config.width;
+    add_command(b, c);
+    return out;
+}
+
+void ak_build_logits(struct ak_builder *b, ak_value x)
+{
+    struct ak_table *t = b->table;
+    t->logits = ak_build_linear(b, x, AK_LINEAR_OUTPUT, AK_NO_LAYER);
+    t->chosen = AK_NONE;
+    if (!b->sampled)
+        return;
+    struct ak_command c = command_of(AK_OP_GUMBEL, AK_NO_LAYER, t->logits, t->logits);
+    c.params.logits.n = b->spec->config.vocab_size;
+    add_command(b, c);
+    t->chosen = add_slot(b, 1, AK_DOMAIN_LOGITS);
+    c = command_of(AK_OP_ARGMAX, AK_NO_LAYER, t->logits, t->chosen);
+    c.params.logits.n = b->spec->config.vocab_size;
+    add_command(b, c);
+}
+
+ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, bool sampled, struct ak_table *out,
+                         struct ak_error *error)
+{
+    *out = (struct ak_table){ 0 };
+    struct ak_builder b = { .spec = spec, .weights = weights, .table = out, .sampled = sampled, .error = error };
+    spec->family->emit(&b, spec);
+    if (b.status == AKUNU_OK) {
+        /* the caller reads these after the pass */
+        out->slots[out->logits].last_use = out->n_commands;
+        if (out->chosen != AK_NONE)
+            out->slots[out->chosen].last_use = out->n_commands;
+        ak_table_plan_arena(out);
+        b.status = ak_table_dump(out, weights, error);
+    }
+    if (b.status != AKUNU_OK)
+        ak_table_clear(out);
+    return b.status;
+}
+
+void ak_table_clear(struct ak_table *t)
+{
+    ak_free(t->commands);
+    ak_free(t->slots);
+    ak_free(t->dump);
+    *t = (struct ak_table){ 0 };
+}
+
+uint64_t ak_table_bytes(const struct ak_table *t)
+{
+    return (uint64_t)t->n_commands * sizeof *t->commands + (uint64_t)t->n_slots * sizeof *t->slots;
+}

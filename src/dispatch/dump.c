@@ -1,0 +1,98 @@
+/* The table as text: the same for every backend and machine, so that tests can
+ * compare it with golden files. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dispatch/builder.h"
+
+static void dump_vector(FILE *f, const char *label, const struct ak_weights *w, uint32_t vector)
+{
+    char name[AK_ROLE_NAME_BYTES];
+    if (vector != AK_NONE)
+        fprintf(f, " %s=%s", label, ak_role_name(w->vectors[vector].role, w->vectors[vector].layer, name));
+}
+
+static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_weights *w)
+{
+    const struct ak_packed *packed = &w->packed[c->weight];
+    fprintf(f, " weight=%s[", ak_linear_info(packed->linear)->name);
+    for (uint32_t i = 0; i < packed->n_parts; i++)
+        fprintf(f, "%s%u", i ? "+" : "", packed->parts[i].rows);
+    fprintf(f, ", %u] at=%u", packed->cols, c->params.linear.at);
+    dump_vector(f, "bias", w, c->vector);
+}
+
+static void dump_params(FILE *f, const struct ak_command *c, const struct ak_weights *w)
+{
+    switch (c->op) {
+    case AK_OP_EMBED: fprintf(f, " scale=%.9g", (double)c->params.embed.scale); break;
+    case AK_OP_NORM:
+        dump_vector(f, "vector", w, c->vector);
+        fprintf(f, " n=%u eps=%.9g", c->params.norm.n, (double)c->params.norm.eps);
+        break;
+    case AK_OP_LINEAR: dump_linear(f, c, w); break;
+    case AK_OP_QKV: {
+        const struct ak_qkv_params *p = &c->params.qkv;
+        fprintf(f, " at=%u,%u,%u heads=%u/%u head_dim=%u rope=%u%s", p->q_at, p->k_at, p->v_at, p->n_heads, p->n_kv_heads, p->head_dim,
+                p->rope_dims, p->interleaved ? " interleaved" : " halves");
+        dump_vector(f, "q_norm", w, c->vector);
+        dump_vector(f, "k_norm", w, c->vector2);
+        break;
+    }
+    case AK_OP_ATTENTION: {
+        const struct ak_attention_params *p = &c->params.attention;
+        fprintf(f, " at=%u heads=%u/%u head_dim=%u window=%u scale=%.9g", p->q_at, p->n_heads, p->n_kv_heads, p->head_dim, p->window,
+                (double)p->scale);
+        break;
+    }
+    case AK_OP_GATED:
+        fprintf(f, " silu at=%u,%u n=%u", c->params.gated.gate_at, c->params.gated.up_at, c->params.gated.n);
+        break;
+    case AK_OP_ADD: fprintf(f, " n=%u", c->params.add.n); break;
+    case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
+    case AK_OP_GUMBEL:
+    case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.logits.n); break;
+    case AK_OP_COUNT: break;
+    }
+}
+
+static void dump_command(FILE *f, const struct ak_table *t, uint32_t i, const struct ak_weights *w)
+{
+    const struct ak_command *c = &t->commands[i];
+    fprintf(f, "%4u ", i);
+    if (c->layer == AK_NO_LAYER)
+        fprintf(f, "    -");
+    else
+        fprintf(f, "%5d", c->layer);
+    fprintf(f, " %-9s", ak_op_name(c->op));
+    if (c->in != AK_NONE)
+        fprintf(f, " in=s%u", c->in);
+    fprintf(f, " out=s%u", c->out);
+    dump_params(f, c, w);
+    fputc('\n', f);
+}
+
+ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, struct ak_error *error)
+{
+    static const char *const domains[] = { "tokens", "logits" };
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        return ak_fail_memory(error, "the table's text", 0);
+    fprintf(f, "arena tokens %u, logits %u\n", t->arena_width[AK_DOMAIN_TOKENS], t->arena_width[AK_DOMAIN_LOGITS]);
+    for (uint32_t i = 0; i < t->n_slots; i++)
+        fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, domains[t->slots[i].domain], t->slots[i].width, t->slots[i].place,
+                t->slots[i].first_use, t->slots[i].last_use);
+    for (uint32_t i = 0; i < t->n_commands; i++)
+        dump_command(f, t, i, weights);
+    bool ok = !ferror(f);
+    if (fclose(f) != 0 || !ok) {
+        free(text);
+        return ak_fail_memory(error, "the table's text", n);
+    }
+    t->dump = ak_strndup(text, n);
+    free(text);
+    return t->dump ? AKUNU_OK : ak_fail_memory(error, "the table's text", n);
+}

@@ -1,0 +1,6 @@
+libak_la_SOURCES += \
+	src/dispatch/arena.c \
+	src/dispatch/build.c \
+	src/dispatch/builder.h \
+	src/dispatch/dump.c \
+	src/dispatch/table.h

@@ -1,0 +1,38 @@
+/* The dispatch table of a model: its commands and the activation slots, planned
+ * by liveness into one arena. */
+#ifndef AK_DISPATCH_TABLE_H
+#define AK_DISPATCH_TABLE_H
+
+#include "pack/weights.h"
+
+/* An activation slot. Rows lie `width` elements apart; `place` is the slot's
+ * number of elements into a row of the arena, shared by slots that do not live
+ * at the same time. Slots of the two domains have arenas of their own. */
+struct ak_slot {
+    uint32_t width; /* float elements of a row, a multiple of 16 */
+    enum ak_domain domain;
+    uint32_t place;
+    uint32_t first_use, last_use; /* commands */
+};
+
+struct ak_table {
+    struct ak_command *commands;
+    uint32_t n_commands;
+    struct ak_slot *slots;
+    uint32_t n_slots;
+    uint32_t arena_width[2]; /* elements of a row of each domain's arena */
+    uint32_t logits;         /* slot of the logits */
+    uint32_t chosen;         /* slot of the chosen tokens, AK_NONE in the plain table */
+    char *dump;
+};
+
+/* Emits the family's commands. sampled: ends in GUMBEL and ARGMAX (B15). */
+ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, bool sampled, struct ak_table *out,
+                         struct ak_error *error);
+void ak_table_clear(struct ak_table *t);
+uint64_t ak_table_bytes(const struct ak_table *t);
+
+/* Fills t->dump: a line a slot and a command. */
+ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, struct ak_error *error);
+
+#endif

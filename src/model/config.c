@@ -1,0 +1,158 @@
+/* Reads hyper-parameters from a provider's metadata (A3): the key with the
+ * architecture's prefix first, the bare key as fallback. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/model.h"
+
+enum { KEY_BYTES = 128 };
+
+/* Writes the key under which `suffix` is stored into `key`; false where it is
+ * nowhere, and then `key` is the prefixed one. */
+static bool find_key(const struct ak_provider *p, const struct ak_config *config, const char *suffix, char key[KEY_BYTES])
+{
+    struct ak_meta meta;
+    snprintf(key, KEY_BYTES, "%s", suffix);
+    bool bare = ak_provider_find_meta(p, key, &meta);
+    snprintf(key, KEY_BYTES, "%.*s.%s", (int)config->architecture.n, config->architecture.bytes, suffix);
+    if (ak_provider_find_meta(p, key, &meta))
+        return true;
+    if (bare)
+        snprintf(key, KEY_BYTES, "%s", suffix);
+    return bare;
+}
+
+static ak_status missing(const char *key, struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
+}
+
+/* A per-layer array serves where all layers agree. */
+static ak_status read_uniform(const struct ak_provider *p, const char *key, const struct ak_meta *array, uint32_t *out,
+                              struct ak_error *error)
+{
+    for (uint64_t i = 0; i < array->n; i++) {
+        struct ak_meta element;
+        if (!ak_provider_element(p, array, i, &element) || (element.kind != AK_META_UINT && element.kind != AK_META_INT))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than integers", key);
+        uint64_t value = element.kind == AK_META_UINT ? element.as.unsigned_integer : (uint64_t)element.as.integer;
+        if (value > UINT32_MAX)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a value out of range at layer %llu", key, (unsigned long long)i);
+        if (i > 0 && value != *out)
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: differs between layers (%u, then %llu at layer %llu); one value for all is "
+                           "supported", key, *out, (unsigned long long)value, (unsigned long long)i);
+        *out = (uint32_t)value;
+    }
+    if (array->n == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty array", key);
+    return AKUNU_OK;
+}
+
+static ak_status read_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool required,
+                          uint32_t fallback, uint32_t *out, struct ak_error *error)
+{
+    char key[KEY_BYTES];
+    struct ak_meta meta;
+    *out = fallback;
+    if (!find_key(p, config, suffix, key))
+        return required ? missing(key, error) : AKUNU_OK;
+    if (ak_provider_find_meta(p, key, &meta) && meta.kind == AK_META_ARRAY)
+        return read_uniform(p, key, &meta, out, error);
+    return ak_meta_u32(p, key, fallback, out, error);
+}
+
+static ak_status read_float(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
+                            struct ak_error *error)
+{
+    char key[KEY_BYTES];
+    *out = fallback;
+    if (!find_key(p, config, suffix, key))
+        return AKUNU_OK;
+    return ak_meta_float(p, key, fallback, out, error);
+}
+
+static bool text_is(struct ak_text text, const char *word)
+{
+    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
+}
+
+static ak_status read_rope(const struct ak_provider *p, struct ak_config *config, struct ak_rope_config *rope, struct ak_error *error)
+{
+    char key[KEY_BYTES];
+    struct ak_text type = { NULL, 0 };
+    AK_TRY(read_float(p, config, "rope.freq_base", 10000.0f, &config->rope_base, error));
+    AK_TRY(read_u32(p, config, "rope.dimension_count", false, config->head_dim, &config->rope_dims, error));
+    AK_TRY(read_float(p, config, "rope.scaling.factor", 0.0f, &rope->factor, error));
+    AK_TRY(read_float(p, config, "rope.scaling.low_freq_factor", 0.0f, &rope->low_freq_factor, error));
+    AK_TRY(read_float(p, config, "rope.scaling.high_freq_factor", 0.0f, &rope->high_freq_factor, error));
+    AK_TRY(read_u32(p, config, "rope.scaling.original_context_length", false, 0, &rope->original_context, error));
+    if (find_key(p, config, "rope.scaling.type", key))
+        AK_TRY(ak_meta_text(p, key, &type, error));
+    if (type.n == 0 || text_is(type, "none")) {
+        rope->scaling = AK_ROPE_PLAIN;
+        float linear; /* the key of older files */
+        AK_TRY(read_float(p, config, "rope.scale_linear", 1.0f, &linear, error));
+        if (linear != 1.0f) {
+            rope->scaling = AK_ROPE_LINEAR;
+            rope->factor = linear;
+        }
+    } else if (text_is(type, "linear")) {
+        rope->scaling = AK_ROPE_LINEAR;
+    } else if (text_is(type, "llama3")) {
+        rope->scaling = AK_ROPE_LLAMA3;
+    } else {
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is \"%.*s\"; supported: none, linear, llama3", key, (int)(type.n < 64 ? type.n : 64),
+                       type.bytes);
+    }
+    return AKUNU_OK;
+}
+
+/* Heads share the width unless the file gives their size. */
+static ak_status read_head_size(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    uint32_t value_size;
+    AK_TRY(read_u32(p, config, "attention.key_length", false, 0, &config->head_dim, error));
+    if (config->head_dim == 0 && config->n_heads > 0) {
+        if (config->width % config->n_heads != 0)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "attention.head_count is %u, which does not divide embedding_length %u",
+                           config->n_heads, config->width);
+        config->head_dim = config->width / config->n_heads;
+    }
+    AK_TRY(read_u32(p, config, "attention.value_length", false, config->head_dim, &value_size, error));
+    if (value_size != config->head_dim)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "attention.value_length is %u and attention.key_length %u; equal sizes are supported",
+                       value_size, config->head_dim);
+    return AKUNU_OK;
+}
+
+ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error)
+{
+    struct ak_config config = { 0 };
+    struct ak_rope_config scaling = { 0 };
+    struct ak_vocab vocab;
+    struct ak_view embedding;
+
+    AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
+    AK_TRY(ak_meta_text(p, "general.name", &config.name, error));
+    AK_TRY(read_u32(p, &config, "block_count", true, 0, &config.n_layers, error));
+    AK_TRY(read_u32(p, &config, "embedding_length", true, 0, &config.width, error));
+    AK_TRY(read_u32(p, &config, "feed_forward_length", true, 0, &config.ffn_width, error));
+    AK_TRY(read_u32(p, &config, "context_length", true, 0, &config.context, error));
+    AK_TRY(read_u32(p, &config, "attention.head_count", true, 0, &config.n_heads, error));
+    AK_TRY(read_u32(p, &config, "attention.head_count_kv", false, config.n_heads, &config.n_kv_heads, error));
+    AK_TRY(read_head_size(p, &config, error));
+    AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", 1e-5f, &config.norm_eps, error));
+    AK_TRY(read_u32(p, &config, "attention.sliding_window", false, 0, &config.window, error));
+    AK_TRY(read_rope(p, &config, &scaling, error));
+
+    /* As many rows as there are tokens; a file without a vocabulary may say, or its
+     * embedding tells. */
+    AK_TRY(ak_provider_vocab(p, &vocab, error));
+    uint32_t rows = ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &embedding) ? embedding.rows : 0;
+    AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));
+    if (vocab.n_tokens > 0)
+        config.vocab_size = vocab.n_tokens;
+    *out = config;
+    *rope = scaling;
+    return AKUNU_OK;
+}

@@ -1,0 +1,53 @@
+/* Llama 2 and 3, and what shares their block: Mistral, TinyLlama, SmolLM2.
+ * GGUF stores q and k with their rows permuted, so that pairs are neighbours, and
+ * knows no sliding window for this architecture. */
+#include <math.h>
+
+#include "model/families.h"
+
+static const char *const names[] = { "llama", NULL };
+
+static const struct ak_weight_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
+    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
+    { AK_ROLE_ROPE_FREQS, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL, "rope_freqs.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.input_layernorm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.weight" },
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL, "model.layers.{n}.self_attn.q_proj.bias" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.weight" },
+    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "model.layers.{n}.self_attn.k_proj.bias" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.weight" },
+    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "model.layers.{n}.self_attn.v_proj.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL, "model.layers.{n}.self_attn.o_proj.bias" },
+    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
+    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate_proj.weight" },
+    { AK_ROLE_FFN_GATE_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL, "model.layers.{n}.mlp.gate_proj.bias" },
+    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.up_proj.weight" },
+    { AK_ROLE_FFN_UP_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL, "model.layers.{n}.mlp.up_proj.bias" },
+    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "model.layers.{n}.mlp.down_proj.weight" },
+    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL, "model.layers.{n}.mlp.down_proj.bias" },
+};
+
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+{
+    (void)p;
+    (void)error;
+    *out = (struct ak_descriptor){
+        .activation = AK_ACTIVATION_SILU,
+        .rope_interleaved = true,
+        .embedding_scale = 1.0f,
+        .attention_scale = 1.0f / sqrtf((float)config->head_dim),
+        .window = 0,
+    };
+    return AKUNU_OK;
+}
+
+const struct ak_family ak_family_llama = {
+    .names = names,
+    .describe = describe,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .emit = ak_emit_decoder,
+};

@@ -1,0 +1,11 @@
+libak_la_SOURCES += \
+	src/model/config.c \
+	src/model/decoder.c \
+	src/model/families.h \
+	src/model/llama.c \
+	src/model/model.h \
+	src/model/qwen2.c \
+	src/model/qwen3.c \
+	src/model/registry.c \
+	src/model/rope.c \
+	src/model/validate.c

@@ -1,0 +1,68 @@
+/* The architectures, a line each. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/families.h"
+
+static const struct ak_family *const families[] = {
+    &ak_family_llama,
+    &ak_family_qwen2,
+    &ak_family_qwen3,
+    NULL,
+};
+
+const struct ak_family *const *ak_families(void)
+{
+    return families;
+}
+
+static void append(char *list, size_t capacity, const char *name)
+{
+    size_t used = strlen(list);
+    if (used + strlen(name) + 3 < capacity) {
+        strcat(list, used ? ", " : "");
+        strcat(list, name);
+    }
+}
+
+ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error)
+{
+    char known[256] = "";
+    struct ak_text name;
+    AK_TRY(ak_meta_text(p, "general.architecture", &name, error));
+    if (name.n == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "general.architecture is missing");
+    for (size_t i = 0; families[i]; i++) {
+        for (const char *const *candidate = families[i]->names; *candidate; candidate++) {
+            if (strlen(*candidate) == name.n && memcmp(*candidate, name.bytes, name.n) == 0) {
+                *out = families[i];
+                return AKUNU_OK;
+            }
+            append(known, sizeof known, *candidate);
+        }
+    }
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "architecture \"%.*s\" is not supported; supported: %s", (int)(name.n < 64 ? name.n : 64),
+                   name.bytes, known);
+}
+
+uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
+{
+    const struct ak_config *c = &spec->config;
+    switch (dim) {
+    case AK_DIM_ONE: return 1;
+    case AK_DIM_WIDTH: return c->width;
+    case AK_DIM_Q: return c->n_heads * c->head_dim;
+    case AK_DIM_KV: return c->n_kv_heads * c->head_dim;
+    case AK_DIM_HEAD: return c->head_dim;
+    case AK_DIM_FFN: return c->ffn_width;
+    case AK_DIM_VOCAB: return c->vocab_size;
+    case AK_DIM_ROPE_HALF: return c->rope_dims / 2;
+    }
+    return 0;
+}
+
+void ak_spec_clear(struct ak_spec *spec)
+{
+    ak_free(spec->inverse_frequencies);
+    *spec = (struct ak_spec){ 0 };
+}

@@ -1,0 +1,45 @@
+/* What an architecture's emission calls: one call an operation, in order.
+ *
+ * Values are activation slots. The first failure sticks: later calls do nothing,
+ * and the build ends with its message, so emission needs no checks. */
+#ifndef AK_OP_BUILDER_H
+#define AK_OP_BUILDER_H
+
+#include "op/command.h"
+
+struct ak_builder;
+typedef uint32_t ak_value;
+
+/* [tokens, width] */
+ak_value ak_build_embed(struct ak_builder *b, float scale);
+
+/* RMS norm with the vector (role, layer); the shape stays. */
+ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, int layer, float eps);
+
+/* All parts of the operator side by side, each from a multiple of 16 elements on;
+ * biases where the model has them. */
+ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear, int layer);
+
+/* Element where part `part` of a linear operator's output starts. */
+uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part);
+
+/* Norms (where the layer has the vectors), rotation and cache write, in place;
+ * params->q_at, k_at, v_at are filled in. */
+void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, struct ak_qkv_params params);
+
+/* [tokens, n_heads · head_dim]; params.q_at is filled in. */
+ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params);
+
+/* [tokens, n] from the parts of a GATE_UP output. */
+ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, int layer, enum ak_activation activation, uint32_t n);
+
+/* x += y */
+void ak_build_add(struct ak_builder *b, ak_value x, ak_value y);
+
+/* The rows whose logits are wanted. */
+ak_value ak_build_select(struct ak_builder *b, ak_value x);
+
+/* Ends the table: logits = OUTPUT · x. */
+void ak_build_logits(struct ak_builder *b, ak_value x);
+
+#endif

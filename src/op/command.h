@@ -1,0 +1,92 @@
+/* The flat description of one pass: operations over activation slots, weight
+ * slots and the KV cache. Built once, never written while it runs. */
+#ifndef AK_OP_COMMAND_H
+#define AK_OP_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op/role.h"
+
+enum ak_op {
+#define AK_OP(symbol, name) AK_OP_##symbol,
+#include "op/op.def"
+#undef AK_OP
+    AK_OP_COUNT
+};
+
+const char *ak_op_name(enum ak_op op);
+
+enum ak_linear {
+#define AK_LINEAR(symbol, name, n_parts, ...) AK_LINEAR_##symbol,
+#include "op/linear.def"
+#undef AK_LINEAR
+    AK_LINEAR_COUNT
+};
+
+enum { AK_LINEAR_MAX_PARTS = 3 };
+
+struct ak_linear_part {
+    enum ak_role weight;
+    enum ak_role bias; /* AK_ROLE_COUNT: never has one */
+};
+
+struct ak_linear_info {
+    const char *name;
+    uint32_t n_parts;
+    struct ak_linear_part parts[AK_LINEAR_MAX_PARTS];
+};
+
+const struct ak_linear_info *ak_linear_info(enum ak_linear linear);
+
+/* Which rows a slot has: one a token of the pass, or one a wanted token. */
+enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS };
+
+/* No slot, no weight. */
+#define AK_NONE UINT32_MAX
+
+enum ak_activation { AK_ACTIVATION_SILU };
+
+struct ak_embed_params { float scale; };
+struct ak_norm_params { float eps; uint32_t n; };
+/* The output starts at element `at` of the out slot's rows. */
+struct ak_linear_params { uint32_t at; };
+struct ak_qkv_params {
+    uint32_t q_at, k_at, v_at; /* elements of a row where each part starts */
+    uint32_t n_heads, n_kv_heads, head_dim;
+    uint32_t rope_dims; /* 0: no rotation */
+    uint32_t interleaved;
+    float norm_eps;     /* of the q and k norms, where the command has them */
+};
+struct ak_attention_params {
+    uint32_t q_at, n_heads, n_kv_heads, head_dim;
+    uint32_t window; /* tokens that a token sees, itself included; 0: all */
+    float scale;
+};
+struct ak_gated_params { enum ak_activation activation; uint32_t gate_at, up_at, n; };
+struct ak_add_params { uint32_t n; };
+struct ak_select_params { uint32_t n; };
+struct ak_logits_params { uint32_t n; }; /* GUMBEL, ARGMAX */
+
+struct ak_command {
+    enum ak_op op;
+    int layer;                 /* AK_NO_LAYER outside of layers */
+    uint32_t in, out;          /* activation slots */
+    uint32_t weight;           /* LINEAR: weight slot; EMBED: the embedding */
+    uint32_t vector, vector2;  /* vector slots: norm weights; QKV: q norm, k norm */
+    union {
+        struct ak_embed_params embed;
+        struct ak_norm_params norm;
+        struct ak_linear_params linear;
+        struct ak_qkv_params qkv;
+        struct ak_attention_params attention;
+        struct ak_gated_params gated;
+        struct ak_add_params add;
+        struct ak_select_params select;
+        struct ak_logits_params logits;
+    } params;
+};
+
+_Static_assert(sizeof(((struct ak_command *)0)->params) <= 64, "parameters of a command are at most 64 bytes");
+
+#endif

@@ -1,0 +1,36 @@
+/* What a tensor is for. A role and a layer name one tensor of a model. */
+#ifndef AK_OP_ROLE_H
+#define AK_OP_ROLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum ak_role {
+#define AK_ROLE(symbol, canonical, kind) AK_ROLE_##symbol,
+#include "op/role.def"
+#undef AK_ROLE
+    AK_ROLE_COUNT
+};
+
+enum ak_role_kind { AK_ROLE_KIND_MATRIX, AK_ROLE_KIND_VECTOR };
+
+/* The layer of a tensor that belongs to none. */
+enum { AK_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };
+
+enum ak_role_kind ak_role_kind(enum ak_role role);
+
+/* Whether the role's name has a layer in it. */
+bool ak_role_in_layer(enum ak_role role);
+
+/* Writes the canonical name ("layers.3.ffn.up.weight") into `out`, which is
+ * AK_ROLE_NAME_BYTES long, and returns it. */
+const char *ak_role_name(enum ak_role role, int layer, char *out);
+
+/* Expands "{n}" in `pattern` to `layer`; the same contract. */
+const char *ak_role_expand(const char *pattern, int layer, char *out);
+
+/* Matches `name` against `pattern`, whose "{n}" takes a decimal number without
+ * leading zeros and below 2^31: true gives the layer, AK_NO_LAYER without {n}. */
+bool ak_role_match(const char *pattern, const char *name, int *layer);
+
+#endif

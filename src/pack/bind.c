@@ -1,0 +1,149 @@
+/* Resolves every weight that the architecture declares, once, by exact name and
+ * exact shape, and says which tensors of the file nobody wants (A5). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "pack/weights.h"
+
+static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+{
+    return ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
+}
+
+static int layer_of(const struct ak_weight_rule *rule, uint32_t i)
+{
+    return ak_role_in_layer(rule->role) ? (int)i : AK_NO_LAYER;
+}
+
+static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum ak_role role, uint32_t *index)
+{
+    for (uint32_t i = 0; i < family->n_weights; i++) {
+        if (family->weights[i].role == role) {
+            *index = i;
+            return &family->weights[i];
+        }
+    }
+    return NULL;
+}
+
+const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, int layer)
+{
+    uint32_t index;
+    if (role == AK_ROLE_OUTPUT && b->tied)
+        role = AK_ROLE_TOKEN_EMBEDDING;
+    const struct ak_weight_rule *rule = role < AK_ROLE_COUNT ? rule_of(b->spec->family, role, &index) : NULL;
+    if (!rule)
+        return NULL;
+    const struct ak_view *view = &b->views[b->first_view[index] + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer)];
+    return view->plane[0].data ? view : NULL;
+}
+
+static void print_shape(char *out, size_t capacity, unsigned n_dims, uint32_t rows, uint32_t cols)
+{
+    if (n_dims == 1)
+        snprintf(out, capacity, "[%u]", cols);
+    else
+        snprintf(out, capacity, "[%u, %u]", rows, cols);
+}
+
+static ak_status check_view(const struct ak_view *view, const struct ak_weight_rule *rule, uint32_t rows, uint32_t cols,
+                            struct ak_error *error)
+{
+    char found[40], expected[40];
+    unsigned n_dims = rule->rows == AK_DIM_ONE ? 1 : 2;
+    if (view->n_dims != n_dims || view->rows != rows || view->cols != cols) {
+        print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
+        print_shape(expected, sizeof expected, n_dims, rows, cols);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name, found, expected);
+    }
+    if (n_dims == 1 && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16", view->name, ak_type_info(view->type)->name);
+    return AKUNU_OK;
+}
+
+static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
+                          struct ak_view *view, struct ak_error *error)
+{
+    char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
+    if (ak_provider_find(p, rule->role, layer, view))
+        return check_view(view, rule, ak_spec_dim(b->spec, rule->rows), ak_spec_dim(b->spec, rule->cols), error);
+    *view = (struct ak_view){ 0 };
+    if (rule->need == AK_OUTPUT_OR_TIED)
+        b->tied = true;
+    if (rule->need != AK_REQUIRED)
+        return AKUNU_OK;
+    const char *pattern = ak_gguf_name(rule->role);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)", pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
+                   ak_role_name(rule->role, layer, name));
+}
+
+/* Tensors known to be of no use. */
+static bool is_skipped(const char *name)
+{
+    static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp." };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(name, known[i]))
+            return true;
+    return false;
+}
+
+static bool is_claimed(const struct ak_binding *b, const struct ak_tensor *tensor)
+{
+    uint32_t index;
+    const struct ak_weight_rule *rule = tensor->has_role ? rule_of(b->spec->family, tensor->role, &index) : NULL;
+    return rule && (tensor->layer == AK_NO_LAYER || (uint32_t)tensor->layer < b->spec->config.n_layers);
+}
+
+static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b, bool strict, const struct ak_log *log,
+                                  struct ak_error *error)
+{
+    size_t n = ak_provider_n_tensors(p);
+    for (size_t i = 0; i < n; i++) {
+        struct ak_tensor tensor;
+        if (!ak_provider_tensor(p, i, &tensor) || is_claimed(b, &tensor) || is_skipped(tensor.name))
+            continue;
+        if (strict)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the architecture has no use for this tensor", tensor.name);
+        ak_log_line(log, AKUNU_LOG_WARN, "%s: the architecture has no use for this tensor", tensor.name);
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
+                  struct ak_error *error)
+{
+    const struct ak_family *family = spec->family;
+    struct ak_binding b = { .spec = spec };
+    uint32_t n_views = 0;
+    ak_status status = AKUNU_OK;
+
+    b.first_view = ak_alloc(family->n_weights, sizeof *b.first_view);
+    for (uint32_t i = 0; b.first_view && i < family->n_weights; i++) {
+        b.first_view[i] = n_views;
+        n_views += rule_layers(spec, &family->weights[i]);
+    }
+    b.views = ak_alloc(n_views, sizeof *b.views);
+    if (!b.first_view || !b.views)
+        status = ak_fail_memory(error, "the weight table", (unsigned long long)n_views * sizeof *b.views);
+    for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
+        const struct ak_weight_rule *rule = &family->weights[i];
+        for (uint32_t layer = 0; status == AKUNU_OK && layer < rule_layers(spec, rule); layer++)
+            status = bind_one(p, rule, layer_of(rule, layer), &b, &b.views[b.first_view[i] + layer], error);
+    }
+    if (status == AKUNU_OK)
+        status = report_unclaimed(p, &b, strict, log, error);
+    if (status != AKUNU_OK) {
+        ak_binding_clear(&b);
+        return status;
+    }
+    *out = b;
+    return AKUNU_OK;
+}
+
+void ak_binding_clear(struct ak_binding *b)
+{
+    ak_free(b->views);
+    ak_free(b->first_view);
+    *b = (struct ak_binding){ 0 };
+}

@@ -1,0 +1,222 @@
+/* Decides which parts of a linear operator become one weight, where every packed
+ * weight lies, and reads the vectors as float32 (A7, A8). */
+#include <string.h>
+
+#include "base/mem.h"
+#include "pack/weights.h"
+
+enum {
+    PART_ALIGN = 16,       /* elements: parts of an output start at tiles */
+    WEIGHT_ALIGN = 4096    /* bytes of the packed block */
+};
+
+static uint32_t round_up_u32(uint32_t n, uint32_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Operators of the layers come layer by layer, those outside last. */
+static bool is_per_layer(enum ak_linear linear)
+{
+    return ak_role_in_layer(ak_linear_info(linear)->parts[0].weight);
+}
+
+static uint32_t operator_index(const struct ak_weights *w, enum ak_linear linear, int layer)
+{
+    return (uint32_t)linear * w->n_layers + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer);
+}
+
+void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first, uint32_t *n)
+{
+    uint32_t count = 0;
+    *first = w->first_packed[operator_index(w, linear, layer)];
+    while (*first + count < w->n_packed && w->packed[*first + count].linear == linear && w->packed[*first + count].layer == layer)
+        count++;
+    *n = count;
+}
+
+uint32_t ak_weights_width(const struct ak_weights *w, enum ak_linear linear, int layer)
+{
+    return w->widths[operator_index(w, linear, layer)];
+}
+
+uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int layer)
+{
+    for (uint32_t i = 0; i < w->n_vectors; i++)
+        if (w->vectors[i].role == role && w->vectors[i].layer == layer)
+            return i;
+    return AK_NONE;
+}
+
+/* Room for every operator part and vector that the model can have. */
+struct limits { uint32_t packed, vectors; uint64_t vector_elems; };
+
+static ak_status count(const struct ak_binding *binding, struct limits *out, struct ak_error *error)
+{
+    const struct ak_spec *spec = binding->spec;
+    *out = (struct limits){ 0 };
+    for (uint32_t i = 0; i < spec->family->n_weights; i++) {
+        const struct ak_weight_rule *rule = &spec->family->weights[i];
+        uint64_t layers = ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
+        if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR) {
+            /* a bias may have to be spread over a padded output */
+            out->vectors += (uint32_t)layers;
+            out->vector_elems += layers * ((uint64_t)ak_spec_dim(spec, rule->cols) + AK_LINEAR_MAX_PARTS * PART_ALIGN +
+                                           ak_spec_dim(spec, AK_DIM_Q) + 2u * ak_spec_dim(spec, AK_DIM_KV));
+        } else {
+            out->packed += (uint32_t)layers;
+        }
+    }
+    if (out->vector_elems > UINT32_MAX)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%llu elements in norms and biases", (unsigned long long)out->vector_elems);
+    return AKUNU_OK;
+}
+
+static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int layer, uint32_t n)
+{
+    struct ak_vector *v = &w->vectors[w->n_vectors++];
+    *v = (struct ak_vector){ .role = role, .layer = layer, .n = n, .data = w->vector_block + w->vector_bytes / sizeof(float) };
+    w->vector_bytes += round_up_u32(n, PART_ALIGN) * sizeof(float);
+    return v;
+}
+
+static void read_vector(const struct ak_view *view, float *out)
+{
+    ak_type_info(view->type)->dequantise(view->plane[0].data, out, view->cols);
+}
+
+/* One weight over parts [first, first + n) of an operator. */
+static void add_packed(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear, int layer,
+                       const uint32_t *at, uint32_t first, uint32_t n, uint32_t bias)
+{
+    const struct ak_linear_info *info = ak_linear_info(linear);
+    const struct ak_view *view = ak_bound(binding, info->parts[first].weight, layer);
+    struct ak_packed *packed = &w->packed[w->n_packed++];
+    *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_parts = n, .bias = bias,
+                                  .layout = backend->ops->layout(backend, view->type) };
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ak_view *part = ak_bound(binding, info->parts[first + i].weight, layer);
+        packed->parts[i] = (struct ak_packed_part){ .role = info->parts[first + i].weight, .view = part, .rows = part->rows, .at = at[first + i],
+                                                    .offset = w->block_bytes + packed->bytes, .data = part->plane[0].data };
+        packed->bytes += backend->ops->packed_bytes(backend, part->type, part->rows, part->cols);
+    }
+    w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
+}
+
+static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, enum ak_linear linear, int layer, const uint32_t *at,
+                          uint32_t width)
+{
+    const struct ak_linear_info *info = ak_linear_info(linear);
+    struct ak_vector *bias = NULL;
+    for (uint32_t i = 0; i < info->n_parts; i++) {
+        const struct ak_view *view = ak_bound(binding, info->parts[i].bias, layer);
+        if (!view)
+            continue;
+        if (!bias)
+            bias = add_vector(w, info->parts[i].bias, layer, width);
+        read_vector(view, bias->data + at[i]);
+    }
+    return bias ? (uint32_t)(bias - w->vectors) : AK_NONE;
+}
+
+static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear,
+                               int layer, struct ak_error *error)
+{
+    const struct ak_linear_info *info = ak_linear_info(linear);
+    uint32_t at[AK_LINEAR_MAX_PARTS], width = 0;
+    const struct ak_view *views[AK_LINEAR_MAX_PARTS];
+    for (uint32_t i = 0; i < info->n_parts; i++) {
+        views[i] = ak_bound(binding, info->parts[i].weight, layer);
+        if (!views[i])
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the architecture has no %s operator", info->name);
+        if (!backend->ops->supports(backend, AK_OP_LINEAR, views[i]->type))
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the %s backend has no kernel for %s", views[i]->name, backend->ops->name,
+                           ak_type_info(views[i]->type)->name);
+        at[i] = width;
+        width += round_up_u32(views[i]->rows, PART_ALIGN);
+    }
+    uint32_t index = operator_index(w, linear, layer);
+    w->first_packed[index] = w->n_packed;
+    w->widths[index] = width;
+    uint32_t bias = plan_bias(w, binding, linear, layer, at, width);
+    for (uint32_t first = 0, n; first < info->n_parts; first += n) {
+        for (n = 1; first + n < info->n_parts; n++)
+            if (views[first + n]->type != views[first]->type || views[first + n]->cols != views[first]->cols)
+                break;
+        add_packed(w, binding, backend, linear, layer, at, first, n, bias);
+    }
+    return AKUNU_OK;
+}
+
+static bool is_bias(enum ak_role role)
+{
+    for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
+        for (uint32_t i = 0; i < ak_linear_info((enum ak_linear)linear)->n_parts; i++)
+            if (ak_linear_info((enum ak_linear)linear)->parts[i].bias == role)
+                return true;
+    return false;
+}
+
+static void plan_norms(struct ak_weights *w, const struct ak_binding *binding)
+{
+    const struct ak_spec *spec = binding->spec;
+    for (uint32_t i = 0; i < spec->family->n_weights; i++) {
+        enum ak_role role = spec->family->weights[i].role;
+        if (ak_role_kind(role) != AK_ROLE_KIND_VECTOR || is_bias(role))
+            continue;
+        bool layered = ak_role_in_layer(role);
+        for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
+            const struct ak_view *view = ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
+            if (view)
+                read_vector(view, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->cols)->data);
+        }
+    }
+}
+
+static ak_status plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *w, struct ak_error *error)
+{
+    struct limits limits;
+    AK_TRY(count(binding, &limits, error));
+    w->n_layers = binding->spec->config.n_layers;
+    w->packed = ak_alloc(limits.packed + 1u, sizeof *w->packed); /* a tied output is one more */
+    w->vectors = ak_alloc(limits.vectors, sizeof *w->vectors);
+    w->vector_block = ak_pages_alloc(ak_max_size(limits.vector_elems, 1) * sizeof(float));
+    w->vector_bytes = 0;
+    w->vector_room = ak_max_size(limits.vector_elems, 1) * sizeof(float);
+    w->first_packed = ak_alloc((size_t)AK_LINEAR_COUNT * w->n_layers, sizeof *w->first_packed);
+    w->widths = ak_alloc((size_t)AK_LINEAR_COUNT * w->n_layers, sizeof *w->widths);
+    if (!w->packed || !w->vectors || !w->vector_block || !w->first_packed || !w->widths)
+        return ak_fail_memory(error, "the weight plan", limits.vector_elems * sizeof(float));
+    w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER);
+    plan_norms(w, binding);
+    for (int layer = 0; layer < (int)w->n_layers; layer++)
+        for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
+            if (is_per_layer((enum ak_linear)linear))
+                AK_TRY(plan_operator(w, binding, backend, (enum ak_linear)linear, layer, error));
+    for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
+        if (!is_per_layer((enum ak_linear)linear))
+            AK_TRY(plan_operator(w, binding, backend, (enum ak_linear)linear, AK_NO_LAYER, error));
+    return AKUNU_OK;
+}
+
+ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error)
+{
+    *out = (struct ak_weights){ 0 };
+    ak_status status = plan(binding, backend, out, error);
+    if (status != AKUNU_OK)
+        ak_weights_clear(out);
+    return status;
+}
+
+void ak_weights_clear(struct ak_weights *w)
+{
+    if (w->block)
+        ak_pages_free(w->block, w->block_bytes);
+    if (w->vector_block)
+        ak_pages_free(w->vector_block, w->vector_room);
+    ak_free(w->packed);
+    ak_free(w->vectors);
+    ak_free(w->first_packed);
+    ak_free(w->widths);
+    *w = (struct ak_weights){ 0 };
+}

@@ -1,0 +1,90 @@
+/* Weights resolved, fused and packed: after this nobody looks anything up by
+ * name. */
+#ifndef AK_PACK_WEIGHTS_H
+#define AK_PACK_WEIGHTS_H
+
+#include "backend/backend.h"
+#include "base/thread.h"
+
+/* ---- Bind: every declared weight by exact name and shape (A5) -------------- */
+
+struct ak_binding {
+    const struct ak_spec *spec;
+    struct ak_view *views; /* [n_weights of the family][n_layers or 1]; plane 0 NULL: absent */
+    uint32_t *first_view;  /* of each rule */
+    bool tied;             /* OUTPUT is the embedding */
+};
+
+/* strict: a tensor that nothing claims is an error, else it is logged. */
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
+                  struct ak_error *error);
+void ak_binding_clear(struct ak_binding *b);
+/* NULL where the model does not have it. */
+const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, int layer);
+
+/* ---- Fuse and pack --------------------------------------------------------- */
+
+/* A part of a packed weight: rows of the fused operator's output. */
+struct ak_packed_part {
+    enum ak_role role;
+    const struct ak_view *view;
+    uint32_t rows;
+    uint32_t at;         /* element of the operator's output where it starts */
+    uint64_t offset;     /* in the packed block */
+    const uint8_t *data; /* its rows, packed or as stored */
+};
+
+/* One weight as the backend has it. */
+struct ak_packed {
+    enum ak_linear linear;
+    int layer;
+    enum ak_type type;
+    uint32_t cols, layout;
+    uint32_t n_parts;
+    struct ak_packed_part parts[AK_LINEAR_MAX_PARTS];
+    uint32_t bias;       /* vector slot of the operator's output width, AK_NONE */
+    uint64_t bytes;      /* packed; 0: used where it lies */
+};
+
+/* A float32 vector: a norm's weight, or biases in the order of an operator's
+ * output. */
+struct ak_vector {
+    enum ak_role role; /* of the first part */
+    int layer;
+    uint32_t n;
+    float *data;
+};
+
+struct ak_weights {
+    struct ak_packed *packed;
+    uint32_t n_packed;
+    struct ak_vector *vectors;
+    uint32_t n_vectors;
+    uint32_t *first_packed; /* [AK_LINEAR_COUNT][layers]: first weight of each operator */
+    uint32_t *widths;       /* the same: output elements, parts padded to 16 */
+    uint32_t n_layers;
+    const struct ak_view *embedding;
+    uint8_t *block;         /* packed weights, one block */
+    uint64_t block_bytes;
+    float *vector_block;
+    uint64_t vector_bytes, vector_room;
+};
+
+/* Decides what fuses (same type and row length) and where everything goes, and
+ * reads the vectors as float32. No weight is read. */
+ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error);
+
+/* Packs all weights on the pool's threads. `progress` (may be NULL) gets 0 … 1 from
+ * the calling thread and returns false to cancel. */
+typedef bool ak_pack_progress_fn(double fraction, void *user);
+ak_status ak_weights_pack(struct ak_weights *w, struct ak_backend *backend, struct ak_pool *pool, ak_pack_progress_fn *progress, void *user,
+                          struct ak_error *error);
+void ak_weights_clear(struct ak_weights *w);
+
+/* The weights of an operator: n of them from `first` on. */
+void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first, uint32_t *n);
+uint32_t ak_weights_width(const struct ak_weights *w, enum ak_linear linear, int layer);
+/* Vector slot of (role, layer); AK_NONE where the model has none. */
+uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int layer);
+
+#endif

@@ -1,0 +1,14 @@
+libak_la_SOURCES += src/quant/block.h src/quant/type.c src/quant/type.h
+libak_la_SOURCES += src/quant/f32.c
+libak_la_SOURCES += src/quant/f16.c
+libak_la_SOURCES += src/quant/bf16.c
+libak_la_SOURCES += src/quant/q4_0.c
+libak_la_SOURCES += src/quant/q4_1.c
+libak_la_SOURCES += src/quant/q5_0.c
+libak_la_SOURCES += src/quant/q5_1.c
+libak_la_SOURCES += src/quant/q8_0.c
+libak_la_SOURCES += src/quant/q2_k.c
+libak_la_SOURCES += src/quant/q3_k.c
+libak_la_SOURCES += src/quant/q4_k.c
+libak_la_SOURCES += src/quant/q5_k.c
+libak_la_SOURCES += src/quant/q6_k.c

@@ -1,0 +1,11 @@
+/* From a prompt to a text. */
+#ifndef AK_SESSION_GENERATE_H
+#define AK_SESSION_GENERATE_H
+
+#include "session/session.h"
+
+/* As akunu_generate. *result is always filled in: what was done before a failure. */
+ak_status ak_generate(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n_ids, const struct akunu_generation *generation,
+                      akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user, struct akunu_result *result, struct ak_error *error);
+
+#endif

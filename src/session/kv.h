@@ -1,0 +1,63 @@
+/* The KV cache: a pool of pages, and a page table a sequence.
+ *
+ * A page holds AK_KV_PAGE_TOKENS tokens of all layers. Sequences share pages by
+ * reference; a shared page is copied before it is written. Everything is
+ * allocated at creation; pages of the pool cost memory once they are written.
+ */
+#ifndef AK_SESSION_KV_H
+#define AK_SESSION_KV_H
+
+#include "backend/backend.h"
+
+struct ak_kv_sequence {
+    bool used;
+    uint32_t length;  /* tokens in the cache */
+    uint32_t *pages;  /* the first ak_kv_pages_of(length) are its own */
+    int32_t *tokens;  /* their ids */
+};
+
+struct ak_kv {
+    struct ak_backend *backend;
+    struct ak_kv_shape shape;
+    uint64_t page_bytes, pool_bytes;
+    uint8_t *pool;
+    uint32_t context;      /* the most tokens of a sequence */
+    uint32_t *references;  /* of each page, 0: free */
+    uint32_t *free_pages;  /* a stack */
+    uint32_t n_free;
+    struct ak_kv_sequence *sequences;
+    uint32_t n_sequences;
+    const uint32_t **tables; /* the sequences' page tables, as a batch wants them */
+    uint32_t *table_block;
+    int32_t *token_block;
+};
+
+/* Pages that `context` tokens need however n_sequences sequences share them out;
+ * 0 where that is more than can be counted. */
+uint32_t ak_kv_pages_for(uint32_t context, uint32_t n_sequences);
+
+/* shape->n_pages is at least ak_kv_pages_for(context, n_sequences). On failure *out
+ * is all zero. */
+ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape, uint32_t context, uint32_t n_sequences,
+                       struct ak_kv *out, struct ak_error *error);
+void ak_kv_clear(struct ak_kv *kv); /* an all-zero one too */
+
+/* An empty sequence; -1: all are in use. */
+int32_t ak_kv_new(struct ak_kv *kv);
+/* Gives its pages back. */
+void ak_kv_free(struct ak_kv *kv, int32_t sequence);
+/* NULL where there is no such sequence. */
+const struct ak_kv_sequence *ak_kv_sequence(const struct ak_kv *kv, int32_t sequence);
+
+/* Free pages that n more tokens of a sequence take. */
+uint32_t ak_kv_wanted(const struct ak_kv *kv, int32_t sequence, uint32_t n);
+/* Adds n tokens, whose keys and values the next pass writes. There are
+ * ak_kv_wanted free pages, and the length stays within the context. */
+void ak_kv_extend(struct ak_kv *kv, int32_t sequence, const int32_t *tokens, uint32_t n);
+/* Forgets all but the first `length` tokens, at most those that there are. */
+void ak_kv_rewind(struct ak_kv *kv, int32_t sequence, uint32_t length);
+/* A new sequence of the first `length` tokens of another; -1: no sequence or no
+ * page is free. */
+int32_t ak_kv_fork(struct ak_kv *kv, int32_t sequence, uint32_t length);
+
+#endif

@@ -1,0 +1,200 @@
+/* The load stages, in order (section B of the requirements). */
+#include "session/model.h"
+
+#include <string.h>
+
+#include "backend/list.h"
+#include "base/env.h"
+#include "base/mem.h"
+
+struct loader {
+    const char *path;
+    const struct akunu_load_params *params;
+    struct ak_log log;
+    struct ak_model *model;
+    struct ak_pool *pool;
+    struct ak_error *error;
+};
+
+static ak_status report(const struct loader *l, enum akunu_load_stage stage, double fraction)
+{
+    if (l->params->progress && !l->params->progress(stage, fraction, l->params->user))
+        return ak_fail(l->error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
+    return AKUNU_OK;
+}
+
+static ak_status open_backend(struct loader *l)
+{
+    struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU") };
+    AK_TRY(ak_backends()[0]->open(&options, &l->model->backend, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
+    return report(l, AKUNU_STAGE_KERNELS, 1.0);
+}
+
+static ak_status open_file(struct loader *l)
+{
+    AK_TRY(ak_provider_open(l->path, &l->model->provider, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
+    return report(l, AKUNU_STAGE_OPEN, 1.0);
+}
+
+static ak_status read_spec(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    AK_TRY(ak_family_find(m->provider, &m->spec.family, l->error));
+    AK_TRY(ak_config_read(m->provider, &m->spec.config, &m->spec.rope, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
+    AK_TRY(ak_config_validate(&m->spec.config, &m->spec.rope, l->error));
+    AK_TRY(m->spec.family->describe(m->provider, &m->spec.config, &m->spec.descriptor, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
+    return report(l, AKUNU_STAGE_PROFILE, 1.0);
+}
+
+static ak_status bind_weights(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
+    AK_TRY(ak_weights_plan(&m->binding, m->backend, &m->weights, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
+    AK_TRY(ak_rope_tables(m->provider, &m->spec, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
+    return report(l, AKUNU_STAGE_VALIDATE, 1.0);
+}
+
+static ak_status make_tokenizer(struct loader *l)
+{
+    struct ak_vocab vocab;
+    AK_TRY(ak_provider_vocab(l->model->provider, &vocab, l->error));
+    if (vocab.model.n > 0)
+        AK_TRY(ak_tokenizer_create(&vocab, &l->model->tokenizer, l->error));
+    return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
+}
+
+/* Sizes are a session's; here they are checked to be possible at all. */
+static ak_status check_sizes(struct loader *l)
+{
+    const struct ak_config *c = &l->model->spec.config;
+    struct ak_kv_shape shape = { .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim, .k_type = AK_KV_F32,
+                                 .v_type = AK_KV_F32 };
+    uint64_t page = ak_kv_page_bytes(&shape);
+    if (page == 0 || page > SIZE_MAX / 2)
+        return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED, "the KV cache of %u tokens would not fit this machine's addresses",
+                       AK_KV_PAGE_TOKENS);
+    AK_TRY(report(l, AKUNU_STAGE_KV, 1.0));
+    return report(l, AKUNU_STAGE_SCRATCH, 1.0);
+}
+
+static ak_status build_tables(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    AK_TRY(ak_table_build(&m->spec, &m->weights, false, &m->table, l->error));
+    AK_TRY(report(l, AKUNU_STAGE_TABLE, 1.0));
+    AK_TRY(ak_table_build(&m->spec, &m->weights, true, &m->sampled_table, l->error));
+    return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
+}
+
+static bool on_packed(double fraction, void *user)
+{
+    return report(user, AKUNU_STAGE_WEIGHTS, fraction) == AKUNU_OK;
+}
+
+static ak_status pack_weights(struct loader *l)
+{
+    unsigned threads = l->params->n_threads ? l->params->n_threads : ak_physical_cores();
+    AK_TRY(ak_pool_create(threads, &l->pool, l->error));
+    AK_TRY(ak_weights_pack(&l->model->weights, l->model->backend, l->pool, on_packed, l, l->error));
+    return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
+}
+
+/* One pass of one token over a cache of one page. */
+static ak_status warm_up(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    const struct ak_backend_ops *ops = m->backend->ops;
+    const struct ak_config *c = &m->spec.config;
+    struct ak_prepare_options options = {
+        .n_threads = ak_pool_threads(l->pool), .max_tokens = 1, .max_logits = 1,
+        .kv = { .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim, .n_pages = 1 } };
+    uint64_t bytes = ak_kv_page_bytes(&options.kv);
+    struct ak_prepared *prepared = NULL;
+    void *kv = ops->alloc(m->backend, bytes);
+    if (!kv)
+        return ak_fail_memory(l->error, "a KV page", bytes);
+    ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv, &prepared, l->error);
+    if (status == AKUNU_OK) {
+        int32_t token = 0;
+        uint32_t zero = 0;
+        const uint32_t *pages = &zero;
+        struct ak_batch batch = { .n = 1, .tokens = &token, .positions = &zero, .sequences = &zero, .pages = &pages, .n_logits = 1,
+                                  .logit_rows = &zero };
+        ops->run(prepared, &batch);
+        ops->sync(prepared);
+        ops->release(prepared);
+    }
+    ops->free(m->backend, kv, bytes);
+    return status;
+}
+
+/* What the file says; messages are about its keys and tensors. */
+static ak_status read_file(struct loader *l)
+{
+    AK_TRY(read_spec(l));
+    AK_TRY(bind_weights(l));
+    AK_TRY(make_tokenizer(l));
+    return check_sizes(l);
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static ak_status load(struct loader *l)
+{
+    AK_TRY(open_backend(l));
+    AK_TRY(open_file(l));
+    ak_status status = read_file(l);
+    if (status != AKUNU_OK) {
+        ak_error_prefix(l->error, file_name(l->path));
+        return status;
+    }
+    AK_TRY(build_tables(l));
+    AK_TRY(pack_weights(l));
+    if (l->params->warm_up)
+        AK_TRY(warm_up(l));
+    AK_TRY(report(l, AKUNU_STAGE_WARMUP, 1.0));
+    return report(l, AKUNU_STAGE_READY, 1.0);
+}
+
+ak_status ak_model_load(const char *path, const struct akunu_load_params *params, struct ak_model **out, struct ak_error *error)
+{
+    struct loader l = { .path = path, .params = params, .log = { params->log, params->user }, .error = error };
+    l.model = ak_alloc(1, sizeof *l.model);
+    if (!l.model)
+        return ak_fail_memory(error, "a model", sizeof *l.model);
+    ak_status status = load(&l);
+    ak_pool_free(l.pool);
+    if (status != AKUNU_OK) {
+        ak_model_free(l.model);
+        return status;
+    }
+    *out = l.model;
+    return AKUNU_OK;
+}
+
+void ak_model_free(struct ak_model *m)
+{
+    if (!m)
+        return;
+    ak_table_clear(&m->table);
+    ak_table_clear(&m->sampled_table);
+    ak_weights_clear(&m->weights);
+    ak_binding_clear(&m->binding);
+    ak_spec_clear(&m->spec);
+    ak_tokenizer_free(m->tokenizer);
+    ak_provider_close(m->provider);
+    if (m->backend)
+        m->backend->ops->close(m->backend);
+    ak_free(m);
+}

@@ -1,0 +1,23 @@
+/* A loaded model: immutable, shared by sessions and threads. */
+#ifndef AK_SESSION_MODEL_H
+#define AK_SESSION_MODEL_H
+
+#include "dispatch/table.h"
+#include "text/tokenizer.h"
+
+struct ak_model {
+    struct ak_backend *backend;
+    struct ak_provider *provider;
+    struct ak_spec spec;
+    struct ak_binding binding;
+    struct ak_weights weights;
+    struct ak_tokenizer *tokenizer; /* NULL: the file has no vocabulary */
+    struct ak_table table, sampled_table;
+};
+
+/* Runs the load stages in order (section B of the requirements), reporting each.
+ * The caller owns *out after success; on failure everything is released. */
+ak_status ak_model_load(const char *path, const struct akunu_load_params *params, struct ak_model **out, struct ak_error *error);
+void ak_model_free(struct ak_model *m); /* NULL allowed */
+
+#endif

@@ -1,0 +1,171 @@
+/* One pass: the caller's tokens are checked, put in the backend's order, given
+ * room in the cache, and run. Nothing changes before all is known to fit. */
+#include "session/session.h"
+
+static ak_status check_token(const struct ak_session *s, size_t i, int32_t token, int32_t sequence, struct ak_error *error)
+{
+    uint32_t n_vocab = s->model->spec.config.vocab_size;
+    if (token < 0 || (uint32_t)token >= n_vocab)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu is %d, and the vocabulary has %u", i, (int)token, (unsigned)n_vocab);
+    if (!ak_kv_sequence(&s->kv, sequence))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu belongs to sequence %d, which does not exist", i, (int)sequence);
+    return AKUNU_OK;
+}
+
+/* Counts each sequence's tokens and lists the sequences: *n_order of them, on
+ * failure too. */
+static ak_status count(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, uint32_t *n_order, struct ak_error *error)
+{
+    *n_order = 0;
+    for (size_t i = 0; i < n; i++) {
+        AK_TRY(check_token(s, i, tokens[i].token, tokens[i].sequence, error));
+        uint32_t sequence = (uint32_t)tokens[i].sequence;
+        if (s->counts[sequence]++ == 0)
+            s->order[(*n_order)++] = sequence;
+    }
+    return AKUNU_OK;
+}
+
+static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t n, struct ak_error *error)
+{
+    uint64_t wanted = 0, used = 0;
+    for (uint32_t i = 0; i < n_order; i++) {
+        uint32_t sequence = s->order[i], length = s->kv.sequences[sequence].length;
+        if (s->counts[sequence] > s->kv.context - length)
+            return ak_fail(error, AKUNU_ERROR_CONTEXT, "the context is full: the sequence has %u tokens, %u more were given, and the context holds %u",
+                           (unsigned)length, (unsigned)s->counts[sequence], (unsigned)s->kv.context);
+        wanted += ak_kv_wanted(&s->kv, (int32_t)sequence, s->counts[sequence]);
+    }
+    if (wanted <= s->kv.n_free)
+        return AKUNU_OK;
+    for (uint32_t i = 0; i < s->kv.n_sequences; i++)
+        used += s->kv.sequences[i].used ? s->kv.sequences[i].length : 0;
+    return ak_fail(error, AKUNU_ERROR_CONTEXT, "the context is full: all sequences have %llu tokens, %zu more were given, and the context holds %u",
+                   (unsigned long long)used, n, (unsigned)s->kv.context);
+}
+
+/* Tokens of a sequence side by side, in ascending positions; logits rows follow
+ * that order too. */
+static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order)
+{
+    uint32_t at = 0, n_logits = 0;
+    for (uint32_t i = 0; i < n_order; i++) {
+        s->next[s->order[i]] = at;
+        at += s->counts[s->order[i]];
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t slot = s->next[tokens[i].sequence]++;
+        s->tokens[slot] = tokens[i].token;
+        s->sequences[slot] = (uint32_t)tokens[i].sequence;
+        s->given[slot] = (uint32_t)i;
+    }
+    at = 0;
+    for (uint32_t i = 0; i < n_order; i++) {
+        uint32_t position = s->kv.sequences[s->order[i]].length;
+        for (uint32_t j = 0; j < s->counts[s->order[i]]; j++)
+            s->positions[at++] = position++;
+    }
+    for (uint32_t slot = 0; slot < n; slot++) {
+        uint32_t i = s->given[slot];
+        s->row_of[i] = tokens[i].logits ? n_logits : AK_NONE;
+        if (tokens[i].logits)
+            s->logit_rows[n_logits++] = slot;
+    }
+    return n_logits;
+}
+
+static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
+                     struct ak_draw draw, struct ak_error *error)
+{
+    AK_TRY(check_room(s, n_order, n, error));
+    struct ak_batch batch = {
+        .n = (uint32_t)n,
+        .tokens = s->tokens,
+        .positions = s->positions,
+        .sequences = s->sequences,
+        .pages = s->kv.tables,
+        .n_logits = arrange(s, tokens, n, n_order),
+        .logit_rows = s->logit_rows,
+        .draw = draw,
+    };
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n_order; i++) {
+        ak_kv_extend(&s->kv, (int32_t)s->order[i], s->tokens + at, s->counts[s->order[i]]);
+        at += s->counts[s->order[i]];
+    }
+    s->backend->ops->run(prepared, &batch);
+    s->backend->ops->sync(prepared);
+    s->n_passes++;
+    s->n_tokens += n;
+    return AKUNU_OK;
+}
+
+static ak_status pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,
+                      struct ak_draw draw, struct ak_error *error)
+{
+    uint32_t n_order;
+    ak_status status = count(s, tokens, n, &n_order, error);
+    if (status == AKUNU_OK)
+        status = run(s, prepared, tokens, n, n_order, draw, error);
+    for (uint32_t i = 0; i < n_order; i++)
+        s->counts[s->order[i]] = 0;
+    return status;
+}
+
+ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_error *error)
+{
+    if (n == 0 || n > s->batch)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%zu tokens were given for one pass, which takes 1 to %u", n, (unsigned)s->batch);
+    AK_TRY(pass(s, s->plain, tokens, n, (struct ak_draw){ 0 }, error));
+    s->n_last = (uint32_t)n;
+    return AKUNU_OK;
+}
+
+const float *ak_session_logits(const struct ak_session *s, size_t i)
+{
+    if (i >= s->n_last || s->row_of[i] == AK_NONE)
+        return NULL;
+    return s->backend->ops->logits(s->plain, s->row_of[i]);
+}
+
+/* All of the prompt, so that a bad id or too long a prompt stops it before the
+ * first pass and not between two. */
+static ak_status check_prompt(const struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, struct ak_error *error)
+{
+    const struct ak_kv_sequence *found;
+    if (n == 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the prompt has no tokens");
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    for (size_t i = 0; i < n; i++)
+        AK_TRY(check_token(s, i, ids[i], sequence, error));
+    if (n > s->kv.context - found->length || ak_kv_wanted(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
+        return ak_fail(error, AKUNU_ERROR_CONTEXT, "the prompt is too long: it has %zu tokens, the sequence has %u, and the context holds %u", n,
+                       (unsigned)found->length, (unsigned)s->kv.context);
+    return AKUNU_OK;
+}
+
+ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, akunu_cancel_fn *cancel, void *user,
+                             size_t *last, struct ak_error *error)
+{
+    AK_TRY(check_prompt(s, sequence, ids, n, error));
+    size_t n_chunk = 0;
+    for (size_t first = 0; first < n; first += n_chunk) {
+        if (cancel && cancel(user))
+            return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %zu of %zu tokens of the prompt", first, n);
+        n_chunk = n - first < s->batch ? n - first : s->batch;
+        for (size_t i = 0; i < n_chunk; i++)
+            s->chunk[i] = (struct akunu_batch_token){ .token = ids[first + i], .sequence = sequence, .logits = first + i + 1 == n };
+        AK_TRY(ak_session_decode(s, s->chunk, n_chunk, error));
+    }
+    *last = n_chunk - 1;
+    return AKUNU_OK;
+}
+
+ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next, struct ak_error *error)
+{
+    struct akunu_batch_token only = { .token = token, .sequence = sequence, .logits = true };
+    AK_TRY(pass(s, s->sampled, &only, 1, draw, error));
+    s->n_last = 0; /* the last pass is not one of the plain table's */
+    *next = s->backend->ops->chosen(s->sampled)[0];
+    return AKUNU_OK;
+}

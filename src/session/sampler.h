@@ -1,0 +1,37 @@
+/* Choosing the next token from logits.
+ *
+ * The order is: penalties, ends forbidden, top-k, top-p, min-p, temperature, draw;
+ * each as llama.cpp defines it. Every operation is of base/math.h or exact, so a
+ * seed gives the same text on every machine. All memory is allocated at creation.
+ */
+#ifndef AK_SESSION_SAMPLER_H
+#define AK_SESSION_SAMPLER_H
+
+#include "text/tokenizer.h"
+
+struct ak_sampler;
+
+/* `tokenizer` says which tokens end a text; NULL: none. Values that make no sense
+ * (NaN, a repeat penalty of 0) are AKUNU_ERROR_ARGUMENT. */
+ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab, const struct ak_tokenizer *tokenizer,
+                            struct ak_sampler **out, struct ak_error *error);
+void ak_sampler_free(struct ak_sampler *s); /* NULL allowed */
+
+uint64_t ak_sampler_seed(const struct ak_sampler *s);
+
+/* The parameters leave the distribution as it is but for its temperature: a table
+ * that ends in a Gumbel step draws from the same one. */
+bool ak_sampler_is_plain(const struct ak_sampler *s);
+
+/* 64 random bits from the sampler's generator. */
+uint64_t ak_sampler_bits(struct ak_sampler *s);
+
+/* Tells of a token in the context; ids outside the vocabulary are ignored. */
+void ak_sampler_accept(struct ak_sampler *s, int32_t token);
+
+/* Of equal logits the lower id counts as the likelier token; NaN counts as minus
+ * infinity. Where no token is left (all NaN or minus infinity, or only tokens
+ * that end the text, which are forbidden) it is AKUNU_ERROR_FORMAT. */
+ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error);
+
+#endif

@@ -1,0 +1,237 @@
+#include "session/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/env.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "session/available.h"
+
+enum { DEFAULT_BATCH = 512, MOST_SEQUENCES = 65536 };
+
+static const double mebibyte = 1024.0 * 1024.0;
+
+/* The host's number; else the environment's; else the physical cores. */
+static ak_status choose_threads(unsigned asked, unsigned *out, struct ak_error *error)
+{
+    const char *text = ak_env("AKUNU_THREADS");
+    if (asked > 0 || !text) {
+        *out = asked > 0 ? asked : ak_physical_cores();
+        return AKUNU_OK;
+    }
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (errno || *end != '\0' || text[0] < '0' || text[0] > '9' || value == 0 || value > UINT32_MAX)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "AKUNU_THREADS is '%s': it must be a number of threads, 1 or more", text);
+    *out = (unsigned)value;
+    return AKUNU_OK;
+}
+
+/* Says how large the context is and why; it is never chosen in silence (B12). */
+static void report_context(const struct ak_session *s, bool asked, uint32_t context, const struct ak_kv_shape *shape)
+{
+    unsigned made_for = s->model->spec.config.context;
+    double mebibytes = (double)shape->n_pages * (double)ak_kv_page_bytes(shape) / mebibyte;
+    if (!asked && context < made_for)
+        ak_log_line(&s->log, AKUNU_LOG_WARN,
+                    "context: %u of the %u tokens that the model was made for; the KV cache of %.1f MiB takes half of the available memory",
+                    (unsigned)context, made_for, mebibytes);
+    else
+        ak_log_line(&s->log, AKUNU_LOG_INFO, "context: %u tokens, %s; KV cache of %.1f MiB", (unsigned)context,
+                    asked ? "as asked for" : "as the model was made for", mebibytes);
+    if (context > made_for)
+        ak_log_line(&s->log, AKUNU_LOG_WARN, "context: %u tokens are more than the %u that the model was made for", (unsigned)context, made_for);
+}
+
+/* The user's context; else the model's, but no more than fits into half of the
+ * memory that is available. */
+static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences, struct ak_kv_shape *shape, uint32_t *out,
+                                struct ak_error *error)
+{
+    uint64_t page_bytes = ak_kv_page_bytes(shape);
+    *out = asked ? asked : s->model->spec.config.context;
+    shape->n_pages = ak_kv_pages_for(*out, n_sequences);
+    if (page_bytes == 0 || shape->n_pages == 0)
+        return ak_fail_memory(error, "the KV cache", 0);
+    uint64_t affordable = ak_available_memory() / 2 / page_bytes;
+    if (!asked && affordable < shape->n_pages) {
+        if (affordable < n_sequences)
+            return ak_fail(error, AKUNU_ERROR_MEMORY, "the KV cache wants at least %.1f MiB, and half of the available memory is %.1f MiB",
+                           (double)n_sequences * (double)page_bytes / mebibyte, (double)affordable * (double)page_bytes / mebibyte);
+        /* the largest that ak_kv_pages_for finds room for */
+        *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS - (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
+        shape->n_pages = (uint32_t)affordable;
+    }
+    report_context(s, asked > 0, *out, shape);
+    return AKUNU_OK;
+}
+
+static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struct ak_error *error)
+{
+    s->tokens = ak_alloc(s->batch, sizeof *s->tokens);
+    s->positions = ak_alloc(s->batch, sizeof *s->positions);
+    s->sequences = ak_alloc(s->batch, sizeof *s->sequences);
+    s->logit_rows = ak_alloc(s->batch, sizeof *s->logit_rows);
+    s->given = ak_alloc(s->batch, sizeof *s->given);
+    s->row_of = ak_alloc(s->batch, sizeof *s->row_of);
+    s->chunk = ak_alloc(s->batch, sizeof *s->chunk);
+    s->counts = ak_alloc(n_sequences, sizeof *s->counts);
+    s->next = ak_alloc(n_sequences, sizeof *s->next);
+    s->order = ak_alloc(n_sequences, sizeof *s->order);
+    if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->given || !s->row_of || !s->chunk || !s->counts || !s->next ||
+        !s->order)
+        return ak_fail_memory(error, "the session", 0);
+    return AKUNU_OK;
+}
+
+static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params, struct ak_error *error)
+{
+    const struct ak_config *config = &s->model->spec.config;
+    uint32_t n_sequences = params->max_sequences ? params->max_sequences : 1, context;
+    if (n_sequences > MOST_SEQUENCES)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible", (unsigned)n_sequences, MOST_SEQUENCES);
+    if ((unsigned)params->k_type > AKUNU_KV_F32 || (unsigned)params->v_type > AKUNU_KV_F32)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "k_type or v_type is none of the types that a KV cache may have");
+
+    struct ak_kv_shape shape = {
+        .n_layers = config->n_layers,
+        .n_kv_heads = config->n_kv_heads,
+        .head_dim = config->head_dim,
+        .k_type = (enum ak_kv_type)params->k_type,
+        .v_type = (enum ak_kv_type)params->v_type,
+    };
+    AK_TRY(choose_threads(params->n_threads, &s->options.n_threads, error));
+    AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
+    s->batch = params->batch ? params->batch : DEFAULT_BATCH;
+    s->batch = s->batch < context ? s->batch : context;
+    AK_TRY(allocate_pass(s, n_sequences, error));
+    AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
+
+    /* every token's logits may be wanted; rows that never are cost no memory */
+    s->options.max_tokens = s->options.max_logits = s->batch;
+    s->options.kv = shape;
+    return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights, &s->model->spec, &s->options, s->kv.pool, &s->plain,
+                                    error);
+}
+
+ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params, struct ak_session **out,
+                            struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_session *s = ak_alloc(1, sizeof *s);
+    if (!s)
+        return ak_fail_memory(error, "the session", sizeof *s);
+    s->model = model;
+    s->backend = model->backend;
+    s->log = (struct ak_log){ .fn = params->log, .user = params->user };
+    ak_status status = set_up(s, params, error);
+    if (status != AKUNU_OK) {
+        ak_session_free(s);
+        return status;
+    }
+    *out = s;
+    return AKUNU_OK;
+}
+
+void ak_session_free(struct ak_session *s)
+{
+    if (!s)
+        return;
+    if (s->plain)
+        s->backend->ops->release(s->plain);
+    if (s->sampled)
+        s->backend->ops->release(s->sampled);
+    ak_kv_clear(&s->kv);
+    ak_free(s->tokens);
+    ak_free(s->positions);
+    ak_free(s->sequences);
+    ak_free(s->logit_rows);
+    ak_free(s->given);
+    ak_free(s->row_of);
+    ak_free(s->chunk);
+    ak_free(s->counts);
+    ak_free(s->next);
+    ak_free(s->order);
+    ak_free(s);
+}
+
+ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error)
+{
+    if (s->sampled)
+        return AKUNU_OK;
+    struct ak_prepare_options options = s->options;
+    options.max_tokens = options.max_logits = 1;
+    return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights, &s->model->spec, &options, s->kv.pool,
+                                    &s->sampled, error);
+}
+
+/* ---- Sequences --------------------------------------------------------------- */
+
+ak_status ak_session_find(const struct ak_session *s, int32_t sequence, const struct ak_kv_sequence **out, struct ak_error *error)
+{
+    *out = ak_kv_sequence(&s->kv, sequence);
+    if (!*out)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no sequence %d", (int)sequence);
+    return AKUNU_OK;
+}
+
+ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struct ak_error *error)
+{
+    *sequence = ak_kv_new(&s->kv);
+    if (*sequence < 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "all %u sequences of the session are in use (max_sequences)", (unsigned)s->kv.n_sequences);
+    return AKUNU_OK;
+}
+
+static ak_status check_length(const struct ak_kv_sequence *sequence, uint32_t length, struct ak_error *error)
+{
+    if (length > sequence->length)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and %u were asked for", (unsigned)sequence->length,
+                       (unsigned)length);
+    return AKUNU_OK;
+}
+
+ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length, struct ak_error *error)
+{
+    const struct ak_kv_sequence *found;
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    AK_TRY(check_length(found, length, error));
+    ak_kv_rewind(&s->kv, sequence, length);
+    return AKUNU_OK;
+}
+
+ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork, struct ak_error *error)
+{
+    const struct ak_kv_sequence *found;
+    *fork = -1;
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    AK_TRY(check_length(found, length, error));
+    if (s->kv.n_free == 0 && length % AK_KV_PAGE_TOKENS != 0)
+        return ak_fail(error, AKUNU_ERROR_CONTEXT, "the context is full: no page is free for the copy of %u tokens, and the context holds %u",
+                       (unsigned)(length % AK_KV_PAGE_TOKENS), (unsigned)s->kv.context);
+    *fork = ak_kv_fork(&s->kv, sequence, length);
+    if (*fork < 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "all %u sequences of the session are in use (max_sequences)", (unsigned)s->kv.n_sequences);
+    return AKUNU_OK;
+}
+
+/* ---- Reports ----------------------------------------------------------------- */
+
+uint64_t ak_session_scratch_bytes(const struct ak_session *s)
+{
+    uint64_t bytes = s->backend->ops->bytes(s->plain);
+    return s->sampled ? bytes + s->backend->ops->bytes(s->sampled) : bytes;
+}
+
+void ak_session_counts(const struct ak_session *s, struct ak_counts *out)
+{
+    struct ak_counts sampled = { 0 };
+    s->backend->ops->counts(s->plain, out);
+    if (s->sampled)
+        s->backend->ops->counts(s->sampled, &sampled);
+    out->gemv += sampled.gemv;
+    out->small_n += sampled.small_n;
+    out->gemm += sampled.gemm;
+}

@@ -1,0 +1,61 @@
+/* A session: sequences over KV pages, and the passes that extend them.
+ *
+ * Belongs to one thread at a time; the model is shared and only read. All memory
+ * is allocated at creation, but for the sampled table's, which
+ * ak_session_prepare_sampled makes once, where it is wanted.
+ */
+#ifndef AK_SESSION_SESSION_H
+#define AK_SESSION_SESSION_H
+
+#include "session/kv.h"
+#include "session/model.h"
+
+struct ak_session {
+    const struct ak_model *model;
+    struct ak_backend *backend;
+    struct ak_log log;
+    struct ak_kv kv;
+    struct ak_prepare_options options;
+    struct ak_prepared *plain, *sampled; /* sampled: one token a pass; NULL until it is prepared */
+    uint32_t batch;
+
+    /* one pass, in the order of the backend: sequence by sequence */
+    int32_t *tokens;
+    uint32_t *positions, *sequences, *logit_rows;
+    uint32_t *given;          /* which of the caller's tokens each one is */
+    uint32_t *row_of;         /* logits row of the caller's token i, AK_NONE where it has none */
+    uint32_t n_last;          /* tokens of the last pass; 0: it left no logits */
+    uint32_t *counts, *next;  /* of each sequence; counts are 0 between passes */
+    uint32_t *order;          /* the pass's sequences as they first appear */
+    struct akunu_batch_token *chunk; /* prefill's */
+
+    uint64_t n_passes, n_tokens;
+};
+
+/* Fields of `params` that are 0 take their defaults; all of it is reported through
+ * its log. The caller owns *out after success. */
+ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params, struct ak_session **out,
+                            struct ak_error *error);
+void ak_session_free(struct ak_session *s); /* NULL and half-built ones allowed */
+
+ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struct ak_error *error);
+ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork, struct ak_error *error);
+ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length, struct ak_error *error);
+ak_status ak_session_find(const struct ak_session *s, int32_t sequence, const struct ak_kv_sequence **out, struct ak_error *error);
+
+/* As akunu_decode, akunu_logits and akunu_prefill. */
+ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_error *error);
+const float *ak_session_logits(const struct ak_session *s, size_t i);
+ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, akunu_cancel_fn *cancel, void *user,
+                             size_t *last, struct ak_error *error);
+
+/* Makes ak_session_draw ready; at once where it is. */
+ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
+/* Appends one token and draws the next one from its distribution at a temperature.
+ * Leaves no logits. */
+ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next, struct ak_error *error);
+
+uint64_t ak_session_scratch_bytes(const struct ak_session *s);
+void ak_session_counts(const struct ak_session *s, struct ak_counts *out);
+
+#endif

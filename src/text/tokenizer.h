@@ -1,0 +1,42 @@
+/* Text to tokens and back, from a vocabulary (F1–F4).
+ *
+ * A tokenizer is immutable after it was made; every call below may run in
+ * several threads at once. */
+#ifndef AK_TEXT_TOKENIZER_H
+#define AK_TEXT_TOKENIZER_H
+
+#include "base/error.h"
+#include "weights/provider.h"
+
+struct ak_tokenizer;
+
+/* Copies what it needs of `vocab`. An unknown tokenizer model or pre-tokenizer is
+ * AKUNU_ERROR_UNSUPPORTED and named. */
+ak_status ak_tokenizer_create(const struct ak_vocab *vocab, struct ak_tokenizer **out, struct ak_error *error);
+void ak_tokenizer_free(struct ak_tokenizer *t); /* NULL allowed */
+
+size_t ak_tokenizer_n_tokens(const struct ak_tokenizer *t);
+uint64_t ak_tokenizer_bytes(const struct ak_tokenizer *t); /* memory held */
+bool ak_tokenizer_is_end(const struct ak_tokenizer *t, int32_t token);
+bool ak_tokenizer_is_control(const struct ak_tokenizer *t, int32_t token);
+int32_t ak_tokenizer_bos(const struct ak_tokenizer *t); /* -1: none */
+
+/* flags: AKUNU_ADD_SPECIAL, AKUNU_PARSE_SPECIAL. At most `capacity` ids are
+ * written; *n_ids is the number of the whole text. */
+ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_bytes, unsigned flags, int32_t *ids, size_t capacity,
+                      size_t *n_ids, struct ak_error *error);
+
+/* flags: AKUNU_SKIP_SPECIAL, AKUNU_CONTINUE. At most `capacity` bytes are written; *n_bytes is the
+ * number of the whole text. Fails on ids outside the vocabulary. */
+ak_status ak_detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags, char *text, size_t capacity,
+                        size_t *n_bytes, struct ak_error *error);
+
+/* A stream of tokens into text (F4). Nothing is allocated after creation. */
+struct ak_text_stream;
+ak_status ak_text_stream_create(const struct ak_tokenizer *t, unsigned flags, struct ak_text_stream **out, struct ak_error *error);
+void ak_text_stream_free(struct ak_text_stream *s);
+/* *text gets what became complete, valid until the next call. */
+ak_status ak_text_stream_push(struct ak_text_stream *s, int32_t token, const char **text, size_t *n_bytes, struct ak_error *error);
+void ak_text_stream_end(struct ak_text_stream *s, const char **text, size_t *n_bytes);
+
+#endif

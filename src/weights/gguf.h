@@ -1,0 +1,152 @@
+/* GGUF versions 2 and 3, little-endian: what its files share.
+ *
+ *     header   "GGUF", version u32, number of tensors u64, of metadata entries u64
+ *     metadata key string, value type u32, value
+ *     tensors  name string, number of dimensions u32, dimensions u64 (the
+ *              contiguous one first), type u32, offset u64
+ *     data     at the next multiple of general.alignment; offsets count from here
+ *
+ * A string is its length as u64 and the bytes; an array its element type as u32,
+ * the number of elements as u64, and the elements.
+ * https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+ *
+ *     gguf.c          the provider's functions
+ *     gguf_split.c    opening one file or the parts of a split one
+ *     gguf_read.c     one part: header, metadata, tensor list
+ *     gguf_value.c    metadata values checked, once
+ *     gguf_meta.c     metadata values read
+ *     gguf_tensor.c   tensor types, shapes and extents
+ *     gguf_vocab.c    the vocabulary as arrays
+ */
+#ifndef AK_WEIGHTS_GGUF_H
+#define AK_WEIGHTS_GGUF_H
+
+#include <pthread.h>
+
+#include "base/file.h"
+#include "weights/index.h"
+#include "weights/provider.h"
+
+enum ak_gguf_kind {
+    AK_GGUF_U8 = 0, AK_GGUF_I8 = 1, AK_GGUF_U16 = 2, AK_GGUF_I16 = 3, AK_GGUF_U32 = 4, AK_GGUF_I32 = 5, AK_GGUF_F32 = 6,
+    AK_GGUF_BOOL = 7, AK_GGUF_STRING = 8, AK_GGUF_ARRAY = 9, AK_GGUF_U64 = 10, AK_GGUF_I64 = 11, AK_GGUF_F64 = 12,
+    AK_GGUF_KINDS
+};
+
+enum { AK_GGUF_ARRAY_HEADER = 4 + 8 };
+
+struct ak_gguf_kind_info {
+    const char *name;
+    enum ak_meta_kind meta;
+    uint8_t bytes; /* of strings and arrays: the least */
+};
+extern const struct ak_gguf_kind_info ak_gguf_kinds[AK_GGUF_KINDS];
+
+/* Terminated copies of names, one after another; an entry keeps an offset, since
+ * the block moves while it grows. */
+struct ak_gguf_names {
+    char *bytes;
+    size_t n, capacity;
+};
+
+/* Where every AK_GGUF_STRIDE-th string of a long array begins. */
+enum { AK_GGUF_STRIDE = 64 };
+struct ak_gguf_marks {
+    const uint8_t **strings;
+    size_t n, capacity;
+};
+
+/* A checked value: reading it cannot leave the map. */
+struct ak_gguf_entry {
+    size_t key; /* in names */
+    uint32_t kind;
+    const uint8_t *value;
+    size_t first_mark; /* of an array of strings */
+};
+
+struct ak_gguf_metadata {
+    struct ak_gguf_names names;
+    struct ak_gguf_entry *entries;
+    size_t n, capacity;
+    struct ak_gguf_marks marks;
+    struct ak_index index;
+};
+
+struct ak_gguf_tensor {
+    size_t name; /* in names */
+    uint32_t part;
+    enum ak_type type;
+    unsigned n_dims;
+    uint32_t dims[AK_MAX_DIMS]; /* as in the file: the contiguous one first */
+    uint64_t offset, bytes;     /* offset from the start of the part */
+    bool has_role;
+    enum ak_role role;
+    int layer;
+};
+
+struct ak_gguf_part {
+    struct ak_file file;
+    uint64_t data; /* offset of the tensor data */
+    size_t first_tensor, n_tensors;
+};
+
+struct ak_gguf_vocab;
+
+struct ak_gguf {
+    struct ak_provider provider;
+    struct ak_gguf_part *parts;
+    uint32_t n_parts;
+    struct ak_gguf_metadata metadata; /* the first part's */
+    struct ak_gguf_names names;       /* of tensors */
+    struct ak_gguf_tensor *tensors;
+    size_t n_tensors, tensors_capacity;
+    struct ak_index index;
+    struct ak_gguf_vocab *vocab; /* made when first wanted */
+};
+
+/* Makes *array, of elements of `size` bytes, hold n; doubles it so that a count
+ * in a file never asks for more memory than the file itself accounts for. */
+ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size, struct ak_error *error);
+
+/* Reads header, metadata and tensor list of g->parts[part], whose file is open,
+ * and appends its tensors. The metadata is the caller's, also after a failure. */
+ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t part, struct ak_gguf_metadata *metadata, struct ak_error *error);
+void ak_gguf_metadata_free(struct ak_gguf_metadata *metadata);
+
+/* Entry i as the provider gives it. */
+void ak_gguf_meta(const struct ak_gguf_metadata *metadata, size_t i, struct ak_meta *out);
+bool ak_gguf_find_meta(const struct ak_gguf_metadata *metadata, const char *key, struct ak_meta *out);
+bool ak_gguf_element(const struct ak_gguf_metadata *metadata, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
+
+/* All elements of an array of strings, in one walk; false where one does not fit. */
+bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out);
+
+/* Passes a value of `kind`, checking all that reading it later relies on. */
+ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key, struct ak_gguf_marks *marks, struct ak_error *error);
+
+/* One tensor as the file describes it. */
+struct ak_gguf_raw_tensor {
+    const char *name; /* fit for messages */
+    uint32_t n_dims;
+    uint64_t dims[AK_MAX_DIMS];
+    uint32_t type;
+    uint64_t offset; /* from the start of the data */
+};
+
+/* Checks type, shape and offset; fills type, n_dims, dims, bytes and the offset. */
+ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment, struct ak_gguf_tensor *out, struct ak_error *error);
+
+/* Turns the offsets of a part's tensors into offsets from its start, within the
+ * file and apart from each other. */
+ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *part, struct ak_error *error);
+
+/* Opens the file at `path` and, where it is the first of a split one, the other
+ * parts beside it. What was opened is in g also after a failure. */
+ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, struct ak_error *error);
+
+/* `vocab` is filled by the first call of _get, under a lock. */
+ak_status ak_gguf_vocab_create(struct ak_gguf_vocab **out, struct ak_error *error);
+ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *vocab, const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+void ak_gguf_vocab_free(struct ak_gguf_vocab *vocab); /* NULL allowed */
+
+#endif

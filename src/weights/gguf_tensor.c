@@ -1,0 +1,158 @@
+#include "weights/gguf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/show.h"
+
+/* GGML's numbers. `known` are the types that akunu runs; the others are refused
+ * by name, and numbers without a name as damage. */
+struct stored_type {
+    const char *name;
+    bool known;
+    enum ak_type type;
+};
+
+static const struct stored_type stored_types[] = {
+    [0] = {"F32", true, AK_F32},
+    [1] = {"F16", true, AK_F16},
+    [2] = {"Q4_0", true, AK_Q4_0},
+    [3] = {"Q4_1", true, AK_Q4_1},
+    [6] = {"Q5_0", true, AK_Q5_0},
+    [7] = {"Q5_1", true, AK_Q5_1},
+    [8] = {"Q8_0", true, AK_Q8_0},
+    [9] = {.name = "Q8_1"},
+    [10] = {"Q2_K", true, AK_Q2_K},
+    [11] = {"Q3_K", true, AK_Q3_K},
+    [12] = {"Q4_K", true, AK_Q4_K},
+    [13] = {"Q5_K", true, AK_Q5_K},
+    [14] = {"Q6_K", true, AK_Q6_K},
+    [15] = {.name = "Q8_K"},
+    [16] = {.name = "IQ2_XXS"},
+    [17] = {.name = "IQ2_XS"},
+    [18] = {.name = "IQ3_XXS"},
+    [19] = {.name = "IQ1_S"},
+    [20] = {.name = "IQ4_NL"},
+    [21] = {.name = "IQ3_S"},
+    [22] = {.name = "IQ2_S"},
+    [23] = {.name = "IQ4_XS"},
+    [24] = {.name = "I8"},
+    [25] = {.name = "I16"},
+    [26] = {.name = "I32"},
+    [27] = {.name = "I64"},
+    [28] = {.name = "F64"},
+    [29] = {.name = "IQ1_M"},
+    [30] = {"BF16", true, AK_BF16},
+    [34] = {.name = "TQ1_0"},
+    [35] = {.name = "TQ2_0"},
+    [39] = {.name = "MXFP4"},
+    [40] = {.name = "NVFP4"},
+    [41] = {.name = "Q1_0"},
+};
+
+static ak_status find_type(const struct ak_gguf_raw_tensor *raw, enum ak_type *out, struct ak_error *error)
+{
+    const struct stored_type *t = raw->type < sizeof stored_types / sizeof *stored_types ? &stored_types[raw->type] : NULL;
+    if (!t || !t->name)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has type %u, which GGML does not have", raw->name, raw->type);
+    if (!t->known)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "tensor %s has type %s, which is not supported yet", raw->name, t->name);
+    *out = t->type;
+    return AKUNU_OK;
+}
+
+/* Dimensions fit 32 bits, and so do the rows of all outer dimensions together. */
+static ak_status check_shape(const struct ak_gguf_raw_tensor *raw, struct ak_gguf_tensor *out, uint64_t *rows, struct ak_error *error)
+{
+    *rows = 1;
+    for (uint32_t d = 0; d < raw->n_dims; d++) {
+        uint64_t n = raw->dims[d];
+        if (n == 0 || n > INT64_MAX)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %lld, where at least 1 is expected", raw->name, d,
+                           (long long)n);
+        if (n > UINT32_MAX || (d > 0 && (!ak_mul_u64(*rows, n, rows) || *rows > UINT32_MAX)))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %llu, more than is possible", raw->name, d,
+                           (unsigned long long)n);
+        out->dims[d] = (uint32_t)n;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment, struct ak_gguf_tensor *out, struct ak_error *error)
+{
+    uint64_t rows, row_bytes;
+    AK_TRY(find_type(raw, &out->type, error));
+    AK_TRY(check_shape(raw, out, &rows, error));
+    out->n_dims = raw->n_dims;
+    const struct ak_type_info *info = ak_type_info(out->type);
+    if (!ak_type_row_bytes(out->type, out->dims[0], &row_bytes))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has rows of %u elements, where %s needs a multiple of %u", raw->name,
+                       out->dims[0], info->name, info->block_elems);
+    if (!ak_mul_u64(rows, row_bytes, &out->bytes))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: its size overflows 64 bits", raw->name);
+    if (raw->offset % alignment != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: offset %llu is no multiple of the alignment %llu", raw->name,
+                       (unsigned long long)raw->offset, (unsigned long long)alignment);
+    out->offset = raw->offset;
+    return AKUNU_OK;
+}
+
+static const char *shown_name(const struct ak_gguf *g, const struct ak_gguf_tensor *t, char *out)
+{
+    const char *name = g->names.bytes + t->name;
+    return ak_show(name, strlen(name), out);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct ak_gguf_tensor *const *x = a, *const *y = b;
+    return ((*x)->offset > (*y)->offset) - ((*x)->offset < (*y)->offset);
+}
+
+static ak_status check_neighbours(const struct ak_gguf *g, const struct ak_gguf_tensor *a, const struct ak_gguf_tensor *b,
+                                  struct ak_error *error)
+{
+    if (b->offset - a->offset >= a->bytes)
+        return AKUNU_OK;
+    char first[AK_SHOW_BYTES], second[AK_SHOW_BYTES];
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "tensors %s (%llu bytes at %llu) and %s (at %llu) share bytes", shown_name(g, a, first),
+                   (unsigned long long)a->bytes, (unsigned long long)a->offset, shown_name(g, b, second), (unsigned long long)b->offset);
+}
+
+static ak_status check_apart(struct ak_gguf *g, const struct ak_gguf_part *part, struct ak_error *error)
+{
+    const struct ak_gguf_tensor **order = ak_alloc(part->n_tensors, sizeof(void *));
+    if (!order)
+        return ak_fail_memory(error, "the order of the tensors", part->n_tensors * sizeof(void *));
+    bool sorted = true;
+    for (size_t i = 0; i < part->n_tensors; i++) {
+        order[i] = &g->tensors[part->first_tensor + i];
+        sorted = sorted && (i == 0 || order[i - 1]->offset <= order[i]->offset);
+    }
+    if (!sorted)
+        qsort(order, part->n_tensors, sizeof(void *), by_offset);
+    ak_status status = AKUNU_OK;
+    for (size_t i = 1; i < part->n_tensors && status == AKUNU_OK; i++)
+        status = check_neighbours(g, order[i - 1], order[i], error);
+    ak_free(order);
+    return status;
+}
+
+ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *part, struct ak_error *error)
+{
+    for (size_t i = 0; i < part->n_tensors; i++) {
+        struct ak_gguf_tensor *t = &g->tensors[part->first_tensor + i];
+        char shown[AK_SHOW_BYTES];
+        uint64_t begin, end;
+        if (!ak_add_u64(part->data, t->offset, &begin) || !ak_add_u64(begin, t->bytes, &end))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: offset %llu is beyond the end of the file (%llu bytes)",
+                           shown_name(g, t, shown), (unsigned long long)t->offset, (unsigned long long)part->file.bytes);
+        if (end > part->file.bytes)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s lies at bytes %llu to %llu, beyond the end of the file (%llu bytes)",
+                           shown_name(g, t, shown), (unsigned long long)begin, (unsigned long long)end,
+                           (unsigned long long)part->file.bytes);
+        t->offset = begin;
+    }
+    return check_apart(g, part, error);
+}

@@ -1,0 +1,15 @@
+libak_la_SOURCES += src/weights/formats.h
+libak_la_SOURCES += src/weights/gguf.c
+libak_la_SOURCES += src/weights/gguf.h
+libak_la_SOURCES += src/weights/gguf_meta.c
+libak_la_SOURCES += src/weights/gguf_read.c
+libak_la_SOURCES += src/weights/gguf_split.c
+libak_la_SOURCES += src/weights/gguf_tensor.c
+libak_la_SOURCES += src/weights/gguf_value.c
+libak_la_SOURCES += src/weights/gguf_vocab.c
+libak_la_SOURCES += src/weights/index.c src/weights/index.h
+libak_la_SOURCES += src/weights/meta.c
+libak_la_SOURCES += src/weights/names.c
+libak_la_SOURCES += src/weights/provider.c src/weights/provider.h
+libak_la_SOURCES += src/weights/stream.c
+libak_la_SOURCES += src/weights/unknown.c src/weights/unknown.h

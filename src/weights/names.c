@@ -1,0 +1,45 @@
+#include "weights/provider.h"
+
+#include <assert.h>
+
+/* GGUF's name of each role, as llama.cpp's converter writes them. */
+static const char *const gguf_names[AK_ROLE_COUNT] = {
+    [AK_ROLE_TOKEN_EMBEDDING] = "token_embd.weight",
+    [AK_ROLE_OUTPUT_NORM] = "output_norm.weight",
+    [AK_ROLE_OUTPUT] = "output.weight",
+    [AK_ROLE_ROPE_FREQS] = "rope_freqs.weight",
+    [AK_ROLE_ATTENTION_NORM] = "blk.{n}.attn_norm.weight",
+    [AK_ROLE_ATTENTION_Q] = "blk.{n}.attn_q.weight",
+    [AK_ROLE_ATTENTION_Q_BIAS] = "blk.{n}.attn_q.bias",
+    [AK_ROLE_ATTENTION_K] = "blk.{n}.attn_k.weight",
+    [AK_ROLE_ATTENTION_K_BIAS] = "blk.{n}.attn_k.bias",
+    [AK_ROLE_ATTENTION_V] = "blk.{n}.attn_v.weight",
+    [AK_ROLE_ATTENTION_V_BIAS] = "blk.{n}.attn_v.bias",
+    [AK_ROLE_ATTENTION_OUTPUT] = "blk.{n}.attn_output.weight",
+    [AK_ROLE_ATTENTION_OUTPUT_BIAS] = "blk.{n}.attn_output.bias",
+    [AK_ROLE_ATTENTION_Q_NORM] = "blk.{n}.attn_q_norm.weight",
+    [AK_ROLE_ATTENTION_K_NORM] = "blk.{n}.attn_k_norm.weight",
+    [AK_ROLE_FFN_NORM] = "blk.{n}.ffn_norm.weight",
+    [AK_ROLE_FFN_GATE] = "blk.{n}.ffn_gate.weight",
+    [AK_ROLE_FFN_GATE_BIAS] = "blk.{n}.ffn_gate.bias",
+    [AK_ROLE_FFN_UP] = "blk.{n}.ffn_up.weight",
+    [AK_ROLE_FFN_UP_BIAS] = "blk.{n}.ffn_up.bias",
+    [AK_ROLE_FFN_DOWN] = "blk.{n}.ffn_down.weight",
+    [AK_ROLE_FFN_DOWN_BIAS] = "blk.{n}.ffn_down.bias",
+};
+
+const char *ak_gguf_name(enum ak_role role)
+{
+    assert((unsigned)role < AK_ROLE_COUNT);
+    return gguf_names[role];
+}
+
+bool ak_gguf_role(const char *name, enum ak_role *role, int *layer)
+{
+    for (unsigned i = 0; i < AK_ROLE_COUNT; i++)
+        if (gguf_names[i] && ak_role_match(gguf_names[i], name, layer)) {
+            *role = (enum ak_role)i;
+            return true;
+        }
+    return false;
+}

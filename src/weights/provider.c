@@ -1,0 +1,79 @@
+#include "weights/provider.h"
+
+#include "base/show.h"
+#include "weights/formats.h"
+#include "weights/unknown.h"
+
+static const struct ak_provider_format *const formats[] = {&ak_format_gguf};
+
+static const struct ak_provider_format *detect(const char *path)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i]->probe(path))
+            return formats[i];
+    return NULL;
+}
+
+ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    *out = NULL;
+    const struct ak_provider_format *format = detect(path);
+    if (!format)
+        return ak_fail_unknown_format(path, error);
+    ak_status status = format->open(path, out, error);
+    if (status != AKUNU_OK)
+        ak_error_prefix(error, ak_show_path(path, shown));
+    return status;
+}
+
+void ak_provider_close(struct ak_provider *p)
+{
+    if (p)
+        p->format->close(p);
+}
+
+bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out)
+{
+    return p->format->find(p, role, layer, out);
+}
+
+size_t ak_provider_n_tensors(const struct ak_provider *p)
+{
+    return p->format->n_tensors(p);
+}
+
+bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+{
+    return p->format->tensor(p, i, out);
+}
+
+size_t ak_provider_n_metas(const struct ak_provider *p)
+{
+    return p->format->n_metas(p);
+}
+
+bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+{
+    return p->format->meta(p, i, out);
+}
+
+bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+{
+    return p->format->find_meta(p, key, out);
+}
+
+bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+{
+    return p->format->element(p, array, i, out);
+}
+
+ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+{
+    return p->format->vocab(p, out, error);
+}
+
+uint64_t ak_provider_bytes(const struct ak_provider *p)
+{
+    return p->format->bytes(p);
+}

@@ -1,0 +1,153 @@
+/* One object opens a model file whatever its format; what comes after is
+ * format-blind.
+ *
+ * An opened provider is immutable and may be read by any number of threads.
+ */
+#ifndef AK_WEIGHTS_PROVIDER_H
+#define AK_WEIGHTS_PROVIDER_H
+
+#include "base/error.h"
+#include "op/role.h"
+#include "quant/type.h"
+
+enum { AK_MAX_DIMS = 4, AK_MAX_PLANES = 4 };
+
+struct ak_plane {
+    const void *data;
+    uint64_t bytes;
+};
+
+/* One stored tensor as the model sees it. Views point into the map and live as
+ * long as the provider. plane[0] holds the weights; formats that keep scales,
+ * biases or zero points apart use the others. */
+struct ak_view {
+    enum ak_type type;
+    uint32_t rows, cols;                  /* logical shape; a vector has rows = 1 */
+    struct ak_plane plane[AK_MAX_PLANES]; /* unused ones are { NULL, 0 } */
+    const char *name;                     /* as in the file, for messages */
+    unsigned n_dims;                      /* as stored: a vector has 1 */
+};
+
+/* One stored tensor as the file has it. */
+struct ak_tensor {
+    const char *name;
+    enum ak_type type;
+    unsigned n_dims;
+    uint64_t shape[AK_MAX_DIMS]; /* row-major: shape[n_dims-1] is contiguous */
+    uint64_t bytes, offset;      /* offset from the start of its part */
+    const void *data;
+    bool has_role;               /* role and layer are valid */
+    enum ak_role role;
+    int layer;
+};
+
+enum ak_meta_kind {
+    AK_META_NONE, AK_META_BOOL, AK_META_INT, AK_META_UINT, AK_META_FLOAT, AK_META_STRING, AK_META_ARRAY
+};
+
+/* A metadata value; strings point into the map and are not terminated. */
+struct ak_meta {
+    const char *key; /* terminated; "" for an element */
+    enum ak_meta_kind kind;
+    enum ak_meta_kind element_kind; /* of an array */
+    uint64_t n;                     /* bytes of a string, elements of an array, else 1 */
+    union {
+        bool boolean;
+        int64_t integer;
+        uint64_t unsigned_integer;
+        double number;
+        const char *string;
+        const void *elements; /* the provider's own: see ak_provider_element */
+    } as;
+};
+
+/* The vocabulary as the file has it, format-blind. Arrays have n entries or are
+ * NULL; ids are -1 where the file gives none; flags -1 where it says nothing. */
+struct ak_text { const char *bytes; uint32_t n; };
+struct ak_vocab {
+    struct ak_text model; /* "gpt2", "llama", …; n = 0: the file has no vocabulary */
+    struct ak_text pre;   /* "smollm", …; n = 0: not said */
+    uint32_t n_tokens;
+    const struct ak_text *tokens;
+    const float *scores;
+    const int32_t *types; /* GGUF: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte */
+    uint32_t n_merges;
+    const struct ak_text *merges; /* "left right" */
+    int64_t bos, eos, eot, unknown, separator, padding, cls, mask; /* token ids */
+    int add_bos, add_eos, add_space_prefix, remove_extra_whitespaces; /* -1, 0, 1 */
+};
+
+struct ak_provider;
+
+/* What a format implements; one static instance a format, listed in provider.c. */
+struct ak_provider_format {
+    const char *name; /* "gguf" */
+    /* Whether the content at `path` is this format's. Looks at bytes, not at the
+     * name, and never fails: what is damaged later is `open`'s to refuse. */
+    bool (*probe)(const char *path);
+    ak_status (*open)(const char *path, struct ak_provider **out, struct ak_error *error);
+    void (*close)(struct ak_provider *p);
+    bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out);
+    size_t (*n_tensors)(const struct ak_provider *p);
+    bool (*tensor)(const struct ak_provider *p, size_t i, struct ak_tensor *out);
+    size_t (*n_metas)(const struct ak_provider *p);
+    bool (*meta)(const struct ak_provider *p, size_t i, struct ak_meta *out);
+    bool (*find_meta)(const struct ak_provider *p, const char *key, struct ak_meta *out);
+    bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
+    ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+    uint64_t (*bytes)(const struct ak_provider *p);
+};
+
+/* A format embeds this as its first member. */
+struct ak_provider {
+    const struct ak_provider_format *format;
+};
+
+/* Detects the format at `path` by content (A2) and opens it. The caller owns
+ * *out after success. Messages begin with the path; those of the functions below
+ * do not. */
+ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
+void ak_provider_close(struct ak_provider *p); /* NULL allowed */
+
+/* Finds the tensor that plays `role` in `layer` (AK_NO_LAYER where it has none).
+ * False where the file has no such tensor: optional weights are normal. */
+bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out);
+
+size_t ak_provider_n_tensors(const struct ak_provider *p);
+bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out);
+size_t ak_provider_n_metas(const struct ak_provider *p);
+bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out);
+/* False where there is no such key. */
+bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out);
+/* Element i of an array value; strings as AK_META_STRING. False past the end. */
+bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
+/* The arrays live as long as the provider. A file without a vocabulary is no
+ * error: model.n is 0. */
+ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+/* Bytes of all parts of the file. */
+uint64_t ak_provider_bytes(const struct ak_provider *p);
+
+/* Typed access with a default (A14). A key that is absent gives `fallback`; one
+ * of another type, or out of range, is an error that names the key, the type
+ * found and the type expected. Integers of any width and sign are accepted where
+ * the value fits; floats accept integers. */
+ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback, uint32_t *out, struct ak_error *error);
+ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fallback, float *out, struct ak_error *error);
+ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out, struct ak_error *error);
+/* *out is { NULL, 0 } where absent. */
+ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out, struct ak_error *error);
+
+/* Streaming (A16): calls `fn` for every tensor in file order with its rows
+ * dequantised a few at a time: `first` and `n` count elements, whole rows unless
+ * one row is larger than a piece of about 1 MiB, which is all that is allocated.
+ * Stops at the first status that is not AKUNU_OK and returns it. */
+typedef ak_status ak_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user);
+ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user, struct ak_error *error);
+/* The same for one tensor. */
+ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user, struct ak_error *error);
+
+/* names.c: GGUF's name of a role, the other way round. NULL, false: none. */
+const char *ak_gguf_name(enum ak_role role);
+bool ak_gguf_role(const char *name, enum ak_role *role, int *layer);
+
+#endif

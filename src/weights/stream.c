@@ -1,0 +1,55 @@
+#include "base/mem.h"
+#include "weights/provider.h"
+
+enum { PIECE_ELEMS = (1 << 20) / sizeof(float) };
+
+/* Elements of a piece: whole rows, or whole blocks of a row that is larger. */
+static uint64_t piece_elems(const struct ak_tensor *tensor)
+{
+    uint64_t row = tensor->shape[tensor->n_dims - 1];
+    if (row <= PIECE_ELEMS)
+        return PIECE_ELEMS / row * row;
+    uint64_t block = ak_type_info(tensor->type)->block_elems;
+    return PIECE_ELEMS / block * block;
+}
+
+static uint64_t n_elems(const struct ak_tensor *tensor)
+{
+    uint64_t n = 1; /* the provider has checked that it fits */
+    for (unsigned d = 0; d < tensor->n_dims; d++)
+        n *= tensor->shape[d];
+    return n;
+}
+
+static ak_status stream(const struct ak_tensor *tensor, float *values, ak_stream_fn *fn, void *user)
+{
+    const struct ak_type_info *info = ak_type_info(tensor->type);
+    const uint8_t *blocks = tensor->data;
+    uint64_t piece = piece_elems(tensor), all = n_elems(tensor);
+    for (uint64_t first = 0; first < all; first += piece) {
+        uint64_t n = all - first < piece ? all - first : piece;
+        info->dequantise(blocks, values, (size_t)n);
+        blocks += n / info->block_elems * info->block_bytes;
+        AK_TRY(fn(tensor, first, n, values, user));
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user, struct ak_error *error)
+{
+    size_t n = (size_t)(n_elems(tensor) < PIECE_ELEMS ? n_elems(tensor) : PIECE_ELEMS);
+    float *values = ak_alloc(n, sizeof *values);
+    if (!values)
+        return ak_fail_memory(error, "a piece of a tensor", n * sizeof *values);
+    ak_status status = stream(tensor, values, fn, user);
+    ak_free(values);
+    return status;
+}
+
+ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user, struct ak_error *error)
+{
+    struct ak_tensor tensor;
+    for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
+        AK_TRY(ak_tensor_stream(&tensor, fn, user, error));
+    return AKUNU_OK;
+}

@@ -1,0 +1,117 @@
+#include "weights/unknown.h"
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/show.h"
+
+static const char accepted[] = "a GGUF file is accepted (little-endian, version 2 or 3)";
+
+enum { MAGIC_BYTES = 4 };
+
+/* Formats of models that begin with these bytes. */
+static const struct {
+    char magic[MAGIC_BYTES + 1];
+    const char *what;
+} magics[] = {
+    {"lmgg", "a GGML file without a version, as Whisper's are; not supported yet"},
+    {"fmgg", "an old GGML file (ggmf); convert the model to GGUF"},
+    {"tjgg", "an old GGML file (ggjt); convert the model to GGUF"},
+    {"algg", "a GGML adapter (ggla); not supported"},
+    {"FUGG", "a big-endian GGUF file; not supported"},
+    {"PK\x03\x04", "a ZIP archive, as PyTorch's checkpoints are; convert the model to GGUF"},
+    {"\x93NUM", "a NumPy array; not supported yet"},
+};
+
+static bool is_safetensors(const struct ak_file *file)
+{
+    struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
+    uint64_t header;
+    uint8_t first;
+    return ak_read_u64(&c, &header) && ak_read_u8(&c, &first) && header >= 2 && header < UINT64_C(1) << 32 && first == '{';
+}
+
+static ak_status fail_file(const char *path, const struct ak_file *file, struct ak_error *error)
+{
+    if (file->bytes == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty file; %s", path, accepted);
+    if (file->bytes < MAGIC_BYTES)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the end of the file (%llu bytes) comes before that of the magic; %s", path,
+                       (unsigned long long)file->bytes, accepted);
+    char shown[AK_SHOW_BYTES];
+    ak_show(file->data, MAGIC_BYTES, shown);
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if (memcmp(file->data, magics[i].magic, MAGIC_BYTES) == 0)
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: begins with \"%s\", %s; %s", path, shown, magics[i].what, accepted);
+    if (is_safetensors(file))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: a SafeTensors file; not supported yet; %s", path, accepted);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an unknown format, which begins with \"%s\"; %s", path, shown, accepted);
+}
+
+/* What a folder has in it, as far as it tells of a model. */
+struct folder {
+    char gguf[256]; /* the first of them in the alphabet */
+    size_t n_entries, n_gguf, n_safetensors;
+    bool has_config;
+};
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static void look_at(const char *name, struct folder *f)
+{
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return;
+    f->n_entries++;
+    f->has_config = f->has_config || strcmp(name, "config.json") == 0;
+    f->n_safetensors += ends_in(name, ".safetensors");
+    if (!ends_in(name, ".gguf"))
+        return;
+    if (f->n_gguf++ == 0 || strcmp(name, f->gguf) < 0)
+        snprintf(f->gguf, sizeof f->gguf, "%s", name);
+}
+
+static ak_status fail_folder(const char *path, const struct folder *f, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    if (f->n_entries == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty folder; %s", path, accepted);
+    if (f->n_gguf > 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder; give the GGUF file in it, such as %s", path,
+                       ak_show(f->gguf, strlen(f->gguf), shown));
+    if (f->has_config || f->n_safetensors > 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: a folder with %s%zu SafeTensors files; not supported yet; %s", path,
+                       f->has_config ? "config.json and " : "", f->n_safetensors, accepted);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder without a model in it; %s", path, accepted);
+}
+
+ak_status ak_fail_unknown_format(const char *path, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    ak_show_path(path, shown);
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        DIR *dir = opendir(path);
+        if (!dir)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder that cannot be read; %s", shown, accepted);
+        struct folder folder = {0};
+        for (struct dirent *entry; (entry = readdir(dir));)
+            look_at(entry->d_name, &folder);
+        closedir(dir);
+        return fail_folder(shown, &folder, error);
+    }
+
+    struct ak_file file;
+    AK_TRY(ak_file_open(path, &file, error));
+    ak_status status = fail_file(shown, &file, error);
+    ak_file_close(&file);
+    return status;
+}

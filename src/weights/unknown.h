@@ -1,0 +1,10 @@
+/* Says what is at a path that no format opens. */
+#ifndef AK_WEIGHTS_UNKNOWN_H
+#define AK_WEIGHTS_UNKNOWN_H
+
+#include "base/error.h"
+
+/* Fills `error` with what was found at `path` and what is accepted (A2). */
+ak_status ak_fail_unknown_format(const char *path, struct ak_error *error);
+
+#endif

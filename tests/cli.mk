@@ -1,0 +1,1 @@
+ak_shell_tests += tests/test_cli.sh

@@ -1,0 +1,180 @@
+/* A backend without arithmetic: a token's cache entry is its id and position, and
+ * a logit is a hash of all that the token's page table holds up to its position.
+ * So a wrong page, position or order shows in every logit behind it. */
+#ifndef TESTS_FAKE_BACKEND_H
+#define TESTS_FAKE_BACKEND_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "dispatch/table.h"
+
+enum { FAKE_VOCAB = 97 };
+
+/* One layer, one head of one element, K and V in F32: a K and a V of a token take
+ * 4 bytes each, in which its id and position are kept. */
+struct fake_entry { int32_t token; uint32_t position; };
+
+struct fake_backend {
+    struct ak_backend base;
+    uint64_t allocated; /* bytes of KV memory held now */
+    uint64_t copied;    /* pages */
+    int n_prepared;
+    bool refuse_alloc, refuse_prepare;
+    bool hollow; /* whatever is asked for, a few bytes are given: nothing may run */
+};
+
+struct fake_prepared {
+    struct fake_backend *backend;
+    const struct ak_table *table;
+    struct ak_prepare_options options;
+    struct fake_entry *pool;
+    float *logits;
+    int32_t chosen;
+    uint64_t runs;
+    struct ak_draw draw; /* of the last pass */
+};
+
+static uint64_t fake_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+}
+
+/* What the logits of a token must be whose sequence is ids[0 … n). */
+static float fake_logit(const int32_t *ids, uint32_t n, uint32_t v)
+{
+    uint64_t hash = 1;
+    for (uint32_t i = 0; i < n; i++)
+        hash = fake_mix(fake_mix(hash, (uint64_t)ids[i]), i);
+    return (float)(fake_mix(hash, v) >> 40) * 0x1p-20f;
+}
+
+static void *fake_alloc(struct ak_backend *b, uint64_t bytes)
+{
+    struct fake_backend *fake = (struct fake_backend *)b;
+    void *memory = fake->refuse_alloc ? NULL : calloc(1, fake->hollow ? 1 : bytes);
+    fake->allocated += memory ? bytes : 0;
+    return memory;
+}
+
+static void fake_free(struct ak_backend *b, void *memory, uint64_t bytes)
+{
+    ((struct fake_backend *)b)->allocated -= bytes;
+    free(memory);
+}
+
+static void fake_copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+{
+    ck_assert_uint_eq(bytes, AK_KV_PAGE_TOKENS * sizeof(struct fake_entry));
+    memcpy(to, from, bytes);
+    ((struct fake_backend *)b)->copied++;
+}
+
+static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
+{
+    struct fake_backend *fake = (struct fake_backend *)b;
+    (void)weights, (void)spec;
+    if (fake->refuse_prepare)
+        return ak_fail(error, AKUNU_ERROR_MEMORY, "refused");
+    struct fake_prepared *p = calloc(1, sizeof *p);
+    ck_assert_ptr_nonnull(p);
+    *p = (struct fake_prepared){ .backend = fake, .table = table, .options = *options, .pool = kv };
+    p->logits = calloc((size_t)options->max_logits * FAKE_VOCAB, sizeof *p->logits);
+    ck_assert_ptr_nonnull(p->logits);
+    fake->n_prepared++;
+    *out = (struct ak_prepared *)p;
+    return AKUNU_OK;
+}
+
+static void fake_release(struct ak_prepared *prepared)
+{
+    struct fake_prepared *p = (struct fake_prepared *)prepared;
+    p->backend->n_prepared--;
+    free(p->logits);
+    free(p);
+}
+
+static struct fake_entry *fake_entry(const struct fake_prepared *p, const uint32_t *pages, uint32_t position)
+{
+    uint32_t page = pages[position / AK_KV_PAGE_TOKENS];
+    ck_assert_uint_lt(page, p->options.kv.n_pages);
+    return p->pool + (size_t)page * AK_KV_PAGE_TOKENS + position % AK_KV_PAGE_TOKENS;
+}
+
+/* The contract of struct ak_batch. */
+static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
+{
+    ck_assert(b->n >= 1 && b->n <= p->options.max_tokens && b->n_logits <= p->options.max_logits);
+    for (uint32_t i = 1; i < b->n; i++) {
+        if (b->sequences[i] == b->sequences[i - 1]) {
+            ck_assert_uint_eq(b->positions[i], b->positions[i - 1] + 1);
+            continue;
+        }
+        for (uint32_t j = 0; j < i; j++)
+            ck_assert_uint_ne(b->sequences[i], b->sequences[j]);
+    }
+    for (uint32_t i = 0; i < b->n_logits; i++) {
+        ck_assert_uint_lt(b->logit_rows[i], b->n);
+        ck_assert(i == 0 || b->logit_rows[i] > b->logit_rows[i - 1]);
+    }
+}
+
+static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
+{
+    struct fake_prepared *p = (struct fake_prepared *)prepared;
+    fake_check(p, b);
+    for (uint32_t i = 0; i < b->n; i++)
+        *fake_entry(p, b->pages[b->sequences[i]], b->positions[i]) = (struct fake_entry){ b->tokens[i], b->positions[i] };
+    for (uint32_t row = 0; row < b->n_logits; row++) {
+        uint32_t i = b->logit_rows[row], n = b->positions[i] + 1;
+        int32_t *ids = calloc(n, sizeof *ids);
+        ck_assert_ptr_nonnull(ids);
+        for (uint32_t at = 0; at < n; at++) {
+            const struct fake_entry *entry = fake_entry(p, b->pages[b->sequences[i]], at);
+            ck_assert_uint_eq(entry->position, at);
+            ids[at] = entry->token;
+        }
+        for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+            p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
+        free(ids);
+    }
+    p->chosen = (int32_t)(b->draw.seed % FAKE_VOCAB);
+    p->draw = b->draw;
+    p->runs++;
+}
+
+static void fake_sync(struct ak_prepared *p)
+{
+    (void)p;
+}
+
+static const float *fake_logits(const struct ak_prepared *p, uint32_t i)
+{
+    return ((const struct fake_prepared *)p)->logits + (size_t)i * FAKE_VOCAB;
+}
+
+static const int32_t *fake_chosen(const struct ak_prepared *p)
+{
+    return &((const struct fake_prepared *)p)->chosen;
+}
+
+static uint64_t fake_bytes(const struct ak_prepared *p)
+{
+    return (uint64_t)((const struct fake_prepared *)p)->options.max_logits * FAKE_VOCAB * sizeof(float);
+}
+
+static void fake_counts(const struct ak_prepared *p, struct ak_counts *out)
+{
+    *out = (struct ak_counts){ .gemv = ((const struct fake_prepared *)p)->runs };
+}
+
+static const struct ak_backend_ops fake_ops = {
+    .name = "fake", .alloc = fake_alloc, .free = fake_free, .copy = fake_copy, .prepare = fake_prepare, .release = fake_release,
+    .run = fake_run, .sync = fake_sync, .logits = fake_logits, .chosen = fake_chosen, .bytes = fake_bytes, .counts = fake_counts,
+};
+
+#endif

@@ -1,0 +1,36 @@
+/* GGUF files for tests: those of tests/data/gguf, damaged ones, and ones made up. */
+#ifndef AK_TESTS_GGUF_FILES_H
+#define AK_TESTS_GGUF_FILES_H
+
+#include "weights/provider.h"
+
+struct test_bytes {
+    uint8_t *data; /* from malloc; 0 follows the n bytes, so that text is a string */
+    size_t n, capacity;
+};
+
+/* The path of a file below tests/data; valid until the next call. */
+const char *test_path(const char *name);
+
+/* Its contents; the test fails where it cannot be read. */
+struct test_bytes test_read(const char *name);
+
+void test_append(struct test_bytes *bytes, const void *data, size_t n);
+void test_append_u32(struct test_bytes *bytes, uint32_t value);
+void test_append_u64(struct test_bytes *bytes, uint64_t value);
+void test_append_text(struct test_bytes *bytes, const char *text); /* a GGUF string */
+
+/* A line of gguf/malformed.txt made into a file. */
+struct test_hostile {
+    char name[64];
+    bool accept;
+    struct test_bytes bytes;
+};
+
+/* Calls `fn` for each of them; the bytes are freed afterwards. */
+void test_each_hostile(void (*fn)(const struct test_hostile *file, void *user), void *user);
+
+/* Writes a temporary file, opens it as a model file and removes its name. */
+ak_status test_open(struct test_bytes bytes, struct ak_provider **out, struct ak_error *error);
+
+#endif

@@ -1,0 +1,96 @@
+/* Small models of tests/data/models with what must come out of them
+ * (tests/golden/models.py). */
+#ifndef TESTS_GOLDEN_MODEL_H
+#define TESTS_GOLDEN_MODEL_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "akunu/akunu.h"
+
+enum { GOLDEN_TOKENS = 64, GOLDEN_VOCAB = 512 };
+
+struct golden {
+    const char *name;
+    double bound; /* NMSE of the logits: sum of squared differences over sum of squares */
+    double lead;  /* the argmax is asked for where its lead is more */
+};
+
+/* F32 and BF16 weights are computed with in float32; quantised ones with 8-bit
+ * activations, for which llama.cpp's own distance is 2e-4 to 9e-4. */
+static const struct golden goldens[] = {
+    { "llama-f32", 1e-9, 0.01 },
+    { "qwen2", 1e-9, 0.01 },
+    { "qwen3", 1e-9, 0.01 },
+    { "mixed", 4e-4, 0.2 },
+};
+enum { N_GOLDENS = sizeof goldens / sizeof *goldens };
+
+static const char *golden_path(const char *name, const char *suffix, char path[4096])
+{
+    const char *data = getenv("AK_TEST_DATA");
+    ck_assert_ptr_nonnull(data);
+    snprintf(path, 4096, "%s/models/%s%s", data, name, suffix);
+    return path;
+}
+
+static struct akunu_model *golden_load(const char *name, const char *cpu)
+{
+    char path[4096];
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.cpu = cpu;
+    params.n_threads = 2;
+    struct akunu_model *model = akunu_load_model(golden_path(name, ".gguf", path), &params);
+    ck_assert_msg(model != NULL, "%s: %s", name, akunu_last_error());
+    return model;
+}
+
+static struct akunu_session_params golden_params(unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
+{
+    struct akunu_session_params params;
+    akunu_session_params_default(&params);
+    params.context = 256;
+    params.batch = batch;
+    params.max_sequences = 4;
+    params.n_threads = n_threads;
+    params.k_type = params.v_type = kv;
+    return params;
+}
+
+static struct akunu_session *golden_session(const struct akunu_model *model, unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
+{
+    struct akunu_session_params params = golden_params(n_threads, batch, kv);
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_msg(session != NULL, "%s", akunu_last_error());
+    return session;
+}
+
+struct golden_text {
+    size_t n_prompt, n_greedy;
+    akunu_token ids[2 * GOLDEN_TOKENS]; /* the prompt, then the greedy continuation */
+    double leads[GOLDEN_TOKENS];
+};
+
+static void golden_read_text(const char *name, struct golden_text *text)
+{
+    char path[4096];
+    FILE *f = fopen(golden_path(name, ".txt", path), "r");
+    ck_assert_msg(f != NULL, "%s cannot be opened", path);
+    ck_assert_int_eq(fscanf(f, " prompt %zu", &text->n_prompt), 1);
+    ck_assert_uint_le(text->n_prompt, GOLDEN_TOKENS);
+    for (size_t i = 0; i < text->n_prompt; i++)
+        ck_assert_int_eq(fscanf(f, "%d", &text->ids[i]), 1);
+    ck_assert_int_eq(fscanf(f, " greedy %zu", &text->n_greedy), 1);
+    ck_assert_uint_le(text->n_greedy, GOLDEN_TOKENS);
+    for (size_t i = 0; i < text->n_greedy; i++)
+        ck_assert_int_eq(fscanf(f, "%d", &text->ids[text->n_prompt + i]), 1);
+    ck_assert_int_eq(fscanf(f, " leads %lf", &text->leads[0]), 1);
+    for (size_t i = 1; i < text->n_greedy; i++)
+        ck_assert_int_eq(fscanf(f, "%lf", &text->leads[i]), 1);
+    fclose(f);
+}
+
+#endif

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Uses the installed library as a stranger would (REQUIREMENTS H1): through
+# akunu.pc, in C11 and C++17, shared and static; and looks at what it exports.
+# usage: installcheck.sh DESTDIR PREFIX BINDIR LIBDIR SOURCE-ROOT
+set -eu
+destdir=$1 prefix=$2 bindir=$destdir$3 libdir=$destdir$4 source=$5
+: "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=}" "${AK_LDFLAGS:=}" "${PKG_CONFIG:=pkg-config}"
+warnings="-Wall -Wextra -Wpedantic -Werror"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "installcheck: $*" >&2
+    exit 1
+}
+
+pc() {
+    PKG_CONFIG_PATH=$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} \
+        $PKG_CONFIG --define-variable=prefix="$destdir$prefix" "$@" akunu
+}
+
+# What the example says about the model of the tests, run the given way.
+generates() {
+    out=$("$@" "$source/tests/data/model.gguf" "abc" 2>"$work/stderr") || fail "$1 failed: $(cat "$work/stderr")"
+    [ -n "$out" ] || fail "$1 generated nothing"
+}
+
+version=$(pc --modversion)
+export LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+
+cat > "$work/hello.cc" <<'PROGRAM'
+#include <akunu/akunu.h>
+
+#include <cstdio>
+#include <string>
+
+int main()
+{
+    akunu_load_params params;
+    akunu_load_params_default(&params);
+    akunu_model *model = akunu_load_model("/nonexistent/model.gguf", &params);
+    const bool refused = model == nullptr && !std::string(akunu_last_error()).empty();
+    akunu_model_free(model);
+    std::printf("%s\n", akunu_version());
+    return refused ? 0 : 1;
+}
+PROGRAM
+
+# $1: a name; the rest: what the linker is given for akunu.
+try() {
+    name=$1
+    shift
+    # Flags are lists of words.
+    # shellcheck disable=SC2046,SC2086
+    $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$source/examples/simple.c" -o "$work/simple-$name" $AK_LDFLAGS "$@"
+    generates "$work/simple-$name"
+    if command -v "$CXX" >/dev/null; then
+        # shellcheck disable=SC2046,SC2086
+        $CXX -std=c++17 $warnings $CFLAGS $(pc --cflags) "$work/hello.cc" -o "$work/hello-$name" $AK_LDFLAGS "$@"
+        hello=$("$work/hello-$name") || fail "the C++ program failed"
+        [ "$hello" = "$version" ] || fail "akunu_version() is $hello, akunu.pc says $version"
+        echo "installcheck: $name: C11 and C++17"
+    else
+        echo "installcheck: $name: C11 (no C++ compiler: C++17 not tried)"
+    fi
+}
+
+library=$libdir/libakunu.so
+if [ -e "$library" ]; then
+    # shellcheck disable=SC2046
+    try shared $(pc --libs)
+    readelf -d "$library" | grep -q 'SONAME.*\[libakunu\.so\.0\]' || fail "$library has no SONAME libakunu.so.0"
+    others=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^akunu_' || true)
+    [ -z "$others" ] || fail "$library exports more than akunu_…: $others"
+    # shellcheck disable=SC2013
+    for name in $(sed -n 's/^AKUNU_API .*[ *]\(akunu_[a-z0-9_]*\)(.*/\1/p' "$source/include/akunu/akunu.h"); do
+        nm -D --defined-only "$library" | grep -q " T $name\$" || fail "$library lacks $name"
+    done
+fi
+if [ -e "$libdir/libakunu.a" ]; then
+    # shellcheck disable=SC2046
+    try static "$libdir/libakunu.a" $(pc --static --libs | sed 's/-lakunu//')
+fi
+
+"$bindir/akunu-cli" --version | grep -q "$version" || fail "akunu-cli --version does not say $version"
+echo "installcheck: fine"

@@ -1,0 +1,351 @@
+#!/bin/sh
+# akunu-cli as scripts and people use it (REQUIREMENTS H2; the exact forms,
+# streams, exit codes and environment of the command line).
+# $AK_CLI: the program. $AK_TEST_DATA: holds model.gguf, a tiny model with a
+# byte-level vocabulary, and models/llama-f32.gguf, one that wants BOS.
+# $AK_TEST_MODELS: where fetched models lie.
+set -u
+cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
+model=$data/model.gguf
+bos_model=$data/models/llama-f32.gguf bos=411
+real=${AK_TEST_MODELS:-/nonexistent}/SmolLM2-135M-Instruct.Q4_1.gguf
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+out=$work/out err=$work/err
+n_checks=0 n_failed=0
+unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
+export XDG_DATA_HOME="$work/empty"
+
+# check NAME: counts what the last command says; shows its output where it fails.
+check() {
+    status=$?
+    n_checks=$((n_checks + 1))
+    [ $status -eq 0 ] && return 0
+    n_failed=$((n_failed + 1))
+    echo "FAIL $1"
+    head -c 400 "$out" | sed 's/^/    out: /'
+    head -c 400 "$err" | sed 's/^/    err: /'
+    return 0
+}
+
+# exits CODE ARGUMENT...: runs the program with nothing on standard input.
+setting=
+exits() {
+    want=$1
+    shift
+    env ${setting:+"$setting"} "$cli" "$@" >"$out" 2>"$err" </dev/null
+    got=$?
+    [ $got -eq "$want" ]
+    check "exit code $got, want $want: $setting $*"
+}
+
+# exits_with VARIABLE=VALUE CODE ARGUMENT...: the same with something in the environment.
+exits_with() {
+    setting=$1
+    shift
+    exits "$@"
+    setting=
+}
+
+# says WORD, prints WORD: on standard error, on standard output.
+says() {
+    grep -qF -e "$1" "$err"
+    check "standard error has '$1'"
+}
+prints() {
+    grep -qF -e "$1" "$out"
+    check "standard output has '$1'"
+}
+# Standard output is one line that matches the whole pattern.
+prints_line() {
+    [ "$(wc -l <"$out")" -eq 1 ] && grep -qxE -e "$1" "$out"
+    check "standard output is one line like '$1'"
+}
+prints_nothing() {
+    [ ! -s "$out" ]
+    check "standard output is empty"
+}
+says_nothing() {
+    [ ! -s "$err" ]
+    check "standard error is empty"
+}
+
+# ---- Usage ----
+exits 0 --help
+for command in run tokenize detokenize inspect logits perplexity bench; do
+    exits 0 --help
+    prints "  $command"
+    exits 0 $command --help
+    prints "akunu-cli $command"
+    prints "Example"
+    says_nothing
+done
+exits 0 --version
+prints "akunu-cli "
+prints scalar
+
+exits 2 tokenise
+says "did you mean 'tokenize'"
+exits 2 embed -m "$model"
+says "run, tokenize, detokenize, inspect, logits, perplexity, bench"
+exits 2 run --promt x
+says "--promt"
+says "did you mean --prompt"
+exits 2 run --chunks 3
+says "perplexity"
+exits 2 run -p x stray
+says "stray"
+exits 2 run --temp
+says "--temp needs a value"
+prints_nothing
+for bad in "-t 0" "-t two" "-t 1.5" "-n -2" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q8_0" "--cpu pdp11"; do
+    # Two words.
+    # shellcheck disable=SC2086
+    exits 2 run -m "$model" -p x $bad
+    says "$bad"
+done
+exits 2 bench -m "$model" -o xml
+says "-o xml"
+exits 2 bench -m "$model" -p 1,,2
+says "-p 1,,2"
+exits 2 bench -m "$model" -p 0 -n 0
+exits 2 run -m "$model" -p x -f y
+says "-p and -f"
+exits 2 logits -m "$model" --ids "1 2 3"
+says "--out"
+exits 2 logits -m "$model" --ids "1 two" --out "$work/l.npy"
+says "two"
+exits 2 logits -m "$model" --ids "1 99999999" --out "$work/l.npy"
+says "99999999"
+exits 2 detokenize -m "$model" --ids "1 99999999"
+says "99999999"
+exits 2 run -m "$model"
+says "prompt"
+
+# ---- Models ----
+exits 2 run -p x
+says "-m"
+exits 3 run -m "$work/absent.gguf" -p x
+says "absent.gguf"
+exits 3 run -m nowhere -p x
+says "nowhere"
+exits 3 run -m "$work" -p x
+exits 3 run -m /dev/null -p x
+mkfifo "$work/pipe"
+exits 3 run -m "$work/pipe" -p x
+printf 'GGUF' >"$work/short.gguf"
+for command in inspect tokenize; do
+    exits 3 $command -m "$work/short.gguf"
+    says "short.gguf"
+    prints_nothing
+done
+mkdir -p "$work/home/akunu/models"
+cp "$model" "$work/home/akunu/models/one.gguf"
+XDG_DATA_HOME=$work/home
+exits 0 tokenize --ids -p x
+exits 0 tokenize -m one --ids -p x
+exits 0 tokenize -m one.gguf --ids -p x
+exits 3 tokenize -m two --ids -p x
+cp "$model" "$work/home/akunu/models/two.gguf"
+exits 2 tokenize --ids -p x
+says "-m"
+cp "$model" "$work/home/akunu/models/SmolLM2-135M-Instruct.Q4_1.gguf"
+exits 0 tokenize --ids -p x
+XDG_DATA_HOME=$work/empty
+
+# ---- Environment: AKUNU_<FLAG>, and the flag wins ----
+exits_with AKUNU_MODEL="$model" 0 tokenize --ids -p x
+exits_with AKUNU_THREADS=two 2 run -m "$model" -p x -n 1
+says "AKUNU_THREADS=two"
+exits_with AKUNU_THREADS=two 0 run -m "$model" -p x -n 1 -t 1
+exits_with AKUNU_IDS=1 0 tokenize -m "$model" -p a
+prints_line '[0-9 ]+'
+exits_with AKUNU_JSON=perhaps 2 inspect -m "$model"
+says "AKUNU_JSON=perhaps"
+printf 'bb' >"$work/text"
+exits_with AKUNU_PROMPT=a 0 tokenize -m "$model" --no-bos --ids -f "$work/text"
+cp "$out" "$work/from_flag"
+exits 0 tokenize -m "$model" --no-bos --ids -p bb
+cmp -s "$out" "$work/from_flag"
+check "a flag wins over the environment"
+
+# ---- tokenize, detokenize ----
+printf 'Hello\000 w\377rld\303' >"$work/bytes"
+exits 0 tokenize -m "$model" --no-bos --ids -f "$work/bytes"
+prints_line '[0-9]+( [0-9]+)*'
+says_nothing
+exits 0 detokenize -m "$model" --ids "$(cat "$out")"
+cmp -s "$out" "$work/bytes"
+check "tokens give back the bytes, NUL and malformed UTF-8 included (F4)"
+exits 0 tokenize -m "$model" --no-bos --ids -p ""
+prints_line ''
+printf 'piped' | "$cli" tokenize -m "$model" --no-bos --ids >"$out" 2>"$err"
+check "tokenize of a pipe"
+cp "$out" "$work/piped"
+exits 0 tokenize -m "$model" --no-bos --ids -p piped
+cmp -s "$out" "$work/piped"
+check "a pipe is the text"
+exits 0 tokenize -m "$bos_model" --ids -p a
+prints_line "$bos( [0-9]+)+"
+cp "$out" "$work/with_bos"
+exits 0 tokenize -m "$bos_model" --no-bos --ids -p a
+sed "s/^/$bos /" "$out" | cmp -s - "$work/with_bos"
+check "--no-bos leaves BOS out"
+exits 0 tokenize -m "$model" --no-bos --json -p "a b"
+prints '[{"id": '
+"$cli" detokenize -m "$model" <"$work/piped" >"$out" 2>"$err"
+check "detokenize of a pipe"
+[ "$(cat "$out")" = piped ]
+check "ids from a pipe"
+exits 1 tokenize -m "$model" --ids -f "$work/absent"
+says "absent"
+
+# ---- inspect (A15) ----
+exits 0 inspect -m "$model"
+prints token_embd.weight
+says_nothing
+exits 0 inspect -m "$model" --json --sha256
+for key in '"format": "gguf"' '"architecture": "' '"metadata": {' '"tensors": [' '"canonical": "' '"shape": [' '"offset": '; do
+    prints "$key"
+done
+grep -qE '"sha256_f32": "[0-9a-f]{64}"' "$out"
+check "hashes"
+
+# ---- run ----
+exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt
+cp "$out" "$work/greedy"
+[ -s "$out" ]
+check "run generates"
+says "tok/s"
+exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 -t 1 -b 1
+printf 'once upon' | cat - "$work/greedy" | cmp -s "$out" -
+check "the prompt is displayed first, and threads and batches change nothing"
+exits 0 -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt
+cmp -s "$out" "$work/greedy"
+check "run is the default command"
+printf 'once upon' | "$cli" run -m "$model" -n 12 --temp 0 --no-display-prompt >"$out" 2>"$err"
+cmp -s "$out" "$work/greedy"
+check "piped standard input is the prompt"
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
+cp "$out" "$work/seeded"
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
+cmp -s "$out" "$work/seeded"
+check "a seed gives the same text"
+exits 0 run -m "$model" -p "once upon" -n 5 --json
+prints '"n_generated": 5'
+exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
+says "holds 4"
+prints_nothing
+
+# ---- logits: an .npy file, the same bits whatever the flags (DESIGN, Determinism) ----
+ids="5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
+exits 0 logits -m "$model" --ids "$ids" --out "$work/base.npy" --no-cache -t 1 -b 512
+prints_nothing
+[ "$(head -c 6 "$work/base.npy" | od -An -tx1 | tr -d ' \n')" = 934e554d5059 ]
+check "the magic of a .npy file"
+header=$(head -c 128 "$work/base.npy" | tail -c 118)
+case $header in
+"{'descr': '<f4', 'fortran_order': False, 'shape': (16, "*) ;;
+*) false ;;
+esac
+check "the header of a .npy file"
+columns=${header##*16, }
+columns=${columns%%)*}
+[ "$(wc -c <"$work/base.npy")" -eq $((128 + 16 * 4 * ${columns:-0})) ]
+check "the size of a .npy file"
+isas=$("$cli" --version | sed -n 's/^instruction sets: \(.*\) (best.*/\1/p')
+for isa in $isas; do
+    exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" --cpu "$isa" --cache-dir "$work/cache"
+    cmp -s "$work/l.npy" "$work/base.npy"
+    check "the same logits with --cpu $isa"
+done
+for flags in "-b 1" "-b 7" "-t 2" "-t 2 -b 3"; do
+    # shellcheck disable=SC2086
+    exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" $flags
+    cmp -s "$work/l.npy" "$work/base.npy"
+    check "the same logits with $flags"
+done
+exits 0 logits -m "$model" --ids "$ids" --out "$work/f32.npy" -ctk f32 -ctv f32
+exits 1 logits -m "$model" --ids "$ids" --out "$work/l2.npy" -c 8
+says "16"
+says "8"
+exits 1 logits -m "$model" --ids "$ids" --out "$work/no/such.npy"
+
+# ---- perplexity ----
+awk 'BEGIN { for (i = 0; i < 600; i++) printf "the %d. house, ", i * 7919 % 1000 }' >"$work/long"
+exits 0 perplexity -m "$model" -f "$work/long" -c 64 --chunks 3
+prints_line 'perplexity: [0-9.]+ ± [0-9.]+ \(3 chunks of 64\)'
+cp "$out" "$work/perplexity"
+exits 0 perplexity -m "$model" -f "$work/long" -c 64 --chunks 3 -b 5 -t 1
+cmp -s "$out" "$work/perplexity"
+check "perplexity does not depend on the batch"
+# Against transformers in float32: tests/golden/cli_perplexity.py.
+exits 0 perplexity -m "$bos_model" -c 40 -ctk f32 -ctv f32 -p "From the way the regimental commander saluted the commander-in-chief and
+dev"
+awk '{ x = $2 / 4318.8413 - 1; y = $4 / 2367.0133 - 1; exit !(x * x < 1e-10 && y * y < 1e-10) }' "$out"
+check "perplexity and its error as transformers' logits give them"
+exits 0 perplexity -m "$model" -f "$work/long" -c 64 --chunks 3 --json
+prints '"chunks": 3'
+exits 1 perplexity -m "$model" -p "too short" -c 64
+says "64"
+
+# ---- bench ----
+exits 0 bench -m "$model" -p 16 -n 4 -d 0,8 -r 2 -t 1 -o json
+for key in '"test": "pp16"' '"test": "tg4@d8"' '"n_prompt": 16' '"n_gen": 4' '"n_depth": 8' '"avg_ts": ' '"stddev_ts": ' '"samples_ts": [' \
+    '"roofline_percent": '; do
+    prints "$key"
+done
+exits 0 bench -m "$model" -p 16 -n 0 -r 1
+prints "| pp16 |"
+exits 0 bench -m "$model" -p 16 -n 0 -r 1 -o csv
+prints "pp16,16,0,0,"
+
+# ---- Streams ----
+{
+    sleep 1
+    "$cli" inspect -m "$model" --json 2>"$err"
+    echo $? >"$work/code"
+} | :
+[ "$(cat "$work/code")" = 0 ] && [ ! -s "$err" ]
+check "a closed pipe ends quietly"
+if [ -c /dev/full ]; then
+    for arguments in "run -p x -n 4 -m" "tokenize --ids -p x -m" "inspect -m" "bench -p 4 -n 0 -r 1 -m"; do
+        # shellcheck disable=SC2086
+        "$cli" $arguments "$model" >/dev/full 2>"$err" </dev/null
+        [ $? -eq 1 ] && grep -q "cannot write" "$err"
+        check "a full disk: $arguments"
+    done
+    exits 1 logits -m "$model" --ids "1 2" --out /dev/full
+    says "/dev/full"
+fi
+exits 2 run --nonsense
+! LC_ALL=C grep -q "$(printf '\033')" "$err"
+check "no colour but on a terminal"
+
+# ---- Ctrl-C ----
+"$cli" bench -m "$model" -p 256 -n 0 -r 10000 -t 1 >"$out" 2>"$err" </dev/null &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ]
+check "Ctrl-C ends with 130"
+
+# ---- The real model, where it is present ----
+if [ -e "$real" ]; then
+    exits 0 run -m "$real" -p "The capital of France is" -n 6 --temp 0 --no-display-prompt
+    prints "Paris"
+    exits 0 tokenize -m "$real" --ids -p "<|im_start|>user"
+    prints_line '1 4093'
+    exits 0 tokenize -m "$real" --no-parse-special --ids -p "<|im_start|>"
+    prints_line '[0-9]+( [0-9]+)+'
+elif [ "${AKUNU_REQUIRE_MODEL:-}" = 1 ]; then
+    false
+    check "$real is required and absent"
+else
+    echo "skipped: no $real"
+fi
+
+echo "test_cli: $((n_checks - n_failed)) of $n_checks checks passed"
+[ "$n_failed" -eq 0 ]

@@ -1,0 +1,703 @@
+/* Every kernel of every bundle that this machine can run gives the bits of its
+ * scalar counterpart, and the packed layout loses nothing.
+ * REQUIREMENTS A7 (kept as stored); DESIGN, Determinism. */
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "cpu/kernels.h"
+
+static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q8_0, AK_Q4_K, AK_Q6_K };
+enum { N_TILED = sizeof tiled_types / sizeof *tiled_types };
+
+/* ---- Random input ---------------------------------------------------------- */
+
+static uint64_t random_state;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static size_t random_below(size_t n)
+{
+    return (size_t)(random_bits() >> 16) % n;
+}
+
+/* −1 … 1, small magnitudes more often. */
+static float random_float(void)
+{
+    float a = (float)(random_bits() >> 40) * 0x1p-24f, b = (float)(random_bits() >> 40) * 0x1p-23f - 1.0f;
+    return a * b;
+}
+
+static void random_bytes(void *out, size_t n)
+{
+    uint8_t *bytes = out;
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)(random_bits() >> 32);
+}
+
+/* Memory of exactly `bytes` bytes at a cache line, so that tools see a read beyond. */
+static void *exact(size_t bytes)
+{
+    void *p;
+    ck_assert_int_eq(posix_memalign(&p, 64, bytes ? bytes : 1), 0);
+    memset(p, 0x5a, bytes);
+    return p;
+}
+
+static float *random_floats(size_t n)
+{
+    float *x = exact(n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = random_float();
+    return x;
+}
+
+/* ---- Comparison ------------------------------------------------------------ */
+
+static bool same_float(float a, float b)
+{
+    return ak_float_bits(a) == ak_float_bits(b) || (isnan(a) && isnan(b));
+}
+
+static void expect_floats(const float *got, const float *want, size_t n, const char *what, const char *where)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!same_float(got[i], want[i]))
+            ck_abort_msg("%s %s: element %zu of %zu is %a, scalar gives %a", what, where, i, n, (double)got[i], (double)want[i]);
+}
+
+/* Bundle `isa` and the scalar one. False: not usable here. */
+static bool bundles(int isa, struct ak_kernels *tested, struct ak_kernels *scalar)
+{
+    random_state = 0x9e3779b97f4a7c15u + (uint64_t)isa;
+    if (!ak_isa_usable((enum ak_isa)isa))
+        return false;
+    ak_kernels_fill((enum ak_isa)isa, tested);
+    ak_kernels_fill(AK_ISA_SCALAR, scalar);
+    return true;
+}
+
+/* ---- Weights --------------------------------------------------------------- */
+
+enum weights { W_RANDOM, W_ZERO_BITS, W_ONE_BITS, W_LARGE_SCALES, W_SMALL_SCALES, W_COUNT };
+
+static void put_scale(uint8_t *at, enum weights kind)
+{
+    uint16_t bits = (uint16_t)(random_bits() >> 20);
+    switch (kind) {
+    case W_LARGE_SCALES: bits = (uint16_t)((bits & 0x8000u) | 0x7bffu); break;            /* ±65504 */
+    case W_SMALL_SCALES: bits &= 0x8003u; break;                                          /* ±0 and subnormal */
+    default: bits = (uint16_t)((bits & 0x83ffu) | (0x1000u + (bits & 0x1800u))); break; /* 2^-11 … 2^-5 */
+    }
+    memcpy(at, &bits, sizeof bits);
+}
+
+/* `blocks` stored blocks; scales are finite. */
+static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, size_t blocks)
+{
+    size_t bytes = ak_type_info(type)->block_bytes;
+    for (size_t b = 0; b < blocks; b++, stored += bytes) {
+        random_bytes(stored, bytes);
+        if (kind == W_ZERO_BITS || kind == W_ONE_BITS)
+            memset(stored, kind == W_ONE_BITS ? 0xff : 0, bytes);
+        if (type == AK_Q6_K) {
+            put_scale(stored + 208, kind);
+            continue;
+        }
+        put_scale(stored, kind);
+        if (type == AK_Q4_1 || type == AK_Q4_K)
+            put_scale(stored + 2, kind);
+    }
+}
+
+struct weight {
+    enum ak_type type;
+    size_t k, n_tiles, row_bytes;
+    uint8_t *stored; /* 16 · n_tiles rows */
+    uint8_t *tiles;
+};
+
+static struct weight make_weight(enum ak_type type, enum weights kind, size_t n_tiles, size_t k)
+{
+    const struct ak_type_info *info = ak_type_info(type);
+    struct weight w = { .type = type, .k = k, .n_tiles = n_tiles, .row_bytes = k / info->block_elems * info->block_bytes };
+    size_t tile_bytes = ak_tile_row_bytes(type, k);
+    w.stored = exact(n_tiles * 16 * w.row_bytes);
+    w.tiles = exact(n_tiles * tile_bytes);
+    fill_blocks(type, kind, w.stored, n_tiles * 16 * (k / info->block_elems));
+    for (size_t i = 0; i < n_tiles; i++) {
+        const void *rows[AK_TILE_ROWS];
+        for (size_t r = 0; r < AK_TILE_ROWS; r++)
+            rows[r] = w.stored + (i * 16 + r) * w.row_bytes;
+        ak_pack_tiles(type, rows, k, w.tiles + i * tile_bytes);
+    }
+    return w;
+}
+
+static void free_weight(struct weight *w)
+{
+    free(w->stored);
+    free(w->tiles);
+}
+
+static size_t smallest_k(enum ak_type type)
+{
+    return ak_type_info(type)->block_elems;
+}
+
+/* ---- Layout ---------------------------------------------------------------- */
+
+START_TEST(layout_keeps_every_byte)
+{
+    enum ak_type type = tiled_types[_i];
+    const struct ak_type_info *info = ak_type_info(type);
+    random_state = 77;
+    for (size_t k = info->block_elems; k <= 576; k += info->block_elems) {
+        size_t row_bytes = k / info->block_elems * info->block_bytes, bytes = ak_tile_row_bytes(type, k);
+        uint8_t *stored = exact(16 * row_bytes), *tiles = exact(bytes), *back = exact(row_bytes);
+        const void *rows[AK_TILE_ROWS];
+        random_bytes(stored, 16 * row_bytes);
+        for (size_t r = 0; r < AK_TILE_ROWS; r++)
+            rows[r] = stored + r * row_bytes;
+        rows[3] = rows[15] = NULL; /* rows that only pad */
+        ak_pack_tiles(type, rows, k, tiles);
+        for (size_t r = 0; r < AK_TILE_ROWS; r++) {
+            const uint8_t *tile = tiles;
+            uint8_t *to = back;
+            for (size_t at = 0; at < k; at += AK_TILE_K) {
+                size_t elems = ak_min_size(k - at, AK_TILE_K);
+                ak_gather_row(type, tile, elems / AK_BLOCK_K, r, to);
+                tile += ak_tile_bytes(type, elems / AK_BLOCK_K);
+                to += elems / info->block_elems * info->block_bytes;
+            }
+            ck_assert_uint_eq((size_t)(tile - tiles), bytes);
+            uint8_t *want = exact(row_bytes);
+            memset(want, 0, row_bytes);
+            if (rows[r])
+                memcpy(want, rows[r], row_bytes);
+            ck_assert_mem_eq(back, want, row_bytes);
+            free(want);
+        }
+        free(stored);
+        free(tiles);
+        free(back);
+    }
+}
+END_TEST
+
+START_TEST(layout_dequantises_as_stored)
+{
+    enum ak_type type = tiled_types[_i];
+    random_state = 78;
+    for (size_t k = smallest_k(type); k <= 576; k += smallest_k(type)) {
+        struct weight w = make_weight(type, W_RANDOM, 1, k);
+        float *got = exact(k * sizeof *got), *want = exact(k * sizeof *want);
+        for (size_t r = 0; r < AK_TILE_ROWS; r++) {
+            ak_unpack_row(type, w.tiles, k, r, got);
+            ak_type_info(type)->dequantise(w.stored + r * w.row_bytes, want, k);
+            expect_floats(got, want, k, ak_type_info(type)->name, "unpacked");
+        }
+        free(got);
+        free(want);
+        free_weight(&w);
+    }
+}
+END_TEST
+
+/* ---- Activations ----------------------------------------------------------- */
+
+enum activations { A_RANDOM, A_EXTREME, A_ZERO, A_TINY, A_HUGE, A_MIXED, A_NOT_FINITE, A_TIES, A_COUNT };
+
+static float activation(enum activations kind, size_t i)
+{
+    static const float mixed[] = { 0.0f, -0.0f, 0x1p-100f, 0x1.fffffep-101f, -0x1p-99f, 1e-40f, 1.0f, -1e30f };
+    switch (kind) {
+    case A_EXTREME: return random_bits() & 1024 ? 3.0f : -3.0f; /* all ±127 */
+    case A_ZERO: return 0.0f;
+    case A_TINY: return random_float() * 0x1p-99f;
+    case A_HUGE: return random_float() * FLT_MAX;
+    case A_MIXED: return i / 32 % 2 ? mixed[i / 32 % 8] * random_float() : mixed[i % 8];
+    case A_NOT_FINITE: return i % 97 == 40 ? (i % 2 ? NAN : -INFINITY) : random_float();
+    case A_TIES: return i % 32 == 0 ? 127.0f : (float)random_below(254) - 126.5f;
+    default: return random_float();
+    }
+}
+
+static float *make_activations(enum activations kind, size_t n)
+{
+    float *x = exact(n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = activation(kind, i);
+    return x;
+}
+
+START_TEST(quantise_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (int kind = 0; kind < A_COUNT; kind++) {
+        for (size_t n = 32; n <= 1024; n += n < 256 ? 32 : 256) {
+            float *x = make_activations((enum activations)kind, n);
+            struct ak_act32 *got = exact(n / 32 * sizeof *got), *want = exact(n / 32 * sizeof *want);
+            tested.quantise32(x, n, got);
+            scalar.quantise32(x, n, want);
+            for (size_t b = 0; b < n / 32; b++) {
+                ck_assert_mem_eq(got[b].q, want[b].q, 32);
+                expect_floats(&got[b].scale, &want[b].scale, 1, tested.name, "scale per 32");
+                ck_assert_int_eq(got[b].minus8_sum, want[b].minus8_sum);
+                expect_floats(&got[b].scaled_sum, &want[b].scaled_sum, 1, tested.name, "sum per 32");
+                ck_assert_uint_eq(got[b].unused, 0);
+            }
+            free(got);
+            free(want);
+            if (n % 256 == 0) {
+                struct ak_act256 *got_k = exact(n / 256 * sizeof *got_k), *want_k = exact(n / 256 * sizeof *want_k);
+                tested.quantise256(x, n, got_k);
+                scalar.quantise256(x, n, want_k);
+                for (size_t b = 0; b < n / 256; b++) {
+                    expect_floats(&got_k[b].scale, &want_k[b].scale, 1, tested.name, "scale per 256");
+                    got_k[b].scale = want_k[b].scale = 0.0f;
+                    ck_assert_mem_eq(&got_k[b], &want_k[b], sizeof *got_k);
+                }
+                free(got_k);
+                free(want_k);
+            }
+            free(x);
+        }
+    }
+}
+END_TEST
+
+/* Records of n tokens, made by the scalar quantiser. */
+static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form form, enum activations kind, size_t n, size_t k)
+{
+    size_t bytes = ak_act_bytes(form, k);
+    uint8_t *records = exact(n * bytes);
+    for (size_t t = 0; t < n; t++) {
+        float *x = make_activations(kind, k);
+        if (form == AK_ACT_32)
+            scalar->quantise32(x, k, (struct ak_act32 *)(void *)(records + t * bytes));
+        else
+            scalar->quantise256(x, k, (struct ak_act256 *)(void *)(records + t * bytes));
+        free(x);
+    }
+    return records;
+}
+
+/* ---- Products -------------------------------------------------------------- */
+
+enum { MOST_TOKENS = 27 }; /* four groups of 6 and a rest, three of 8 and a rest */
+
+/* The first n tokens of `want`, and nothing written between and after them. */
+static void expect_product(const float *got, const float *want, size_t stride, size_t rows, size_t n, const char *name, const char *where)
+{
+    float untouched;
+    memset(&untouched, 0x5a, sizeof untouched);
+    for (size_t t = 0; t < MOST_TOKENS; t++) {
+        if (t < n)
+            expect_floats(got + t * stride, want + t * stride, rows, name, where);
+        for (size_t r = t < n ? rows : 0; r < stride; r++)
+            ck_assert_msg(same_float(got[t * stride + r], untouched), "%s %s: wrote beyond row %zu of token %zu", name, where, r, t);
+    }
+}
+
+/* One weight times one batch by every kernel of its type, n = 1 … all. */
+static void check_products(const struct ak_kernels *tested, const struct ak_kernels *scalar, const struct weight *w, const uint8_t *acts,
+                           size_t act_bytes, const char *where)
+{
+    size_t rows = w->n_tiles * AK_TILE_ROWS, stride = rows + 5, bytes = MOST_TOKENS * stride * sizeof(float);
+    size_t slab_tiles = ak_min_size(w->n_tiles, AK_SLAB_TILES), slab_bytes = slab_tiles * ((w->k + 31) / 32) * AK_SLAB_BYTES_32;
+    float *want = exact(bytes), *got = exact(bytes);
+    uint8_t *slab = exact(slab_bytes);
+    scalar->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, MOST_TOKENS, want, stride);
+    for (size_t n = 1; n <= AK_SMALL_N; n++) {
+        memset(got, 0x5a, bytes);
+        tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, n, got, stride);
+        expect_product(got, want, stride, rows, n, ak_type_info(w->type)->name, where);
+    }
+    tested->tile[w->type].open_slab(w->tiles, slab_tiles, w->k, slab);
+    for (size_t n = 1; n <= MOST_TOKENS; n++) {
+        memset(got, 0x5a, bytes);
+        tested->tile[w->type].dot_slab(slab, slab_tiles, w->k, acts, act_bytes, n, got, stride);
+        expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n, ak_type_info(w->type)->name, where);
+    }
+    free(want);
+    free(got);
+    free(slab);
+}
+
+START_TEST(products_are_scalar)
+{
+    static const char *const weight_names[W_COUNT] = { "random", "0 bits", "1 bits", "large scales", "small scales" };
+    static const size_t ks[] = { 32, 64, 224, 256, 288, 576, 512 };
+    struct ak_kernels tested, scalar;
+    int isa = _i / N_TILED;
+    if (!bundles(isa, &tested, &scalar))
+        return;
+    enum ak_type type = tiled_types[_i % N_TILED];
+    enum ak_act_form form = ak_type_act_form(type);
+    for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
+        size_t k = ks[j];
+        if (k % smallest_k(type) != 0)
+            continue;
+        for (int i = 0; i < W_COUNT + A_COUNT; i++) {
+            enum weights weights = i < W_COUNT ? (enum weights)i : W_RANDOM;
+            enum activations activations = i < W_COUNT ? (i == W_ONE_BITS ? A_EXTREME : A_RANDOM) : (enum activations)(i - W_COUNT);
+            char where[96];
+            snprintf(where, sizeof where, "%s: k %zu, weights %s, activations %d", tested.name, k, weight_names[weights], (int)activations);
+            struct weight w = make_weight(type, weights, 1 + (size_t)i % 3, k);
+            uint8_t *acts = make_records(&scalar, form, activations, MOST_TOKENS, k);
+            check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, k), where);
+            free(acts);
+            free_weight(&w);
+        }
+    }
+}
+END_TEST
+
+START_TEST(dot_rows_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t rows = 1; rows <= 17; rows++) {
+        for (size_t n = 1; n <= 17; n += n < 9 ? 1 : 4) {
+            size_t k = 32 * (1 + random_below(7)), w_stride = k + 3, x_stride = k + 8, y_stride = rows + 2;
+            float *w = random_floats(rows * w_stride), *x = random_floats(n * x_stride);
+            float *got = exact(n * y_stride * sizeof *got), *want = exact(n * y_stride * sizeof *want);
+            if (n == 5) {
+                x[x_stride + 1] = NAN;
+                w[0] = INFINITY;
+            }
+            tested.dot_rows(w, w_stride, rows, x, x_stride, n, k, got, y_stride);
+            scalar.dot_rows(w, w_stride, rows, x, x_stride, n, k, want, y_stride);
+            expect_floats(got, want, n * y_stride, tested.name, "dot_rows");
+            free(w);
+            free(x);
+            free(got);
+            free(want);
+        }
+    }
+}
+END_TEST
+
+/* ---- Elements -------------------------------------------------------------- */
+
+/* Floats of all kinds: random bits, ordinary numbers, and the edges of exp. */
+static float *wild_floats(size_t n)
+{
+    static const float edges[] = { 0.0f, -0.0f, 87.0f, -87.0f, 88.0f, -88.0f, 88.1f, -87.1f, 1e-40f, -1e-40f, 65504.0f, 65520.0f,
+                                   INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-24f, 0x1p-25f, 0x1.8p-25f };
+    float *x = exact(n * sizeof *x);
+    for (size_t i = 0; i < n; i++) {
+        switch (random_below(4)) {
+        case 0: x[i] = ak_bits_float((uint32_t)(random_bits() >> 16)); break;
+        case 1: x[i] = edges[random_below(sizeof edges / sizeof *edges)]; break;
+        default: x[i] = random_float() * 100.0f; break;
+        }
+    }
+    return x;
+}
+
+static float *copy_floats(const float *x, size_t n)
+{
+    return memcpy(exact(n * sizeof *x), x, n * sizeof *x);
+}
+
+START_TEST(elementwise_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t n = 1; n < 600; n += n < 70 ? 1 : 101) {
+        float *x = wild_floats(n), *y = wild_floats(n), *a = copy_floats(y, n), *b = copy_floats(y, n);
+        tested.add(a, x, n);
+        scalar.add(b, x, n);
+        expect_floats(a, b, n, tested.name, "add");
+        memcpy(a, x, n * sizeof *a);
+        memcpy(b, x, n * sizeof *b);
+        tested.divide(a, 0.3f, n);
+        scalar.divide(b, 0.3f, n);
+        expect_floats(a, b, n, tested.name, "divide");
+        tested.silu_mul(x, y, a, n);
+        scalar.silu_mul(x, y, b, n);
+        expect_floats(a, b, n, tested.name, "silu_mul");
+        uint16_t *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
+        tested.narrow_f16(x, got, n);
+        scalar.narrow_f16(x, want, n);
+        for (size_t i = 0; i < n; i++)
+            ck_assert_msg(got[i] == want[i], "%s narrow_f16 of %a: %04x, scalar gives %04x", tested.name, (double)x[i], got[i], want[i]);
+        free(got);
+        free(want);
+        free(a);
+        free(b);
+        free(x);
+        free(y);
+    }
+}
+END_TEST
+
+START_TEST(rms_norm_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t n = 1; n < 1600; n += n < 70 ? 1 : 158) {
+        for (int wild = 0; wild < 2; wild++) {
+            float *x = wild ? wild_floats(n) : random_floats(n), *weight = random_floats(n);
+            float *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
+            tested.rms_norm(x, weight, n, 1e-5f, got);
+            scalar.rms_norm(x, weight, n, 1e-5f, want);
+            expect_floats(got, want, n, tested.name, "rms_norm");
+            free(x);
+            free(weight);
+            free(got);
+            free(want);
+        }
+    }
+}
+END_TEST
+
+START_TEST(rope_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t dims = 2; dims <= 256; dims += dims < 80 ? 2 : 16) {
+        for (int interleaved = 0; interleaved < 2; interleaved++) {
+            float *got = random_floats(dims), *want = copy_floats(got, dims);
+            float *cos = random_floats(dims / 2), *sin = random_floats(dims / 2);
+            tested.rope(got, cos, sin, dims, interleaved);
+            scalar.rope(want, cos, sin, dims, interleaved);
+            expect_floats(got, want, dims, tested.name, interleaved ? "rope, interleaved" : "rope, halves");
+            free(got);
+            free(want);
+            free(cos);
+            free(sin);
+        }
+    }
+}
+END_TEST
+
+START_TEST(widen_is_the_reference)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    enum { ALL = 65536 };
+    uint16_t *halves = exact(ALL * sizeof *halves);
+    float *got = exact(ALL * sizeof *got), *want = exact(ALL * sizeof *want);
+    for (unsigned i = 0; i < ALL; i++)
+        halves[i] = (uint16_t)i;
+    for (int type = AK_F16; type <= AK_BF16; type++) {
+        scalar.widen[type](halves, want, ALL);
+        tested.widen[type](halves, got, ALL);
+        expect_floats(got, want, ALL, tested.name, "widen");
+        for (size_t n = 1; n < 70; n++) {
+            uint16_t *few = memcpy(exact(n * sizeof *few), halves + 900 * n, n * sizeof *few);
+            float *out = exact(n * sizeof *out);
+            tested.widen[type](few, out, n);
+            expect_floats(out, want + 900 * n, n, tested.name, "widen, a tail");
+            free(few);
+            free(out);
+        }
+    }
+    for (int type = 0; type < AK_TYPE_COUNT; type++)
+        ck_assert_ptr_nonnull(tested.widen[type]);
+    free(halves);
+    free(got);
+    free(want);
+}
+END_TEST
+
+/* ---- Attention ------------------------------------------------------------- */
+
+struct page {
+    size_t head_dim;
+    bool half;
+    void *k, *v;
+};
+
+static void put(const struct page *p, void *base, size_t i, float x)
+{
+    if (p->half)
+        ((uint16_t *)base)[i] = ak_float_to_f16(x);
+    else
+        ((float *)base)[i] = x;
+}
+
+/* Tokens outside [first, end) are NaN: nothing may depend on them. */
+static struct page make_page(size_t head_dim, bool half, size_t first, size_t end)
+{
+    struct page p = { .head_dim = head_dim, .half = half };
+    size_t elems = AK_PAGE_TOKENS * head_dim, bytes = elems * (half ? sizeof(uint16_t) : sizeof(float));
+    p.k = exact(bytes);
+    p.v = exact(bytes);
+    for (size_t t = 0; t < AK_PAGE_TOKENS; t++) {
+        bool seen = t >= first && t < end;
+        for (size_t d = 0; d < head_dim; d++) {
+            put(&p, p.k, (t / AK_PAGE_GROUP * head_dim + d) * AK_PAGE_GROUP + t % AK_PAGE_GROUP, seen ? random_float() : NAN);
+            put(&p, p.v, t * head_dim + d, seen ? random_float() : NAN);
+        }
+    }
+    return p;
+}
+
+enum queries { Q_ORDINARY, Q_ZERO, Q_LARGE, Q_OVERFLOW, Q_COUNT };
+
+static void check_page(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t head_dim, bool half, size_t rows,
+                       enum queries kind)
+{
+    static const float factor[Q_COUNT] = { 4.0f, 0.0f, 1000.0f, FLT_MAX };
+    size_t q_stride = head_dim + 3, out_stride = head_dim + 7, low = AK_PAGE_TOKENS, high = 0;
+    uint16_t first[32], end[32];
+    bool ragged = random_below(2);
+    for (size_t i = 0; i < rows; i++) {
+        first[i] = (uint16_t)(ragged ? random_below(AK_PAGE_TOKENS) : i ? first[0] : random_below(3) * 9);
+        end[i] = (uint16_t)(ragged ? first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]) : ak_min_size(AK_PAGE_TOKENS, 40 + i / 2 * 3));
+        low = ak_min_size(low, first[i]);
+        high = ak_max_size(high, end[i]);
+    }
+    struct page page = make_page(head_dim, half, low, high);
+    float *q = random_floats(rows * q_stride), *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
+    for (size_t i = 0; i < rows * q_stride; i++)
+        q[i] *= factor[kind];
+    float *got = exact(rows * out_stride * sizeof *got), *want = exact(rows * out_stride * sizeof *want);
+    float max[2][32], sum[2][32];
+    ak_attend_page_fn *a = half ? tested->attend_page_f16 : tested->attend_page_f32;
+    ak_attend_page_fn *b = half ? scalar->attend_page_f16 : scalar->attend_page_f32;
+    a(q, q_stride, rows, head_dim, page.k, page.v, first, end, weights, max[0], sum[0], got, out_stride);
+    b(q, q_stride, rows, head_dim, page.k, page.v, first, end, weights, max[1], sum[1], want, out_stride);
+    char where[96];
+    snprintf(where, sizeof where, "%s: head %zu, %zu rows, queries %d", half ? "F16" : "F32", head_dim, rows, (int)kind);
+    expect_floats(max[0], max[1], rows, tested->name, where);
+    expect_floats(sum[0], sum[1], rows, tested->name, where);
+    expect_floats(got, want, rows * out_stride, tested->name, where);
+    free(page.k);
+    free(page.v);
+    free(q);
+    free(weights);
+    free(got);
+    free(want);
+}
+
+START_TEST(attention_is_scalar)
+{
+    static const size_t dims[] = { 1, 2, 8, 15, 16, 24, 32, 40, 64, 80, 96, 112, 128, 256 };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
+        for (size_t rows = 1; rows <= 32; rows += rows < 10 ? 1 : 11)
+            for (int half = 0; half < 2; half++)
+                check_page(&tested, &scalar, dims[j], half, rows, (enum queries)((rows + j) % Q_COUNT));
+}
+END_TEST
+
+START_TEST(attention_is_scalar_for_every_range)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (int i = 0; i < 100; i++)
+        check_page(&tested, &scalar, 16, i % 2, 1 + random_below(9), Q_ORDINARY);
+}
+END_TEST
+
+START_TEST(attend_merge_is_scalar)
+{
+    static const float maxima[] = { -INFINITY, -3.0f, 0.0f, 2.5f, 200.0f, INFINITY, NAN };
+    enum { N = sizeof maxima / sizeof *maxima };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t dim = 1; dim <= 130; dim += dim < 40 ? 1 : 17) {
+        for (int i = 0; i < N * N; i++) {
+            float max[2] = { maxima[i % N], maxima[i % N] }, sum[2] = { 3.25f, 3.25f };
+            float *got = random_floats(dim), *want = copy_floats(got, dim), *page_out = random_floats(dim);
+            tested.attend_merge(&max[0], &sum[0], got, maxima[i / N], 1.5f, page_out, dim);
+            scalar.attend_merge(&max[1], &sum[1], want, maxima[i / N], 1.5f, page_out, dim);
+            expect_floats(&max[0], &max[1], 1, tested.name, "merged max");
+            expect_floats(&sum[0], &sum[1], 1, tested.name, "merged sum");
+            expect_floats(got, want, dim, tested.name, "merged out");
+            free(got);
+            free(want);
+            free(page_out);
+        }
+    }
+}
+END_TEST
+
+/* The probes count what they did. */
+START_TEST(probes_count)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    uint8_t *memory = exact(4096);
+    uint64_t sink, once = tested.probe_int8(1, &sink);
+    ck_assert_uint_gt(once, 0);
+    ck_assert_uint_eq(tested.probe_int8(1000, &sink), 1000 * once);
+    (void)tested.probe_read(memory, 4096); /* within bounds, as tools see */
+    free(memory);
+}
+END_TEST
+
+/* The best bundle is the last usable one, and names go both ways. */
+START_TEST(bundles_have_names)
+{
+    enum ak_isa isa;
+    ck_assert(ak_isa_usable(ak_isa_best()));
+    for (int i = 0; i < AK_ISA_COUNT; i++) {
+        ck_assert_int_eq(ak_isa_parse(ak_isa_name((enum ak_isa)i), &isa), ak_isa_usable((enum ak_isa)i));
+        if (ak_isa_usable((enum ak_isa)i)) {
+            struct ak_kernels k;
+            ak_kernels_fill((enum ak_isa)i, &k);
+            ck_assert_str_eq(k.name, ak_isa_name((enum ak_isa)i));
+            ck_assert_int_le(i, (int)ak_isa_best());
+        }
+    }
+    ck_assert(!ak_isa_parse("sse9", &isa));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernels");
+    TCase *layout = tcase_create("layout");
+    tcase_add_loop_test(layout, layout_keeps_every_byte, 0, N_TILED);
+    tcase_add_loop_test(layout, layout_dequantises_as_stored, 0, N_TILED);
+    tcase_add_test(layout, bundles_have_names);
+    suite_add_tcase(suite, layout);
+    /* the loop's index is the bundle; for products, times the type */
+    TCase *kernels = tcase_create("kernels");
+    tcase_add_loop_test(kernels, quantise_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, products_are_scalar, N_TILED, AK_ISA_COUNT * N_TILED);
+    tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, widen_is_the_reference, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, attention_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, attention_is_scalar_for_every_range, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, attend_merge_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, probes_count, 1, AK_ISA_COUNT);
+    suite_add_tcase(suite, kernels);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

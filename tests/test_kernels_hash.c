@@ -1,0 +1,389 @@
+/* Every kernel over fixed inputs gives fixed bits, one hash a slot, whatever the
+ * ISA, the compiler and the machine (DESIGN, Determinism). The numbers came from
+ * the scalar kernels on x86-64 and arm64 alike. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "cpu/kernels.h"
+
+/* ---- Inputs and hashes, in integers --------------------------------------------- */
+
+static uint64_t next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Multiples of 2^-20 in [−1, 1). */
+static float next_float(uint64_t *state)
+{
+    return (float)((int32_t)(next(state) >> 20 & 0x1fffff) - 0x100000) * 0x1p-20f;
+}
+
+static void *room(size_t bytes)
+{
+    void *p = ak_alloc_aligned(bytes);
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
+static float *floats(size_t n, float range, uint64_t seed)
+{
+    float *x = room(n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = next_float(&seed) * range;
+    return x;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The bits of a NaN differ between machines: none may be here. */
+static uint64_t hash_floats(uint64_t hash, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert(!isnan(x[i]));
+    return hash_bytes(hash, x, n * sizeof *x);
+}
+
+static const uint64_t START = 0xcbf29ce484222325u;
+
+/* ---- Packed products -------------------------------------------------------------- */
+
+/* Any quants, and scales as models have them. */
+static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t seed)
+{
+    size_t block = ak_type_info(type)->block_bytes, at = type == AK_Q6_K ? 208 : 0;
+    size_t n_halves = type == AK_Q4_1 || type == AK_Q4_K ? 2 : 1;
+    for (size_t i = 0; i < bytes; i++)
+        rows[i] = (uint8_t)(next(&seed) >> 24);
+    for (size_t b = 0; b < bytes; b += block) {
+        for (size_t i = 0; i < n_halves; i++) {
+            uint16_t half = ak_float_to_f16(next_float(&seed) * 0.1f);
+            memcpy(rows + b + at + 2 * i, &half, sizeof half);
+        }
+    }
+}
+
+struct product {
+    enum ak_act_form form;
+    size_t n_tiles, k, n, act_bytes;
+    uint8_t *tiles, *acts;
+    float *y;
+};
+
+static struct product product_of(const struct ak_kernels *kernels, enum ak_type type, size_t n_tiles, size_t k, size_t n)
+{
+    struct product p = { .form = ak_type_act_form(type), .n_tiles = n_tiles, .k = k, .n = n };
+    uint64_t row_bytes;
+    ck_assert(ak_type_row_bytes(type, k, &row_bytes));
+    p.act_bytes = ak_act_bytes(p.form, k);
+    p.tiles = room(n_tiles * ak_tile_row_bytes(type, k));
+    p.acts = room(n * p.act_bytes);
+    p.y = room(n * n_tiles * AK_TILE_ROWS * sizeof *p.y);
+    uint8_t *rows = room(AK_TILE_ROWS * row_bytes);
+    for (size_t i = 0; i < n_tiles; i++) {
+        const void *row[AK_TILE_ROWS];
+        fill_rows(type, rows, AK_TILE_ROWS * row_bytes, 17 + i);
+        for (size_t r = 0; r < AK_TILE_ROWS; r++)
+            row[r] = rows + r * row_bytes;
+        ak_pack_tiles(type, row, k, p.tiles + i * ak_tile_row_bytes(type, k));
+    }
+    for (size_t t = 0; t < n; t++) {
+        float *x = floats(k, 3.0f, 91 + t);
+        if (p.form == AK_ACT_256)
+            kernels->quantise256(x, k, (struct ak_act256 *)(void *)(p.acts + t * p.act_bytes));
+        else
+            kernels->quantise32(x, k, (struct ak_act32 *)(void *)(p.acts + t * p.act_bytes));
+        ak_free(x);
+    }
+    ak_free(rows);
+    return p;
+}
+
+static uint64_t end_product(struct product *p, uint64_t hash)
+{
+    hash = hash_floats(hash, p->y, p->n * p->n_tiles * AK_TILE_ROWS);
+    ak_free(p->tiles);
+    ak_free(p->acts);
+    ak_free(p->y);
+    return hash;
+}
+
+/* A length with a tail, where the type has any. */
+static size_t length_of(enum ak_type type, size_t tiles)
+{
+    return tiles * AK_TILE_K + (ak_type_act_form(type) == AK_ACT_32 ? 3 * AK_BLOCK_K : 0);
+}
+
+static uint64_t run_tiles(const struct ak_kernels *kernels, enum ak_type type)
+{
+    uint64_t hash = START;
+    for (size_t n = 1; n <= AK_SMALL_N; n++) {
+        struct product p = product_of(kernels, type, 3, length_of(type, 1 + n % 3), n);
+        kernels->tile[type].dot_tiles(p.tiles, p.n_tiles, p.k, p.acts, p.act_bytes, n, p.y, p.n_tiles * AK_TILE_ROWS);
+        hash = end_product(&p, hash);
+    }
+    return hash;
+}
+
+static uint64_t run_slab(const struct ak_kernels *kernels, enum ak_type type)
+{
+    uint64_t hash = START;
+    for (size_t n_tiles = 1; n_tiles <= AK_SLAB_TILES; n_tiles++) {
+        struct product p = product_of(kernels, type, n_tiles, length_of(type, 3), 21 + 2 * n_tiles);
+        uint8_t *slab = room(n_tiles * (p.k / AK_BLOCK_K) * AK_SLAB_BYTES_32);
+        kernels->tile[type].open_slab(p.tiles, n_tiles, p.k, slab);
+        kernels->tile[type].dot_slab(slab, n_tiles, p.k, p.acts, p.act_bytes, p.n, p.y, n_tiles * AK_TILE_ROWS);
+        ak_free(slab);
+        hash = end_product(&p, hash);
+    }
+    return hash;
+}
+
+/* ---- The others --------------------------------------------------------------------- */
+
+static uint64_t run_widen(const struct ak_kernels *kernels, enum ak_type type)
+{
+    enum { N = 30001 }; /* halves from zero up, and a tail */
+    uint16_t *halves = room(N * sizeof *halves);
+    float *x = room(N * sizeof *x);
+    for (size_t i = 0; i < N; i++)
+        halves[i] = (uint16_t)i;
+    kernels->widen[type](halves, x, N);
+    uint64_t hash = hash_floats(START, x, N);
+    ak_free(halves);
+    ak_free(x);
+    return hash;
+}
+
+static uint64_t run_dot_rows(const struct ak_kernels *kernels, enum ak_type type)
+{
+    (void)type;
+    enum { ROWS = 7, TOKENS = 11, K = 1120 };
+    float *w = floats(ROWS * K, 1.0f, 5), *x = floats(TOKENS * K, 2.0f, 6), *y = room(ROWS * TOKENS * sizeof *y);
+    uint64_t hash = START;
+    for (size_t n = 1; n <= TOKENS; n++) {
+        kernels->dot_rows(w, K, ROWS, x, K, n, K, y, ROWS);
+        hash = hash_floats(hash, y, n * ROWS);
+    }
+    ak_free(w);
+    ak_free(x);
+    ak_free(y);
+    return hash;
+}
+
+/* Magnitudes from 2^-110 to 1, some of them exact ties. */
+static float *graded(size_t n)
+{
+    float *x = floats(n, 1.0f, 7);
+    for (size_t i = 0; i < n; i++)
+        x[i] = i / 256 % 3 == 0 ? x[i] : i / 256 % 3 == 1 ? (float)(i % 255) * 0.5f : x[i] * ak_bits_float((uint32_t)(17 + i / 8 % 110) << 23);
+    return x;
+}
+
+static uint64_t run_quantise32(const struct ak_kernels *kernels, enum ak_type type)
+{
+    (void)type;
+    enum { N = 256 * 37 };
+    float *x = graded(N);
+    struct ak_act32 *acts = room(N / 32 * sizeof *acts);
+    kernels->quantise32(x, N, acts);
+    uint64_t hash = hash_bytes(START, acts, N / 32 * sizeof *acts);
+    ak_free(x);
+    ak_free(acts);
+    return hash;
+}
+
+static uint64_t run_quantise256(const struct ak_kernels *kernels, enum ak_type type)
+{
+    (void)type;
+    enum { N = 256 * 37 };
+    float *x = graded(N);
+    struct ak_act256 *acts = room(N / 256 * sizeof *acts);
+    kernels->quantise256(x, N, acts);
+    uint64_t hash = hash_bytes(START, acts, N / 256 * sizeof *acts);
+    ak_free(x);
+    ak_free(acts);
+    return hash;
+}
+
+/* The kernels over a row, for all lengths up to 100, each in its own way. */
+typedef void row_fn(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n);
+
+static uint64_t run_row(const struct ak_kernels *kernels, row_fn *run, float range)
+{
+    uint64_t hash = START;
+    for (size_t n = 2; n <= 100; n += 2) {
+        float *x = floats(n, range, n), *y = floats(n, 1.0f, 2 * n), *out = floats(n, 1.0f, 3 * n);
+        run(kernels, x, y, out, n);
+        hash = hash_floats(hash, out, n);
+        ak_free(x);
+        ak_free(y);
+        ak_free(out);
+    }
+    return hash;
+}
+
+static void row_rms_norm(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->rms_norm(x, y, n, 1e-5f, out);
+}
+
+static void row_add(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    (void)y;
+    kernels->add(out, x, n);
+}
+
+static void row_silu_mul(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->silu_mul(x, y, out, n);
+}
+
+static void row_rope(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->rope(out, x, y, n, n / 2 % 2 == 0);
+}
+
+static void row_divide(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    (void)y;
+    kernels->divide(out, x[0], n);
+}
+
+static void row_narrow(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    uint16_t halves[100];
+    for (size_t i = 0; i < n; i++) /* from below the least half to beyond the largest */
+        x[i] *= ak_bits_float((uint32_t)(100 + (i + n) % 48) << 23);
+    (void)y;
+    kernels->narrow_f16(x, halves, n);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)halves[i];
+}
+
+static void row_merge(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    float max = n % 6 == 0 ? -INFINITY : x[0], sum = n % 6 == 0 ? 0.0f : 2.5f;
+    if (n % 6 == 0)
+        memset(out, 0, n * sizeof *out);
+    kernels->attend_merge(&max, &sum, out, x[1], 3.5f, y, n);
+    out[0] += max + sum;
+}
+
+static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rms_norm, 4.0f); }
+static uint64_t run_add(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_add, 4.0f); }
+static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_silu_mul, 100.0f); }
+static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rope, 1.0f); }
+static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_narrow, 1.0f); }
+static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_merge, 8.0f); }
+static uint64_t run_divide(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_divide, 8.0f); }
+
+/* type: that of K and V. Rows see ranges of their own. */
+static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
+{
+    static const size_t head_dims[] = { 64, 128, 80, 36 };
+    enum { ROWS = 19, MOST_DIM = 128 };
+    ak_attend_page_fn *attend = type == AK_F16 ? kernels->attend_page_f16 : kernels->attend_page_f32;
+    float *q = floats(ROWS * MOST_DIM, 1.0f, 8), *kv = floats(2 * AK_PAGE_TOKENS * MOST_DIM, 1.5f, 9);
+    float *weights = room(ROWS * AK_PAGE_TOKENS * sizeof *weights), *out = room(ROWS * MOST_DIM * sizeof *out);
+    uint16_t *halves = room(2 * AK_PAGE_TOKENS * MOST_DIM * sizeof *halves);
+    for (size_t i = 0; i < 2 * AK_PAGE_TOKENS * MOST_DIM; i++)
+        halves[i] = ak_float_to_f16(kv[i]);
+    uint64_t hash = START;
+    for (size_t i = 0; i < 4 * ROWS; i++) {
+        size_t head_dim = head_dims[i % 4], n = 1 + i / 4, v_at = AK_PAGE_TOKENS * head_dim;
+        const void *k = type == AK_F16 ? (const void *)halves : kv;
+        const void *v = type == AK_F16 ? (const void *)(halves + v_at) : kv + v_at;
+        uint16_t first[ROWS], end[ROWS];
+        float max[ROWS], sum[ROWS];
+        for (size_t r = 0; r < n; r++) { /* all alike, causal, a window */
+            first[r] = (uint16_t)(i % 3 == 2 ? r : 0);
+            end[r] = (uint16_t)(i % 3 == 0 ? 1 + i % 64 : 20 + r);
+        }
+        attend(q, head_dim, n, head_dim, k, v, first, end, weights, max, sum, out, head_dim);
+        hash = hash_floats(hash_floats(hash_floats(hash, max, n), sum, n), out, n * head_dim);
+    }
+    ak_free(q);
+    ak_free(kv);
+    ak_free(weights);
+    ak_free(out);
+    ak_free(halves);
+    return hash;
+}
+
+/* ---- The slots ------------------------------------------------------------------------ */
+
+static const struct slot {
+    const char *name;
+    uint64_t (*run)(const struct ak_kernels *kernels, enum ak_type type);
+    enum ak_type type;
+    uint64_t hash;
+} slots[] = {
+    { "dot_tiles Q4_0", run_tiles, AK_Q4_0, 0x843c23d11607eb1e },
+    { "dot_tiles Q4_1", run_tiles, AK_Q4_1, 0xa90eefb8a53613a9 },
+    { "dot_tiles Q5_0", run_tiles, AK_Q5_0, 0xa1204cdd17c72b0b },
+    { "dot_tiles Q8_0", run_tiles, AK_Q8_0, 0x6f5cb9bd751f43b9 },
+    { "dot_tiles Q4_K", run_tiles, AK_Q4_K, 0x87c832701f21b835 },
+    { "dot_tiles Q6_K", run_tiles, AK_Q6_K, 0xce7ca2ccdfe38090 },
+    { "dot_slab Q4_0", run_slab, AK_Q4_0, 0x8e0cbb845fc78df5 },
+    { "dot_slab Q4_1", run_slab, AK_Q4_1, 0x95a58bfd68b03b8e },
+    { "dot_slab Q5_0", run_slab, AK_Q5_0, 0xdb43f732b46d064f },
+    { "dot_slab Q8_0", run_slab, AK_Q8_0, 0x28c406050bafcf03 },
+    { "dot_slab Q4_K", run_slab, AK_Q4_K, 0x43e10c80160c3b0d },
+    { "dot_slab Q6_K", run_slab, AK_Q6_K, 0xa7c480e6ef53bab2 },
+    { "widen F16", run_widen, AK_F16, 0x5b9625782f5f9e28 },
+    { "widen BF16", run_widen, AK_BF16, 0x265e138d78c7e8e6 },
+    { "dot_rows", run_dot_rows, AK_F32, 0x0e9d296f7e4e90dd },
+    { "quantise32", run_quantise32, AK_F32, 0x1b9ef83d8e10300c },
+    { "quantise256", run_quantise256, AK_F32, 0xe4d02f0791d4f993 },
+    { "rms_norm", run_rms_norm, AK_F32, 0x62350780ddb047a4 },
+    { "add", run_add, AK_F32, 0x0321b5367b481dee },
+    { "silu_mul", run_silu_mul, AK_F32, 0x2fa4cb56b22348c5 },
+    { "rope", run_rope, AK_F32, 0x62b7d8b9046c4732 },
+    { "narrow_f16", run_narrow, AK_F32, 0x9ed736449d4a1a08 },
+    { "attend_page F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },
+    { "attend_page F32", run_attend, AK_F32, 0x5e9b406179b06399 },
+    { "attend_merge", run_merge, AK_F32, 0x332f3671486fabbc },
+    { "divide", run_divide, AK_F32, 0x9a4edd5a3a772402 },
+};
+
+START_TEST(hashes)
+{
+    enum ak_isa isa = (enum ak_isa)_i;
+    if (!ak_isa_usable(isa))
+        return;
+    struct ak_kernels kernels;
+    ak_kernels_fill(isa, &kernels);
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        uint64_t hash = slots[i].run(&kernels, slots[i].type);
+        ck_assert_msg(hash == slots[i].hash, "%s of %s: 0x%016llx", slots[i].name, kernels.name, (unsigned long long)hash);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernels_hash");
+    TCase *tests = tcase_create("hashes");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, hashes, 0, AK_ISA_COUNT);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,202 @@
+/* Loading a model: hostile files (A5, B10, B21), the stages in their order (B), the
+ * dispatch table's golden text (B14, B15), fusing (A8). */
+#include "session/model.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gguf_files.h"
+
+static const struct akunu_load_params quiet = { .n_threads = 1 };
+
+/* What the model stages must name; the container's faults are test_gguf's. */
+static const struct { const char *file, *named[3]; } refusals[] = {
+    { "architecture-unknown", { "gladiator", "supported: " } },
+    { "architecture-integer", { "general.architecture" } },
+    { "no-architecture", { "general.architecture" } },
+    { "no-embedding-length", { "embedding_length" } },
+    { "embedding-length-string", { "embedding_length" } },
+    { "embedding-length-0", { "embedding_length" } },
+    { "block-count-0", { "block_count" } },
+    { "block-count-huge", { "block_count", "2147483648" } },
+    { "context-length-0", { "context_length" } },
+    { "head-count-0", { "head_count" } },
+    { "head-count-negative", { "head_count", "-4" } },
+    { "head-count-3", { "head_count", "3", "32" } },
+    { "kv-heads-3", { "head_count_kv", "3", "4" } },
+    { "rope-dimension-16", { "rope.dimension_count", "16", "8" } },
+    { "rms-epsilon-string", { "layer_norm_rms_epsilon" } },
+    { "tensor-missing", { "blk.0.ffn_up.weight", "missing" } },
+    { "tensor-shape-wrong", { "blk.0.ffn_down.weight", "[64, 32]", "[32, 64]" } },
+    { "tensor-norm-matrix", { "blk.0.attn_norm.weight", "[2, 16]", "[32]" } },
+    { "tokens-too-few", { "39", "40", "token_embd.weight" } },
+};
+
+static size_t n_named;
+
+static void check_named(const char *file, const struct ak_error *error)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (strcmp(refusals[i].file, file) != 0)
+            continue;
+        n_named++;
+        for (size_t j = 0; j < 3 && refusals[i].named[j]; j++)
+            ck_assert_msg(strstr(error->message, refusals[i].named[j]), "%s: \"%s\" does not name %s", file, error->message,
+                          refusals[i].named[j]);
+    }
+}
+
+static void load_hostile(const struct test_hostile *file, void *user)
+{
+    char path[] = "/tmp/akunu-test-XXXXXX";
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    int fd = mkstemp(path);
+    (void)user;
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, file->bytes.data, file->bytes.n), (ssize_t)file->bytes.n);
+    close(fd);
+    ak_status status = ak_model_load(path, &quiet, &model, &error);
+    unlink(path);
+    if (file->accept) {
+        ck_assert_msg(status == AKUNU_OK, "%s: %s", file->name, error.message);
+        ak_model_free(model);
+        return;
+    }
+    ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED, "%s: status %d", file->name, status);
+    check_named(file->name, &error);
+}
+
+START_TEST(hostile)
+{
+    test_each_hostile(load_hostile, NULL);
+    ck_assert_uint_eq(n_named, sizeof refusals / sizeof *refusals);
+}
+END_TEST
+
+struct seen { int last, n; int stop_at; };
+
+static bool on_stage(enum akunu_load_stage stage, double fraction, void *user)
+{
+    struct seen *seen = user;
+    ck_assert(fraction >= 0.0 && fraction <= 1.0);
+    ck_assert_int_ge((int)stage, seen->last);
+    seen->n += (int)stage != seen->last;
+    seen->last = (int)stage;
+    return (int)stage != seen->stop_at;
+}
+
+START_TEST(stages)
+{
+    for (int stop = 0; stop <= 18; stop++) {
+        struct seen seen = { .stop_at = stop };
+        struct akunu_load_params params = { .n_threads = 2, .progress = on_stage, .user = &seen, .warm_up = true };
+        struct ak_model *model = NULL;
+        struct ak_error error = { 0 };
+        ak_status status = ak_model_load(test_path("model.gguf"), &params, &model, &error);
+        ck_assert_int_eq(seen.n, stop ? stop : 18);
+        ck_assert_int_eq(status, stop ? AKUNU_ERROR_CANCELLED : AKUNU_OK);
+        ak_model_free(model);
+    }
+}
+END_TEST
+
+static void check_dump(const char *model_name, const char *golden)
+{
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    ck_assert_msg(ak_model_load(test_path(model_name), &quiet, &model, &error) == AKUNU_OK, "%s", error.message);
+    const char *rewrite = getenv("AK_REWRITE_DUMPS");
+    if (rewrite) {
+        FILE *f = fopen(test_path(golden), "w");
+        ck_assert_ptr_nonnull(f);
+        fprintf(f, "%s--\n%s", model->table.dump, model->sampled_table.dump);
+        fclose(f);
+    }
+    struct test_bytes want = test_read(golden);
+    size_t plain = strlen(model->table.dump);
+    ck_assert_msg(want.n > plain + 3 && memcmp(want.data, model->table.dump, plain) == 0, "%s: the table is now\n%s", golden,
+                  model->table.dump);
+    ck_assert_msg(strcmp((const char *)want.data + plain + 3, model->sampled_table.dump) == 0, "%s: the sampled table is now\n%s", golden,
+                  model->sampled_table.dump);
+    free(want.data);
+    ak_model_free(model);
+}
+
+START_TEST(dumps)
+{
+    check_dump("model.gguf", "dispatch/qwen2-tied.dump");
+    check_dump("gguf/good.gguf", "dispatch/llama.dump");
+}
+END_TEST
+
+/* Slots that live together never share a place. */
+START_TEST(arena)
+{
+    struct ak_model *model = NULL;
+    ck_assert_int_eq(ak_model_load(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
+    const struct ak_table *t = &model->table;
+    for (uint32_t i = 0; i < t->n_slots; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            const struct ak_slot *a = &t->slots[i], *b = &t->slots[j];
+            bool together = a->domain == b->domain && a->first_use <= b->last_use && b->first_use <= a->last_use;
+            bool apart = a->place + a->width <= b->place || b->place + b->width <= a->place;
+            ck_assert_msg(!together || apart, "slots %u and %u", i, j);
+        }
+        ck_assert_uint_le(t->slots[i].place + t->slots[i].width, t->arena_width[t->slots[i].domain]);
+    }
+    ak_model_free(model);
+}
+END_TEST
+
+/* Parts of one type fuse, of two types stay apart, and either way the output is
+ * laid out the same. */
+START_TEST(fusing)
+{
+    struct ak_model *model = NULL;
+    uint32_t first, n, width;
+    ck_assert_int_eq(ak_model_load(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
+    ak_weights_of(&model->weights, AK_LINEAR_QKV, 0, &first, &n);
+    width = ak_weights_width(&model->weights, AK_LINEAR_QKV, 0);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_uint_eq(model->weights.packed[first].n_parts, 3);
+
+    struct ak_view *k = NULL;
+    for (uint32_t i = 0; i < model->spec.family->n_weights; i++)
+        if (model->spec.family->weights[i].role == AK_ROLE_ATTENTION_K)
+            k = &model->binding.views[model->binding.first_view[i]];
+    ck_assert_ptr_nonnull(k);
+    struct ak_weights mixed;
+    k->type = AK_F16; /* as wide as BF16 */
+    ck_assert_int_eq(ak_weights_plan(&model->binding, model->backend, &mixed, NULL), AKUNU_OK);
+    ak_weights_of(&mixed, AK_LINEAR_QKV, 0, &first, &n);
+    ck_assert_uint_eq(n, 3);
+    ck_assert_uint_eq(ak_weights_width(&mixed, AK_LINEAR_QKV, 0), width);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(mixed.packed[first + i].parts[0].at, model->weights.packed[0].parts[i].at);
+    ak_weights_of(&mixed, AK_LINEAR_QKV, 1, &first, &n);
+    ck_assert_uint_eq(n, 1);
+    ak_weights_clear(&mixed);
+    ak_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("load");
+    TCase *tests = tcase_create("load");
+    tcase_add_test(tests, hostile);
+    tcase_add_test(tests, stages);
+    tcase_add_test(tests, dumps);
+    tcase_add_test(tests, arena);
+    tcase_add_test(tests, fusing);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,105 @@
+/* Roles and names: canonical names (A4), patterns, and GGUF's names both ways. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/role.h"
+#include "weights/provider.h"
+
+/* Written out, and not taken from role.def: other software reads these names. */
+START_TEST(canonical_names)
+{
+    static const struct {
+        enum ak_role role;
+        int layer;
+        const char *canonical, *gguf;
+    } cases[] = {
+        { AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, "token_embedding.weight", "token_embd.weight" },
+        { AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "output_norm.weight", "output_norm.weight" },
+        { AK_ROLE_OUTPUT, AK_NO_LAYER, "output.weight", "output.weight" },
+        { AK_ROLE_ROPE_FREQS, AK_NO_LAYER, "rope_freqs.weight", "rope_freqs.weight" },
+        { AK_ROLE_ATTENTION_NORM, 0, "layers.0.attention_norm.weight", "blk.0.attn_norm.weight" },
+        { AK_ROLE_ATTENTION_Q, 1, "layers.1.attention.q.weight", "blk.1.attn_q.weight" },
+        { AK_ROLE_ATTENTION_Q_BIAS, 2, "layers.2.attention.q.bias", "blk.2.attn_q.bias" },
+        { AK_ROLE_ATTENTION_K, 3, "layers.3.attention.k.weight", "blk.3.attn_k.weight" },
+        { AK_ROLE_ATTENTION_K_BIAS, 4, "layers.4.attention.k.bias", "blk.4.attn_k.bias" },
+        { AK_ROLE_ATTENTION_V, 5, "layers.5.attention.v.weight", "blk.5.attn_v.weight" },
+        { AK_ROLE_ATTENTION_V_BIAS, 6, "layers.6.attention.v.bias", "blk.6.attn_v.bias" },
+        { AK_ROLE_ATTENTION_OUTPUT, 7, "layers.7.attention.output.weight", "blk.7.attn_output.weight" },
+        { AK_ROLE_ATTENTION_OUTPUT_BIAS, 8, "layers.8.attention.output.bias", "blk.8.attn_output.bias" },
+        { AK_ROLE_ATTENTION_Q_NORM, 9, "layers.9.attention.q_norm.weight", "blk.9.attn_q_norm.weight" },
+        { AK_ROLE_ATTENTION_K_NORM, 10, "layers.10.attention.k_norm.weight", "blk.10.attn_k_norm.weight" },
+        { AK_ROLE_FFN_NORM, 11, "layers.11.ffn_norm.weight", "blk.11.ffn_norm.weight" },
+        { AK_ROLE_FFN_GATE, 12, "layers.12.ffn.gate.weight", "blk.12.ffn_gate.weight" },
+        { AK_ROLE_FFN_GATE_BIAS, 13, "layers.13.ffn.gate.bias", "blk.13.ffn_gate.bias" },
+        { AK_ROLE_FFN_UP, 14, "layers.14.ffn.up.weight", "blk.14.ffn_up.weight" },
+        { AK_ROLE_FFN_UP_BIAS, 15, "layers.15.ffn.up.bias", "blk.15.ffn_up.bias" },
+        { AK_ROLE_FFN_DOWN, 2147483647, "layers.2147483647.ffn.down.weight", "blk.2147483647.ffn_down.weight" },
+        { AK_ROLE_FFN_DOWN_BIAS, 17, "layers.17.ffn.down.bias", "blk.17.ffn_down.bias" },
+    };
+    char name[AK_ROLE_NAME_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum ak_role role;
+        int layer;
+        ck_assert_str_eq(ak_role_name(cases[i].role, cases[i].layer, name), cases[i].canonical);
+        ck_assert_int_eq(ak_role_in_layer(cases[i].role), cases[i].layer != AK_NO_LAYER);
+        ck_assert_str_eq(ak_role_expand(ak_gguf_name(cases[i].role), cases[i].layer, name), cases[i].gguf);
+        ck_assert(ak_gguf_role(cases[i].gguf, &role, &layer));
+        ck_assert_int_eq(role, cases[i].role);
+        ck_assert_int_eq(layer, cases[i].layer);
+    }
+    ck_assert_uint_eq(sizeof cases / sizeof *cases, AK_ROLE_COUNT);
+}
+END_TEST
+
+START_TEST(other_names)
+{
+    static const char *const names[] = {
+        "", "token_embd", "token_embd.weights", "token_embd.weight.", "blk.attn_q.weight", "blk..attn_q.weight", "blk.-1.attn_q.weight",
+        "blk.01.attn_q.weight", "blk.1x.attn_q.weight", "blk.1.attn_q.weight2", "blk.2147483648.attn_q.weight",
+        "blk.99999999999999999999.attn_q.weight", "blk.{n}.attn_q.weight", "x.blk.1.attn_q.weight", "blk.1.attn_qkv.weight", "blk.1",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        enum ak_role role;
+        int layer;
+        ck_assert_msg(!ak_gguf_role(names[i], &role, &layer), "%s", names[i]);
+    }
+}
+END_TEST
+
+START_TEST(match)
+{
+    int layer = 5;
+    ck_assert(ak_role_match("a.{n}.b", "a.12.b", &layer));
+    ck_assert_int_eq(layer, 12);
+    ck_assert(ak_role_match("plain", "plain", &layer));
+    ck_assert_int_eq(layer, AK_NO_LAYER);
+    layer = 5;
+    ck_assert(!ak_role_match("a.{n}.b", "a.12.c", &layer));
+    ck_assert_int_eq(layer, 5);
+}
+END_TEST
+
+START_TEST(kinds)
+{
+    ck_assert_int_eq(ak_role_kind(AK_ROLE_TOKEN_EMBEDDING), AK_ROLE_KIND_MATRIX);
+    ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_NORM), AK_ROLE_KIND_VECTOR);
+    ck_assert_int_eq(ak_role_kind(AK_ROLE_ATTENTION_Q_BIAS), AK_ROLE_KIND_VECTOR);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("role");
+    TCase *t = tcase_create("role");
+    suite_add_tcase(suite, t);
+    tcase_add_test(t, canonical_names);
+    tcase_add_test(t, other_names);
+    tcase_add_test(t, match);
+    tcase_add_test(t, kinds);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
