@@ -1,2 +1,9 @@
 # Programs of make bench: bench_programs += bench/<name>, with
 # bench_<name>_SOURCES and bench_<name>_LDADD = $(AK_BENCH_LIBS).
+bench_programs += bench/roofline
+bench_roofline_SOURCES = bench/roofline.c bench/measure.h
+bench_roofline_LDADD = $(AK_BENCH_LIBS)
+
+bench_programs += bench/kernels
+bench_kernels_SOURCES = bench/kernels.c bench/measure.h
+bench_kernels_LDADD = $(AK_BENCH_LIBS)

@@ -10,6 +10,7 @@ model=$data/model.gguf
 bos_model=$data/models/llama-f32.gguf bos=411
 real=${AK_TEST_MODELS:-/nonexistent}/SmolLM2-135M-Instruct.Q4_1.gguf
 
+[ -x "$cli" ] || { echo "no program $cli"; exit 1; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 out=$work/out err=$work/err

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "akunu/akunu.h"
+#include "base/thread.h"
 #include "gguf_files.h"
 
 static struct ak_provider *open_data(const char *name)
@@ -58,59 +58,59 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-    { "empty", AT_OPEN, AKUNU_ERROR_FORMAT, { "empty" } },
-    { "cut-magic", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file" } },
-    { "cut-version", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "version" } },
-    { "cut-counts", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "counts" } },
-    { "cut-before-metadata", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "metadata" } },
-    { "cut-metadata-key", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "key" } },
-    { "cut-metadata-array", AT_OPEN, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.tokens" } },
-    { "cut-tensor-infos", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor info" } },
-    { "cut-before-data", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_down.weight", "2157" } },
-    { "cut-data", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_down.weight", "15936 to 18112", "18111" } },
-    { "magic", AT_OPEN, AKUNU_ERROR_FORMAT, { "GGUG" } },
-    { "magic-ggml", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "tjgg", "ggjt" } },
-    { "version-0", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "version 0" } },
-    { "version-1", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "version 1" } },
-    { "version-99", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "version 99" } },
-    { "big-endian", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "big-endian" } },
-    { "n-tensors-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor count", "9223372036854775807" } },
-    { "n-tensors-plus-1", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor name" } },
-    { "n-kv-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "metadata count", "9223372036854775807" } },
-    { "n-kv-2-60", AT_OPEN, AKUNU_ERROR_FORMAT, { "metadata count", "1152921504606846976" } },
-    { "key-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "key length" } },
-    { "string-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.name", "4611686018427387904" } },
-    { "string-length-minus-1", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.name", "18446744073709551615" } },
-    { "array-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.scores", "4611686018427387904" } },
-    { "array-strings-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.tokens", "2305843009213693952" } },
-    { "array-nested-deep", AT_OPEN, AKUNU_ERROR_FORMAT, { "x.deep", "nested" } },
-    { "tokens-nested", AT_VOCAB, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.tokens", "array of array", "string" } },
-    { "tokens-of-integers", AT_VOCAB, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.tokens", "integer", "string" } },
-    { "tokens-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, { "39", "40", "token_embd.weight" } },
-    { "scores-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.scores", "39", "40" } },
-    { "kv-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.name", "type 99" } },
-    { "kv-array-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "x.array", "type 99" } },
-    { "key-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, { "llama.block_count", "twice" } },
-    { "key-not-utf8", AT_OPEN, AKUNU_ERROR_FORMAT, { "llama.\\xff\\xfe" } },
-    { "alignment-0", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.alignment", "is 0" } },
-    { "alignment-33", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.alignment", "is 33" } },
-    { "alignment-string", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.alignment" } },
-    { "tensor-name-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor name", "1152921504606846976" } },
-    { "tensor-dims-9", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "9 dimensions" } },
-    { "tensor-dims-count-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "2147483648" } },
-    { "tensor-dim-0", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "is 0" } },
-    { "tensor-dim-negative", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "is -64" } },
-    { "tensor-dims-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight" } },
-    { "tensor-bytes-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.attn_q.weight" } },
-    { "tensor-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "9999" } },
-    { "tensor-type-removed", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "type 4" } },
-    { "tensor-row-33", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "33", "32" } },
-    { "tensor-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "twice" } },
-    { "tensor-offset-out", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "18112" } },
-    { "tensor-offset-wrap", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight" } },
-    { "tensor-offset-misaligned", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "33", "32" } },
-    { "tensor-offset-overlap", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_down.weight" } },
-    { "split-alone", AT_OPEN, AKUNU_ERROR_FORMAT, { "split", "3" } },
+    {"empty", AT_OPEN, AKUNU_ERROR_FORMAT, {"empty"}},
+    {"cut-magic", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file"}},
+    {"cut-version", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "version"}},
+    {"cut-counts", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "counts"}},
+    {"cut-before-metadata", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "metadata"}},
+    {"cut-metadata-key", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "key"}},
+    {"cut-metadata-array", AT_OPEN, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens"}},
+    {"cut-tensor-infos", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor info"}},
+    {"cut-before-data", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_down.weight", "2157"}},
+    {"cut-data", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_down.weight", "15936 to 18112", "18111"}},
+    {"magic", AT_OPEN, AKUNU_ERROR_FORMAT, {"GGUG"}},
+    {"magic-ggml", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"tjgg", "ggjt"}},
+    {"version-0", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"version 0"}},
+    {"version-1", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"version 1"}},
+    {"version-99", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"version 99"}},
+    {"big-endian", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"big-endian"}},
+    {"n-tensors-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor count", "9223372036854775807"}},
+    {"n-tensors-plus-1", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor name"}},
+    {"n-kv-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"metadata count", "9223372036854775807"}},
+    {"n-kv-2-60", AT_OPEN, AKUNU_ERROR_FORMAT, {"metadata count", "1152921504606846976"}},
+    {"key-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"key length"}},
+    {"string-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.name", "4611686018427387904"}},
+    {"string-length-minus-1", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.name", "18446744073709551615"}},
+    {"array-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.scores", "4611686018427387904"}},
+    {"array-strings-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens", "2305843009213693952"}},
+    {"array-nested-deep", AT_OPEN, AKUNU_ERROR_FORMAT, {"x.deep", "nested"}},
+    {"tokens-nested", AT_VOCAB, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens", "array of array", "string"}},
+    {"tokens-of-integers", AT_VOCAB, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens", "integer", "string"}},
+    {"tokens-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, {"39", "40", "token_embd.weight"}},
+    {"scores-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.scores", "39", "40"}},
+    {"kv-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.name", "type 99"}},
+    {"kv-array-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, {"x.array", "type 99"}},
+    {"key-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, {"llama.block_count", "twice"}},
+    {"key-not-utf8", AT_OPEN, AKUNU_ERROR_FORMAT, {"llama.\\xff\\xfe"}},
+    {"alignment-0", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.alignment", "is 0"}},
+    {"alignment-33", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.alignment", "is 33"}},
+    {"alignment-string", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.alignment"}},
+    {"tensor-name-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor name", "1152921504606846976"}},
+    {"tensor-dims-9", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "9 dimensions"}},
+    {"tensor-dims-count-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "2147483648"}},
+    {"tensor-dim-0", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "is 0"}},
+    {"tensor-dim-negative", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "is -64"}},
+    {"tensor-dims-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight"}},
+    {"tensor-bytes-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.attn_q.weight"}},
+    {"tensor-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "9999"}},
+    {"tensor-type-removed", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "type 4"}},
+    {"tensor-row-33", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "33", "32"}},
+    {"tensor-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "twice"}},
+    {"tensor-offset-out", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "18112"}},
+    {"tensor-offset-wrap", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight"}},
+    {"tensor-offset-misaligned", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "33", "32"}},
+    {"tensor-offset-overlap", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_down.weight"}},
+    {"split-alone", AT_OPEN, AKUNU_ERROR_FORMAT, {"split", "3"}},
 };
 
 enum { N_REFUSALS = sizeof refusals / sizeof *refusals };
@@ -135,7 +135,7 @@ static void check_hostile(const struct test_hostile *file, void *user)
     const struct refusal *r = refusal_of(file->name);
     struct ak_provider *p = NULL;
     struct ak_vocab vocab;
-    struct ak_error error = { 0 };
+    struct ak_error error = {0};
     ck_assert_msg(!r || !file->accept, "%s is to be accepted", file->name);
 
     ak_status status = test_open(file->bytes, &p, &error);
@@ -163,6 +163,31 @@ START_TEST(hostile)
 }
 END_TEST
 
+static void compare_data(const struct test_hostile *file, void *user)
+{
+    struct ak_provider *p, *good = user;
+    struct ak_tensor a, b;
+    if (strcmp(file->name, "alignment-64") != 0)
+        return;
+    ck_assert_int_eq(test_open(file->bytes, &p, NULL), AKUNU_OK);
+    for (size_t i = 0; ak_provider_tensor(p, i, &a); i++) {
+        ck_assert(ak_provider_tensor(good, i, &b));
+        ck_assert_uint_eq(a.offset % 64, 0);
+        ck_assert_uint_eq(a.bytes, b.bytes);
+        ck_assert_mem_eq(a.data, b.data, a.bytes);
+    }
+    ak_provider_close(p);
+}
+
+/* general.alignment is honoured. */
+START_TEST(alignment)
+{
+    struct ak_provider *good = open_data("gguf/good.gguf");
+    test_each_hostile(compare_data, good);
+    ak_provider_close(good);
+}
+END_TEST
+
 /* Every shorter version of a good file is refused. */
 START_TEST(cut_anywhere)
 {
@@ -170,7 +195,7 @@ START_TEST(cut_anywhere)
     for (size_t n = 0; n < good.n; n += n < 2300 ? 7 : 401) {
         struct ak_provider *p;
         struct ak_error error;
-        ak_status status = test_open((struct test_bytes){ .data = good.data, .n = n }, &p, &error);
+        ak_status status = test_open((struct test_bytes){.data = good.data, .n = n}, &p, &error);
         ck_assert_msg(status == AKUNU_ERROR_FORMAT, "%zu bytes", n);
     }
     free(good.data);
@@ -204,7 +229,7 @@ END_TEST
 /* One tensor of one row of 256 elements, of a type by its number in the file. */
 static struct test_bytes one_tensor(uint32_t type)
 {
-    struct test_bytes b = { 0 };
+    struct test_bytes b = {0};
     static const uint8_t data[2048 + 31];
     test_append(&b, "GGUF", 4);
     test_append_u32(&b, 3);
@@ -227,13 +252,13 @@ START_TEST(tensor_types)
         const char *name;
         bool runs;
     } types[] = {
-        { 0, "F32", true },      { 1, "F16", true },      { 2, "Q4_0", true },   { 3, "Q4_1", true },   { 6, "Q5_0", true },
-        { 7, "Q5_1", true },     { 8, "Q8_0", true },     { 9, "Q8_1", false },  { 10, "Q2_K", true },  { 11, "Q3_K", true },
-        { 12, "Q4_K", true },    { 13, "Q5_K", true },    { 14, "Q6_K", true },  { 15, "Q8_K", false }, { 16, "IQ2_XXS", false },
-        { 17, "IQ2_XS", false }, { 18, "IQ3_XXS", false }, { 19, "IQ1_S", false }, { 20, "IQ4_NL", false }, { 21, "IQ3_S", false },
-        { 22, "IQ2_S", false },  { 23, "IQ4_XS", false }, { 24, "I8", false },   { 25, "I16", false },  { 26, "I32", false },
-        { 27, "I64", false },    { 28, "F64", false },    { 29, "IQ1_M", false }, { 30, "BF16", true },  { 34, "TQ1_0", false },
-        { 35, "TQ2_0", false },  { 39, "MXFP4", false },  { 40, "NVFP4", false }, { 41, "Q1_0", false },
+        {0, "F32", true},      {1, "F16", true},       {2, "Q4_0", true},    {3, "Q4_1", true},     {6, "Q5_0", true},
+        {7, "Q5_1", true},     {8, "Q8_0", true},      {9, "Q8_1", false},   {10, "Q2_K", true},    {11, "Q3_K", true},
+        {12, "Q4_K", true},    {13, "Q5_K", true},     {14, "Q6_K", true},   {15, "Q8_K", false},   {16, "IQ2_XXS", false},
+        {17, "IQ2_XS", false}, {18, "IQ3_XXS", false}, {19, "IQ1_S", false}, {20, "IQ4_NL", false}, {21, "IQ3_S", false},
+        {22, "IQ2_S", false},  {23, "IQ4_XS", false},  {24, "I8", false},    {25, "I16", false},    {26, "I32", false},
+        {27, "I64", false},    {28, "F64", false},     {29, "IQ1_M", false}, {30, "BF16", true},    {34, "TQ1_0", false},
+        {35, "TQ2_0", false},  {39, "MXFP4", false},   {40, "NVFP4", false}, {41, "Q1_0", false},
     };
     for (uint32_t number = 0, next = 0; number < 70; number++) {
         struct test_bytes bytes = one_tensor(number);
@@ -287,7 +312,7 @@ static void check_tensors(const char *file_name, const char *golden, size_t want
         char name[64], type[16], shape[64], digest[65], got_shape[64], got_digest[65];
         unsigned long long offset, bytes;
         ck_assert_int_eq(sscanf(line, "%63s %15s %63s %llu %llu %64s", name, type, shape, &offset, &bytes, digest), 6);
-        struct akunu_tensor_info info = { .size = sizeof info };
+        struct akunu_tensor_info info = {.size = sizeof info};
         ck_assert_int_eq(akunu_file_tensor(file, i, &info), AKUNU_OK);
         ck_assert_str_eq(info.name, name);
         ck_assert_str_eq(info.type, type);
@@ -300,7 +325,7 @@ static void check_tensors(const char *file_name, const char *golden, size_t want
         ck_assert_int_eq(akunu_file_sha256_f32(file, i, got_digest), AKUNU_OK);
         ck_assert_str_eq(got_digest, digest);
     }
-    struct akunu_file_info info = { .size = sizeof info };
+    struct akunu_file_info info = {.size = sizeof info};
     ck_assert_int_eq(akunu_file_get_info(file, &info), AKUNU_OK);
     ck_assert_uint_eq(info.n_tensors, i);
     ck_assert_uint_eq(i, wanted);
@@ -395,11 +420,21 @@ END_TEST
 static void write_value(const struct akunu_meta *m, char *out, size_t capacity)
 {
     switch (m->type) {
-    case AKUNU_META_BOOL: snprintf(out, capacity, "%s", m->boolean ? "true" : "false"); break;
-    case AKUNU_META_INT: snprintf(out, capacity, "%lld", (long long)m->integer); break;
-    case AKUNU_META_UINT: snprintf(out, capacity, "%llu", (unsigned long long)m->unsigned_integer); break;
-    case AKUNU_META_STRING: snprintf(out, capacity, "%.*s", (int)m->n, m->string); break;
-    default: snprintf(out, capacity, "?"); break;
+    case AKUNU_META_BOOL:
+        snprintf(out, capacity, "%s", m->boolean ? "true" : "false");
+        break;
+    case AKUNU_META_INT:
+        snprintf(out, capacity, "%lld", (long long)m->integer);
+        break;
+    case AKUNU_META_UINT:
+        snprintf(out, capacity, "%llu", (unsigned long long)m->unsigned_integer);
+        break;
+    case AKUNU_META_STRING:
+        snprintf(out, capacity, "%.*s", (int)m->n, m->string);
+        break;
+    default:
+        snprintf(out, capacity, "?");
+        break;
     }
 }
 
@@ -414,7 +449,7 @@ static enum akunu_meta_type public_type(const char *kind)
 
 static size_t entry_of(const struct akunu_file *file, const char *key)
 {
-    struct akunu_meta m = { .size = sizeof m };
+    struct akunu_meta m = {.size = sizeof m};
     for (size_t i = 0; akunu_file_meta(file, i, &m) == AKUNU_OK; i++)
         if (strcmp(m.key, key) == 0)
             return i;
@@ -434,7 +469,7 @@ START_TEST(metadata)
         int used;
         ck_assert_int_ge(sscanf(line, "%63s %15s %15s%n", key, at, kind, &used), 3);
         const char *value = line[used] ? line + used + 1 : "";
-        struct akunu_meta m = { .size = sizeof m };
+        struct akunu_meta m = {.size = sizeof m};
         size_t i = entry_of(file, key);
         ck_assert_int_eq(akunu_file_meta(file, i, &m), AKUNU_OK);
         if (at[0] != '-') {
@@ -453,7 +488,7 @@ START_TEST(metadata)
     }
     ck_assert_uint_eq(n, 1 + 12 * 4 + 300);
 
-    struct akunu_meta m = { .size = sizeof m };
+    struct akunu_meta m = {.size = sizeof m};
     size_t i = entry_of(file, "long.strings");
     ck_assert_int_eq(akunu_file_meta(file, i, &m), AKUNU_OK);
     ck_assert_uint_eq(m.n, 300);
@@ -501,10 +536,10 @@ START_TEST(typed_access)
 }
 END_TEST
 
-/* A string is looked at as JSON's bools are: 0 and 1, and nothing else. */
+/* The specification has 0 and 1. */
 START_TEST(bool_of_2)
 {
-    struct test_bytes b = { 0 };
+    struct test_bytes b = {0};
     struct ak_provider *p;
     struct ak_error error;
     test_append(&b, "GGUF", 4);
@@ -517,6 +552,64 @@ START_TEST(bool_of_2)
     ck_assert_int_eq(test_open(b, &p, &error), AKUNU_ERROR_FORMAT);
     ck_assert_msg(strstr(error.message, "a.flag") && strstr(error.message, "2"), "%s", error.message);
     free(b.data);
+}
+END_TEST
+
+/* An array of two arrays, of which the second has three elements. */
+START_TEST(nested_array)
+{
+    struct test_bytes b = {0};
+    struct ak_provider *p;
+    struct ak_meta array, inner, element;
+    test_append(&b, "GGUF", 4);
+    test_append_u32(&b, 3);
+    test_append_u64(&b, 0);
+    test_append_u64(&b, 1);
+    test_append_text(&b, "a.table");
+    test_append_u32(&b, 9);
+    test_append_u32(&b, 9);
+    test_append_u64(&b, 2);
+    test_append_u32(&b, 8);
+    test_append_u64(&b, 1);
+    test_append_text(&b, "one");
+    test_append_u32(&b, 5);
+    test_append_u64(&b, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        test_append_u32(&b, (uint32_t)-7 + i);
+    ck_assert_int_eq(test_open(b, &p, NULL), AKUNU_OK);
+    ck_assert(ak_provider_find_meta(p, "a.table", &array));
+    ck_assert_int_eq(array.element_kind, AK_META_ARRAY);
+    ck_assert(ak_provider_element(p, &array, 1, &inner));
+    ck_assert_int_eq(inner.kind, AK_META_ARRAY);
+    ck_assert_uint_eq(inner.n, 3);
+    ck_assert(ak_provider_element(p, &inner, 2, &element));
+    ck_assert_int_eq(element.as.integer, -5);
+    ck_assert(!ak_provider_element(p, &inner, 3, &element));
+    ck_assert(ak_provider_element(p, &array, 0, &inner));
+    ck_assert(ak_provider_element(p, &inner, 0, &element));
+    ck_assert(element.n == 3 && memcmp(element.as.string, "one", 3) == 0);
+    ak_provider_close(p);
+    free(b.data);
+}
+END_TEST
+
+static void walk_in_thread(void *context, unsigned thread)
+{
+    (void)thread;
+    walk(context);
+}
+
+/* An opened provider may be read by any number of threads. */
+START_TEST(read_by_threads)
+{
+    struct ak_pool *pool;
+    ck_assert_int_eq(ak_pool_create(4, &pool, NULL), AKUNU_OK);
+    for (int i = 0; i < 20; i++) {
+        struct ak_provider *p = open_data("gguf/good.gguf");
+        ak_pool_run(pool, walk_in_thread, p);
+        ak_provider_close(p);
+    }
+    ak_pool_free(pool);
 }
 END_TEST
 
@@ -585,7 +678,8 @@ START_TEST(split_with_a_wrong_part)
     write_file(paths[0], parts[0]);
     write_file(paths[1], parts[1]);
     ck_assert_int_eq(ak_provider_open(paths[0], &p, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "part 3 of 3") && strstr(error.message, "m-00003-of-00003.gguf: no such file"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "part 3 of 3") && strstr(error.message, "m-00003-of-00003.gguf: no such file"), "%s",
+                  error.message);
     write_file(paths[2], parts[1]);
     ck_assert_int_eq(ak_provider_open(paths[0], &p, &error), AKUNU_ERROR_FORMAT);
     ck_assert_msg(strstr(error.message, "m-00003-of-00003.gguf") && strstr(error.message, "part 2 of 3"), "%s", error.message);
@@ -632,15 +726,15 @@ START_TEST(other_things)
 
     snprintf(path, sizeof path, "%s/model.gguf", folder);
     uint8_t safetensors[] = "\x0a\0\0\0\0\0\0\0{\"a\":1}   ", whisper[] = "lmgg\0\0\0\0";
-    write_file(path, (struct test_bytes){ .data = safetensors, .n = sizeof safetensors });
+    write_file(path, (struct test_bytes){.data = safetensors, .n = sizeof safetensors});
     check_refused(path, AKUNU_ERROR_UNSUPPORTED, "SafeTensors");
-    write_file(path, (struct test_bytes){ .data = whisper, .n = sizeof whisper });
+    write_file(path, (struct test_bytes){.data = whisper, .n = sizeof whisper});
     check_refused(path, AKUNU_ERROR_UNSUPPORTED, "Whisper");
     check_refused(folder, AKUNU_ERROR_FORMAT, "model.gguf");
     unlink(path);
 
     snprintf(path, sizeof path, "%s/config.json", folder);
-    write_file(path, (struct test_bytes){ .data = whisper, .n = 1 });
+    write_file(path, (struct test_bytes){.data = whisper, .n = 1});
     check_refused(folder, AKUNU_ERROR_UNSUPPORTED, "config.json");
     unlink(path);
 
@@ -664,7 +758,7 @@ static struct test_bytes large_header(uint64_t *file_bytes)
 {
     enum { N_TOKENS = 150000, N_TENSORS = 300 };
     const uint64_t rows = 3584, cols = 1024;
-    struct test_bytes b = { 0 };
+    struct test_bytes b = {0};
     char name[64];
     test_append(&b, "GGUF", 4);
     test_append_u32(&b, 3);
@@ -705,13 +799,7 @@ static long resident_bytes(void)
     return resident * sysconf(_SC_PAGESIZE);
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
+/* Opening touches the header and nothing else; how fast it is, is measured, not tested. */
 START_TEST(four_gigabytes)
 {
     char path[] = "/tmp/akunu-test-XXXXXX";
@@ -724,16 +812,12 @@ START_TEST(four_gigabytes)
     free(header.data);
     int made = ftruncate(fd, (off_t)bytes);
     close(fd);
-    double best = 1e9;
     long grown = 0;
-    for (int i = 0; made == 0 && i < 5; i++) {
+    for (int i = 0; made == 0 && i < 2; i++) {
         struct ak_provider *p;
         struct ak_error error;
         long before = resident_bytes();
-        double start = seconds();
         ak_status status = ak_provider_open(path, &p, &error);
-        double took = seconds() - start;
-        best = took < best ? took : best;
         grown = resident_bytes() - before;
         ck_assert_msg(status == AKUNU_OK, "%s", error.message);
         ck_assert_uint_eq(ak_provider_n_tensors(p), 300);
@@ -742,7 +826,6 @@ START_TEST(four_gigabytes)
     unlink(path);
     if (made != 0)
         return; /* a file system without files of that size */
-    ck_assert_msg(best < 0.020, "%.1f ms", best * 1e3);
     ck_assert_msg(grown < 20 << 20, "%ld bytes", grown);
 }
 END_TEST
@@ -765,7 +848,7 @@ START_TEST(public_errors)
 
     struct akunu_file *file = akunu_file_open(test_path("gguf/good.gguf"));
     ck_assert_ptr_nonnull(file);
-    struct akunu_tensor_info info = { .size = sizeof info };
+    struct akunu_tensor_info info = {.size = sizeof info};
     float row[64], rows[128];
     ck_assert_int_eq(akunu_file_tensor(file, 12, &info), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_file_tensor(file, 11, &info), AKUNU_OK);
@@ -787,6 +870,7 @@ int main(void)
     TCase *t = tcase_create("gguf");
     suite_add_tcase(suite, t);
     tcase_add_test(t, hostile);
+    tcase_add_test(t, alignment);
     tcase_add_test(t, cut_anywhere);
     tcase_add_test(t, mutated);
     tcase_add_test(t, tensor_types);
@@ -797,7 +881,9 @@ int main(void)
     tcase_add_test(t, metadata);
     tcase_add_test(t, typed_access);
     tcase_add_test(t, bool_of_2);
+    tcase_add_test(t, nested_array);
     tcase_add_test(t, vocabulary);
+    tcase_add_test(t, read_by_threads);
     tcase_add_test(t, split);
     tcase_add_test(t, split_with_a_wrong_part);
     tcase_add_test(t, other_things);

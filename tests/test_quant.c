@@ -14,10 +14,10 @@ static const struct {
     const char *name;
     unsigned elems, bytes;
 } types[] = {
-    { AK_F32, "F32", 1, 4 },       { AK_F16, "F16", 1, 2 },       { AK_BF16, "BF16", 1, 2 },     { AK_Q4_0, "Q4_0", 32, 18 },
-    { AK_Q4_1, "Q4_1", 32, 20 },   { AK_Q5_0, "Q5_0", 32, 22 },   { AK_Q5_1, "Q5_1", 32, 24 },   { AK_Q8_0, "Q8_0", 32, 34 },
-    { AK_Q2_K, "Q2_K", 256, 84 },  { AK_Q3_K, "Q3_K", 256, 110 }, { AK_Q4_K, "Q4_K", 256, 144 }, { AK_Q5_K, "Q5_K", 256, 176 },
-    { AK_Q6_K, "Q6_K", 256, 210 },
+    {AK_F32, "F32", 1, 4},       {AK_F16, "F16", 1, 2},       {AK_BF16, "BF16", 1, 2},     {AK_Q4_0, "Q4_0", 32, 18},
+    {AK_Q4_1, "Q4_1", 32, 20},   {AK_Q5_0, "Q5_0", 32, 22},   {AK_Q5_1, "Q5_1", 32, 24},   {AK_Q8_0, "Q8_0", 32, 34},
+    {AK_Q2_K, "Q2_K", 256, 84},  {AK_Q3_K, "Q3_K", 256, 110}, {AK_Q4_K, "Q4_K", 256, 144}, {AK_Q5_K, "Q5_K", 256, 176},
+    {AK_Q6_K, "Q6_K", 256, 210},
 };
 
 START_TEST(geometry)
@@ -73,7 +73,7 @@ END_TEST
 START_TEST(quantise)
 {
     const struct ak_type_info *info = ak_type_info(types[_i].type);
-    static const enum ak_type wanted[] = { AK_F32, AK_F16, AK_BF16, AK_Q8_0, AK_Q4_0, AK_Q4_1, AK_Q5_0 };
+    static const enum ak_type wanted[] = {AK_F32, AK_F16, AK_BF16, AK_Q8_0, AK_Q4_0, AK_Q4_1, AK_Q5_0};
     bool exists = false;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         exists = exists || wanted[i] == types[_i].type;

@@ -54,7 +54,8 @@ enum akunu_status {
     AKUNU_ERROR_CONTEXT = 5,     /* no room for that many tokens */
     AKUNU_ERROR_IO = 6,          /* reading or writing failed */
     AKUNU_ERROR_CANCELLED = 7,   /* a callback asked to stop */
-    AKUNU_ERROR_SYSTEM = 8       /* the operating system refused something else */
+    AKUNU_ERROR_SYSTEM = 8,      /* the operating system refused something else */
+    AKUNU_ERROR_NUMERIC = 9      /* the model gave no number where one is needed */
 };
 
 /* "ok", "argument", "format", … Never NULL. */
@@ -392,13 +393,18 @@ struct akunu_result {
     size_t size;
     enum akunu_stop stop;
     uint64_t n_prompt, n_generated;
-    double prompt_seconds, generate_seconds;
+    double prompt_seconds;   /* until the first token is chosen */
+    double generate_seconds; /* from there on: one pass for each token but the first */
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is
- * allocated per token. on_piece may be NULL; it is also called with token -1 at
- * the end where bytes were left. cancel: NULL, or asked before every pass, of
- * the prompt too; it and on_piece get `user`. result may be NULL. */
+ * allocated per token. A token that ends the text is neither told nor counted.
+ * But for AKUNU_STOP_END the last token told is not in the sequence yet: where
+ * the text is to go on, the next call's ids begin with it. on_piece may be NULL;
+ * it is also called with token -1 at the end where bytes were left. cancel: NULL,
+ * or asked before every pass, of the prompt too; true ends with
+ * AKUNU_ERROR_CANCELLED. It and on_piece get `user`. generation may be NULL: the
+ * defaults. result may be NULL; it is filled in on failure too. */
 AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
                                            const struct akunu_generation *generation, akunu_piece_fn *on_piece,
                                            akunu_cancel_fn *cancel, void *user, struct akunu_result *result);

@@ -30,6 +30,7 @@ const char *akunu_status_name(enum akunu_status status)
         [AKUNU_ERROR_IO] = "io",
         [AKUNU_ERROR_CANCELLED] = "cancelled",
         [AKUNU_ERROR_SYSTEM] = "system",
+        [AKUNU_ERROR_NUMERIC] = "numeric",
     };
     size_t i = (size_t)status;
     return i < sizeof names / sizeof *names ? names[i] : "unknown";

@@ -164,8 +164,8 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
     for (unsigned d = 0; d + 1 < tensor.n_dims; d++)
         rows *= tensor.shape[d];
     if (first % row != 0 || n % row != 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "elements %llu and %llu more of %s are no whole rows of %llu", (unsigned long long)first,
-                       (unsigned long long)n, tensor.name, (unsigned long long)row);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "elements %llu and %llu more of %s are no whole rows of %llu",
+                       (unsigned long long)first, (unsigned long long)n, tensor.name, (unsigned long long)row);
     if (first / row > rows || n / row > rows - first / row)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "elements %llu and %llu more of %s, which has %llu", (unsigned long long)first,
                        (unsigned long long)n, tensor.name, (unsigned long long)(rows * row));

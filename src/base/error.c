@@ -55,13 +55,12 @@ ak_status ak_fail_memory(struct ak_error *error, const char *what, unsigned long
     return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s (%llu bytes)", what, bytes);
 }
 
-ak_status ak_error_prefix(struct ak_error *error, const char *prefix)
+void ak_error_prefix(struct ak_error *error, const char *prefix)
 {
     if (!error)
-        return AKUNU_OK;
+        return;
     char old[AK_ERROR_MESSAGE_BYTES];
     memcpy(old, error->message, sizeof old);
     int wanted = snprintf(error->message, sizeof error->message, "%s: %s", prefix, old);
     finish(error, wanted);
-    return error->status;
 }

@@ -29,7 +29,7 @@ ak_status ak_fail(struct ak_error *error, ak_status status, const char *format, 
 ak_status ak_fail_memory(struct ak_error *error, const char *what, unsigned long long bytes);
 
 /* Puts "PREFIX: " before the message that is there already. */
-ak_status ak_error_prefix(struct ak_error *error, const char *prefix);
+void ak_error_prefix(struct ak_error *error, const char *prefix);
 
 /* Returns the status of `call` from the calling function unless it is fine. */
 #define AK_TRY(call)                       \

@@ -46,9 +46,9 @@ struct ak_pool {
     ak_task *task; /* NULL: the workers end */
     void *context;
     unsigned n_threads;
-    unsigned n_started; /* workers, for half-built pools */
+    unsigned n_started;       /* workers, for half-built pools */
     struct patience patience; /* of thread 0 */
-    struct worker *workers; /* [n_threads]; 0 is not used */
+    struct worker *workers;   /* [n_threads]; 0 is not used */
 };
 
 enum { MAX_THREADS = 4096, MAX_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };

@@ -191,8 +191,9 @@ int cli_bench(const struct cli_options *o)
 {
     struct cli_loaded loaded = { .sequence = -1 };
     struct bench b = { .loaded = &loaded };
-    struct cli_bench_context report = { .options = o, .loaded = &loaded, .out = cli_output_stdout(), .json = o->json || o->form == CLI_FORM_JSON };
+    struct cli_bench_context report = { .options = o, .loaded = &loaded, .out = cli_output_stdout() };
     int64_t n = 0;
+    report.json = o->json || o->form == CLI_FORM_JSON;
     each_test(o, longest, &n);
     if (n == 0)
         return cli_usage("nothing to measure: -p and -n are both 0");

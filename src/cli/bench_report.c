@@ -60,14 +60,26 @@ static void json_row(struct cli_bench_context *c, const struct cli_bench_result 
             samples = NULL; /* json_pack then fails, and that is told */
             break;
         }
-    json_t *row = json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:s, s:i, s:i, s:s, s:s, s:s}", "test", name, "n_prompt",
-                            (json_int_t)r->test.n_prompt, "n_gen", (json_int_t)r->test.n_generate, "n_depth", (json_int_t)r->test.depth, "avg_ts",
-                            cli_bench_mean(r), "stddev_ts", deviation(r), "samples_ts", samples, "roofline_percent",
-                            cli_json_real(r->roofline_percent), "model", cli_json_text(c->loaded->path, strlen(c->loaded->path)), "architecture",
-                            info->architecture, "weight_type", info->weight_type, "model_bytes", (json_int_t)file_bytes(c), "n_parameters",
-                            (json_int_t)info->n_parameters, "cpu", info->cpu, "n_threads", (int)akunu_session_threads(c->loaded->session), "n_batch",
-                            (int)akunu_session_batch(c->loaded->session), "type_k", kv_name(c->options->k_type), "type_v",
-                            kv_name(c->options->v_type), "version", akunu_version());
+    json_t *row = json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:s, s:i, s:i, s:s, s:s, s:s}",
+                            "test", name,
+                            "n_prompt", (json_int_t)r->test.n_prompt,
+                            "n_gen", (json_int_t)r->test.n_generate,
+                            "n_depth", (json_int_t)r->test.depth,
+                            "avg_ts", cli_bench_mean(r),
+                            "stddev_ts", deviation(r),
+                            "samples_ts", samples,
+                            "roofline_percent", cli_json_real(r->roofline_percent),
+                            "model", cli_json_text(c->loaded->path, strlen(c->loaded->path)),
+                            "architecture", info->architecture,
+                            "weight_type", info->weight_type,
+                            "model_bytes", (json_int_t)file_bytes(c),
+                            "n_parameters", (json_int_t)info->n_parameters,
+                            "cpu", info->cpu,
+                            "n_threads", (int)akunu_session_threads(c->loaded->session),
+                            "n_batch", (int)akunu_session_batch(c->loaded->session),
+                            "type_k", kv_name(c->options->k_type),
+                            "type_v", kv_name(c->options->v_type),
+                            "version", akunu_version());
     cli_output_text(&c->out, c->n_rows ? ",\n " : "");
     cli_json_print(&c->out, row);
 }
@@ -101,13 +113,14 @@ void cli_bench_row(struct cli_bench_context *c, const struct cli_bench_result *r
     if (c->json)
         json_row(c, r, name);
     else if (c->options->form == CLI_FORM_CSV)
-        cli_output_format(&c->out, "%s,%lld,%lld,%lld,%.6g,%.6g,%s,%s,%s,%u\n", name, (long long)r->test.n_prompt, (long long)r->test.n_generate,
-                          (long long)r->test.depth, cli_bench_mean(r), deviation(r), percent(r->roofline_percent, "", limit, sizeof limit),
-                          info->weight_type, info->cpu, threads);
+        cli_output_format(&c->out, "%s,%lld,%lld,%lld,%.6g,%.6g,%s,%s,%s,%u\n", name, (long long)r->test.n_prompt,
+                          (long long)r->test.n_generate, (long long)r->test.depth, cli_bench_mean(r), deviation(r),
+                          percent(r->roofline_percent, "", limit, sizeof limit), info->weight_type, info->cpu, threads);
     else
         cli_output_format(&c->out, "| %s | %.1f MB | %.1f M | %s | %u | %s | %.2f ± %.2f | %s%s |\n", base_name(c->loaded->path),
-                          (double)file_bytes(c) / 1e6, (double)info->n_parameters / 1e6, info->cpu, threads, name, cli_bench_mean(r), deviation(r),
-                          percent(r->roofline_percent, "-", limit, sizeof limit), isnan(r->roofline_percent) ? "" : " %");
+                          (double)file_bytes(c) / 1e6, (double)info->n_parameters / 1e6, info->cpu, threads, name,
+                          cli_bench_mean(r), deviation(r), percent(r->roofline_percent, "-", limit, sizeof limit),
+                          isnan(r->roofline_percent) ? "" : " %");
     c->n_rows++;
 }
 

@@ -33,15 +33,18 @@ int cli_help(void)
     cli_output_text(&out, "  A model is a GGUF file. One named without a folder is looked for here and then in\n"
                           "  ${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the one there that quickstart fetched is used.\n"
                           "  Each long flag can be set in the environment: AKUNU_THREADS=2 is --threads 2. A flag wins.\n"
-                          "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or unsupported, 4 out of memory, 130 interrupted.\n");
+                          "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or unsupported, 4 out of memory,\n"
+                          "  130 interrupted.\n");
     return cli_output_end(&out, CLI_EXIT_OK);
 }
 
 /* "-c, --ctx-size N" */
 static void spelling(const struct cli_flag *flag, char *out, size_t capacity)
 {
-    snprintf(out, capacity, "%s%s%s--%s%s%s", flag->brief ? "-" : "    ", flag->brief ? flag->brief : "", flag->brief ? ", " : "", flag->name,
-             flag->value ? " " : "", flag->value ? flag->value : "");
+    char brief[16] = "    ";
+    if (flag->brief)
+        snprintf(brief, sizeof brief, "-%s, ", flag->brief);
+    snprintf(out, capacity, "%s--%s%s%s", brief, flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
 }
 
 int cli_help_command(const struct cli_command *command)
@@ -69,7 +72,9 @@ int cli_version(void)
 {
     struct cli_output out = cli_output_stdout();
     const char *name;
-    cli_output_format(&out, "akunu-cli %s\nbuild: %s; jansson %s\ninstruction sets:", akunu_version(), akunu_build_info(), jansson_version_str());
+    cli_output_format(&out, "akunu-cli %s\n", akunu_version());
+    cli_output_format(&out, "build: %s; jansson %s\n", akunu_build_info(), jansson_version_str());
+    cli_output_text(&out, "instruction sets:");
     for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
         cli_output_format(&out, " %s", name);
     cli_output_format(&out, " (best: %s)\n", akunu_cpu_best());

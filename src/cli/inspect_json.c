@@ -67,8 +67,13 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, s
         json_t *shape = json_array();
         for (unsigned d = 0; d < t.n_dims; d++)
             json_array_append_new(shape, cli_json_unsigned(t.shape[d]));
-        json_t *row = json_pack("{s:o, s:s?, s:s, s:o, s:o, s:o, s:s*}", "name", cli_json_text(t.name, strlen(t.name)), "canonical", t.canonical,
-                                "type", t.type, "shape", shape, "bytes", cli_json_unsigned(t.bytes), "offset", cli_json_unsigned(t.offset),
+        json_t *row = json_pack("{s:o, s:s?, s:s, s:o, s:o, s:o, s:s*}",
+                                "name", cli_json_text(t.name, strlen(t.name)),
+                                "canonical", t.canonical,
+                                "type", t.type,
+                                "shape", shape,
+                                "bytes", cli_json_unsigned(t.bytes),
+                                "offset", cli_json_unsigned(t.offset),
                                 "sha256_f32", hashes ? hash : NULL);
         cli_output_text(out, i ? ",\n  " : "\n  ");
         cli_json_print(out, row);
@@ -82,8 +87,12 @@ static void print_totals(const struct akunu_file *file, size_t n_tensors, struct
     size_t n = cli_type_totals(file, n_tensors, totals);
     for (size_t i = 0; i < n; i++) {
         cli_output_text(out, i ? ",\n  " : "\n  ");
-        cli_json_print(out, json_pack("{s:s, s:o, s:o, s:o}", "type", totals[i].type, "tensors", cli_json_unsigned(totals[i].n_tensors), "values",
-                                      cli_json_unsigned(totals[i].n_values), "bytes", cli_json_unsigned(totals[i].bytes)));
+        json_t *row = json_pack("{s:s, s:o, s:o, s:o}",
+                                "type", totals[i].type,
+                                "tensors", cli_json_unsigned(totals[i].n_tensors),
+                                "values", cli_json_unsigned(totals[i].n_values),
+                                "bytes", cli_json_unsigned(totals[i].bytes));
+        cli_json_print(out, row);
     }
 }
 

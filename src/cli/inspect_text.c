@@ -97,7 +97,8 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, s
 
     cli_output_format(out, "\nTensors (%zu)\n", n);
     if (n > 0)
-        cli_output_format(out, "  %-*s  %-6s %-18s %14s %14s  %s\n", (int)width, "name", "type", "shape", "bytes", "offset", "canonical name");
+        cli_output_format(out, "  %-*s  %-6s %-18s %14s %14s  %s\n", (int)width, "name", "type", "shape", "bytes", "offset",
+                          "canonical name");
     for (size_t i = 0; i < n && out->error == 0; i++) {
         char shape[96], hash[65];
         if (akunu_file_tensor(file, i, &t) != AKUNU_OK)
@@ -110,7 +111,8 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, s
         cli_output_text(out, "  ");
         cli_output_escaped(out, t.name, n_name);
         cli_output_format(out, "%*s  %-6s %-18s %14llu %14llu  %s%s%s\n", n_name < width ? (int)(width - n_name) : 0, "", t.type, shape,
-                          (unsigned long long)t.bytes, (unsigned long long)t.offset, t.canonical ? t.canonical : "-", hashes ? "  " : "", hash);
+                          (unsigned long long)t.bytes, (unsigned long long)t.offset, t.canonical ? t.canonical : "-",
+                          hashes ? "  " : "", hash);
     }
     return CLI_EXIT_OK;
 }

@@ -134,8 +134,13 @@ static void print_score(const struct cli_options *o, const struct score *score, 
         cli_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %lld)\n", perplexity, error, n_chunks, (long long)o->context);
         return;
     }
-    cli_json_print(out, json_pack("{s:o, s:o, s:I, s:I, s:I}", "perplexity", cli_json_real(perplexity), "error", cli_json_real(error), "chunks",
-                                  (json_int_t)n_chunks, "context", (json_int_t)o->context, "tokens", (json_int_t)score->n));
+    json_t *value = json_pack("{s:o, s:o, s:I, s:I, s:I}",
+                              "perplexity", cli_json_real(perplexity),
+                              "error", cli_json_real(error),
+                              "chunks", (json_int_t)n_chunks,
+                              "context", (json_int_t)o->context,
+                              "tokens", (json_int_t)score->n);
+    cli_json_print(out, value);
     cli_output_text(out, "\n");
 }
 

@@ -60,8 +60,9 @@ static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
 static bool on_cancel(void *user)
 {
     struct run *run = user;
+    uint32_t done = akunu_sequence_length(run->loaded.session, run->loaded.sequence);
     if (!run->started)
-        cli_progress_show(&run->progress, "prompt", (double)akunu_sequence_length(run->loaded.session, run->loaded.sequence) / (double)run->n_ids);
+        cli_progress_show(&run->progress, "prompt", (double)done / (double)run->n_ids);
     return cli_interrupted();
 }
 
@@ -141,10 +142,15 @@ static const char *stop_name(enum akunu_stop stop)
 
 static void print_json(struct run *run, const struct akunu_result *r, int64_t seed)
 {
-    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "text", cli_json_text(run->text.bytes, run->text.n), "stop",
-                              stop_name(r->stop), "n_prompt", (json_int_t)r->n_prompt, "n_generated", (json_int_t)r->n_generated,
-                              "prompt_seconds", cli_json_real(r->prompt_seconds), "generate_seconds", cli_json_real(r->generate_seconds),
-                              "load_seconds", cli_json_real(run->loaded.load_seconds), "seed", (json_int_t)seed);
+    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I}",
+                              "text", cli_json_text(run->text.bytes, run->text.n),
+                              "stop", stop_name(r->stop),
+                              "n_prompt", (json_int_t)r->n_prompt,
+                              "n_generated", (json_int_t)r->n_generated,
+                              "prompt_seconds", cli_json_real(r->prompt_seconds),
+                              "generate_seconds", cli_json_real(r->generate_seconds),
+                              "load_seconds", cli_json_real(run->loaded.load_seconds),
+                              "seed", (json_int_t)seed);
     if (cli_json_print(&run->out, value))
         cli_output_text(&run->out, "\n");
 }
@@ -165,8 +171,8 @@ static int generate(struct run *run)
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
     }
     run->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &generation, on_piece, on_cancel, run,
-                                              &result);
+    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &generation,
+                                              on_piece, on_cancel, run, &result);
     cli_progress_end(&run->progress);
 
     int code = CLI_EXIT_OK;

@@ -5,6 +5,10 @@
 
 #include "config.h"
 
+#ifdef HAVE_AK_AVX2
+#include <cpuid.h>
+#endif
+
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -17,9 +21,16 @@ const char *ak_isa_name(enum ak_isa isa)
 }
 
 #ifdef HAVE_AK_AVX2
+/* clang 14 has no name for it; the system's support is that of AVX. */
+static bool machine_has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & (1u << 29)) != 0;
+}
+
 static bool machine_has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && machine_has_f16c();
 }
 #endif
 

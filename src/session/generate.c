@@ -33,7 +33,7 @@ static ak_status begin(struct generation *g, const int32_t *ids, size_t n_ids, c
     AK_TRY(ak_session_find(g->session, g->sequence, &sequence, error));
     AK_TRY(ak_sampler_create(&params->sampling, model->spec.config.vocab_size, model->tokenizer, &g->sampler, error));
     if (model->tokenizer)
-        AK_TRY(ak_text_stream_create(model->tokenizer, params->special ? 0 : AKUNU_SKIP_SPECIAL, &g->stream, error));
+        AK_TRY(ak_text_stream_create(model->tokenizer, AKUNU_CONTINUE | (params->special ? 0u : AKUNU_SKIP_SPECIAL), &g->stream, error));
     g->on_backend = ak_sampler_is_plain(g->sampler);
     if (g->on_backend)
         AK_TRY(ak_session_prepare_sampled(g->session, error));

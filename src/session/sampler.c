@@ -207,7 +207,7 @@ static uint32_t argmax(const float *x, uint32_t n)
 
 static ak_status nothing_left(struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "no token can be chosen: the model gave no logit that is a number");
+    return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: the model gave no logit that is a number");
 }
 
 ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error)

@@ -134,7 +134,8 @@ struct ak_gguf_raw_tensor {
 };
 
 /* Checks type, shape and offset; fills type, n_dims, dims, bytes and the offset. */
-ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment, struct ak_gguf_tensor *out, struct ak_error *error);
+ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment, struct ak_gguf_tensor *out,
+                               struct ak_error *error);
 
 /* Turns the offsets of a part's tensors into offsets from its start, within the
  * file and apart from each other. */

@@ -6,7 +6,7 @@
 #include "base/show.h"
 
 enum {
-    MAX_NAME = 65535,    /* of a key, says the specification; of a tensor, 64, which is not kept to */
+    MAX_NAME = 65535, /* of a key, says the specification; of a tensor, 64, which is not kept to */
     MIN_ENTRY = 8 + 4 + 1,
     MIN_TENSOR = 8 + 4 + 8 + 4 + 8,
     DEFAULT_ALIGNMENT = 32,
@@ -69,8 +69,9 @@ static ak_status check_count(const struct ak_cursor *c, const char *what, const 
 {
     if (n <= ak_cursor_left(c) / least && n <= UINT32_MAX)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s of %llu: the end of the file (%llu bytes) leaves no room for so many %s, at least %u bytes each",
-                   what, (unsigned long long)n, (unsigned long long)(c->end - c->begin), items, least);
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "%s of %llu: the end of the file (%llu bytes) leaves no room for so many %s, at least %u bytes each", what,
+                   (unsigned long long)n, (unsigned long long)(c->end - c->begin), items, least);
 }
 
 static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t *n_entries, struct ak_error *error)

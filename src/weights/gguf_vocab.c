@@ -24,8 +24,18 @@ static void clear(struct ak_gguf_vocab *v)
     v->scores = NULL;
     v->types = NULL;
     v->arrays = (struct ak_vocab){
-        .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,
-        .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .remove_extra_whitespaces = -1,
+        .bos = -1,
+        .eos = -1,
+        .eot = -1,
+        .unknown = -1,
+        .separator = -1,
+        .padding = -1,
+        .cls = -1,
+        .mask = -1,
+        .add_bos = -1,
+        .add_eos = -1,
+        .add_space_prefix = -1,
+        .remove_extra_whitespaces = -1,
     };
 }
 

@@ -29,10 +29,12 @@ LAST = [("<|endoftext|>", 3), ("<|im_start|>", 3), ("<|im_end|>", 3), ("<tool", 
 MORE = [
     "'S 'sS I'LL I'ſt don't they've'd", "a᠎b\u200b c\u205f\u205fd", "  \r\n\r\n  x\n \n", "٣٤٥ Ⅻ ½ 𝟘𝟙𝟚𝟛 x²", "a\t \tb \u3000\u3000c",
     "۰1٢३४ 00001 12345678", "＄＋＜＞ ~^| $+<=> `", "Ω≈ç√∫˜µ≤≥÷", "𐐀𐐨 ᏣᎳᎩ ⴰⵣⵓⵍ", "e\u0301e\u0301\u0301 o\u0308", "\x01\x02\x7f\u0080\u009f",
-    "!!!\n\n\n???\r\n", " \u00a0 \u2003 .", "it's 5'10\" & 6'2", "𔄖𔄖's 𮹌'll", "x unmerged 123 123", "(a)[b] {c};d-e_f", "\x85a\u2028 b\x0b\x0cc",
+    "!!!\n\n\n???\r\n", " \u00a0 \u2003 .", "it's 5'10\" & 6'2", "𔄖𔄖's 𮹌'll",
+    "x unmerged 123 123", "(a)[b] {c};d-e_f", "\x85a\u2028 b\x0b\x0cc",
 ]
 TOOLS = [
-    "<tool_call>", "<tool_cal", "<tool", "a<tool b<tool_call>c", "<tool<tool_call>>", "<|im_start|>x<|im_end|>", "[UNUSED0]", "<|im_start<|im_start|>",
+    "<tool_call>", "<tool_cal", "<tool", "a<tool b<tool_call>c", "<tool<tool_call>>", "<|im_start|>x<|im_end|>",
+    "[UNUSED0]", "<|im_start<|im_start|>",
 ]
 
 WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -76,7 +78,8 @@ def train(texts):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = BYTES
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(
-        vocab_size=256 + 640, min_frequency=1, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, max_token_length=12))
+        vocab_size=256 + 640, min_frequency=1,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, max_token_length=12))
     model = json.loads(tokenizer.to_str())["model"]
     return sorted(model["vocab"], key=model["vocab"].get) + [t.replace(" ", "Ġ") for t in UNMERGED], [tuple(m) for m in model["merges"]]
 
@@ -116,8 +119,8 @@ def by_llama_cpp(program, model, texts):
         file = Path(folder, "text")
         for text in texts:
             file.write_bytes(text.encode())
-            ask = lambda *more: json.loads(subprocess.run(
-                [program, "-m", model, "-f", file, "--ids", "--no-bos", "--no-escape", "--log-disable", *more], check=True, capture_output=True, text=True).stdout)
+            command = [program, "-m", model, "-f", file, "--ids", "--no-bos", "--no-escape", "--log-disable"]
+            ask = lambda *more: json.loads(subprocess.run([*command, *more], check=True, capture_output=True, text=True).stdout)
             yield text, ask(), ask("--no-parse-special"), text, None
 
 
@@ -126,7 +129,8 @@ def table(path, rows):
     for text, ids, plain, decoded, skipped in rows:
         lines.append("\t".join((
             escape(text.encode()), " ".join(map(str, ids)), "=" if plain == ids else " ".join(map(str, plain)),
-            "=" if decoded == text else escape(decoded.encode()), "-" if skipped is None else "=" if skipped == decoded else escape(skipped.encode()))) + "\n")
+            "=" if decoded == text else escape(decoded.encode()),
+            "-" if skipped is None else "=" if skipped == decoded else escape(skipped.encode()))) + "\n")
     Path(path).write_text("".join(lines))
 
 
@@ -150,8 +154,9 @@ def main(fixtures, llama_tokenize, smollm2, out):
 
     fields = gguf.GGUFReader(smollm2).fields
     tokens, types = fields["tokenizer.ggml.tokens"].contents(), fields["tokenizer.ggml.token_type"].contents()
-    real = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]))
-    real.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    merges = [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]
+    real = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, merges))
+    real.pre_tokenizer = pre_tokenizers.Sequence(CUTS["smollm"])
     real.decoder = decoders.ByteLevel()
     real.add_special_tokens([t for t, kind in zip(tokens, types) if kind == 3])
     table(out / "smollm2.tsv", by_tokenizers(real, texts("qwen2")[15:76:3]))

@@ -9,9 +9,9 @@
 #include "cpu/avx2/lanes.h"
 
 enum {
-    ROWS = 6,       /* of a block */
-    MOST_SUMS = 12, /* vectors that accumulate at once */
-    MOST_WIDE = 8
+    ROWS = 4,   /* of a block */
+    GROUPS = 4, /* of tokens, scored at once */
+    WIDE = 8    /* vectors of a row, mixed at once */
 };
 
 /* One page and the rows of one block. */
@@ -39,30 +39,37 @@ AK_KERNEL float load_one(bool half, const void *base, size_t i)
 AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct rows *b, size_t group)
 {
     size_t head_dim = b->head_dim, group_elems = head_dim * AK_PAGE_GROUP;
-    const float *q = b->q;
-    __m256 acc[MOST_SUMS / 2][2];
-#pragma GCC unroll 6
-    for (size_t i = 0; i < n * n_groups; i++)
-        acc[i][0] = acc[i][1] = _mm256_setzero_ps();
+    __m256 acc[ROWS][GROUPS][2];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (size_t g = 0; g < GROUPS; g++)
+            acc[i][g][0] = acc[i][g][1] = _mm256_setzero_ps();
     for (size_t d = 0; d < head_dim; d++)
 #pragma GCC unroll 4
-        for (size_t g = 0; g < n_groups; g++) {
+        for (size_t g = 0; g < GROUPS; g++) {
+            if (g >= n_groups)
+                continue;
             size_t at = (group + g) * group_elems + d * AK_PAGE_GROUP;
             __m256 low = load_wide(half, b->k, at), high = load_wide(half, b->k, at + 8);
-#pragma GCC unroll 6
-            for (size_t i = 0; i < n; i++) {
-                __m256 x = _mm256_set1_ps(q[i * b->q_stride + d]);
-                acc[i * n_groups + g][0] = _mm256_fmadd_ps(x, low, acc[i * n_groups + g][0]);
-                acc[i * n_groups + g][1] = _mm256_fmadd_ps(x, high, acc[i * n_groups + g][1]);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < ROWS; i++) {
+                if (i >= n)
+                    continue;
+                __m256 x = _mm256_set1_ps(b->q[i * b->q_stride + d]);
+                acc[i][g][0] = _mm256_fmadd_ps(x, low, acc[i][g][0]);
+                acc[i][g][1] = _mm256_fmadd_ps(x, high, acc[i][g][1]);
             }
         }
-#pragma GCC unroll 6
-    for (size_t i = 0; i < n; i++)
 #pragma GCC unroll 4
-        for (size_t g = 0; g < n_groups; g++) {
+    for (size_t i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (size_t g = 0; g < GROUPS; g++) {
+            if (i >= n || g >= n_groups)
+                continue;
             float *to = b->weights + i * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP;
-            _mm256_storeu_ps(to, acc[i * n_groups + g][0]);
-            _mm256_storeu_ps(to + 8, acc[i * n_groups + g][1]);
+            _mm256_storeu_ps(to, acc[i][g][0]);
+            _mm256_storeu_ps(to + 8, acc[i][g][1]);
         }
 }
 
@@ -106,7 +113,7 @@ AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
 }
 
 /* Scores of a row to weights; gives its largest score and the sum of weights. */
-AK_KERNEL void weigh(float *weights, size_t first, size_t end, float *max, float *sum)
+static void weigh(float *weights, size_t first, size_t end, float *max, float *sum)
 {
     float largest = largest_score(weights, first, end);
     const __m256 shift = _mm256_set1_ps(largest);
@@ -126,30 +133,33 @@ AK_KERNEL void weigh(float *weights, size_t first, size_t end, float *max, float
 /* Adds tokens begin … end − 1 to dimensions d … d + 8·wide − 1 of n rows. */
 AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, size_t d, size_t begin, size_t end)
 {
-    __m256 acc[ROWS][MOST_WIDE];
-#pragma GCC unroll 6
-    for (size_t i = 0; i < n; i++)
+    __m256 acc[ROWS][WIDE];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < wide; j++)
-            acc[i][j] = _mm256_loadu_ps(b->out + i * b->out_stride + d + j * 8);
+        for (size_t j = 0; j < WIDE; j++)
+            if (i < n && j < wide)
+                acc[i][j] = _mm256_loadu_ps(b->out + i * b->out_stride + d + j * 8);
     for (size_t t = begin; t < end; t++) {
-        __m256 v[MOST_WIDE];
+        const float *weights = b->weights + t;
+        __m256 v[WIDE];
 #pragma GCC unroll 8
-        for (size_t j = 0; j < wide; j++)
-            v[j] = load_wide(half, b->v, t * b->head_dim + d + j * 8);
-#pragma GCC unroll 6
-        for (size_t i = 0; i < n; i++) {
-            __m256 p = _mm256_set1_ps(b->weights[i * AK_PAGE_TOKENS + t]);
+        for (size_t j = 0; j < WIDE; j++)
+            if (j < wide)
+                v[j] = load_wide(half, b->v, t * b->head_dim + d + j * 8);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
-            for (size_t j = 0; j < wide; j++)
-                acc[i][j] = _mm256_fmadd_ps(p, v[j], acc[i][j]);
-        }
+            for (size_t j = 0; j < WIDE; j++)
+                if (i < n && j < wide)
+                    acc[i][j] = _mm256_fmadd_ps(_mm256_set1_ps(weights[i * AK_PAGE_TOKENS]), v[j], acc[i][j]);
     }
-#pragma GCC unroll 6
-    for (size_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+    for (size_t i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < wide; j++)
-            _mm256_storeu_ps(b->out + i * b->out_stride + d + j * 8, acc[i][j]);
+        for (size_t j = 0; j < WIDE; j++)
+            if (i < n && j < wide)
+                _mm256_storeu_ps(b->out + i * b->out_stride + d + j * 8, acc[i][j]);
 }
 
 /* Adds tokens begin … end − 1 to all dimensions of n rows. */
@@ -169,6 +179,15 @@ AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size
             for (size_t t = begin; t < end; t++)
                 *out = fmaf(b->weights[i * AK_PAGE_TOKENS + t], load_one(half, b->v, t * b->head_dim + d), *out);
         }
+}
+
+/* One row alone; not inline, since every size of block needs it. */
+static void mix_row(bool half, const struct rows *b, size_t begin, size_t end)
+{
+    if (half)
+        mix(true, 1, b, begin, end);
+    else
+        mix(false, 1, b, begin, end);
 }
 
 /* Row i of a block as a block of its own. */
@@ -198,27 +217,25 @@ AK_KERNEL void attend_rows(bool half, size_t n, const struct rows *b)
         struct rows row = only(*b, i);
         weigh(row.weights, *row.first, *row.end, b->max + i, b->sum + i);
         memset(row.out, 0, b->head_dim * sizeof *row.out);
-        mix(half, 1, &row, *row.first, ak_min_size(common, *row.end));
+        mix_row(half, &row, *row.first, ak_min_size(common, *row.end));
     }
     mix(half, n, b, common, common_end);
     for (size_t i = 0; n > 1 && i < n; i++) {
         struct rows row = only(*b, i);
-        mix(half, 1, &row, ak_max_size(common_end, *row.first), *row.end);
+        mix_row(half, &row, ak_max_size(common_end, *row.first), *row.end);
     }
 }
 
 AK_KERNEL void attend_page(bool half, struct rows b, size_t n_rows)
 {
     while (n_rows > 0) {
-        /* blocks of about one size: 4 + 4 rather than 6 + 2 */
+        /* blocks of about one size: 3 + 3 rather than 4 + 2 */
         size_t blocks = (n_rows + ROWS - 1) / ROWS, n = (n_rows + blocks - 1) / blocks;
         switch (n) {
         case 1: attend_rows(half, 1, &b); break;
         case 2: attend_rows(half, 2, &b); break;
         case 3: attend_rows(half, 3, &b); break;
-        case 4: attend_rows(half, 4, &b); break;
-        case 5: attend_rows(half, 5, &b); break;
-        default: attend_rows(half, 6, &b); break;
+        default: attend_rows(half, 4, &b); break;
         }
         b = only(b, n);
         b.q += n * b.q_stride;

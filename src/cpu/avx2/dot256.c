@@ -134,39 +134,59 @@ AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, siz
     return _mm256_or_si256(low, _mm256_and_si256(high, fifth_sixth));
 }
 
+/* sums[t][half] += narrow[t][half] · the sub-block's scale. */
+AK_KERNEL void add_scaled(__m256i sums[GROUP][2], __m256i narrow[GROUP][2], const uint8_t *scale, size_t n)
+{
+#pragma GCC unroll 4
+    for (size_t t = 0; t < GROUP; t++) {
+        if (t >= n)
+            continue;
+#pragma GCC unroll 2
+        for (size_t half = 0; half < 2; half++) {
+            __m256i scaled = _mm256_madd_epi16(narrow[t][half], load_bytes(scale + half * HALF_LINE));
+            sums[t][half] = in_order(_mm256_add_epi32(sums[t][half], scaled));
+        }
+    }
+}
+
 /* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w without its offset. */
 AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const uint8_t *factors, const uint8_t *act, size_t act_bytes,
                           size_t n, __m256i sums[GROUP][2])
 {
-    const size_t room = type == AK_Q4_K ? BLOCK_WORDS : 2, subs_of_part = sub_blocks(type) / 8;
     size_t parts = parts_of_lines(type, open);
 #pragma GCC unroll 4
     for (size_t t = 0; t < GROUP; t++)
         sums[t][0] = sums[t][1] = _mm256_setzero_si256();
     for (size_t group = 0; group < 8 / parts; group++) {
 #pragma GCC unroll 4
-        for (size_t part = 0; part < parts; part++, act += AK_BLOCK_K, factors += subs_of_part * AK_LINE_BYTES) {
+        for (size_t part = 0; part < parts; part++, act += AK_BLOCK_K) {
             __m256i narrow[GROUP][2];
-#pragma GCC unroll 8
-            for (size_t i = 0; i < BLOCK_WORDS; i++) {
-                __m256i word[2] = { super_word(type, open, w, group, part, i, 0), super_word(type, open, w, group, part, i, 1) };
-                const uint8_t *scale = factors + i * subs_of_part / BLOCK_WORDS * AK_LINE_BYTES;
 #pragma GCC unroll 4
-                for (size_t t = 0; t < GROUP; t++) {
-                    if (t >= n)
-                        continue;
-                    __m256i a = spread_word(act + t * act_bytes + i * 4);
+            for (size_t t = 0; t < GROUP; t++)
+                narrow[t][0] = narrow[t][1] = _mm256_setzero_si256();
+            for (size_t first = 0; first < BLOCK_WORDS; first += 2) {
 #pragma GCC unroll 2
-                    for (size_t half = 0; half < 2; half++) {
-                        __m256i pairs = _mm256_maddubs_epi16(word[half], a);
-                        narrow[t][half] = in_order(i % room == 0 ? pairs : _mm256_add_epi16(narrow[t][half], pairs));
-                        if (i % room == room - 1) {
-                            __m256i scaled = _mm256_madd_epi16(narrow[t][half], load_bytes(scale + half * HALF_LINE));
-                            sums[t][half] = in_order(_mm256_add_epi32(sums[t][half], scaled));
+                for (size_t i = first; i < first + 2; i++) {
+                    __m256i word[2] = { super_word(type, open, w, group, part, i, 0), super_word(type, open, w, group, part, i, 1) };
+#pragma GCC unroll 4
+                    for (size_t t = 0; t < GROUP; t++) {
+                        if (t >= n)
+                            continue;
+                        __m256i a = spread_word(act + t * act_bytes + i * 4);
+#pragma GCC unroll 2
+                        for (size_t half = 0; half < 2; half++) {
+                            __m256i pairs = _mm256_maddubs_epi16(word[half], a);
+                            bool starts = type == AK_Q6_K && i == first;
+                            narrow[t][half] = in_order(starts ? pairs : _mm256_add_epi16(narrow[t][half], pairs));
                         }
                     }
                 }
+                if (type == AK_Q6_K)
+                    add_scaled(sums, narrow, factors + first / 4 * AK_LINE_BYTES, n);
             }
+            if (type == AK_Q4_K)
+                add_scaled(sums, narrow, factors, n);
+            factors += sub_blocks(type) / 8 * AK_LINE_BYTES;
         }
     }
 }
@@ -210,6 +230,9 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
         if (!open)
             tile_factors(type, w, own);
         __m256i sums[GROUP][2];
+#ifdef PF
+        if (!open && n == 1) { for (size_t z = 0; z < ak_tile_bytes(type, 8); z += 64) _mm_prefetch((const char *)w + PF + z, _MM_HINT_T0); }
+#endif
         super_sums(type, open, w, factors, acts, act_bytes, n, sums);
         const uint8_t *rest = factors + sub_blocks(type) * AK_LINE_BYTES;
 #pragma GCC unroll 4
@@ -247,11 +270,9 @@ AK_KERNEL void dot_tokens(enum ak_type type, bool open, size_t group, const uint
 {
     for (; n >= group; n -= group, acts += group * act_bytes, y += group * y_stride)
         dot_supers(type, open, w, n_supers, acts, act_bytes, group, y, y_stride);
-    if (group > 3 && n == 3)
-        dot_supers(type, open, w, n_supers, acts, act_bytes, 3, y, y_stride);
-    else if (n == 2)
+    for (; !open && n >= 2; n -= 2, acts += 2 * act_bytes, y += 2 * y_stride)
         dot_supers(type, open, w, n_supers, acts, act_bytes, 2, y, y_stride);
-    else if (n == 1)
+    for (; n > 0; n--, acts += act_bytes, y += y_stride)
         dot_supers(type, open, w, n_supers, acts, act_bytes, 1, y, y_stride);
 }
 

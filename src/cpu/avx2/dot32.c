@@ -56,6 +56,9 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
     }
     for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
         struct block at = find_block(type, open, w, n_blocks, b);
+#ifdef PF
+        if (!open && n == 1) { size_t bb = type == AK_Q8_0 ? 544 : type == AK_Q5_0 ? 352 : type == AK_Q4_1 ? 320 : 288; for (size_t z = 0; z < (bb + 63) / 64; z++) _mm_prefetch((const char *)w + PF + b * bb + z * 64, _MM_HINT_T0); }
+#endif
         __m256i sums[GROUP][2];
         block_sums(type, open, at.lines, at.high, acts, act_bytes, n, sums);
         __m256 scales[2] = { load_factor(open, at.scales, 0), load_factor(open, at.scales, 1) };
@@ -93,11 +96,9 @@ AK_KERNEL void dot_tokens(enum ak_type type, bool open, size_t group, const uint
 {
     for (; n >= group; n -= group, acts += group * act_bytes, y += group * y_stride)
         dot_blocks(type, open, w, n_blocks, acts, act_bytes, group, y, y_stride);
-    if (group > 3 && n == 3)
-        dot_blocks(type, open, w, n_blocks, acts, act_bytes, 3, y, y_stride);
-    else if (n == 2)
+    for (; !open && n >= 2; n -= 2, acts += 2 * act_bytes, y += 2 * y_stride)
         dot_blocks(type, open, w, n_blocks, acts, act_bytes, 2, y, y_stride);
-    else if (n == 1)
+    for (; n > 0; n--, acts += act_bytes, y += y_stride)
         dot_blocks(type, open, w, n_blocks, acts, act_bytes, 1, y, y_stride);
 }
 
@@ -134,7 +135,7 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
                 for (size_t half = 0; half < 2; half++) {
 #pragma GCC unroll 8
                     for (size_t word = 0; word < BLOCK_WORDS; word++)
-                        store_bytes(slab + word * AK_LINE_BYTES + half * HALF_LINE, block_word(type, false, at.lines, at.high, word, half));
+                        store_bytes(slab + word * AK_LINE_BYTES + half * HALF_LINE, block_word(type, false, at.lines, at.high, word % 4, word / 4, half));
                     _mm256_storeu_ps(scales + half * 8, load_factor(false, at.scales, half));
                     if (type == AK_Q4_1)
                         _mm256_storeu_ps(scales + AK_TILE_ROWS + half * 8, load_factor(false, at.minimums, half));

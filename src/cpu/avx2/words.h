@@ -28,24 +28,19 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
     return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
 }
 
-/* Rows 8·half … 8·half + 7 of word i of a block. `lines` are the block's lines,
+/* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block. `lines` are the block's lines,
  * `high` its fifth bits. An open block has one byte a quant in 8 lines. */
-AK_KERNEL __m256i block_word(enum ak_type type, bool open, const uint8_t *lines, const uint8_t *high, size_t i, size_t half)
+AK_KERNEL __m256i block_word(enum ak_type type, bool open, const uint8_t *lines, const uint8_t *high, size_t line, size_t nibble, size_t half)
 {
+    size_t i = line + 4 * nibble;
     lines += half * HALF_LINE;
     if (open)
         return load_bytes(lines + i * AK_LINE_BYTES);
     if (type == AK_Q8_0)
         return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES), _mm256_set1_epi8(-128));
-    __m256i v = load_bytes(lines + i % 4 * AK_LINE_BYTES);
-    v = _mm256_and_si256(i < 4 ? v : _mm256_srli_epi16(v, 4), _mm256_set1_epi8(15));
+    __m256i v = load_bytes(lines + line * AK_LINE_BYTES);
+    v = _mm256_and_si256(nibble == 0 ? v : _mm256_srli_epi16(v, 4), _mm256_set1_epi8(15));
     return type == AK_Q5_0 ? _mm256_or_si256(v, fifth_bits(high + i * 8 + half * 4)) : v;
-}
-
-/* Words that 16 bits have room for. */
-AK_KERNEL size_t words_in_16_bits(enum ak_type type)
-{
-    return type == AK_Q8_0 ? 1 : type == AK_Q5_0 ? BLOCK_WORDS / 2 : BLOCK_WORDS;
 }
 
 /* sums[t][half] = Σ w·a over the block for n ≤ GROUP tokens; unsigned w where the
@@ -54,30 +49,45 @@ AK_KERNEL void block_sums(enum ak_type type, bool open, const uint8_t *lines, co
                           size_t n, __m256i sums[GROUP][2])
 {
     const __m256i ones = _mm256_set1_epi16(1);
-    size_t room = words_in_16_bits(type);
+    const size_t together = type == AK_Q5_0 ? 2 : 1; /* lines: half a block, what 16 bits have room for */
     __m256i narrow[GROUP][2];
-#pragma GCC unroll 8
-    for (size_t step = 0; step < BLOCK_WORDS; step++) {
-        size_t i = step % 2 * 4 + step / 2; /* both nibbles of a line while it is there */
-        __m256i w[2] = { block_word(type, open, lines, high, i, 0), block_word(type, open, lines, high, i, 1) };
-        __m256i magnitude[2] = { _mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1]) };
 #pragma GCC unroll 4
-        for (size_t t = 0; t < GROUP; t++) {
-            if (t >= n)
-                continue;
-            __m256i a = spread_word(act + t * act_bytes + i * 4);
+    for (size_t t = 0; t < GROUP; t++)
+        sums[t][0] = sums[t][1] = narrow[t][0] = narrow[t][1] = _mm256_setzero_si256();
+    for (size_t line = 0; line < BLOCK_WORDS / 2; line += together) {
+#pragma GCC unroll 4
+        for (size_t step = 0; step < 2 * together; step++) {
+            size_t nibble = step % 2, i = line + step / 2 + nibble * 4; /* both nibbles of a line while it is there */
+            __m256i w[2] = { block_word(type, open, lines, high, line + step / 2, nibble, 0),
+                             block_word(type, open, lines, high, line + step / 2, nibble, 1) };
+            __m256i magnitude[2] = { _mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1]) };
+#pragma GCC unroll 4
+            for (size_t t = 0; t < GROUP; t++) {
+                if (t >= n)
+                    continue;
+                __m256i a = spread_word(act + t * act_bytes + i * 4);
 #pragma GCC unroll 2
-            for (size_t half = 0; half < 2; half++) {
-                __m256i pairs = type == AK_Q8_0 ? _mm256_maddubs_epi16(magnitude[half], _mm256_sign_epi8(a, w[half]))
-                                                : _mm256_maddubs_epi16(w[half], a);
-                narrow[t][half] = in_order(step % room == 0 ? pairs : _mm256_add_epi16(narrow[t][half], pairs));
-                if (step % room == room - 1) {
-                    __m256i wide = _mm256_madd_epi16(narrow[t][half], ones);
-                    sums[t][half] = in_order(step < room ? wide : _mm256_add_epi32(sums[t][half], wide));
+                for (size_t half = 0; half < 2; half++) {
+                    if (type == AK_Q8_0) {
+                        __m256i pairs = _mm256_maddubs_epi16(magnitude[half], _mm256_sign_epi8(a, w[half]));
+                        sums[t][half] = in_order(_mm256_add_epi32(sums[t][half], _mm256_madd_epi16(pairs, ones)));
+                    } else {
+                        __m256i pairs = _mm256_maddubs_epi16(w[half], a);
+                        bool starts = type == AK_Q5_0 && step == 0;
+                        narrow[t][half] = in_order(starts ? pairs : _mm256_add_epi16(narrow[t][half], pairs));
+                        if (type == AK_Q5_0 && step == 2 * together - 1)
+                            sums[t][half] = in_order(_mm256_add_epi32(sums[t][half], _mm256_madd_epi16(narrow[t][half], ones)));
+                    }
                 }
             }
         }
     }
+    if (type == AK_Q4_0 || type == AK_Q4_1)
+#pragma GCC unroll 4
+        for (size_t t = 0; t < GROUP; t++)
+#pragma GCC unroll 2
+            for (size_t half = 0; half < 2; half++)
+                sums[t][half] = _mm256_madd_epi16(narrow[t][half], ones);
 }
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "cpu/generic.h"
 
-enum { AK_LANES_16 = 16 };
-
 AK_KERNEL __m512i load_line(const void *p)
 {
     return _mm512_loadu_si512(p);
@@ -19,17 +17,18 @@ AK_KERNEL void store_line(void *p, __m512i x)
     _mm512_storeu_si512(p, x);
 }
 
+/* 16 halves as floats. */
+AK_KERNEL __m512 load_halves(const void *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
 /* The 32-bit word at p in every lane: one load. */
-AK_KERNEL __m512i spread_word(const void *p)
+AK_KERNEL __m512i spread(const void *p)
 {
     int32_t word;
     memcpy(&word, p, sizeof word);
     return _mm512_set1_epi32(word);
-}
-
-AK_KERNEL __m512 load_f16(const void *p)
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
 
 /* The first n < 16 lanes. */

@@ -3,38 +3,11 @@
 #ifndef AK_CPU_AVX512_LINES_H
 #define AK_CPU_AVX512_LINES_H
 
-#include <immintrin.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "cpu/avx512/avx512.h"
-#include "cpu/generic.h"
+#include "cpu/avx512/lanes.h"
 
 enum { BLOCK_WORDS = AK_BLOCK_K / 4 };
-
-AK_KERNEL __m512i load_line(const uint8_t *p)
-{
-    return _mm512_loadu_si512(p);
-}
-
-AK_KERNEL void store_line(uint8_t *p, __m512i x)
-{
-    _mm512_storeu_si512(p, x);
-}
-
-/* 16 halves as floats. */
-AK_KERNEL __m512 load_halves(const uint8_t *p)
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
-}
-
-/* Four activations in every lane: one load. */
-AK_KERNEL __m512i spread(const void *p)
-{
-    int32_t word;
-    memcpy(&word, p, sizeof word);
-    return _mm512_set1_epi32(word);
-}
 
 AK_KERNEL __m512i low_nibbles(__m512i line)
 {
@@ -63,17 +36,33 @@ AK_KERNEL __m512i block_offset(enum ak_type type, const struct ak_act32 *act)
     }
 }
 
-/* Where the parts of a block of 32 k lie in a tile of `blocks` blocks. */
-struct tile_block { const uint8_t *scales, *minimums, *high, *lines; };
+/* Where the parts of a block of 32 k lie. */
+struct tile_block {
+    const uint8_t *scales, *minimums, *high, *lines;
+};
 
-AK_KERNEL struct tile_block find_block(enum ak_type type, const uint8_t *tile, size_t blocks, size_t b)
+AK_KERNEL size_t block_bytes(enum ak_type type)
 {
-    const uint8_t *quants = tile + (type == AK_Q4_1 ? blocks * 64 : (blocks + 1) / 2 * 64);
-    struct tile_block at = { .scales = tile + b * 32, .minimums = tile + blocks * 32 + b * 32, .high = quants + b * 64 };
-    if (type == AK_Q5_0)
-        quants += blocks * 64;
-    at.lines = quants + b * (type == AK_Q8_0 ? 512 : 256);
+    return type == AK_Q8_0 ? 512 : 256;
+}
+
+/* The first block of a tile of `blocks` blocks. */
+AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, size_t blocks)
+{
+    struct tile_block at = { .scales = tile, .minimums = tile + blocks * 32 };
+    at.high = tile + (type == AK_Q4_1 ? blocks * 64 : (blocks + 1) / 2 * 64);
+    at.lines = at.high + (type == AK_Q5_0 ? blocks * 64 : 0);
     return at;
+}
+
+/* From a block to the next one of the tile; behind the last one, `lines` is where
+ * the next tile begins. */
+AK_KERNEL void next_block(enum ak_type type, struct tile_block *at)
+{
+    at->scales += 32;
+    at->minimums += 32;
+    at->high += 64;
+    at->lines += block_bytes(type);
 }
 
 /* Word i (k = 4i …) of a block, unsigned, the offset still in it. */

@@ -20,23 +20,22 @@ AK_KERNEL size_t slab_block_bytes(enum ak_type type, size_t n_tiles)
 
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
-    size_t n_blocks = k / AK_BLOCK_K, row_bytes = ak_tile_row_bytes(type, k), block_bytes = slab_block_bytes(type, n_tiles);
+    const size_t step = n_tiles * AK_LINE_BYTES;
     for (size_t r = 0; r < n_tiles; r++) {
-        const uint8_t *tile = tiles + r * row_bytes;
         uint8_t *to = slab + r * AK_LINE_BYTES;
-        for (size_t first = 0; first < n_blocks; first += AK_TILE_BLOCKS) {
-            size_t blocks = ak_min_size(n_blocks - first, AK_TILE_BLOCKS);
-            for (size_t b = 0; b < blocks; b++, to += block_bytes) {
-                struct tile_block at = find_block(type, tile, blocks, b);
-                uint8_t *factors = to + BLOCK_WORDS * n_tiles * AK_LINE_BYTES;
+        for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
+            blocks = ak_min_size(left, AK_TILE_BLOCKS);
+            struct tile_block at = first_block(type, tiles, blocks);
+            for (size_t b = 0; b < blocks; b++, to += slab_block_bytes(type, n_tiles), next_block(type, &at)) {
+                uint8_t *factors = to + BLOCK_WORDS * step;
 #pragma GCC unroll 8
                 for (size_t i = 0; i < BLOCK_WORDS; i++)
-                    store_line(to + i * n_tiles * AK_LINE_BYTES, block_word(type, &at, i));
-                store_line(factors, _mm512_castps_si512(load_halves(at.scales)));
+                    store_line(to + i * step, block_word(type, &at, i));
+                _mm512_storeu_ps(factors, load_halves(at.scales));
                 if (type == AK_Q4_1)
-                    store_line(factors + n_tiles * AK_LINE_BYTES, _mm512_castps_si512(load_halves(at.minimums)));
+                    _mm512_storeu_ps(factors + step, load_halves(at.minimums));
             }
-            tile += ak_tile_bytes(type, blocks);
+            tiles = at.lines;
         }
     }
 }

@@ -7,6 +7,22 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_avx512_dot_q4_1, ak_avx512_open_q4_1, ak_avx512_dot_slab_q4_1 };
     k->tile[AK_Q5_0] = (struct ak_tile_kernels){ ak_avx512_dot_q5_0, ak_avx512_open_q5_0, ak_avx512_dot_slab_q5_0 };
     k->tile[AK_Q8_0] = (struct ak_tile_kernels){ ak_avx512_dot_q8_0, ak_avx512_open_q8_0, ak_avx512_dot_slab_q8_0 };
+    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_avx512_dot_q4_k, ak_avx512_open_q4_k, ak_avx512_dot_slab_q4_k };
+    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_avx512_dot_q6_k, ak_avx512_open_q6_k, ak_avx512_dot_slab_q6_k };
+    k->widen[AK_F16] = ak_avx512_widen_f16;
+    k->widen[AK_BF16] = ak_avx512_widen_bf16;
+    k->dot_rows = ak_avx512_dot_rows;
+    k->quantise32 = ak_avx512_quantise32;
+    k->quantise256 = ak_avx512_quantise256;
+    k->rms_norm = ak_avx512_rms_norm;
+    k->add = ak_avx512_add;
+    k->silu_mul = ak_avx512_silu_mul;
+    k->rope = ak_avx512_rope;
+    k->narrow_f16 = ak_avx512_narrow_f16;
+    k->attend_page_f16 = ak_avx512_attend_page_f16;
+    k->attend_page_f32 = ak_avx512_attend_page_f32;
+    k->attend_merge = ak_avx512_attend_merge;
+    k->divide = ak_avx512_divide;
     k->probe_read = ak_avx512_probe_read;
     k->probe_int8 = ak_avx512_probe_int8;
 }

@@ -23,7 +23,8 @@ AK_KERNEL const void *element(bool half, const void *base, size_t i)
 }
 
 /* acc[r] += a[r][lane] · b[step] for 4·regs columns. */
-AK_KERNEL void add_step(bool half, size_t rows, size_t regs, const float32x4_t a[ROWS], int lane, const void *b, float32x4_t acc[ROWS][REGS])
+AK_KERNEL void add_step(bool half, size_t rows, size_t regs, const float32x4_t a[ROWS], int lane, const void *b,
+                        float32x4_t acc[ROWS][REGS])
 {
     float32x4_t columns[REGS];
 #pragma GCC unroll 4
@@ -170,8 +171,8 @@ AK_KERNEL void attend_rows(bool half, size_t rows, const float *q, size_t q_stri
                            const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
                            size_t out_stride)
 {
-    size_t lowest = AK_PAGE_TOKENS, highest = 0;        /* what any row sees */
-    size_t common = 0, common_end = AK_PAGE_TOKENS;     /* what all rows see */
+    size_t lowest = AK_PAGE_TOKENS, highest = 0;    /* what any row sees */
+    size_t common = 0, common_end = AK_PAGE_TOKENS; /* what all rows see */
     for (size_t r = 0; r < rows; r++) {
         lowest = ak_min_size(lowest, first[r]);
         highest = ak_max_size(highest, end[r]);

@@ -19,11 +19,11 @@ struct ak_neon_panel32 {
 
 /* 256 k of a K-type. */
 struct ak_neon_panel256 {
-    float scale[8], min[8];   /* min: negative, of Q4_K alone */
-    int8_t mins[2][32];       /* of blocks 0 … 3 and 4 … 7, four a row */
+    float scale[8], min[8]; /* min: negative, of Q4_K alone */
+    int8_t mins[2][32];     /* of blocks 0 … 3 and 4 … 7, four a row */
     struct {
-        int8_t q[8][32];      /* Q6_K: four times the quant */
-        int32_t scale[2][8];  /* of k 0 … 15 and 16 … 31; Q4_K has one */
+        int8_t q[8][32];     /* Q6_K: four times the quant */
+        int32_t scale[2][8]; /* of k 0 … 15 and 16 … 31; Q4_K has one */
     } block[8];
 };
 

@@ -1,0 +1,219 @@
+/* Attention over one KV page. Lanes are tokens for q·k and elements of the head
+ * for the sum of values; every lane adds in the order of the scalar kernel. Rows
+ * go in blocks, so that K and V are read once for several of them. */
+#include "base/mem.h"
+#include "cpu/avx512/avx512.h"
+#include "cpu/avx512/lanes.h"
+
+enum {
+    ROWS = 4,
+    GROUPS = AK_PAGE_TOKENS / AK_PAGE_GROUP,
+    COLUMNS = 4 /* vectors of the head that are summed at once */
+};
+
+/* 16 elements from element i on. */
+AK_KERNEL __m512 load_16(bool half, const void *base, size_t i)
+{
+    return half ? load_halves((const uint16_t *)base + i) : _mm512_loadu_ps((const float *)base + i);
+}
+
+AK_KERNEL __m512 load_some(bool half, const void *base, size_t i, __mmask16 lanes)
+{
+    return half ? _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, (const uint16_t *)base + i))
+                : _mm512_maskz_loadu_ps(lanes, (const float *)base + i);
+}
+
+/* weights[i][t] = q_i · k_t for n_rows and the tokens of n_groups groups from
+ * `group` on; both counts are constants. */
+AK_KERNEL void scores(bool half, size_t n_rows, size_t n_groups, const float *q, size_t q_stride, size_t head_dim, const void *k,
+                      size_t group, float *weights)
+{
+    __m512 s[ROWS][GROUPS];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < n_rows; r++)
+#pragma GCC unroll 4
+        for (size_t g = 0; g < n_groups; g++)
+            s[r][g] = _mm512_setzero_ps();
+    size_t at = group * head_dim * AK_PAGE_GROUP, step = head_dim * AK_PAGE_GROUP;
+    for (size_t d = 0; d < head_dim; d++, at += AK_PAGE_GROUP) {
+        __m512 key[GROUPS];
+#pragma GCC unroll 4
+        for (size_t g = 0; g < n_groups; g++)
+            key[g] = load_16(half, k, at + g * step);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < n_rows; r++) {
+            __m512 x = _mm512_set1_ps(q[r * q_stride + d]);
+#pragma GCC unroll 4
+            for (size_t g = 0; g < n_groups; g++)
+                s[r][g] = _mm512_fmadd_ps(x, key[g], s[r][g]);
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < n_rows; r++)
+#pragma GCC unroll 4
+        for (size_t g = 0; g < n_groups; g++)
+            _mm512_storeu_ps(weights + r * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP, s[r][g]);
+}
+
+/* The groups of tokens [first, end). */
+AK_KERNEL void row_scores(bool half, size_t n_rows, const float *q, size_t q_stride, size_t head_dim, const void *k, size_t first,
+                          size_t end, float *weights)
+{
+    size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
+    for (; stop - group >= 4; group += 4)
+        scores(half, n_rows, 4, q, q_stride, head_dim, k, group, weights);
+    for (; stop - group >= 2; group += 2)
+        scores(half, n_rows, 2, q, q_stride, head_dim, k, group, weights);
+    if (stop > group)
+        scores(half, n_rows, 1, q, q_stride, head_dim, k, group, weights);
+}
+
+/* Lanes of group g that lie in [first, end). */
+AK_KERNEL __mmask16 seen(size_t g, size_t first, size_t end)
+{
+    size_t low = ak_max_size(first, g * AK_PAGE_GROUP) - g * AK_PAGE_GROUP;
+    size_t high = ak_min_size(end, (g + 1) * AK_PAGE_GROUP) - g * AK_PAGE_GROUP;
+    return (__mmask16)((1u << high) - (1u << low));
+}
+
+/* Scores to weights; gives the largest score and the sum. A score that is not a
+ * number never becomes the largest. */
+AK_KERNEL void soften(float *weights, size_t first, size_t end, float *max, float *sum)
+{
+    size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
+    __m512 most = _mm512_set1_ps(-INFINITY), total = _mm512_setzero_ps();
+    for (size_t g = group; g < stop; g++) {
+        __m512 s = _mm512_loadu_ps(weights + g * AK_PAGE_GROUP);
+        most = _mm512_mask_max_ps(most, seen(g, first, end), s, most);
+    }
+    float largest = _mm512_reduce_max_ps(most);
+    for (size_t t = first; largest == 0.0f && t < end; t++) {
+        if (weights[t] == 0.0f) { /* of zeros of both signs the first one counts */
+            largest = weights[t];
+            break;
+        }
+    }
+    for (size_t g = group; g < stop; g++) {
+        float *w = weights + g * AK_PAGE_GROUP;
+        __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), _mm512_set1_ps(largest)));
+        e = _mm512_maskz_mov_ps(seen(g, first, end), e);
+        total = _mm512_add_ps(total, e);
+        _mm512_storeu_ps(w, e);
+    }
+    *max = largest;
+    *sum = fold_lanes(total);
+}
+
+/* out[i][d] goes on over tokens [first, end) for n_rows rows and n columns of 16
+ * elements, of the last one only `lanes`. */
+AK_KERNEL void add_values(bool half, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
+                          const void *v, size_t head_dim, float *out, size_t out_stride)
+{
+    __m512 acc[ROWS][COLUMNS];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < n_rows; r++)
+#pragma GCC unroll 4
+        for (size_t c = 0; c < n; c++)
+            acc[r][c] = _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
+    for (size_t t = first; t < end; t++) {
+        __m512 value[COLUMNS];
+#pragma GCC unroll 4
+        for (size_t c = 0; c < n; c++)
+            value[c] = n > 1 ? load_16(half, v, t * head_dim + c * 16) : load_some(half, v, t * head_dim, lanes);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < n_rows; r++) {
+            __m512 w = _mm512_set1_ps(weights[r * AK_PAGE_TOKENS + t]);
+#pragma GCC unroll 4
+            for (size_t c = 0; c < n; c++)
+                acc[r][c] = _mm512_fmadd_ps(w, value[c], acc[r][c]);
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < n_rows; r++)
+#pragma GCC unroll 4
+        for (size_t c = 0; c < n; c++)
+            _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
+}
+
+AK_KERNEL const void *element(bool half, const void *base, size_t i)
+{
+    return half ? (const void *)((const uint16_t *)base + i) : (const void *)((const float *)base + i);
+}
+
+/* All columns; an empty range adds nothing. */
+AK_KERNEL void add_rows(bool half, size_t n_rows, const float *weights, size_t first, size_t end, const void *v, size_t head_dim,
+                        float *out, size_t out_stride)
+{
+    if (first >= end)
+        return;
+    size_t d = 0;
+    for (; head_dim - d >= COLUMNS * 16; d += COLUMNS * 16)
+        add_values(half, n_rows, COLUMNS, 0xffff, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
+    for (; d < head_dim; d += 16) {
+        __mmask16 lanes = head_dim - d < 16 ? first_lanes(head_dim - d) : (__mmask16)0xffff;
+        add_values(half, n_rows, 1, lanes, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
+    }
+}
+
+/* The tokens that all rows see are added for all of them at once; those before and
+ * after for each row alone. */
+AK_KERNEL void attend_rows(bool half, size_t n_rows, const float *q, size_t q_stride, size_t head_dim, const void *k, const void *v,
+                           const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
+                           size_t out_stride)
+{
+    size_t low = AK_PAGE_TOKENS, high = 0, low_all = 0, high_all = AK_PAGE_TOKENS;
+    for (size_t r = 0; r < n_rows; r++) {
+        low = ak_min_size(low, first[r]);
+        high = ak_max_size(high, end[r]);
+        low_all = ak_max_size(low_all, first[r]);
+        high_all = ak_min_size(high_all, end[r]);
+    }
+    row_scores(half, n_rows, q, q_stride, head_dim, k, low, high, weights);
+    bool shared = low_all < high_all;
+    for (size_t r = 0; r < n_rows; r++) {
+        float *row = out + r * out_stride, *w = weights + r * AK_PAGE_TOKENS;
+        soften(w, first[r], end[r], &max[r], &sum[r]);
+        memset(row, 0, head_dim * sizeof *row);
+        add_rows(half, 1, w, first[r], shared ? low_all : end[r], v, head_dim, row, out_stride);
+    }
+    if (!shared)
+        return;
+    add_rows(half, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
+    for (size_t r = 0; r < n_rows; r++)
+        add_rows(half, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, out_stride);
+}
+
+AK_KERNEL void attend_page(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, const void *v,
+                           const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
+                           size_t out_stride)
+{
+    size_t i = 0;
+    for (; n_rows - i >= ROWS; i += ROWS)
+        attend_rows(half, ROWS, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i,
+                    sum + i, out + i * out_stride, out_stride);
+    if (n_rows - i == 3)
+        attend_rows(half, 3, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i, sum + i,
+                    out + i * out_stride, out_stride);
+    else if (n_rows - i == 2)
+        attend_rows(half, 2, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i, sum + i,
+                    out + i * out_stride, out_stride);
+    else if (n_rows - i == 1)
+        attend_rows(half, 1, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i, sum + i,
+                    out + i * out_stride, out_stride);
+}
+
+void ak_avx512_attend_page_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end,
+                               float *restrict weights, float *restrict max, float *restrict sum, float *restrict out,
+                               size_t out_stride)
+{
+    attend_page(true, q, q_stride, n_rows, head_dim, k, v, first, end, weights, max, sum, out, out_stride);
+}
+
+void ak_avx512_attend_page_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end,
+                               float *restrict weights, float *restrict max, float *restrict sum, float *restrict out,
+                               size_t out_stride)
+{
+    attend_page(false, q, q_stride, n_rows, head_dim, k, v, first, end, weights, max, sum, out, out_stride);
+}
