@@ -31,7 +31,7 @@ void ak_sampler_accept(struct ak_sampler *s, int32_t token);
 
 /* Of equal logits the lower id counts as the likelier token; NaN counts as minus
  * infinity. Where no token is left (all NaN or minus infinity, or only tokens
- * that end the text, which are forbidden) it is AKUNU_ERROR_FORMAT. */
+ * that end the text, which are forbidden) it is AKUNU_ERROR_NUMERIC. */
 ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error);
 
 #endif
