@@ -3,7 +3,18 @@
  *   x → norm → q k v → rotate → attention → output → + x
  *   x → norm → gate, up → activation → down → + x
  */
+#include <math.h>
+
 #include "model/model.h"
+
+struct ak_descriptor ak_decoder_descriptor(const struct ak_config *config)
+{
+    return (struct ak_descriptor){
+        .activation = AK_ACTIVATION_SILU,
+        .embedding_scale = 1.0f,
+        .attention_scale = 1.0f / sqrtf((float)config->head_dim),
+    };
+}
 
 static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {

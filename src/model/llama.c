@@ -1,8 +1,6 @@
 /* Llama 2 and 3, and what shares their block: Mistral, TinyLlama, SmolLM2.
  * GGUF stores q and k with their rows permuted, so that pairs are neighbours, and
  * knows no sliding window for this architecture. */
-#include <math.h>
-
 #include "model/families.h"
 
 static const char *const names[] = { "llama", NULL };
@@ -34,13 +32,8 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 {
     (void)p;
     (void)error;
-    *out = (struct ak_descriptor){
-        .activation = AK_ACTIVATION_SILU,
-        .rope_interleaved = true,
-        .embedding_scale = 1.0f,
-        .attention_scale = 1.0f / sqrtf((float)config->head_dim),
-        .window = 0,
-    };
+    *out = ak_decoder_descriptor(config);
+    out->rope_interleaved = true;
     return AKUNU_OK;
 }
 

@@ -94,7 +94,9 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim);
 const struct ak_family *const *ak_families(void);
 
 /* The usual decoder block; families that differ only in their descriptor and
- * weights share it. */
+ * weights share it. The descriptor: SiLU, pairs in halves, no window, and q·k
+ * divided by the root of the head size. */
+struct ak_descriptor ak_decoder_descriptor(const struct ak_config *config);
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
 
 #endif

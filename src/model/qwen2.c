@@ -1,6 +1,4 @@
 /* Qwen2 and Qwen2.5: biases on q, k and v */
-#include <math.h>
-
 #include "model/families.h"
 
 static const char *const names[] = { "qwen2", NULL };
@@ -27,13 +25,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 {
     (void)p;
     (void)error;
-    *out = (struct ak_descriptor){
-        .activation = AK_ACTIVATION_SILU,
-        .rope_interleaved = false,
-        .embedding_scale = 1.0f,
-        .attention_scale = 1.0f / sqrtf((float)config->head_dim),
-        .window = 0,
-    };
+    *out = ak_decoder_descriptor(config);
     return AKUNU_OK;
 }
 

@@ -1,6 +1,4 @@
 /* Qwen3: norms on the heads of q and k, a head size independent of the width */
-#include <math.h>
-
 #include "model/families.h"
 
 static const char *const names[] = { "qwen3", NULL };
@@ -26,13 +24,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 {
     (void)p;
     (void)error;
-    *out = (struct ak_descriptor){
-        .activation = AK_ACTIVATION_SILU,
-        .rope_interleaved = false,
-        .embedding_scale = 1.0f,
-        .attention_scale = 1.0f / sqrtf((float)config->head_dim),
-        .window = 0,
-    };
+    *out = ak_decoder_descriptor(config);
     return AKUNU_OK;
 }
 
