@@ -73,8 +73,9 @@ static void fake_copy(struct ak_backend *b, void *to, const void *from, uint64_t
     ((struct fake_backend *)b)->copied++;
 }
 
-static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                              const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
+static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights,
+                              const struct ak_spec *spec, const struct ak_prepare_options *options, void *kv,
+                              struct ak_prepared **out, struct ak_error *error)
 {
     struct fake_backend *fake = (struct fake_backend *)b;
     (void)weights, (void)spec;

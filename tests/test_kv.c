@@ -8,7 +8,8 @@ enum { CONTEXT = 1000, SEQUENCES = 5 };
 
 static struct ak_kv_shape shape_of(uint32_t n_pages)
 {
-    return (struct ak_kv_shape){ .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .k_type = AK_KV_F32, .v_type = AK_KV_F32, .n_pages = n_pages };
+    return (struct ak_kv_shape){ .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .k_type = AK_KV_F32, .v_type = AK_KV_F32,
+                                 .n_pages = n_pages };
 }
 
 /* What the cache should hold, kept the plain way. */

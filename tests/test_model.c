@@ -274,8 +274,9 @@ START_TEST(greedy_text)
         const char *piece;
         size_t n_piece, at = 0;
         for (size_t i = 0; i <= heard.n; i++) {
-            ck_assert_int_eq(i < heard.n ? akunu_stream_push(stream, heard.tokens[i], &piece, &n_piece) : akunu_stream_end(stream, &piece, &n_piece),
-                             AKUNU_OK);
+            enum akunu_status status = i < heard.n ? akunu_stream_push(stream, heard.tokens[i], &piece, &n_piece)
+                                                   : akunu_stream_end(stream, &piece, &n_piece);
+            ck_assert_int_eq(status, AKUNU_OK);
             ck_assert_mem_eq(piece, heard.text + at, n_piece);
             at += n_piece;
         }
@@ -561,8 +562,8 @@ START_TEST(bad_arguments)
 END_TEST
 
 /* Sanitizers ask for these: an allocation that is too large gives NULL there, too. */
-const char *__asan_default_options(void);
-const char *__tsan_default_options(void);
+AKUNU_API const char *__asan_default_options(void);
+AKUNU_API const char *__tsan_default_options(void);
 
 const char *__asan_default_options(void)
 {

@@ -51,8 +51,8 @@ static bool read_case(FILE *f, struct golden_case *c)
     struct akunu_sampling *p = &c->params;
     p->size = sizeof *p;
     p->seed = 4711;
-    int n = fscanf(f, " case %15s %d %f %f %f %f %d %f %f %u", c->table, &p->top_k, &p->top_p, &p->min_p, &p->temperature, &p->repeat_penalty,
-                   &p->repeat_last_n, &p->presence_penalty, &p->frequency_penalty, &c->n_accepted);
+    int n = fscanf(f, " case %15s %d %f %f %f %f %d %f %f %u", c->table, &p->top_k, &p->top_p, &p->min_p, &p->temperature,
+                   &p->repeat_penalty, &p->repeat_last_n, &p->presence_penalty, &p->frequency_penalty, &c->n_accepted);
     if (n != 10)
         return false;
     ck_assert_uint_le(c->n_accepted, 16);
@@ -170,8 +170,8 @@ END_TEST
 
 static struct akunu_sampling bare(float temperature)
 {
-    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling), .temperature = temperature, .top_p = 1.0f, .repeat_penalty = 1.0f,
-                                    .seed = 1 };
+    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling), .temperature = temperature, .top_p = 1.0f,
+                                    .repeat_penalty = 1.0f, .seed = 1 };
 }
 
 START_TEST(random_numbers)

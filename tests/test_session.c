@@ -33,8 +33,8 @@ static struct fixture *fixture_new(void)
     f->backend.base.ops = &fake_ops;
     f->model.backend = &f->backend.base;
     f->model.spec.config = (struct ak_config){ .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .vocab_size = FAKE_VOCAB, .context = 512 };
-    f->params = (struct akunu_session_params){ .size = sizeof f->params, .context = CONTEXT, .batch = BATCH, .max_sequences = 4, .n_threads = 1,
-                                               .k_type = AKUNU_KV_F32, .v_type = AKUNU_KV_F32, .log = on_log, .user = f };
+    f->params = (struct akunu_session_params){ .size = sizeof f->params, .context = CONTEXT, .batch = BATCH, .max_sequences = 4,
+                                               .n_threads = 1, .k_type = AKUNU_KV_F32, .v_type = AKUNU_KV_F32, .log = on_log, .user = f };
     return f;
 }
 
@@ -273,7 +273,8 @@ START_TEST(prefill)
         ck_assert_ptr_null(ak_session_logits(f->session, i));
 
     int passes = 2;
-    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0) + 100, 150, count_down, &passes, &last, &f->error), AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0) + 100, 150, count_down, &passes, &last, &f->error),
+                     AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(f->session->kv.sequences[s].length, 164); /* what was run stays */
 
     /* what cannot be run whole is not begun */
@@ -435,7 +436,8 @@ static int32_t best(const int32_t *ids, uint32_t n)
     return (int32_t)at;
 }
 
-static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids, const struct akunu_generation *g, struct listener *l, ak_status expected)
+static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids, const struct akunu_generation *g, struct listener *l,
+                                    ak_status expected)
 {
     struct akunu_result result;
     ak_status status = ak_generate(f->session, s, text_of(0), n_ids, g, on_piece, on_cancel, l, &result, &f->error);

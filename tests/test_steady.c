@@ -236,8 +236,9 @@ START_TEST(generating)
     akunu_generation_default(&params);
     params.max_tokens = BEFORE + COUNTED + 2;
     set_mode(_i / N_GOLDENS, &params.sampling);
-    ck_assert_msg(akunu_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt, &params, on_piece, on_cancel, &n, NULL) == AKUNU_OK,
-                  "%s", akunu_last_error());
+    enum akunu_status status = akunu_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt, &params, on_piece, on_cancel,
+                                              &n, NULL);
+    ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(n >= BEFORE + COUNTED, 1);
     check_nothing_counted();
     akunu_session_free(session);

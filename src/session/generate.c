@@ -26,7 +26,8 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static ak_status begin(struct generation *g, const int32_t *ids, size_t n_ids, const struct akunu_generation *params, struct ak_error *error)
+static ak_status begin(struct generation *g, const int32_t *ids, size_t n_ids, const struct akunu_generation *params,
+                       struct ak_error *error)
 {
     const struct ak_model *model = g->session->model;
     const struct ak_kv_sequence *sequence;

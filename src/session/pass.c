@@ -32,7 +32,8 @@ static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t
     for (uint32_t i = 0; i < n_order; i++) {
         uint32_t sequence = s->order[i], length = s->kv.sequences[sequence].length;
         if (s->counts[sequence] > s->kv.context - length)
-            return ak_fail(error, AKUNU_ERROR_CONTEXT, "the context is full: the sequence has %u tokens, %u more were given, and the context holds %u",
+            return ak_fail(error, AKUNU_ERROR_CONTEXT,
+                           "the context is full: the sequence has %u tokens, %u more were given, and the context holds %u",
                            (unsigned)length, (unsigned)s->counts[sequence], (unsigned)s->kv.context);
         wanted += ak_kv_wanted(&s->kv, (int32_t)sequence, s->counts[sequence]);
     }
@@ -40,7 +41,8 @@ static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t
         return AKUNU_OK;
     for (uint32_t i = 0; i < s->kv.n_sequences; i++)
         used += s->kv.sequences[i].used ? s->kv.sequences[i].length : 0;
-    return ak_fail(error, AKUNU_ERROR_CONTEXT, "the context is full: all sequences have %llu tokens, %zu more were given, and the context holds %u",
+    return ak_fail(error, AKUNU_ERROR_CONTEXT,
+                   "the context is full: all sequences have %llu tokens, %zu more were given, and the context holds %u",
                    (unsigned long long)used, n, (unsigned)s->kv.context);
 }
 
@@ -139,7 +141,8 @@ static ak_status check_prompt(const struct ak_session *s, int32_t sequence, cons
     for (size_t i = 0; i < n; i++)
         AK_TRY(check_token(s, i, ids[i], sequence, error));
     if (n > s->kv.context - found->length || ak_kv_wanted(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
-        return ak_fail(error, AKUNU_ERROR_CONTEXT, "the prompt is too long: it has %zu tokens, the sequence has %u, and the context holds %u", n,
+        return ak_fail(error, AKUNU_ERROR_CONTEXT,
+                       "the prompt is too long: it has %zu tokens, the sequence has %u, and the context holds %u", n,
                        (unsigned)found->length, (unsigned)s->kv.context);
     return AKUNU_OK;
 }
@@ -161,7 +164,8 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
     return AKUNU_OK;
 }
 
-ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next, struct ak_error *error)
+ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next,
+                          struct ak_error *error)
 {
     struct akunu_batch_token only = { .token = token, .sequence = sequence, .logits = true };
     AK_TRY(pass(s, s->sampled, &only, 1, draw, error));

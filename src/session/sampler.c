@@ -38,7 +38,8 @@ static ak_status check(const struct akunu_sampling *p, struct ak_error *error)
         if (!isfinite(numbers[i].value))
             return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s is not a finite number", numbers[i].name);
     if (p->repeat_penalty <= 0.0f)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "repeat_penalty is %g: it must be above 0 (1 switches it off)", (double)p->repeat_penalty);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "repeat_penalty is %g: it must be above 0 (1 switches it off)",
+                       (double)p->repeat_penalty);
     if (p->repeat_last_n < -1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "repeat_last_n is %d: it must be -1 (all tokens) or more", (int)p->repeat_last_n);
     return AKUNU_OK;

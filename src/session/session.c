@@ -42,7 +42,8 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
         ak_log_line(&s->log, AKUNU_LOG_INFO, "context: %u tokens, %s; KV cache of %.1f MiB", (unsigned)context,
                     asked ? "as asked for" : "as the model was made for", mebibytes);
     if (context > made_for)
-        ak_log_line(&s->log, AKUNU_LOG_WARN, "context: %u tokens are more than the %u that the model was made for", (unsigned)context, made_for);
+        ak_log_line(&s->log, AKUNU_LOG_WARN, "context: %u tokens are more than the %u that the model was made for", (unsigned)context,
+                    made_for);
 }
 
 /* The user's context; else the model's, but no more than fits into half of the
@@ -177,12 +178,16 @@ ak_status ak_session_find(const struct ak_session *s, int32_t sequence, const st
     return AKUNU_OK;
 }
 
+static ak_status all_in_use(const struct ak_session *s, struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "all %u sequences of the session are in use (max_sequences)",
+                   (unsigned)s->kv.n_sequences);
+}
+
 ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struct ak_error *error)
 {
     *sequence = ak_kv_new(&s->kv);
-    if (*sequence < 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "all %u sequences of the session are in use (max_sequences)", (unsigned)s->kv.n_sequences);
-    return AKUNU_OK;
+    return *sequence < 0 ? all_in_use(s, error) : AKUNU_OK;
 }
 
 static ak_status check_length(const struct ak_kv_sequence *sequence, uint32_t length, struct ak_error *error)
@@ -209,12 +214,11 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
     AK_TRY(ak_session_find(s, sequence, &found, error));
     AK_TRY(check_length(found, length, error));
     if (s->kv.n_free == 0 && length % AK_KV_PAGE_TOKENS != 0)
-        return ak_fail(error, AKUNU_ERROR_CONTEXT, "the context is full: no page is free for the copy of %u tokens, and the context holds %u",
+        return ak_fail(error, AKUNU_ERROR_CONTEXT,
+                       "the context is full: no page is free for the copy of %u tokens, and the context holds %u",
                        (unsigned)(length % AK_KV_PAGE_TOKENS), (unsigned)s->kv.context);
     *fork = ak_kv_fork(&s->kv, sequence, length);
-    if (*fork < 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "all %u sequences of the session are in use (max_sequences)", (unsigned)s->kv.n_sequences);
-    return AKUNU_OK;
+    return *fork < 0 ? all_in_use(s, error) : AKUNU_OK;
 }
 
 /* ---- Reports ----------------------------------------------------------------- */

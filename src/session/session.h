@@ -53,7 +53,8 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
 /* Appends one token and draws the next one from its distribution at a temperature.
  * Leaves no logits. */
-ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next, struct ak_error *error);
+ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next,
+                          struct ak_error *error);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_counts *out);
