@@ -123,10 +123,11 @@ static void say_speed(const struct run *run, const struct akunu_result *r, int64
     char drawn[48] = "";
     if (run->options->temperature > 0.0 && run->options->seed < 0)
         snprintf(drawn, sizeof drawn, ", seed %lld", (long long)seed);
+    /* the first token comes with the prompt */
+    double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
     fputc('\n', stderr);
     cli_aside("prompt %llu tokens, %.1f tok/s; generated %llu, %.1f tok/s; load %.2f s%s", (unsigned long long)r->n_prompt,
-              rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, rate(r->n_generated, r->generate_seconds),
-              run->loaded.load_seconds, drawn);
+              rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, speed, run->loaded.load_seconds, drawn);
 }
 
 static const char *stop_name(enum akunu_stop stop)

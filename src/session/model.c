@@ -6,6 +6,7 @@
 #include "backend/list.h"
 #include "base/env.h"
 #include "base/mem.h"
+#include "session/session.h"
 
 struct loader {
     const char *path;
@@ -100,7 +101,8 @@ static bool on_packed(double fraction, void *user)
 
 static ak_status pack_weights(struct loader *l)
 {
-    unsigned threads = l->params->n_threads ? l->params->n_threads : ak_physical_cores();
+    unsigned threads;
+    AK_TRY(ak_choose_threads(l->params->n_threads, &threads, l->error));
     AK_TRY(ak_pool_create(threads, &l->pool, l->error));
     AK_TRY(ak_weights_pack(&l->model->weights, l->model->backend, l->pool, on_packed, l, l->error));
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);

@@ -12,8 +12,7 @@ enum { DEFAULT_BATCH = 512, MOST_SEQUENCES = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
-/* The host's number; else the environment's; else the physical cores. */
-static ak_status choose_threads(unsigned asked, unsigned *out, struct ak_error *error)
+ak_status ak_choose_threads(unsigned asked, unsigned *out, struct ak_error *error)
 {
     const char *text = ak_env("AKUNU_THREADS");
     if (asked > 0 || !text) {
@@ -103,7 +102,7 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
         .k_type = (enum ak_kv_type)params->k_type,
         .v_type = (enum ak_kv_type)params->v_type,
     };
-    AK_TRY(choose_threads(params->n_threads, &s->options.n_threads, error));
+    AK_TRY(ak_choose_threads(params->n_threads, &s->options.n_threads, error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
     s->batch = params->batch ? params->batch : DEFAULT_BATCH;
     s->batch = s->batch < context ? s->batch : context;

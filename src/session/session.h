@@ -32,6 +32,10 @@ struct ak_session {
     uint64_t n_passes, n_tokens;
 };
 
+/* How many threads to use: the host's number; else the environment's
+ * (AKUNU_THREADS); else the physical cores. */
+ak_status ak_choose_threads(unsigned asked, unsigned *out, struct ak_error *error);
+
 /* Fields of `params` that are 0 take their defaults; all of it is reported through
  * its log. The caller owns *out after success. */
 ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params, struct ak_session **out,
