@@ -75,7 +75,7 @@ AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct r
 
 AK_KERNEL void score(bool half, size_t n, const struct rows *b, size_t begin, size_t end)
 {
-    const size_t together = n == 1 ? 4 : n <= 3 ? 2 : 1;
+    const size_t together = n == 1 ? 4 : n == 2 ? 2 : 1;
     size_t group = begin / AK_PAGE_GROUP, last = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
     for (; group + together <= last; group += together)
         score_groups(half, n, together, b, group);
@@ -141,18 +141,21 @@ AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, 
             if (i < n && j < wide)
                 acc[i][j] = _mm256_loadu_ps(b->out + i * b->out_stride + d + j * 8);
     for (size_t t = begin; t < end; t++) {
-        const float *weights = b->weights + t;
-        __m256 v[WIDE];
-#pragma GCC unroll 8
-        for (size_t j = 0; j < WIDE; j++)
-            if (j < wide)
-                v[j] = load_wide(half, b->v, t * b->head_dim + d + j * 8);
+        __m256 p[ROWS];
 #pragma GCC unroll 4
         for (size_t i = 0; i < ROWS; i++)
+            if (i < n)
+                p[i] = _mm256_set1_ps(b->weights[i * AK_PAGE_TOKENS + t]);
 #pragma GCC unroll 8
-            for (size_t j = 0; j < WIDE; j++)
-                if (i < n && j < wide)
-                    acc[i][j] = _mm256_fmadd_ps(_mm256_set1_ps(weights[i * AK_PAGE_TOKENS]), v[j], acc[i][j]);
+        for (size_t j = 0; j < WIDE; j++) {
+            if (j >= wide)
+                continue;
+            __m256 v = load_wide(half, b->v, t * b->head_dim + d + j * 8);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < ROWS; i++)
+                if (i < n)
+                    acc[i][j] = _mm256_fmadd_ps(p[i], v, acc[i][j]);
+        }
     }
 #pragma GCC unroll 4
     for (size_t i = 0; i < ROWS; i++)
@@ -165,7 +168,7 @@ AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, 
 /* Adds tokens begin … end − 1 to all dimensions of n rows. */
 AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size_t end)
 {
-    const size_t wide = n == 1 ? 8 : n <= 3 ? 4 : 2;
+    const size_t wide = n == 1 ? 8 : n == 2 ? 4 : 2;
     size_t d = 0;
     if (begin >= end)
         return;

@@ -32,6 +32,11 @@ enum {
     Q6_K_LOW_AT = 512
 };
 
+AK_KERNEL size_t tile_bytes(enum ak_type type)
+{
+    return type == AK_Q4_K ? 2304 : 3392;
+}
+
 AK_KERNEL size_t sub_blocks(enum ak_type type)
 {
     return type == AK_Q4_K ? 8 : 16;
@@ -160,6 +165,8 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
     for (size_t group = 0; group < 8 / parts; group++) {
 #pragma GCC unroll 4
         for (size_t part = 0; part < parts; part++, act += AK_BLOCK_K) {
+            if (!open)
+                prefetch(w + (group * parts + part) * (tile_bytes(type) / 8), tile_bytes(type) / 8, 16384, false);
             __m256i narrow[GROUP][2];
 #pragma GCC unroll 4
             for (size_t t = 0; t < GROUP; t++)
@@ -225,14 +232,11 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
                           float *y, size_t y_stride)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
-    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : ak_tile_bytes(type, 8)) {
+    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : tile_bytes(type)) {
         const uint8_t *factors = open ? w + OPEN_QUANTS : own;
         if (!open)
             tile_factors(type, w, own);
         __m256i sums[GROUP][2];
-#ifdef PF
-        if (!open && n == 1) { for (size_t z = 0; z < ak_tile_bytes(type, 8); z += 64) _mm_prefetch((const char *)w + PF + z, _MM_HINT_T0); }
-#endif
         super_sums(type, open, w, factors, acts, act_bytes, n, sums);
         const uint8_t *rest = factors + sub_blocks(type) * AK_LINE_BYTES;
 #pragma GCC unroll 4
@@ -270,10 +274,17 @@ AK_KERNEL void dot_tokens(enum ak_type type, bool open, size_t group, const uint
 {
     for (; n >= group; n -= group, acts += group * act_bytes, y += group * y_stride)
         dot_supers(type, open, w, n_supers, acts, act_bytes, group, y, y_stride);
-    for (; !open && n >= 2; n -= 2, acts += 2 * act_bytes, y += 2 * y_stride)
-        dot_supers(type, open, w, n_supers, acts, act_bytes, 2, y, y_stride);
-    for (; n > 0; n--, acts += act_bytes, y += y_stride)
-        dot_supers(type, open, w, n_supers, acts, act_bytes, 1, y, y_stride);
+    if (open) {
+        for (; n > 0; n--, acts += act_bytes, y += y_stride)
+            dot_supers(type, open, w, n_supers, acts, act_bytes, 1, y, y_stride);
+        return;
+    }
+    switch (n) {
+    case 3: dot_supers(type, open, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_supers(type, open, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_supers(type, open, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
+    default: break;
+    }
 }
 
 AK_KERNEL void zero_rows(float *y, size_t y_stride, size_t n)
@@ -285,18 +296,18 @@ AK_KERNEL void zero_rows(float *y, size_t y_stride, size_t n)
 AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                          float *y, size_t y_stride)
 {
-    size_t bytes = ak_tile_bytes(type, AK_TILE_BLOCKS), n_supers = k / AK_TILE_K;
+    size_t n_supers = k / AK_TILE_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
-        for (size_t s = 0; s < n_supers; s++, tiles += bytes)
+        for (size_t s = 0; s < n_supers; s++, tiles += tile_bytes(type))
             dot_tokens(type, false, GROUP, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y, y_stride);
     }
 }
 
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
-    size_t bytes = ak_tile_bytes(type, AK_TILE_BLOCKS), parts = parts_of_lines(type, false);
-    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += bytes) {
+    size_t parts = parts_of_lines(type, false);
+    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += tile_bytes(type)) {
         for (size_t group = 0; group < 8 / parts; group++)
 #pragma GCC unroll 4
             for (size_t part = 0; part < parts; part++)

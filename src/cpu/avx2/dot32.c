@@ -19,6 +19,12 @@ AK_KERNEL size_t open_block_bytes(enum ak_type type)
     return OPEN_QUANTS + (type == AK_Q4_1 ? 2 : 1) * AK_LINE_BYTES;
 }
 
+/* What a block takes in a whole tile. */
+AK_KERNEL size_t packed_block_bytes(enum ak_type type)
+{
+    return type == AK_Q4_0 ? 288 : type == AK_Q4_1 ? 320 : type == AK_Q5_0 ? 352 : 544;
+}
+
 /* Where the parts of one block are. */
 struct block {
     const uint8_t *scales, *minimums, *high, *lines;
@@ -56,9 +62,8 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
     }
     for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
         struct block at = find_block(type, open, w, n_blocks, b);
-#ifdef PF
-        if (!open && n == 1) { size_t bb = type == AK_Q8_0 ? 544 : type == AK_Q5_0 ? 352 : type == AK_Q4_1 ? 320 : 288; for (size_t z = 0; z < (bb + 63) / 64; z++) _mm_prefetch((const char *)w + PF + b * bb + z * 64, _MM_HINT_T0); }
-#endif
+        if (!open)
+            prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), 8192, true);
         __m256i sums[GROUP][2];
         block_sums(type, open, at.lines, at.high, acts, act_bytes, n, sums);
         __m256 scales[2] = { load_factor(open, at.scales, 0), load_factor(open, at.scales, 1) };
@@ -96,10 +101,17 @@ AK_KERNEL void dot_tokens(enum ak_type type, bool open, size_t group, const uint
 {
     for (; n >= group; n -= group, acts += group * act_bytes, y += group * y_stride)
         dot_blocks(type, open, w, n_blocks, acts, act_bytes, group, y, y_stride);
-    for (; !open && n >= 2; n -= 2, acts += 2 * act_bytes, y += 2 * y_stride)
-        dot_blocks(type, open, w, n_blocks, acts, act_bytes, 2, y, y_stride);
-    for (; n > 0; n--, acts += act_bytes, y += y_stride)
-        dot_blocks(type, open, w, n_blocks, acts, act_bytes, 1, y, y_stride);
+    if (open) {
+        for (; n > 0; n--, acts += act_bytes, y += y_stride)
+            dot_blocks(type, open, w, n_blocks, acts, act_bytes, 1, y, y_stride);
+        return;
+    }
+    switch (n) {
+    case 3: dot_blocks(type, open, w, n_blocks, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_blocks(type, open, w, n_blocks, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_blocks(type, open, w, n_blocks, acts, act_bytes, 1, y, y_stride); break;
+    default: break;
+    }
 }
 
 AK_KERNEL void zero_rows(float *y, size_t y_stride, size_t n)

@@ -15,42 +15,48 @@ enum {
     CHUNK_K = 512
 };
 
-/* acc[v][r][t] += the chunk's products, for vectors first … first + n_vectors − 1. */
+/* Adds a chunk's products to vectors first … first + n_vectors − 1 of the sums. */
 AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, const float *w, size_t w_stride, const float *x,
                     size_t x_stride, size_t k, __m256 sums[VECTORS][ROWS][TOKENS])
 {
     __m256 acc[VECTORS][ROWS][TOKENS];
 #pragma GCC unroll 4
-    for (size_t v = 0; v < n_vectors; v++)
+    for (size_t v = 0; v < VECTORS; v++)
 #pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++)
+        for (size_t r = 0; r < ROWS; r++)
 #pragma GCC unroll 4
-            for (size_t t = 0; t < tokens; t++)
-                acc[v][r][t] = sums[first + v][r][t];
-    w += first * 8;
-    x += first * 8;
-    for (size_t i = 0; i < k; i += AK_LANES)
+            for (size_t t = 0; t < TOKENS; t++)
+                if (v < n_vectors && r < rows && t < tokens)
+                    acc[v][r][t] = sums[first + v][r][t];
+    for (size_t i = first * 8; i < k; i += AK_LANES)
 #pragma GCC unroll 4
-        for (size_t v = 0; v < n_vectors; v++) {
+        for (size_t v = 0; v < VECTORS; v++) {
+            if (v >= n_vectors)
+                continue;
             __m256 xs[TOKENS];
 #pragma GCC unroll 4
-            for (size_t t = 0; t < tokens; t++)
-                xs[t] = _mm256_loadu_ps(x + t * x_stride + i + v * 8);
+            for (size_t t = 0; t < TOKENS; t++)
+                if (t < tokens)
+                    xs[t] = _mm256_loadu_ps(x + t * x_stride + i + v * 8);
 #pragma GCC unroll 4
-            for (size_t r = 0; r < rows; r++) {
+            for (size_t r = 0; r < ROWS; r++) {
+                if (r >= rows)
+                    continue;
                 __m256 ws = _mm256_loadu_ps(w + r * w_stride + i + v * 8);
 #pragma GCC unroll 4
-                for (size_t t = 0; t < tokens; t++)
-                    acc[v][r][t] = _mm256_fmadd_ps(ws, xs[t], acc[v][r][t]);
+                for (size_t t = 0; t < TOKENS; t++)
+                    if (t < tokens)
+                        acc[v][r][t] = _mm256_fmadd_ps(ws, xs[t], acc[v][r][t]);
             }
         }
 #pragma GCC unroll 4
-    for (size_t v = 0; v < n_vectors; v++)
+    for (size_t v = 0; v < VECTORS; v++)
 #pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++)
+        for (size_t r = 0; r < ROWS; r++)
 #pragma GCC unroll 4
-            for (size_t t = 0; t < tokens; t++)
-                sums[first + v][r][t] = acc[v][r][t];
+            for (size_t t = 0; t < TOKENS; t++)
+                if (v < n_vectors && r < rows && t < tokens)
+                    sums[first + v][r][t] = acc[v][r][t];
 }
 
 /* `rows` rows and `tokens` tokens, as many vectors a pass as there are registers. */

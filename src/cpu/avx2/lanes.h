@@ -7,8 +7,6 @@
 
 #include "cpu/generic.h"
 
-enum { AK_LANES_8 = 8 };
-
 AK_KERNEL __m256i load_bytes(const void *p)
 {
     return _mm256_loadu_si256((const __m256i *)p);
@@ -25,6 +23,20 @@ AK_KERNEL __m256i spread_word(const void *p)
     int32_t word;
     memcpy(&word, p, sizeof word);
     return _mm256_set1_epi32(word);
+}
+
+/* Asks for the `bytes` that lie `ahead` bytes behind p, into the nearest cache or
+ * the next. A tile's parts are more streams than some chips follow by themselves:
+ * without this, Q4_1 and Q5_0 come at a third of the bandwidth on Zen 4. */
+AK_KERNEL void prefetch(const uint8_t *p, size_t bytes, size_t ahead, bool nearest)
+{
+    const char *at = (const char *)((uintptr_t)p + ahead);
+    for (size_t i = 0; i < bytes; i += AK_LINE_BYTES) {
+        if (nearest)
+            _mm_prefetch(at + i, _MM_HINT_T0);
+        else
+            _mm_prefetch(at + i, _MM_HINT_T1);
+    }
 }
 
 /* x, hidden from the optimiser: a chain of sums stays in the order in which it is

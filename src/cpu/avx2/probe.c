@@ -1,6 +1,5 @@
-#include <immintrin.h>
-
 #include "cpu/avx2/avx2.h"
+#include "cpu/avx2/lanes.h"
 
 uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes)
 {
@@ -15,19 +14,20 @@ uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes)
     return (uint64_t)_mm256_extract_epi64(a, 0) ^ (uint64_t)_mm256_extract_epi64(a, 2);
 }
 
-/* maddubs and the sum in 16 bits: what a 4-bit product costs at least. Twelve
- * chains with operands of their own, so that none can be merged. */
+/* maddubs and the sum in 16 bits: what a 4-bit product costs at least. Each operand
+ * is hidden from the compiler, so that no product can be merged or moved. */
 uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
 {
-    enum { CHAINS = 12 };
-    __m256i sum[CHAINS];
+    enum { CHAINS = 8 };
+    __m256i sum[CHAINS], a = _mm256_set1_epi8((char)(rounds & 15));
     for (int j = 0; j < CHAINS; j++)
-        sum[j] = _mm256_set1_epi8((char)(j + 1));
-    const __m256i w = _mm256_set1_epi8((char)(rounds & 7));
+        sum[j] = _mm256_setzero_si256();
     for (size_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++)
-            sum[j] = _mm256_add_epi16(sum[j], _mm256_maddubs_epi16(w, sum[j]));
+#pragma GCC unroll 8
+        for (int j = 0; j < CHAINS; j++) {
+            a = in_order(a);
+            sum[j] = in_order(_mm256_add_epi16(sum[j], _mm256_maddubs_epi16(a, a)));
+        }
     }
     __m256i all = sum[0];
     for (int j = 1; j < CHAINS; j++)

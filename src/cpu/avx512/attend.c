@@ -29,28 +29,28 @@ AK_KERNEL void scores(bool half, size_t n_rows, size_t n_groups, const float *q,
                       size_t group, float *weights)
 {
     __m512 s[ROWS][GROUPS];
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t g = 0; g < n_groups; g++)
             s[r][g] = _mm512_setzero_ps();
     size_t at = group * head_dim * AK_PAGE_GROUP, step = head_dim * AK_PAGE_GROUP;
     for (size_t d = 0; d < head_dim; d++, at += AK_PAGE_GROUP) {
         __m512 key[GROUPS];
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t g = 0; g < n_groups; g++)
             key[g] = load_16(half, k, at + g * step);
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t r = 0; r < n_rows; r++) {
             __m512 x = _mm512_set1_ps(q[r * q_stride + d]);
-#pragma GCC unroll 4
+            AK_UNROLL
             for (size_t g = 0; g < n_groups; g++)
                 s[r][g] = _mm512_fmadd_ps(x, key[g], s[r][g]);
         }
     }
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t g = 0; g < n_groups; g++)
             _mm512_storeu_ps(weights + r * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP, s[r][g]);
 }
@@ -110,27 +110,27 @@ AK_KERNEL void add_values(bool half, size_t n_rows, size_t n, __mmask16 lanes, c
                           const void *v, size_t head_dim, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t c = 0; c < n; c++)
             acc[r][c] = _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
     for (size_t t = first; t < end; t++) {
         __m512 value[COLUMNS];
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t c = 0; c < n; c++)
             value[c] = n > 1 ? load_16(half, v, t * head_dim + c * 16) : load_some(half, v, t * head_dim, lanes);
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t r = 0; r < n_rows; r++) {
             __m512 w = _mm512_set1_ps(weights[r * AK_PAGE_TOKENS + t]);
-#pragma GCC unroll 4
+            AK_UNROLL
             for (size_t c = 0; c < n; c++)
                 acc[r][c] = _mm512_fmadd_ps(w, value[c], acc[r][c]);
         }
     }
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t c = 0; c < n; c++)
             _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
 }

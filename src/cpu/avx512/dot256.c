@@ -8,30 +8,40 @@ AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, 
     return (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
 }
 
+/* Asks for lines that are needed soon. */
+AK_KERNEL void prefetch_lines(const uint8_t *p, size_t n)
+{
+    AK_UNROLL
+    for (size_t i = 0; i < n; i++)
+        _mm_prefetch(p + i * AK_LINE_BYTES, _MM_HINT_T0);
+}
+
 /* acc[t] += one Q4_K tile. */
-AK_KERNEL void q4_k_tile(size_t n, const uint8_t *tile, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q4_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS];
     q4_k_scales(tile + Q4_K_SCALES_AT, scales, minimums);
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         const int16_t *pairs = act_of(acts, act_bytes, t)->pair_sum32;
         scaled[t] = minimum[t] = _mm512_setzero_si512();
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t i = 0; i < 4; i++)
             minimum[t] = _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i), spread(pairs + 2 * i));
     }
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t c = 0; c < 4; c++) {
+        if (ahead)
+            prefetch_lines(tile + ahead + c * 9 * AK_LINE_BYTES, 9);
         __m512i low[MOST_TOKENS], high[MOST_TOKENS];
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             low[t] = high[t] = _mm512_setzero_si512();
-#pragma GCC unroll 8
+        AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++) {
             __m512i line = load_line(tile + Q4_K_QUANTS_AT + (c * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w[2] = { low_nibbles(line), high_nibbles(line) };
-#pragma GCC unroll 4
+            AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 const int8_t *a = act_of(acts, act_bytes, t)->q + c * 64 + i * 4;
                 low[t] = _mm512_dpbusd_epi32(low[t], w[0], spread(a));
@@ -39,13 +49,13 @@ AK_KERNEL void q4_k_tile(size_t n, const uint8_t *tile, const uint8_t *acts, siz
             }
         }
         __m512i s0 = byte_of_lane(scales[c / 2], c % 2 * 2), s1 = byte_of_lane(scales[c / 2], c % 2 * 2 + 1);
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             scaled[t] = _mm512_add_epi32(scaled[t], _mm512_add_epi32(_mm512_mullo_epi32(low[t], s0), _mm512_mullo_epi32(high[t], s1)));
     }
     __m512i both = load_line(tile);
     __m512 d = lower_halves(both), dmin = upper_halves(both);
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
@@ -53,83 +63,112 @@ AK_KERNEL void q4_k_tile(size_t n, const uint8_t *tile, const uint8_t *acts, siz
     }
 }
 
-/* acc[t] += one Q6_K tile. */
-AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+/* acc[t] += one Q6_K tile, its lines in the order in which they lie: memory gives
+ * a third of its speed to anything else. */
+AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     __m512i scaled[MOST_TOKENS];
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
-#pragma GCC unroll 8
-    for (size_t j = 0; j < 16; j++) {
-        size_t half = j / 8, quarter = j % 8 / 2, first = j % 2 * 4;
-        __m512i sums[MOST_TOKENS];
-#pragma GCC unroll 4
-        for (size_t t = 0; t < n; t++)
-            sums[t] = _mm512_set1_epi32(act_of(acts, act_bytes, t)->minus32_sum16[j]);
-#pragma GCC unroll 4
-        for (size_t i = first; i < first + 4; i++) {
-            __m512i w = q6_k_word(tile, half, quarter, i);
-#pragma GCC unroll 4
-            for (size_t t = 0; t < n; t++)
-                sums[t] = _mm512_dpbusd_epi32(sums[t], w, spread(act_of(acts, act_bytes, t)->q + half * 128 + quarter * 32 + i * 4));
+    prefetch_lines(tile + ahead, Q6_K_HALVES_AT / AK_LINE_BYTES);
+    for (size_t half = 0; half < 2; half++) {
+        const uint8_t *lines = tile + Q6_K_HALVES_AT + half * Q6_K_HALF_BYTES;
+        __m512i high[BLOCK_WORDS];
+        AK_UNROLL
+        for (size_t i = 0; i < BLOCK_WORDS; i++)
+            high[i] = load_line_now(lines + i * AK_LINE_BYTES);
+        AK_UNROLL
+        for (size_t part = 0; part < 4; part++) {
+            /* 16 k of each of two quarters, which share their lines of low bits */
+            if (ahead)
+                prefetch_lines(lines + ahead + part * 6 * AK_LINE_BYTES, 6);
+            const size_t quarters[2] = { part / 2, part / 2 + 2 }, first = part % 2 * 4;
+            __m512i sums[2][MOST_TOKENS];
+            AK_UNROLL
+            for (size_t j = 0; j < 2; j++)
+                AK_UNROLL
+                for (size_t t = 0; t < n; t++)
+                    sums[j][t] = _mm512_set1_epi32(act_of(acts, act_bytes, t)->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
+            AK_UNROLL
+            for (size_t i = first; i < first + 4; i++) {
+                __m512i low = load_line(lines + Q6_K_LOW_AT + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
+                AK_UNROLL
+                for (size_t j = 0; j < 2; j++) {
+                    __m512i w = q6_k_word(low, high[i], quarters[j]);
+                    AK_UNROLL
+                    for (size_t t = 0; t < n; t++) {
+                        const int8_t *a = act_of(acts, act_bytes, t)->q + half * 128 + quarters[j] * 32 + i * 4;
+                        sums[j][t] = _mm512_dpbusd_epi32(sums[j][t], w, spread(a));
+                    }
+                }
+            }
+            AK_UNROLL
+            for (size_t j = 0; j < 2; j++) {
+                __m512i scales = load_line(tile + Q6_K_SCALES_AT + (half * 2 + j) * AK_LINE_BYTES);
+                __m512i scale = signed_byte_of_lane(scales, part);
+                AK_UNROLL
+                for (size_t t = 0; t < n; t++)
+                    scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[j][t], scale));
+            }
         }
-        __m512i scale = signed_byte_of_lane(load_line(tile + Q6_K_SCALES_AT + j / 4 * AK_LINE_BYTES), j % 4);
-#pragma GCC unroll 4
-        for (size_t t = 0; t < n; t++)
-            scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[t], scale));
     }
     __m512 d = load_halves(tile);
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(act_of(acts, act_bytes, t)->scale)), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
 }
 
-AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts,
-                             size_t act_bytes, float *y, size_t y_stride)
+/* `ahead`: how many bytes behind its tile this pass asks for lines. */
+AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, size_t ahead,
+                             const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
 {
     const size_t bytes = ak_tile_bytes(type, AK_TILE_BLOCKS);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         __m512 acc[MOST_TOKENS];
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             acc[t] = _mm512_setzero_ps();
         for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += bytes) {
             if (type == AK_Q4_K)
-                q4_k_tile(n, tiles, acts + s * sizeof(struct ak_act256), act_bytes, acc);
+                q4_k_tile(n, tiles, ahead, acts + s * sizeof(struct ak_act256), act_bytes, acc);
             else
-                q6_k_tile(n, tiles, acts + s * sizeof(struct ak_act256), act_bytes, acc);
+                q6_k_tile(n, tiles, ahead, acts + s * sizeof(struct ak_act256), act_bytes, acc);
         }
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             _mm512_storeu_ps(y + t * y_stride, acc[t]);
     }
 }
 
-AK_KERNEL void dot_tokens(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts,
-                          size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, size_t ahead,
+                          const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
 {
     switch (n) {
-    case 1: dot_tile_rows(type, 1, tiles, n_tiles, k, acts, act_bytes, y, y_stride); break;
-    case 2: dot_tile_rows(type, 2, tiles, n_tiles, k, acts, act_bytes, y, y_stride); break;
-    case 3: dot_tile_rows(type, 3, tiles, n_tiles, k, acts, act_bytes, y, y_stride); break;
-    default: dot_tile_rows(type, 4, tiles, n_tiles, k, acts, act_bytes, y, y_stride); break;
+    case 1: dot_tile_rows(type, 1, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
+    case 2: dot_tile_rows(type, 2, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
+    case 3: dot_tile_rows(type, 3, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
+    default: dot_tile_rows(type, 4, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
     }
 }
 
 /* More tokens than a pass has registers for: tile row by tile row, so that later
- * passes find it in the cache. */
+ * passes find it in the cache; the last one meanwhile asks for the next row. */
 AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                          float *y, size_t y_stride)
 {
     if (n <= MOST_TOKENS) {
-        dot_tokens(type, n, tiles, n_tiles, k, acts, act_bytes, y, y_stride);
+        dot_tokens(type, n, tiles, n_tiles, k, 0, acts, act_bytes, y, y_stride);
         return;
     }
     size_t bytes = ak_tile_row_bytes(type, k);
-    for (size_t i = 0; i < n_tiles; i++, tiles += bytes, y += AK_TILE_ROWS)
-        for (size_t t = 0; t < n; t += MOST_TOKENS)
-            dot_tokens(type, ak_min_size(n - t, MOST_TOKENS), tiles, 1, k, acts + t * act_bytes, act_bytes, y + t * y_stride, y_stride);
+    for (size_t i = 0; i < n_tiles; i++, tiles += bytes, y += AK_TILE_ROWS) {
+        for (size_t t = 0; t < n; t += MOST_TOKENS) {
+            size_t ahead = t + MOST_TOKENS < n ? 0 : bytes;
+            dot_tokens(type, ak_min_size(n - t, MOST_TOKENS), tiles, 1, k, ahead, acts + t * act_bytes, act_bytes, y + t * y_stride,
+                       y_stride);
+        }
+    }
 }
 
 void ak_avx512_dot_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,

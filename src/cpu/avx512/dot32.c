@@ -2,10 +2,10 @@
  * sequential stream, sums of 16 rows × up to 8 tokens in registers. */
 #include "cpu/avx512/lines.h"
 
-#ifndef AHEAD
-#define AHEAD 4096
-#endif
-enum { MOST_TOKENS = 8 }; /* a pass */
+enum {
+    MOST_TOKENS = 8, /* a pass */
+    AHEAD = 4096
+};
 
 AK_KERNEL const struct ak_act32 *act_at(const uint8_t *acts, size_t act_bytes, size_t t)
 {
@@ -26,100 +26,95 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
     const __m512i upper = _mm512_set1_epi8((char)0xf0);
     bool apart = n <= 2 && (type == AK_Q4_0 || type == AK_Q4_1);
     __m512i times16[MOST_TOKENS];
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         sums[t] = block_offset(type, act_at(acts, act_bytes, t));
         times16[t] = _mm512_setzero_si512();
     }
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t step = 0; step < BLOCK_WORDS; step++) {
-        size_t i = step % 2 * 4 + step / 2; /* both nibbles of a line while it is there */
+        size_t i = type == AK_Q8_0 ? step : step % 2 * 4 + step / 2; /* both nibbles of a line while it is there */
         bool shifted = apart && i >= 4;
         __m512i w = shifted ? _mm512_and_si512(load_line(at->lines + i % 4 * AK_LINE_BYTES), upper) : block_word(type, at, i);
-#pragma GCC unroll 8
+        AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512i *sum = shifted ? &times16[t] : &sums[t];
             *sum = _mm512_dpbusd_epi32(*sum, w, spread(acts + t * act_bytes + i * 4));
         }
     }
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
         if (apart)
             sums[t] = _mm512_add_epi32(sums[t], _mm512_srai_epi32(times16[t], 4));
 }
 
-/* One row of tiles times n ≤ MOST_TOKENS tokens, n a constant. Gives the next row. */
-AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                                      float *y, size_t y_stride)
+/* One row of tiles times n ≤ MOST_TOKENS tokens, n a constant; gives the next row.
+ * Lines are asked for `ahead` bytes before they are needed. Where ahead is 0 only
+ * a tile's scales are, so that they come before its quants, as they lie: memory
+ * gives a third of its speed to anything but one sequential stream. */
+AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes,
+                                      size_t n, float *y, size_t y_stride)
 {
     __m512 acc[MOST_TOKENS];
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
         acc[t] = _mm512_setzero_ps();
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
         struct tile_block at = first_block(type, w, blocks);
         for (const uint8_t *line = w; line < at.lines; line += AK_LINE_BYTES)
-            _mm_prefetch(line + (n > 2 ? AHEAD : 0), _MM_HINT_T0);
+            _mm_prefetch(line + ahead, _MM_HINT_T0);
         for (size_t b = 0; b < blocks; b++, acts += sizeof(struct ak_act32), next_block(type, &at)) {
             __m512i sums[MOST_TOKENS];
-            if (n > 2) {
-#pragma GCC unroll 8
-                for (size_t i = 0; i < block_bytes(type); i += 64)
-                    _mm_prefetch(at.lines + AHEAD + i, _MM_HINT_T0);
-            }
+            for (size_t i = 0; ahead && i < block_bytes(type); i += AK_LINE_BYTES)
+                _mm_prefetch(at.lines + ahead + i, _MM_HINT_T0);
             block_sums(type, &at, acts, act_bytes, n, sums);
             __m512 scale = load_halves(at.scales), minimum = type == AK_Q4_1 ? load_halves(at.minimums) : scale;
-#pragma GCC unroll 8
+            AK_UNROLL
             for (size_t t = 0; t < n; t++)
                 acc[t] = add_block(type, acc[t], sums[t], scale, minimum, act_at(acts, act_bytes, t));
         }
         w = at.lines;
     }
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
         _mm512_storeu_ps(y + t * y_stride, acc[t]);
     return w;
 }
 
-AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                                 size_t y_stride)
+AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes,
+                                 size_t n, float *y, size_t y_stride)
 {
     switch (n) {
-    case 1:
-        return dot_tile_row(type, w, k, acts, act_bytes, 1, y, y_stride);
-    case 2:
-        return dot_tile_row(type, w, k, acts, act_bytes, 2, y, y_stride);
-    case 3:
-        return dot_tile_row(type, w, k, acts, act_bytes, 3, y, y_stride);
-    case 4:
-        return dot_tile_row(type, w, k, acts, act_bytes, 4, y, y_stride);
-    case 5:
-        return dot_tile_row(type, w, k, acts, act_bytes, 5, y, y_stride);
-    case 6:
-        return dot_tile_row(type, w, k, acts, act_bytes, 6, y, y_stride);
-    case 7:
-        return dot_tile_row(type, w, k, acts, act_bytes, 7, y, y_stride);
-    default:
-        return dot_tile_row(type, w, k, acts, act_bytes, 8, y, y_stride);
+    case 3: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 3, y, y_stride);
+    case 4: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 4, y, y_stride);
+    case 5: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 5, y, y_stride);
+    case 6: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 6, y, y_stride);
+    case 7: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 7, y, y_stride);
+    default: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 8, y, y_stride);
     }
 }
 
-/* Two groups of tokens walk a tile row one after the other: the second finds it
- * in the cache. */
 AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                          float *y, size_t y_stride)
 {
-    if (n == 1) {
+    if (n <= 2) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = dot_tile_row(type, tiles, k, acts, act_bytes, 1, y, y_stride);
+            tiles = n == 1 ? dot_tile_row(type, tiles, k, 0, acts, act_bytes, 1, y, y_stride)
+                           : dot_tile_row(type, tiles, k, 0, acts, act_bytes, 2, y, y_stride);
         return;
     }
-    size_t first = n > MOST_TOKENS ? (n + 1) / 2 : n;
+    if (n <= MOST_TOKENS) {
+        for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
+            tiles = dot_few(type, tiles, k, type == AK_Q8_0 ? 0 : AHEAD, acts, act_bytes, n, y, y_stride);
+        return;
+    }
+    /* Two passes a row of tiles: the second finds it in the cache, and meanwhile
+     * asks for the next one. */
+    size_t first = (n + 1) / 2;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
-        const uint8_t *next = dot_few(type, tiles, k, acts, act_bytes, first, y, y_stride);
-        if (first < n)
-            dot_few(type, tiles, k, acts + first * act_bytes, act_bytes, n - first, y + first * y_stride, y_stride);
+        const uint8_t *next = dot_few(type, tiles, k, 0, acts, act_bytes, first, y, y_stride);
+        dot_few(type, tiles, k, (size_t)(next - tiles), acts + first * act_bytes, act_bytes, n - first, y + first * y_stride, y_stride);
         tiles = next;
     }
 }

@@ -10,37 +10,37 @@ AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const f
                          size_t y_stride)
 {
     __m512 low[ROWS][TOKENS], high[ROWS][TOKENS];
-#pragma GCC unroll 3
+    AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             low[r][t] = high[r][t] = _mm512_setzero_ps();
     for (size_t i = 0; i < k; i += AK_LANES) {
         __m512 v[ROWS];
-#pragma GCC unroll 3
+        AK_UNROLL
         for (size_t r = 0; r < n_rows; r++)
             v[r] = _mm512_loadu_ps(w + r * w_stride + i);
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512 u = _mm512_loadu_ps(x + t * x_stride + i);
-#pragma GCC unroll 3
+            AK_UNROLL
             for (size_t r = 0; r < n_rows; r++)
                 low[r][t] = _mm512_fmadd_ps(v[r], u, low[r][t]);
         }
-#pragma GCC unroll 3
+        AK_UNROLL
         for (size_t r = 0; r < n_rows; r++)
             v[r] = _mm512_loadu_ps(w + r * w_stride + i + 16);
-#pragma GCC unroll 4
+        AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512 u = _mm512_loadu_ps(x + t * x_stride + i + 16);
-#pragma GCC unroll 3
+            AK_UNROLL
             for (size_t r = 0; r < n_rows; r++)
                 high[r][t] = _mm512_fmadd_ps(v[r], u, high[r][t]);
         }
     }
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
-#pragma GCC unroll 3
+        AK_UNROLL
         for (size_t r = 0; r < n_rows; r++)
             y[t * y_stride + r] = fold_lanes(_mm512_add_ps(low[r][t], high[r][t]));
 }

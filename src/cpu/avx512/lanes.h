@@ -7,9 +7,26 @@
 
 #include "cpu/generic.h"
 
+/* Before a loop over registers, whose count is a constant once all is inlined:
+ * arrays of vectors then are registers and not memory. */
+#ifdef __clang__
+#define AK_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define AK_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 AK_KERNEL __m512i load_line(const void *p)
 {
     return _mm512_loadu_si512(p);
+}
+
+/* As load_line, and into a register at this point of the program: where a compiler
+ * moves loads to their uses, memory is no longer read in order. */
+AK_KERNEL __m512i load_line_now(const void *p)
+{
+    __m512i x = load_line(p);
+    __asm__ volatile("" : "+v"(x));
+    return x;
 }
 
 AK_KERNEL void store_line(void *p, __m512i x)

@@ -125,12 +125,9 @@ enum {
     Q6_K_SCALES_AT = 64, Q6_K_HALVES_AT = 320, Q6_K_HALF_BYTES = 1536, Q6_K_LOW_AT = 512
 };
 
-/* Word i of quarter `quarter` (32 k) of half `half` of a Q6_K tile, unsigned. */
-AK_KERNEL __m512i q6_k_word(const uint8_t *tile, size_t half, size_t quarter, size_t i)
+/* A word of quarter `quarter` (32 k) of a half of Q6_K, unsigned, from its lines. */
+AK_KERNEL __m512i q6_k_word(__m512i low, __m512i high, size_t quarter)
 {
-    const uint8_t *at = tile + Q6_K_HALVES_AT + half * Q6_K_HALF_BYTES;
-    __m512i high = load_line(at + i * AK_LINE_BYTES);
-    __m512i low = load_line(at + Q6_K_LOW_AT + (quarter % 2 * 8 + i) * AK_LINE_BYTES);
     low = quarter < 2 ? low_nibbles(low) : high_nibbles(low);
     if (quarter < 2)
         high = _mm512_slli_epi16(high, quarter == 0 ? 4 : 2);

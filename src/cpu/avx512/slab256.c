@@ -28,9 +28,9 @@ AK_KERNEL void open_q4_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     const size_t step = n_tiles * AK_LINE_BYTES;
     __m512i scales[2], minimums[2], both = load_line(tile);
     q4_k_scales(tile + Q4_K_SCALES_AT, scales, minimums);
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
-#pragma GCC unroll 8
+        AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(tile + Q4_K_QUANTS_AT + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
             store_line(to, part % 2 ? high_nibbles(line) : low_nibbles(line));
@@ -40,7 +40,7 @@ AK_KERNEL void open_q4_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     }
     store_line(to, _mm512_castps_si512(lower_halves(both)));
     store_line(to + step, _mm512_castps_si512(upper_halves(both)));
-#pragma GCC unroll 4
+    AK_UNROLL
     for (size_t i = 0; i < 4; i++)
         store_line(to + (2 + i) * step, minimum_pair(minimums, i));
 }
@@ -48,11 +48,13 @@ AK_KERNEL void open_q4_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
-#pragma GCC unroll 8
+    AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
-#pragma GCC unroll 8
+        const uint8_t *high = tile + Q6_K_HALVES_AT + part / 4 * Q6_K_HALF_BYTES;
+        const uint8_t *low = high + Q6_K_LOW_AT + part % 2 * BLOCK_WORDS * AK_LINE_BYTES;
+        AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step)
-            store_line(to, q6_k_word(tile, part / 4, part % 4, i));
+            store_line(to, q6_k_word(load_line(low + i * AK_LINE_BYTES), load_line(high + i * AK_LINE_BYTES), part % 4));
         __m512i scales = load_line(tile + Q6_K_SCALES_AT + part / 2 * AK_LINE_BYTES);
         store_line(to, signed_byte_of_lane(scales, part % 2 * 2));
         store_line(to + step, signed_byte_of_lane(scales, part % 2 * 2 + 1));
@@ -80,40 +82,40 @@ AK_KERNEL void scaled_sums(enum ak_type type, size_t n_tiles, size_t n, const ui
                            __m512i scaled[MOST_TILES][GROUP])
 {
     const size_t subs = scales_of_part(type), words = BLOCK_WORDS / subs;
-#pragma GCC unroll 2
+    AK_UNROLL
     for (size_t r = 0; r < n_tiles; r++)
-#pragma GCC unroll 6
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             scaled[r][t] = _mm512_setzero_si512();
     for (size_t part = 0; part < PARTS; part++, slab += part_bytes(type, n_tiles)) {
-#pragma GCC unroll 2
+        AK_UNROLL
         for (size_t sub = 0; sub < subs; sub++) {
             __m512i sums[MOST_TILES][GROUP];
-#pragma GCC unroll 6
+            AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
-#pragma GCC unroll 2
+                AK_UNROLL
                 for (size_t r = 0; r < n_tiles; r++)
                     sums[r][t] = type == AK_Q6_K ? _mm512_set1_epi32(act->minus32_sum16[part * 2 + sub]) : _mm512_setzero_si512();
             }
-#pragma GCC unroll 8
+            AK_UNROLL
             for (size_t i = sub * words; i < sub * words + words; i++) {
                 __m512i w[MOST_TILES];
-#pragma GCC unroll 2
+                AK_UNROLL
                 for (size_t r = 0; r < n_tiles; r++)
                     w[r] = load_line(slab + (i * n_tiles + r) * AK_LINE_BYTES);
-#pragma GCC unroll 6
+                AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
                     __m512i a = spread(acts + t * act_bytes + part * AK_BLOCK_K + i * 4);
-#pragma GCC unroll 2
+                    AK_UNROLL
                     for (size_t r = 0; r < n_tiles; r++)
                         sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
                 }
             }
-#pragma GCC unroll 2
+            AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++) {
                 __m512i scale = load_line(slab + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
-#pragma GCC unroll 6
+                AK_UNROLL
                 for (size_t t = 0; t < n; t++)
                     scaled[r][t] = _mm512_add_epi32(scaled[r][t], _mm512_mullo_epi32(sums[r][t], scale));
             }
@@ -131,9 +133,9 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
         __m512i scaled[MOST_TILES][GROUP];
         scaled_sums(type, n_tiles, n, slab, acts, act_bytes, scaled);
         const uint8_t *rest = slab + PARTS * part_bytes(type, n_tiles);
-#pragma GCC unroll 2
+        AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++) {
-#pragma GCC unroll 6
+            AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
                 float *out = y + t * y_stride + r * AK_TILE_ROWS;
@@ -141,7 +143,7 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
                 __m512 acc = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[r][t]), _mm512_loadu_ps(out));
                 if (type == AK_Q4_K) {
                     __m512i minimum = _mm512_setzero_si512();
-#pragma GCC unroll 4
+                    AK_UNROLL
                     for (size_t i = 0; i < 4; i++)
                         minimum = _mm512_dpwssd_epi32(minimum, load_line(rest + ((2 + i) * n_tiles + r) * AK_LINE_BYTES),
                                                       spread(act->pair_sum32 + 2 * i));

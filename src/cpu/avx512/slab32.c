@@ -28,7 +28,7 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
             struct tile_block at = first_block(type, tiles, blocks);
             for (size_t b = 0; b < blocks; b++, to += slab_block_bytes(type, n_tiles), next_block(type, &at)) {
                 uint8_t *factors = to + BLOCK_WORDS * step;
-#pragma GCC unroll 8
+                AK_UNROLL
                 for (size_t i = 0; i < BLOCK_WORDS; i++)
                     store_line(to + i * step, block_word(type, &at, i));
                 _mm512_storeu_ps(factors, load_halves(at.scales));
@@ -46,45 +46,45 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
 {
     __m512 acc[MOST_TILES][GROUP];
     __m512i sums[MOST_TILES][GROUP];
-#pragma GCC unroll 2
+    AK_UNROLL
     for (size_t r = 0; r < n_tiles; r++)
-#pragma GCC unroll 6
+        AK_UNROLL
         for (size_t t = 0; t < n; t++)
             acc[r][t] = _mm512_setzero_ps();
     for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(type, n_tiles)) {
-#pragma GCC unroll 6
+        AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512i offset = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
-#pragma GCC unroll 2
+            AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++)
                 sums[r][t] = offset;
         }
-#pragma GCC unroll 8
+        AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++) {
             __m512i w[MOST_TILES];
-#pragma GCC unroll 2
+            AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++)
                 w[r] = load_line(slab + (i * n_tiles + r) * AK_LINE_BYTES);
-#pragma GCC unroll 6
+            AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 __m512i a = spread(acts + t * act_bytes + i * 4);
-#pragma GCC unroll 2
+                AK_UNROLL
                 for (size_t r = 0; r < n_tiles; r++)
                     sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
             }
         }
         const uint8_t *factors = slab + BLOCK_WORDS * n_tiles * AK_LINE_BYTES;
-#pragma GCC unroll 2
+        AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++) {
             __m512 scale = _mm512_loadu_ps(factors + r * AK_LINE_BYTES);
-#pragma GCC unroll 6
+            AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
                 acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sums[r][t]), acc[r][t]);
             }
             if (type == AK_Q4_1) {
                 __m512 minimum = _mm512_loadu_ps(factors + (n_tiles + r) * AK_LINE_BYTES);
-#pragma GCC unroll 6
+                AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
                     const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
                     acc[r][t] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc[r][t]);
@@ -92,9 +92,9 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
             }
         }
     }
-#pragma GCC unroll 6
+    AK_UNROLL
     for (size_t t = 0; t < n; t++)
-#pragma GCC unroll 2
+        AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++)
             _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
 }
