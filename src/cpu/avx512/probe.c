@@ -2,6 +2,16 @@
 
 #include "cpu/avx512/avx512.h"
 
+/* All lanes in one number; a sum of them could overflow. */
+static uint64_t fold(__m512i x)
+{
+    uint64_t lanes[8], folded = 0;
+    _mm512_storeu_si512(lanes, x);
+    for (int i = 0; i < 8; i++)
+        folded ^= lanes[i];
+    return folded;
+}
+
 uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
 {
     __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
@@ -11,7 +21,7 @@ uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
         c = _mm512_xor_si512(c, _mm512_loadu_si512(p + i + 128));
         d = _mm512_xor_si512(d, _mm512_loadu_si512(p + i + 192));
     }
-    return (uint64_t)_mm512_reduce_add_epi64(_mm512_xor_si512(_mm512_xor_si512(a, b), _mm512_xor_si512(c, d)));
+    return fold(_mm512_xor_si512(_mm512_xor_si512(a, b), _mm512_xor_si512(c, d)));
 }
 
 /* Twelve chains of vpdpbusd with operands of their own, so that none can be merged. */
@@ -32,6 +42,6 @@ uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
     __m512i all = sum[0];
     for (int j = 1; j < CHAINS; j++)
         all = _mm512_xor_si512(all, sum[j]);
-    *sink = (uint64_t)_mm512_reduce_add_epi64(all);
+    *sink = fold(all);
     return (uint64_t)rounds * CHAINS * 64 * 2;
 }
