@@ -37,7 +37,8 @@ static void task(void *context, unsigned thread)
     size_t begin, end, row_bytes = ak_tile_row_bytes(p->type, p->k), stride = p->n_tiles * AK_TILE_ROWS;
     ak_split(p->n_tiles, p->threads, thread, &begin, &end);
     if (p->n <= AK_SMALL_N) {
-        kernels->dot_tiles(p->tiles + begin * row_bytes, end - begin, p->k, p->acts, p->act_bytes, p->n, p->y + begin * AK_TILE_ROWS, stride);
+        kernels->dot_tiles(p->tiles + begin * row_bytes, end - begin, p->k, p->acts, p->act_bytes, p->n, p->y + begin * AK_TILE_ROWS,
+                           stride);
         return;
     }
     uint8_t *slab = p->slab + thread * p->slab_bytes;
@@ -61,7 +62,8 @@ static void make_acts(const struct ak_kernels *kernels, enum ak_type type, size_
     }
 }
 
-static void bench_bundle(enum ak_isa isa, const char *only_type, size_t k, unsigned threads, const uint8_t *weights, uint8_t *acts, float *y)
+static void bench_bundle(enum ak_isa isa, const char *only_type, size_t k, unsigned threads, const uint8_t *weights, uint8_t *acts,
+                         float *y)
 {
     struct ak_kernels kernels;
     struct ak_error error = { 0 };

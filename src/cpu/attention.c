@@ -178,10 +178,11 @@ void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
 {
     const struct ak_attention_params *a = &step->command->params.attention;
     uint32_t group = a->n_heads / a->n_kv_heads;
-    /* a group stays together while there is work for all threads */
-    bool whole = group <= AK_ATTEND_ROWS && p->n_blocks * a->n_kv_heads >= 2 * p->n_threads;
+    uint32_t groups = p->n_blocks * a->n_kv_heads;
+    /* a group stays together, and reads K and V once, where that leaves no thread idle */
+    bool whole = group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
     uint32_t per_item = whole ? group : 1, pieces = group / per_item;
-    uint32_t n_items = p->n_blocks * a->n_kv_heads * pieces;
+    uint32_t n_items = groups * pieces;
     for (uint32_t i = thread; i < n_items; i += p->n_threads) {
         uint32_t kv_head = i / pieces % a->n_kv_heads;
         struct item item = { .block = p->blocks[i / (pieces * a->n_kv_heads)], .kv_head = kv_head,

@@ -81,7 +81,7 @@ static void flip_sign_bits(uint8_t *bytes, size_t n)
 static void pack_high_bits(const uint8_t stored[4], uint8_t *words, size_t row)
 {
     for (size_t i = 0; i < 8; i++) {
-        unsigned nibble = (stored[i / 2] >> (i % 2 * 4)) & 15u;
+        unsigned nibble = ((unsigned)stored[i / 2] >> (i % 2 * 4)) & 15u;
         words[i * 8 + row / 2] |= (uint8_t)(nibble << (row % 2 * 4));
     }
 }
@@ -90,7 +90,7 @@ static void gather_high_bits(const uint8_t *words, uint8_t stored[4], size_t row
 {
     memset(stored, 0, 4);
     for (size_t i = 0; i < 8; i++) {
-        unsigned nibble = (words[i * 8 + row / 2] >> (row % 2 * 4)) & 15u;
+        unsigned nibble = ((unsigned)words[i * 8 + row / 2] >> (row % 2 * 4)) & 15u;
         stored[i / 2] |= (uint8_t)(nibble << (i % 2 * 4));
     }
 }

@@ -87,7 +87,8 @@ AK_KERNEL void score(bool half, size_t n, const struct rows *b, size_t begin, si
 AK_KERNEL __m256 in_range(size_t t, size_t first, size_t end)
 {
     __m256i token = _mm256_add_epi32(_mm256_set1_epi32((int)t), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), token), until = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), token);
+    __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), token);
+    __m256i until = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), token);
     return _mm256_castsi256_ps(_mm256_andnot_si256(before, until));
 }
 

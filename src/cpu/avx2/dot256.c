@@ -16,11 +16,11 @@
  * 2 × 2·63·127 = 32004 (Q6_K, half a sub-block of 16). */
 #include "base/mem.h"
 #include "cpu/avx2/avx2.h"
-#include "cpu/avx2/words.h"
+#include "cpu/avx2/tiles.h"
 
 enum {
-    SLAB_GROUP = 3,   /* tokens: their sums, 16-bit and 32-bit, fill the registers */
     CHUNK_SUPERS = 2, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    PREFETCH_AHEAD = 16384,
     OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
     MIN_PAIRS = 4,
     FACTOR_LINES = 17, /* at most */
@@ -166,7 +166,7 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
 #pragma GCC unroll 4
         for (size_t part = 0; part < parts; part++, act += AK_BLOCK_K) {
             if (!open)
-                prefetch(w + (group * parts + part) * (tile_bytes(type) / 8), tile_bytes(type) / 8, 16384, false);
+                prefetch(w + (group * parts + part) * (tile_bytes(type) / 8), tile_bytes(type) / 8, PREFETCH_AHEAD, false);
             __m256i narrow[GROUP][2];
 #pragma GCC unroll 4
             for (size_t t = 0; t < GROUP; t++)
@@ -211,7 +211,8 @@ AK_KERNEL __m256i q6_k_offset(const uint8_t *scales, const int32_t pairs[8])
     __m256i sum = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; i++) {
-        __m256i both = _mm256_blend_epi16(load_bytes(scales + 2 * i * AK_LINE_BYTES), load_bytes(scales + (2 * i + 1) * AK_LINE_BYTES), 0xaa);
+        const uint8_t *two = scales + 2 * i * AK_LINE_BYTES;
+        __m256i both = _mm256_blend_epi16(load_bytes(two), load_bytes(two + AK_LINE_BYTES), 0xaa);
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(both, _mm256_set1_epi32(pairs[i])));
     }
     return _mm256_slli_epi32(sum, 5);
@@ -257,7 +258,8 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
                     __m256i minimum = q4_k_minimum(rest + half * HALF_LINE, act);
                     scales += MIN_PAIRS * AK_TILE_ROWS;
                     acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scales), act_scale), _mm256_cvtepi32_ps(sums[t][half]), acc);
-                    acc = _mm256_fnmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scales + AK_TILE_ROWS), act_scale), _mm256_cvtepi32_ps(minimum), acc);
+                    __m256 min_scale = _mm256_mul_ps(_mm256_loadu_ps(scales + AK_TILE_ROWS), act_scale);
+                    acc = _mm256_fnmadd_ps(min_scale, _mm256_cvtepi32_ps(minimum), acc);
                 } else {
                     __m256i sum = _mm256_add_epi32(sums[t][half], q6_k_offset(factors + half * HALF_LINE, pairs));
                     acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scales), act_scale), _mm256_cvtepi32_ps(sum), acc);
@@ -268,29 +270,22 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
     }
 }
 
-/* dot_supers for any n, `group` tokens at a time. */
-AK_KERNEL void dot_tokens(enum ak_type type, bool open, size_t group, const uint8_t *w, size_t n_supers, const uint8_t *acts,
-                          size_t act_bytes, size_t n, float *y, size_t y_stride)
+/* dot_supers for any n, GROUP tokens at a time. */
+AK_KERNEL void dot_tokens(enum ak_type type, bool open, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
 {
-    for (; n >= group; n -= group, acts += group * act_bytes, y += group * y_stride)
-        dot_supers(type, open, w, n_supers, acts, act_bytes, group, y, y_stride);
-    if (open) {
-        for (; n > 0; n--, acts += act_bytes, y += y_stride)
-            dot_supers(type, open, w, n_supers, acts, act_bytes, 1, y, y_stride);
+    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
+        dot_supers(type, open, w, n_supers, acts, act_bytes, GROUP, y, y_stride);
+    for (; open && n > 0; n--, acts += act_bytes, y += y_stride)
+        dot_supers(type, true, w, n_supers, acts, act_bytes, 1, y, y_stride);
+    if (open)
         return;
-    }
     switch (n) {
-    case 3: dot_supers(type, open, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
-    case 2: dot_supers(type, open, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
-    case 1: dot_supers(type, open, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
+    case 3: dot_supers(type, false, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_supers(type, false, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_supers(type, false, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
     default: break;
     }
-}
-
-AK_KERNEL void zero_rows(float *y, size_t y_stride, size_t n)
-{
-    for (size_t t = 0; t < n; t++)
-        memset(y + t * y_stride, 0, AK_TILE_ROWS * sizeof *y);
 }
 
 AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
@@ -300,7 +295,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
         for (size_t s = 0; s < n_supers; s++, tiles += tile_bytes(type))
-            dot_tokens(type, false, GROUP, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y, y_stride);
+            dot_tokens(type, false, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y, y_stride);
     }
 }
 
@@ -329,7 +324,7 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
     for (size_t s = 0; s < n_supers; s += CHUNK_SUPERS) {
         size_t supers = ak_min_size(n_supers - s, CHUNK_SUPERS);
         for (size_t i = 0; i < n_tiles; i++)
-            dot_tokens(type, true, SLAB_GROUP, slab + (i * n_supers + s) * open_super_bytes(type), supers,
+            dot_tokens(type, true, slab + (i * n_supers + s) * open_super_bytes(type), supers,
                        acts + s * sizeof(struct ak_act256), act_bytes, n, y + i * AK_TILE_ROWS, y_stride);
     }
 }

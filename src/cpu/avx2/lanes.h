@@ -25,20 +25,6 @@ AK_KERNEL __m256i spread_word(const void *p)
     return _mm256_set1_epi32(word);
 }
 
-/* Asks for the `bytes` that lie `ahead` bytes behind p, into the nearest cache or
- * the next. A tile's parts are more streams than some chips follow by themselves:
- * without this, Q4_1 and Q5_0 come at a third of the bandwidth on Zen 4. */
-AK_KERNEL void prefetch(const uint8_t *p, size_t bytes, size_t ahead, bool nearest)
-{
-    const char *at = (const char *)((uintptr_t)p + ahead);
-    for (size_t i = 0; i < bytes; i += AK_LINE_BYTES) {
-        if (nearest)
-            _mm_prefetch(at + i, _MM_HINT_T0);
-        else
-            _mm_prefetch(at + i, _MM_HINT_T1);
-    }
-}
-
 /* x, hidden from the optimiser: a chain of sums stays in the order in which it is
  * written, the one that needs fewest registers. */
 AK_KERNEL __m256i in_order(__m256i x)

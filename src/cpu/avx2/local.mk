@@ -9,4 +9,4 @@ libak_avx2_la_SOURCES = \
 	src/cpu/avx2/probe.c \
 	src/cpu/avx2/quantise.c \
 	src/cpu/avx2/table.c \
-	src/cpu/avx2/words.h
+	src/cpu/avx2/tiles.h

@@ -73,16 +73,15 @@ void ak_avx2_quantise256(const float *restrict x, size_t n, struct ak_act256 *re
     static const uint8_t pair_order[8] = { 0, 2, 1, 3, 4, 6, 5, 7 };
     for (size_t i = 0; i < n; i += 256, out++) {
         uint32_t largest = largest_magnitude(x + i, 256);
-        float inverse = 0.0f;
         memset(out, 0, sizeof *out);
         out->scale = odd_scale(largest);
         if (!is_ordinary(largest))
             continue;
         float max = ak_bits_float(largest);
-        inverse = 127.0f / max;
+        __m256 inverse = _mm256_set1_ps(127.0f / max);
         out->scale = max / 127.0f;
         for (size_t j = 0; j < 8; j++) {
-            __m256i q = round_32(x + i + j * 32, _mm256_set1_ps(inverse));
+            __m256i q = round_32(x + i + j * 32, inverse);
             int32_t first, second;
             sum_16s(q, &first, &second);
             store_bytes(out->q + j * 32, q);

@@ -15,8 +15,6 @@ ak_dequantise_fn ak_avx512_widen_f16, ak_avx512_widen_bf16;
 
 void ak_avx512_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
                         size_t k, float *restrict y, size_t y_stride);
-void ak_avx512_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
-void ak_avx512_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
 void ak_avx512_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
 void ak_avx512_add(float *restrict y, const float *restrict x, size_t n);
 void ak_avx512_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);

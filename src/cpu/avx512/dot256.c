@@ -82,7 +82,7 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         for (size_t part = 0; part < 4; part++) {
             /* 16 k of each of two quarters, which share their lines of low bits */
             if (ahead)
-                prefetch_lines(lines + ahead + part * 6 * AK_LINE_BYTES, 6);
+                prefetch_lines(lines + ahead + part * 6 * AK_LINE_BYTES, 6); /* of the half's 24 */
             const size_t quarters[2] = { part / 2, part / 2 + 2 }, first = part % 2 * 4;
             __m512i sums[2][MOST_TOKENS];
             AK_UNROLL
@@ -115,8 +115,10 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     }
     __m512 d = load_halves(tile);
     AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(act_of(acts, act_bytes, t)->scale)), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
+    for (size_t t = 0; t < n; t++) {
+        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
+    }
 }
 
 /* `ahead`: how many bytes behind its tile this pass asks for lines. */

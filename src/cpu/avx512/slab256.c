@@ -124,8 +124,8 @@ AK_KERNEL void scaled_sums(enum ak_type type, size_t n_tiles, size_t n, const ui
 }
 
 /* n_tiles tile rows times n ≤ GROUP tokens; float sums are in y between supers. */
-AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers, const uint8_t *acts, size_t act_bytes,
-                     float *y, size_t y_stride)
+AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers, const uint8_t *acts,
+                     size_t act_bytes, float *y, size_t y_stride)
 {
     for (size_t t = 0; t < n; t++)
         memset(y + t * y_stride, 0, n_tiles * AK_TILE_ROWS * sizeof *y);

@@ -41,8 +41,8 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* n_tiles tile rows times n ≤ GROUP tokens over all blocks. */
-AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
-                     float *y, size_t y_stride)
+AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_blocks, const uint8_t *acts,
+                     size_t act_bytes, float *y, size_t y_stride)
 {
     __m512 acc[MOST_TILES][GROUP];
     __m512i sums[MOST_TILES][GROUP];

@@ -1,5 +1,6 @@
 #include "cpu/avx512/avx512.h"
 
+/* What is missing here, the quantisers, AVX2 does as fast. */
 void ak_kernels_avx512(struct ak_kernels *k)
 {
     k->name = "avx512";
@@ -12,8 +13,6 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->widen[AK_F16] = ak_avx512_widen_f16;
     k->widen[AK_BF16] = ak_avx512_widen_bf16;
     k->dot_rows = ak_avx512_dot_rows;
-    k->quantise32 = ak_avx512_quantise32;
-    k->quantise256 = ak_avx512_quantise256;
     k->rms_norm = ak_avx512_rms_norm;
     k->add = ak_avx512_add;
     k->silu_mul = ak_avx512_silu_mul;
