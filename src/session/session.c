@@ -8,6 +8,8 @@
 #include "base/thread.h"
 #include "session/available.h"
 
+_Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32, "the backend's KV types are the public ones");
+
 enum { DEFAULT_BATCH = 512, MOST_SEQUENCES = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
