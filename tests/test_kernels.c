@@ -578,10 +578,12 @@ static void check_page(const struct ak_kernels *tested, const struct ak_kernels 
         q[i] *= factor[kind];
     float *got = exact(rows * out_stride * sizeof *got), *want = exact(rows * out_stride * sizeof *want);
     float max[2][32], sum[2][32];
-    ak_attend_page_fn *a = half ? tested->attend_page_f16 : tested->attend_page_f32;
-    ak_attend_page_fn *b = half ? scalar->attend_page_f16 : scalar->attend_page_f32;
-    a(q, q_stride, rows, head_dim, page.k, page.v, first, end, weights, max[0], sum[0], got, out_stride);
-    b(q, q_stride, rows, head_dim, page.k, page.v, first, end, weights, max[1], sum[1], want, out_stride);
+    const struct ak_kernels *both[2] = { tested, scalar };
+    for (int i = 0; i < 2; i++) {
+        (half ? both[i]->attend_scores_f16 : both[i]->attend_scores_f32)(q, q_stride, rows, head_dim, page.k, low, high, weights);
+        (half ? both[i]->attend_values_f16 : both[i]->attend_values_f32)(weights, rows, head_dim, page.v, first, end, max[i], sum[i],
+                                                                         i == 0 ? got : want, out_stride);
+    }
     char where[96];
     snprintf(where, sizeof where, "%s: head %zu, %zu rows, queries %d", half ? "F16" : "F32", head_dim, rows, (int)kind);
     expect_floats(max[0], max[1], rows, tested->name, where);

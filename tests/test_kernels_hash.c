@@ -296,7 +296,8 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
 {
     static const size_t head_dims[] = { 64, 128, 80, 36 };
     enum { ROWS = 19, MOST_DIM = 128 };
-    ak_attend_page_fn *attend = type == AK_F16 ? kernels->attend_page_f16 : kernels->attend_page_f32;
+    ak_attend_scores_fn *scores = type == AK_F16 ? kernels->attend_scores_f16 : kernels->attend_scores_f32;
+    ak_attend_values_fn *values = type == AK_F16 ? kernels->attend_values_f16 : kernels->attend_values_f32;
     float *q = floats(ROWS * MOST_DIM, 1.0f, 8), *kv = floats(2 * AK_PAGE_TOKENS * MOST_DIM, 1.5f, 9);
     float *weights = room(ROWS * AK_PAGE_TOKENS * sizeof *weights), *out = room(ROWS * MOST_DIM * sizeof *out);
     uint16_t *halves = room(2 * AK_PAGE_TOKENS * MOST_DIM * sizeof *halves);
@@ -313,7 +314,8 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
             first[r] = (uint16_t)(i % 3 == 2 ? r : 0);
             end[r] = (uint16_t)(i % 3 == 0 ? 1 + i % 64 : 20 + r);
         }
-        attend(q, head_dim, n, head_dim, k, v, first, end, weights, max, sum, out, head_dim);
+        scores(q, head_dim, n, head_dim, k, 0, AK_PAGE_TOKENS, weights);
+        values(weights, n, head_dim, v, first, end, max, sum, out, head_dim);
         hash = hash_floats(hash_floats(hash_floats(hash, max, n), sum, n), out, n * head_dim);
     }
     ak_free(q);
@@ -354,8 +356,8 @@ static const struct slot {
     { "silu_mul", run_silu_mul, AK_F32, 0x2fa4cb56b22348c5 },
     { "rope", run_rope, AK_F32, 0x62b7d8b9046c4732 },
     { "narrow_f16", run_narrow, AK_F32, 0x9ed736449d4a1a08 },
-    { "attend_page F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },
-    { "attend_page F32", run_attend, AK_F32, 0x5e9b406179b06399 },
+    { "attention F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },
+    { "attention F32", run_attend, AK_F32, 0x5e9b406179b06399 },
     { "attend_merge", run_merge, AK_F32, 0x332f3671486fabbc },
     { "divide", run_divide, AK_F32, 0x9a4edd5a3a772402 },
 };

@@ -266,7 +266,7 @@ AKUNU_API const char *akunu_model_dump(const struct akunu_model *model, bool sam
 
 struct akunu_session;
 
-enum akunu_kv_type { AKUNU_KV_F16 = 0, AKUNU_KV_F32 = 1 };
+enum akunu_kv_type { AKUNU_KV_F16 = 0, AKUNU_KV_F32 = 1, AKUNU_KV_BF16 = 2, AKUNU_KV_Q8_0 = 3, AKUNU_KV_Q4_0 = 4 };
 
 struct akunu_session_params {
     size_t size;

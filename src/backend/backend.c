@@ -1,13 +1,47 @@
 #include "backend/backend.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
+
+enum { GROUP_ALIGN = 64 };
+
+enum ak_type ak_kv_stored(enum ak_kv_type type)
+{
+    static const enum ak_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_F16, [AK_KV_F32] = AK_F32, [AK_KV_BF16] = AK_BF16,
+                                                           [AK_KV_Q8_0] = AK_Q8_0, [AK_KV_Q4_0] = AK_Q4_0 };
+    assert((unsigned)type < AK_KV_TYPE_COUNT);
+    return stored[type];
+}
+
+static uint64_t row_bytes(enum ak_kv_type type, uint32_t head_dim)
+{
+    uint64_t bytes = 0;
+    (void)ak_type_row_bytes(ak_kv_stored(type), head_dim, &bytes);
+    return bytes;
+}
+
+uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape)
+{
+    uint64_t bytes = AK_KV_GROUP_TOKENS * row_bytes(shape->k_type, shape->head_dim);
+    bool quantised = ak_type_info(ak_kv_stored(shape->k_type))->block_elems > 1;
+    return quantised ? (bytes + GROUP_ALIGN - 1) / GROUP_ALIGN * GROUP_ALIGN : bytes;
+}
+
+uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape)
+{
+    return AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS * ak_kv_group_bytes(shape);
+}
+
+uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape)
+{
+    return AK_KV_PAGE_TOKENS * row_bytes(shape->v_type, shape->head_dim);
+}
 
 uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape)
 {
-    uint64_t token = shape->k_type == AK_KV_F16 ? 2 : 4, bytes;
-    token += shape->v_type == AK_KV_F16 ? 2 : 4;
-    if (!ak_mul_u64((uint64_t)shape->n_layers * shape->n_kv_heads, (uint64_t)shape->head_dim * AK_KV_PAGE_TOKENS, &bytes) ||
-        !ak_mul_u64(bytes, token, &bytes))
+    uint64_t bytes;
+    if (!ak_mul_u64((uint64_t)shape->n_layers * shape->n_kv_heads, ak_kv_k_bytes(shape) + ak_kv_v_bytes(shape), &bytes))
         return 0;
     return bytes;
 }

@@ -14,15 +14,22 @@ struct ak_backend_options {
     const char *cpu; /* ISA bundle; NULL: the best */
 };
 
-enum ak_kv_type { AK_KV_F16 = 0, AK_KV_F32 = 1 };
+enum ak_kv_type { AK_KV_F16 = 0, AK_KV_F32 = 1, AK_KV_BF16 = 2, AK_KV_Q8_0 = 3, AK_KV_Q4_0 = 4, AK_KV_TYPE_COUNT = 5 };
 
-/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers. */
-enum { AK_KV_PAGE_TOKENS = 64 };
+/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers; in
+ * it, the values of a head follow its keys, which lie in groups of tokens. */
+enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
     enum ak_kv_type k_type, v_type;
     uint32_t n_pages;
 };
+enum ak_type ak_kv_stored(enum ak_kv_type type);
+/* Of one head in one page: a group's keys, the keys, the values. The quantised types
+ * take a head_dim that is a multiple of 32. */
+uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);
+uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape);
+uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
 
 /* What a session asks of a prepared table. */

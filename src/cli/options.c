@@ -1,7 +1,6 @@
 #include "cli/options.h"
 
-static const char *const kv_types[] = { "f16", "f32", NULL }; /* in the order of enum akunu_kv_type */
-static const char *const kv_types_later[] = { "bf16", "q8_0", "q4_0", NULL };
+static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL }; /* in the order of enum akunu_kv_type */
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
 enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH };
@@ -51,9 +50,9 @@ const struct cli_flag cli_flags[] = {
     { .name = "threads", .brief = "t", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = LOADS,
       .offset = MEMBER(threads), .low = 1, .high = 1024, .help = "threads (the physical cores)" },
     { .name = "cache-type-k", .brief = "ctk", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Size", .commands = LOADS,
-      .offset = MEMBER(k_type), .choices = kv_types, .later = kv_types_later, .help = "keys of the KV cache: f16, f32 (f16)" },
+      .offset = MEMBER(k_type), .choices = kv_types, .help = "keys of the KV cache: f16, f32, bf16, q8_0, q4_0 (f16)" },
     { .name = "cache-type-v", .brief = "ctv", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Size", .commands = LOADS,
-      .offset = MEMBER(v_type), .choices = kv_types, .later = kv_types_later, .help = "values of the KV cache: f16, f32 (f16)" },
+      .offset = MEMBER(v_type), .choices = kv_types, .help = "values of the KV cache: f16, f32, bf16, q8_0, q4_0 (f16)" },
 
     { .name = "seed", .brief = "s", .kind = CLI_FLAG_INT, .value = "N", .group = "Sampling", .commands = CLI_RUN,
       .offset = MEMBER(seed), .low = -1, .high = 0x1p53, .help = "seed of the draws (-1: a random one)" },

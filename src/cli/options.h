@@ -74,7 +74,6 @@ struct cli_flag {
     size_t offset;          /* of its member in struct cli_options */
     double low, high;
     const char *const *choices; /* ends with NULL */
-    const char *const *later;   /* values that are known and not served yet; or NULL */
     bool source;            /* gives what to work on: at most one of these */
 };
 

@@ -209,15 +209,12 @@ static int set_switch(const struct found *f, bool *out)
 static int set_choice(const struct cli_flag *flag, const struct found *f, int *out)
 {
     char known[64] = "";
-    int index;
     if (is_one_of(f->text, flag->choices, out))
         return CLI_EXIT_OK;
     for (int i = 0; flag->choices[i]; i++) {
         strcat(known, i ? ", " : "");
         strcat(known, flag->choices[i]);
     }
-    if (is_one_of(f->text, flag->later, &index))
-        return cli_usage("%s%c%s: not supported yet; there are %s", f->shown, f->joint, f->text, known);
     return cli_usage("%s%c%s: expected one of %s", f->shown, f->joint, f->text, known);
 }
 

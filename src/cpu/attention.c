@@ -1,98 +1,16 @@
-/* Rotation, the KV cache, and attention page by page.
+/* Attention page by page.
  *
  * A row is one query head of one token. Each page gives a row a partial result of
  * its own; partial results are merged in page order, so a row's bits depend on
- * nothing but its own tokens. */
+ * nothing but its own tokens, and the pages of a row may be shared out among
+ * threads. */
 #include <math.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cpu/cpu.h"
 
-static size_t type_bytes(enum ak_kv_type type)
-{
-    return type == AK_KV_F16 ? sizeof(uint16_t) : sizeof(float);
-}
-
-static size_t k_bytes(const struct ak_kv_shape *s)
-{
-    return (size_t)AK_PAGE_TOKENS * s->head_dim * type_bytes(s->k_type);
-}
-
-static size_t v_bytes(const struct ak_kv_shape *s)
-{
-    return (size_t)AK_PAGE_TOKENS * s->head_dim * type_bytes(s->v_type);
-}
-
-uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head)
-{
-    const struct ak_kv_shape *s = &p->kv_shape;
-    size_t index = ((size_t)page * s->n_layers + layer) * s->n_kv_heads + head;
-    return p->kv + index * (k_bytes(s) + v_bytes(s));
-}
-
-/* Values of one token into the lanes of K's groups. */
-static void store_k(const struct ak_kernels *k, enum ak_kv_type type, const float *x, size_t head_dim, size_t token, void *to, void *scratch)
-{
-    size_t base = token / AK_PAGE_GROUP * head_dim * AK_PAGE_GROUP + token % AK_PAGE_GROUP;
-    if (type == AK_KV_F16) {
-        uint16_t *half = scratch;
-        k->narrow_f16(x, half, head_dim);
-        for (size_t d = 0; d < head_dim; d++)
-            ((uint16_t *)to)[base + d * AK_PAGE_GROUP] = half[d];
-    } else {
-        for (size_t d = 0; d < head_dim; d++)
-            ((float *)to)[base + d * AK_PAGE_GROUP] = x[d];
-    }
-}
-
-static void store_v(const struct ak_kernels *k, enum ak_kv_type type, const float *x, size_t head_dim, size_t token, void *to)
-{
-    if (type == AK_KV_F16)
-        k->narrow_f16(x, (uint16_t *)to + token * head_dim, head_dim);
-    else
-        memcpy((float *)to + token * head_dim, x, head_dim * sizeof *x);
-}
-
-static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t norm, float *x, size_t t, float *scratch)
-{
-    const struct ak_qkv_params *q = &c->params.qkv;
-    uint32_t half = q->rope_dims / 2;
-    if (norm != AK_NONE) {
-        p->cpu->kernels.rms_norm(x, p->weights->vectors[norm].data, q->head_dim, q->norm_eps, scratch);
-        memcpy(x, scratch, q->head_dim * sizeof *x);
-    }
-    if (half)
-        p->cpu->kernels.rope(x, p->cos + t * half, p->sin + t * half, q->rope_dims, q->interleaved != 0);
-}
-
-void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
-{
-    const struct ak_command *c = step->command;
-    const struct ak_qkv_params *q = &c->params.qkv;
-    const struct ak_kernels *k = &p->cpu->kernels;
-    float *scratch = p->scratch[thread].row;
-    uint32_t heads = q->n_heads + q->n_kv_heads;
-    size_t begin, end;
-    ak_split((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
-    for (size_t i = begin; i < end; i++) {
-        size_t t = i / heads;
-        uint32_t head = (uint32_t)(i % heads);
-        float *row = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
-        if (head < q->n_heads) {
-            norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->head_dim, t, scratch);
-            continue;
-        }
-        head -= q->n_heads;
-        float *key = row + q->k_at + head * q->head_dim;
-        norm_and_rotate(p, c, c->vector2, key, t, scratch);
-        uint32_t position = p->batch->positions[t];
-        uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
-        uint8_t *to = ak_cpu_kv_head(p, page, (uint32_t)c->layer, head);
-        store_k(k, p->kv_shape.k_type, key, q->head_dim, position % AK_PAGE_TOKENS, to, scratch);
-        store_v(k, p->kv_shape.v_type, row + q->v_at + head * q->head_dim, q->head_dim, position % AK_PAGE_TOKENS,
-                to + k_bytes(&p->kv_shape));
-    }
-}
+enum { FEW_PAGES = 4 }; /* fewer are not worth a barrier */
 
 /* One work item: some query heads, which share a KV head, of a block's tokens. */
 struct item {
@@ -100,20 +18,34 @@ struct item {
     uint32_t kv_head, first_head, n_heads;
 };
 
-static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own,
-                         float *max, float *sum)
+/* What the rows of an item have of one page: n of them from `begin` on. */
+struct partial {
+    uint32_t begin, n;
+    float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
+};
+
+static uint32_t token_of(const struct item *item, uint32_t row)
+{
+    return item->block.first + row / item->n_heads;
+}
+
+static uint32_t head_of(const struct item *item, uint32_t row)
+{
+    return item->first_head + row % item->n_heads;
+}
+
+static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
 {
     const struct ak_attention_params *a = &c->params.attention;
-    uint32_t rows = item->block.n * item->n_heads;
-    for (uint32_t r = 0; r < rows; r++) {
-        size_t t = item->block.first + r / item->n_heads, head = item->first_head + r % item->n_heads;
-        const float *q = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + a->q_at + head * a->head_dim;
+    bool tiled = ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type));
+    for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
+        const float *q = ak_cpu_slot(p, c->in) + token_of(item, r) * ak_cpu_stride(p, c->in) + a->q_at + head_of(item, r) * a->head_dim;
+        float *scaled = own->q + r * a->head_dim;
         for (uint32_t d = 0; d < a->head_dim; d++)
-            own->q[r * a->head_dim + d] = q[d] * a->scale;
-        max[r] = -INFINITY;
-        sum[r] = 0.0f;
+            scaled[d] = q[d] * a->scale;
+        if (tiled)
+            p->cpu->kernels.quantise32(scaled, a->head_dim, (struct ak_act32 *)(void *)(own->q_acts + r * p->query_bytes));
     }
-    memset(own->out, 0, (size_t)rows * a->head_dim * sizeof(float));
 }
 
 /* Tokens [*first, *end) of page `page` that a row at `position` sees. */
@@ -125,68 +57,191 @@ static void visible(uint32_t position, uint32_t window, uint32_t page, uint16_t 
     *end = (uint16_t)(position + 1 < stop ? (position + 1 > begin ? position + 1 - begin : 0) : AK_PAGE_TOKENS);
 }
 
-static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own,
-                        uint32_t page, float *max, float *sum)
+static uint32_t first_page(uint32_t position, uint32_t window)
 {
-    const struct ak_attention_params *a = &c->params.attention;
-    const struct ak_kernels *k = &p->cpu->kernels;
-    const struct ak_batch *batch = p->batch;
-    uint32_t rows = item->block.n * item->n_heads, begin = 0, n = 0;
-    uint16_t first[AK_ATTEND_ROWS], end[AK_ATTEND_ROWS];
-    float page_max[AK_ATTEND_ROWS], page_sum[AK_ATTEND_ROWS];
-    /* the rows that see anything of this page stand together: positions ascend */
-    for (uint32_t r = 0; r < rows; r++) {
-        uint16_t from, to;
-        visible(batch->positions[item->block.first + r / item->n_heads], a->window, page, &from, &to);
-        if (from >= to)
-            continue;
-        if (n == 0)
-            begin = r;
-        first[n] = from;
-        end[n++] = to;
-    }
-    if (n == 0)
-        return;
-    const uint8_t *kv = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], (uint32_t)c->layer, item->kv_head);
-    ak_attend_page_fn *attend = p->kv_shape.k_type == AK_KV_F16 ? k->attend_page_f16 : k->attend_page_f32;
-    attend(own->q + begin * a->head_dim, a->head_dim, n, a->head_dim, kv, kv + k_bytes(&p->kv_shape), first, end, own->weights, page_max,
-           page_sum, own->page_out, a->head_dim);
-    for (uint32_t r = 0; r < n; r++)
-        k->attend_merge(&max[begin + r], &sum[begin + r], own->out + (begin + r) * a->head_dim, page_max[r], page_sum[r],
-                        own->page_out + r * a->head_dim, a->head_dim);
+    return window && position + 1 > window ? (position + 1 - window) / AK_PAGE_TOKENS : 0;
 }
 
+/* Scores of `n` rows from `begin` on for tokens [first, end) of a page. */
+static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t begin, uint32_t n, const uint8_t *keys,
+                   size_t first, size_t end)
+{
+    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_kv_shape *s = &p->kv_shape;
+    const float *q = own->q + begin * s->head_dim;
+    size_t group = first / AK_PAGE_GROUP, groups = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP - group;
+    switch (s->k_type) {
+    case AK_KV_F16: k->attend_scores_f16(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights); return;
+    case AK_KV_F32: k->attend_scores_f32(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights); return;
+    case AK_KV_BF16: {
+        size_t at = group * AK_PAGE_GROUP * s->head_dim;
+        k->widen[AK_BF16](keys + at * sizeof(uint16_t), own->page_wide + at, groups * AK_PAGE_GROUP * s->head_dim);
+        k->attend_scores_f32(q, s->head_dim, n, s->head_dim, own->page_wide, first, end, own->weights);
+        return;
+    }
+    default: break;
+    }
+    ak_dot_tiles_fn *dot = k->tile[ak_kv_stored(s->k_type)].dot_tiles;
+    for (uint32_t i = 0; i < n; i += AK_SMALL_N)
+        dot(keys + group * ak_kv_group_bytes(s), groups, s->head_dim, own->q_acts + (begin + i) * p->query_bytes, p->query_bytes,
+            ak_min_size(n - i, AK_SMALL_N), own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+}
+
+/* Weighs the scores of the rows of `part` and mixes the values of tokens [first,
+ * end), which are all that any of them sees, into own->page_out. */
+static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, struct partial *part, const uint8_t *v,
+                   const uint16_t *firsts, const uint16_t *ends, size_t first, size_t end)
+{
+    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_kv_shape *s = &p->kv_shape;
+    size_t n = s->head_dim;
+    if (s->v_type == AK_KV_F16) {
+        k->attend_values_f16(own->weights, part->n, n, v, firsts, ends, part->max, part->sum, own->page_out, n);
+        return;
+    }
+    const void *wide = v;
+    if (s->v_type != AK_KV_F32) {
+        k->widen[ak_kv_stored(s->v_type)](v + first * p->value_bytes, own->page_wide + first * n, (end - first) * n);
+        wide = own->page_wide;
+    }
+    k->attend_values_f32(own->weights, part->n, n, wide, firsts, ends, part->max, part->sum, own->page_out, n);
+}
+
+/* The rows that see anything of a page stand together: positions ascend. Their
+ * results are in own->page_out. */
+static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own,
+                        uint32_t page, struct partial *part)
+{
+    const struct ak_batch *batch = p->batch;
+    size_t low = AK_PAGE_TOKENS, high = 0;
+    uint16_t first[AK_ATTEND_ROWS], end[AK_ATTEND_ROWS];
+    part->begin = part->n = 0;
+    for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
+        uint16_t from, to;
+        visible(batch->positions[token_of(item, r)], c->params.attention.window, page, &from, &to);
+        if (from >= to)
+            continue;
+        if (part->n == 0)
+            part->begin = r;
+        low = ak_min_size(low, from);
+        high = ak_max_size(high, to);
+        first[part->n] = from;
+        end[part->n++] = to;
+    }
+    if (part->n == 0)
+        return;
+    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], (uint32_t)c->layer, item->kv_head);
+    scores(p, own, part->begin, part->n, keys, low, high);
+    values(p, own, part, keys + ak_kv_k_bytes(&p->kv_shape), first, end, low, high);
+}
+
+/* Divides a row's sum of values and hands it on. */
+static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token, uint32_t head, float *row, float sum)
+{
+    uint32_t head_dim = c->params.attention.head_dim;
+    p->cpu->kernels.divide(row, sum, head_dim);
+    memcpy(ak_cpu_slot(p, c->out) + token * ak_cpu_stride(p, c->out) + head * head_dim, row, head_dim * sizeof *row);
+}
+
+/* All pages of an item, by one thread. */
 static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
 {
     const struct ak_attention_params *a = &c->params.attention;
-    float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
+    uint32_t rows = item->block.n * item->n_heads;
     uint32_t oldest = p->batch->positions[item->block.first], newest = p->batch->positions[item->block.first + item->block.n - 1];
-    uint32_t first_page = a->window && oldest + 1 > a->window ? (oldest + 1 - a->window) / AK_PAGE_TOKENS : 0;
-    load_queries(p, c, item, own, max, sum);
-    for (uint32_t page = first_page; page <= newest / AK_PAGE_TOKENS; page++)
-        attend_page(p, c, item, own, page, max, sum);
-    for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
-        size_t t = item->block.first + r / item->n_heads, head = item->first_head + r % item->n_heads;
-        float *row = own->out + r * a->head_dim;
-        p->cpu->kernels.divide(row, sum[r], a->head_dim);
-        memcpy(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + head * a->head_dim, row, a->head_dim * sizeof *row);
+    float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
+    struct partial part;
+    load_queries(p, c, item, own);
+    for (uint32_t r = 0; r < rows; r++) {
+        max[r] = -INFINITY;
+        sum[r] = 0.0f;
+    }
+    memset(own->out, 0, (size_t)rows * a->head_dim * sizeof(float));
+    for (uint32_t page = first_page(oldest, a->window); page <= newest / AK_PAGE_TOKENS; page++) {
+        attend_page(p, c, item, own, page, &part);
+        for (uint32_t i = 0; i < part.n; i++) {
+            uint32_t r = part.begin + i;
+            p->cpu->kernels.attend_merge(&max[r], &sum[r], own->out + r * a->head_dim, part.max[i], part.sum[i],
+                                         own->page_out + i * a->head_dim, a->head_dim);
+        }
+    }
+    for (uint32_t r = 0; r < rows; r++)
+        finish_row(p, c, token_of(item, r), head_of(item, r), own->out + r * a->head_dim, sum[r]);
+}
+
+/* ---- The pages of one token shared out --------------------------------------
+ * Partial results go to p->partials, [heads][pages] of the head's elements, the
+ * largest score and the sum. */
+
+static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_t page)
+{
+    return p->partials + ((size_t)head * p->kv_shape.n_pages + page) * p->partial_stride;
+}
+
+static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_command *c, unsigned thread, uint32_t first, uint32_t n_pages)
+{
+    const struct ak_attention_params *a = &c->params.attention;
+    struct ak_thread_scratch *own = &p->scratch[thread];
+    uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX;
+    size_t begin, end;
+    ak_split((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
+    for (size_t i = begin; i < end; i++) {
+        uint32_t kv_head = (uint32_t)(i / n_pages), page = first + (uint32_t)(i % n_pages);
+        struct item item = { .block = p->blocks[0], .kv_head = kv_head, .first_head = kv_head * group, .n_heads = group };
+        struct partial part;
+        if (loaded != kv_head)
+            load_queries(p, c, &item, own);
+        loaded = kv_head;
+        attend_page(p, c, &item, own, page, &part);
+        for (uint32_t r = 0; r < part.n; r++) {
+            float *to = partial_of(p, head_of(&item, part.begin + r), page);
+            memcpy(to, own->page_out + r * a->head_dim, a->head_dim * sizeof *to);
+            to[a->head_dim] = part.max[r];
+            to[a->head_dim + 1] = part.sum[r];
+        }
     }
 }
 
-/* Items go round the threads, so that late tokens, which see more, are spread. */
+static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_command *c, unsigned thread, uint32_t first, uint32_t n_pages)
+{
+    const struct ak_attention_params *a = &c->params.attention;
+    float *row = p->scratch[thread].out;
+    size_t begin, end;
+    ak_split(a->n_heads, p->n_threads, thread, &begin, &end);
+    for (size_t head = begin; head < end; head++) {
+        float max = -INFINITY, sum = 0.0f;
+        memset(row, 0, a->head_dim * sizeof *row);
+        for (uint32_t page = first; page < first + n_pages; page++) {
+            const float *part = partial_of(p, (uint32_t)head, page);
+            p->cpu->kernels.attend_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1], part, a->head_dim);
+        }
+        finish_row(p, c, p->blocks[0].first, (uint32_t)head, row, sum);
+    }
+}
+
+/* Items go round the threads, so that late tokens, which see more, are spread. A
+ * group of heads stays together, and reads K and V once, where that leaves no thread
+ * idle; where it would, one token's pages are shared out. */
 void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
-    const struct ak_attention_params *a = &step->command->params.attention;
-    uint32_t group = a->n_heads / a->n_kv_heads;
-    uint32_t groups = p->n_blocks * a->n_kv_heads;
-    /* a group stays together, and reads K and V once, where that leaves no thread idle */
+    const struct ak_command *c = step->command;
+    const struct ak_attention_params *a = &c->params.attention;
+    uint32_t group = a->n_heads / a->n_kv_heads, groups = p->n_blocks * a->n_kv_heads;
     bool whole = group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
+    if (!whole && group <= AK_ATTEND_ROWS && p->batch->n == 1) {
+        uint32_t first = first_page(p->batch->positions[0], a->window), n_pages = p->batch->positions[0] / AK_PAGE_TOKENS + 1 - first;
+        if (n_pages >= FEW_PAGES) {
+            attend_own_pages(p, c, thread, first, n_pages);
+            ak_pool_barrier(p->pool, thread);
+            merge_own_heads(p, c, thread, first, n_pages);
+            return;
+        }
+    }
     uint32_t per_item = whole ? group : 1, pieces = group / per_item;
-    uint32_t n_items = groups * pieces;
-    for (uint32_t i = thread; i < n_items; i += p->n_threads) {
+    for (uint32_t i = thread; i < groups * pieces; i += p->n_threads) {
         uint32_t kv_head = i / pieces % a->n_kv_heads;
         struct item item = { .block = p->blocks[i / (pieces * a->n_kv_heads)], .kv_head = kv_head,
                              .first_head = kv_head * group + i % pieces * per_item, .n_heads = per_item };
-        attend(p, step->command, &item, &p->scratch[thread]);
+        attend(p, c, &item, &p->scratch[thread]);
     }
 }

@@ -53,6 +53,8 @@ struct ak_thread_scratch {
     float *row;                       /* one row of activations */
     float *widened;                   /* AK_WIDEN_ROWS_MANY rows of weights */
     float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
+    uint8_t *q_acts;                  /* the same queries quantised, where the keys are */
+    float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */
     float *weights;                   /* AK_ATTEND_ROWS × a page's tokens */
     struct ak_counts counts;
 };
@@ -79,6 +81,9 @@ struct ak_cpu_prepared {
     uint32_t n_steps;
     uint8_t *kv;
     struct ak_kv_shape kv_shape;
+    size_t value_bytes, query_bytes;  /* a token's values in a page; a quantised query */
+    float *partials;                  /* [heads][pages][partial_stride]: attention.c */
+    size_t partial_stride;
     void *memory;                     /* one block behind all of the above */
     size_t memory_bytes;
     const struct ak_batch *batch;     /* of the pass that runs */

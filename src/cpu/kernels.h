@@ -40,19 +40,25 @@ struct ak_tile_kernels {
     ak_dot_slab_fn *dot_slab;
 };
 
-/* One query row against one KV page, for n_rows rows that share the page.
- * Row i attends the page's tokens [first[i], end[i]), not empty. Writes the
- * partial result of the page:
- *   s_t  = Σ_d q[d]·k[t][d]  one fma a step, d ascending, from 0
+/* Query rows against one KV page, in two halves with room for n_rows rows of
+ * AK_PAGE_TOKENS floats, 64-byte aligned, between them.
+ *
+ * Scores: weights[i][t] = Σ_d q_i[d]·k[t][d], one fma a step, d ascending, from 0,
+ * for the tokens [first, end), not empty; others of the same groups of 16 are
+ * undefined. K lies as [AK_PAGE_TOKENS/16][head_dim][16]. */
+typedef void ak_attend_scores_fn(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                                 size_t first, size_t end, float *restrict weights);
+
+/* Values: row i attends the page's tokens [first[i], end[i]), not empty, with the
+ * scores s_t that are in its weights. Writes the partial result of the page:
  *   max  = the largest s_t
- *   p_t  = exp(s_t − max)
+ *   p_t  = exp(s_t − max), left in weights
  *   sum  = Σ p_t: 16 partial sums (t mod 16), each ascending, then halves added
  *   out[d] = Σ_t p_t·v[t][d]  one fma a step, t ascending, from 0
- * K lies as [AK_PAGE_TOKENS/16][head_dim][16], V as [AK_PAGE_TOKENS][head_dim].
- * `weights` is scratch for n_rows · AK_PAGE_TOKENS floats at 64. */
-typedef void ak_attend_page_fn(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end,
-                               float *restrict weights, float *restrict max, float *restrict sum, float *restrict out, size_t out_stride);
+ * V lies as [AK_PAGE_TOKENS][head_dim]. */
+typedef void ak_attend_values_fn(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                                 const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                                 float *restrict out, size_t out_stride);
 
 struct ak_kernels {
     const char *name;
@@ -89,7 +95,8 @@ struct ak_kernels {
     /* float to IEEE half, ties to even. */
     void (*narrow_f16)(const float *restrict x, uint16_t *restrict out, size_t n);
 
-    ak_attend_page_fn *attend_page_f16, *attend_page_f32;
+    ak_attend_scores_fn *attend_scores_f16, *attend_scores_f32;
+    ak_attend_values_fn *attend_values_f16, *attend_values_f32;
 
     /* Adds a page's partial result to a row's: with m = max(*max, page_max),
      * a = exp(*max − m), b = exp(page_max − m):

@@ -211,6 +211,18 @@ void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size
     }
 }
 
+void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row, uint8_t *restrict tiles)
+{
+    const struct ak_type_info *info = ak_type_info(type);
+    const uint8_t *from = stored;
+    for (size_t at = 0; at < k; at += AK_TILE_K) {
+        size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
+        pack_row(type, from, blocks, row, tiles);
+        tiles += ak_tile_bytes(type, blocks);
+        from += elems / info->block_elems * info->block_bytes;
+    }
+}
+
 void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row, float *restrict out)
 {
     uint8_t stored[STORED_TILE_BYTES_MAX];

@@ -58,6 +58,11 @@ size_t ak_tile_row_bytes(enum ak_type type, size_t k);
 /* Packs 16 rows of k stored elements. A NULL row is packed as zeros. */
 void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k, uint8_t *restrict tiles);
 
+/* Puts one stored row of k elements in its place, 0 … 15, of a row of tiles whose
+ * other rows stay as they are. Not for the types that keep bits of several rows in
+ * one byte (Q5_0). */
+void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row, uint8_t *restrict tiles);
+
 /* The inverse for one row (0 … 15) of one tile of `blocks` blocks of 32 k: gives
  * back its stored bytes. */
 void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row, uint8_t *restrict stored);

@@ -7,6 +7,7 @@ libak_la_SOURCES += \
 	src/cpu/generic.h \
 	src/cpu/kernels.c \
 	src/cpu/kernels.h \
+	src/cpu/kv.c \
 	src/cpu/layout.c \
 	src/cpu/layout.h \
 	src/cpu/linear.c \

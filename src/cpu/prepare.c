@@ -33,8 +33,14 @@ static struct needs needs_of(const struct ak_weights *w, const struct ak_spec *s
     return needs;
 }
 
-static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs, uint32_t head_dim, size_t max_logits)
+static bool is_widened(enum ak_kv_type k_type, enum ak_kv_type v_type)
 {
+    return k_type == AK_KV_BF16 || (v_type != AK_KV_F16 && v_type != AK_KV_F32);
+}
+
+static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs, const struct ak_cpu_prepared *p)
+{
+    size_t head_dim = p->spec->config.head_dim, max_logits = p->max_rows[AK_DOMAIN_LOGITS];
     struct ak_thread_scratch own = { 0 };
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         own.acts[form] = carve(c, AK_SMALL_N, needs->act_bytes[form]);
@@ -46,6 +52,8 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
     own.q = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
+    own.q_acts = carve(c, AK_ATTEND_ROWS, p->query_bytes);
+    own.page_wide = carve(c, is_widened(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_PAGE_TOKENS * head_dim : 0, sizeof(float));
     own.weights = carve(c, (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS, sizeof(float));
     if (s)
         *s = own;
@@ -60,6 +68,9 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->sin = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         p->acts[form] = carve(c, ak_max_size(tokens, logits), needs->act_bytes[form]);
+    /* the pages of one token are shared out only where its KV heads are not even */
+    bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
+    p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages, p->partial_stride * sizeof(float));
     p->blocks = carve(c, tokens, sizeof *p->blocks);
     p->chosen = carve(c, logits, sizeof *p->chosen);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
@@ -67,7 +78,7 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->steps = carve(c, (size_t)p->table->n_commands * AK_STEPS_PER_COMMAND, sizeof *p->steps);
     p->scratch = carve(c, p->n_threads, sizeof *p->scratch);
     for (unsigned i = 0; i < p->n_threads; i++)
-        carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p->spec->config.head_dim, logits);
+        carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
 }
 
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
@@ -80,10 +91,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     struct carver carver = { 0 };
     if (!p)
         return ak_fail_memory(error, "a session", sizeof *p);
-    if (options->kv.k_type != options->kv.v_type) {
-        status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "K and V of different types; F16 or F32 for both is supported");
-        goto fail;
-    }
+    _Static_assert((int)AK_PAGE_GROUP == (int)AK_KV_GROUP_TOKENS, "and on the groups in it");
     p->cpu = (struct ak_cpu *)b;
     p->table = table;
     p->weights = weights;
@@ -93,6 +101,10 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
     p->kv = kv;
     p->kv_shape = options->kv;
+    p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_PAGE_TOKENS;
+    if (ak_type_is_tiled(ak_kv_stored(options->kv.k_type)))
+        p->query_bytes = ak_act_bytes(AK_ACT_32, options->kv.head_dim);
+    p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
     carve_all(&carver, p, &needs);
     if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {

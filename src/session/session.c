@@ -8,7 +8,9 @@
 #include "base/thread.h"
 #include "session/available.h"
 
-_Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32, "the backend's KV types are the public ones");
+_Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 && (int)AK_KV_BF16 == AKUNU_KV_BF16 &&
+                   (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 && (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
+               "the backend's KV types are the public ones");
 
 enum { DEFAULT_BATCH = 512, MOST_SEQUENCES = 65536 };
 
@@ -88,14 +90,27 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     return AKUNU_OK;
 }
 
+static ak_status check_kv_types(const struct akunu_session_params *params, uint32_t head_dim, struct ak_error *error)
+{
+    const enum akunu_kv_type types[] = { params->k_type, params->v_type };
+    for (int i = 0; i < 2; i++) {
+        if ((unsigned)types[i] >= AK_KV_TYPE_COUNT)
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%c_type is none of the types that a KV cache may have", i == 0 ? 'k' : 'v');
+        const struct ak_type_info *info = ak_type_info(ak_kv_stored((enum ak_kv_type)types[i]));
+        if (head_dim % info->block_elems != 0)
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a KV cache in %s needs heads of a multiple of %u elements; this model's have %u",
+                           info->name, (unsigned)info->block_elems, (unsigned)head_dim);
+    }
+    return AKUNU_OK;
+}
+
 static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params, struct ak_error *error)
 {
     const struct ak_config *config = &s->model->spec.config;
     uint32_t n_sequences = params->max_sequences ? params->max_sequences : 1, context;
     if (n_sequences > MOST_SEQUENCES)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible", (unsigned)n_sequences, MOST_SEQUENCES);
-    if ((unsigned)params->k_type > AKUNU_KV_F32 || (unsigned)params->v_type > AKUNU_KV_F32)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "k_type or v_type is none of the types that a KV cache may have");
+    AK_TRY(check_kv_types(params, config->head_dim, error));
 
     struct ak_kv_shape shape = {
         .n_layers = config->n_layers,

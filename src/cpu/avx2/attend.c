@@ -14,13 +14,19 @@ enum {
     WIDE = 8    /* vectors of a row, mixed at once */
 };
 
-/* One page and the rows of one block. */
-struct rows {
+/* One page and the rows of one block: what the scores need, and the values. */
+struct queries {
     const float *q;
     size_t q_stride, head_dim;
-    const void *k, *v;
-    const uint16_t *first, *end;
+    const void *k;
     float *weights; /* AK_PAGE_TOKENS a row */
+};
+
+struct rows {
+    float *weights;
+    size_t head_dim;
+    const void *v;
+    const uint16_t *first, *end;
     float *max, *sum, *out;
     size_t out_stride;
 };
@@ -36,7 +42,7 @@ AK_KERNEL float load_one(bool half, const void *base, size_t i)
 }
 
 /* Raw scores of `n_groups` groups of tokens from `group` on, for n rows. */
-AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct rows *b, size_t group)
+AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct queries *b, size_t group)
 {
     size_t head_dim = b->head_dim, group_elems = head_dim * AK_PAGE_GROUP;
     __m256 acc[ROWS][GROUPS][2];
@@ -73,7 +79,7 @@ AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct r
         }
 }
 
-AK_KERNEL void score(bool half, size_t n, const struct rows *b, size_t begin, size_t end)
+AK_KERNEL void score(bool half, size_t n, const struct queries *b, size_t begin, size_t end)
 {
     const size_t together = n == 1 ? 4 : n == 2 ? 2 : 1;
     size_t group = begin / AK_PAGE_GROUP, last = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
@@ -206,17 +212,14 @@ AK_KERNEL struct rows only(struct rows b, size_t i)
 
 /* n rows together. Tokens that all of them attend are mixed together; those
  * before and after, which only some attend, row by row. */
-AK_KERNEL void attend_rows(bool half, size_t n, const struct rows *b)
+AK_KERNEL void mix_rows(bool half, size_t n, const struct rows *b)
 {
-    size_t begin = b->first[0], end = b->end[0], common = begin, common_end = end;
+    size_t common = b->first[0], common_end = b->end[0];
     for (size_t i = 1; i < n; i++) {
-        begin = ak_min_size(begin, b->first[i]);
-        end = ak_max_size(end, b->end[i]);
         common = ak_max_size(common, b->first[i]);
         common_end = ak_min_size(common_end, b->end[i]);
     }
     common_end = ak_max_size(common, common_end);
-    score(half, n, b, begin, end);
     for (size_t i = 0; i < n; i++) {
         struct rows row = only(*b, i);
         weigh(row.weights, *row.first, *row.end, b->max + i, b->sum + i);
@@ -230,35 +233,64 @@ AK_KERNEL void attend_rows(bool half, size_t n, const struct rows *b)
     }
 }
 
-AK_KERNEL void attend_page(bool half, struct rows b, size_t n_rows)
+/* Rows of the next block, all of about one size: 3 + 3 rather than 4 + 2. */
+AK_KERNEL size_t block_rows(size_t left)
 {
-    while (n_rows > 0) {
-        /* blocks of about one size: 3 + 3 rather than 4 + 2 */
-        size_t blocks = (n_rows + ROWS - 1) / ROWS, n = (n_rows + blocks - 1) / blocks;
+    size_t blocks = (left + ROWS - 1) / ROWS;
+    return (left + blocks - 1) / blocks;
+}
+
+AK_KERNEL void all_scores(bool half, struct queries b, size_t n_rows, size_t first, size_t end)
+{
+    for (size_t n; n_rows > 0; n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_PAGE_TOKENS) {
+        n = block_rows(n_rows);
         switch (n) {
-        case 1: attend_rows(half, 1, &b); break;
-        case 2: attend_rows(half, 2, &b); break;
-        case 3: attend_rows(half, 3, &b); break;
-        default: attend_rows(half, 4, &b); break;
+        case 1: score(half, 1, &b, first, end); break;
+        case 2: score(half, 2, &b, first, end); break;
+        case 3: score(half, 3, &b, first, end); break;
+        default: score(half, 4, &b, first, end); break;
         }
-        b = only(b, n);
-        b.q += n * b.q_stride;
-        b.max += n;
-        b.sum += n;
-        n_rows -= n;
     }
 }
 
-void ak_avx2_attend_page_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                             const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end, float *restrict weights,
-                             float *restrict max, float *restrict sum, float *restrict out, size_t out_stride)
+AK_KERNEL void all_values(bool half, struct rows b, size_t n_rows)
 {
-    attend_page(true, (struct rows){ q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride }, n_rows);
+    for (size_t n; n_rows > 0; n_rows -= n) {
+        n = block_rows(n_rows);
+        switch (n) {
+        case 1: mix_rows(half, 1, &b); break;
+        case 2: mix_rows(half, 2, &b); break;
+        case 3: mix_rows(half, 3, &b); break;
+        default: mix_rows(half, 4, &b); break;
+        }
+        b = only(b, n);
+        b.max += n;
+        b.sum += n;
+    }
 }
 
-void ak_avx2_attend_page_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                             const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end, float *restrict weights,
-                             float *restrict max, float *restrict sum, float *restrict out, size_t out_stride)
+void ak_avx2_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               size_t first, size_t end, float *restrict weights)
 {
-    attend_page(false, (struct rows){ q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride }, n_rows);
+    all_scores(true, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
+}
+
+void ak_avx2_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               size_t first, size_t end, float *restrict weights)
+{
+    all_scores(false, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
+}
+
+void ak_avx2_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                               float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(true, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride }, n_rows);
+}
+
+void ak_avx2_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                               float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(false, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride }, n_rows);
 }

@@ -19,8 +19,10 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->silu_mul = ak_avx2_silu_mul;
     k->rope = ak_avx2_rope;
     k->narrow_f16 = ak_avx2_narrow_f16;
-    k->attend_page_f16 = ak_avx2_attend_page_f16;
-    k->attend_page_f32 = ak_avx2_attend_page_f32;
+    k->attend_scores_f16 = ak_avx2_attend_scores_f16;
+    k->attend_scores_f32 = ak_avx2_attend_scores_f32;
+    k->attend_values_f16 = ak_avx2_attend_values_f16;
+    k->attend_values_f32 = ak_avx2_attend_values_f32;
     k->attend_merge = ak_avx2_attend_merge;
     k->divide = ak_avx2_divide;
     k->probe_read = ak_avx2_probe_read;

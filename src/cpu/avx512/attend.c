@@ -6,7 +6,7 @@
 #include "cpu/avx512/lanes.h"
 
 enum {
-    ROWS = 4,
+    ROWS = 6, /* of a block, for both */
     GROUPS = AK_PAGE_TOKENS / AK_PAGE_GROUP,
     COLUMNS = 4 /* vectors of the head that are summed at once */
 };
@@ -157,18 +157,14 @@ AK_KERNEL void add_rows(bool half, size_t n_rows, const float *weights, size_t f
 
 /* The tokens that all rows see are added for all of them at once; those before and
  * after for each row alone. */
-AK_KERNEL void attend_rows(bool half, size_t n_rows, const float *q, size_t q_stride, size_t head_dim, const void *k, const void *v,
-                           const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
-                           size_t out_stride)
+AK_KERNEL void row_values(bool half, size_t n_rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
+                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
 {
-    size_t low = AK_PAGE_TOKENS, high = 0, low_all = 0, high_all = AK_PAGE_TOKENS;
+    size_t low_all = 0, high_all = AK_PAGE_TOKENS;
     for (size_t r = 0; r < n_rows; r++) {
-        low = ak_min_size(low, first[r]);
-        high = ak_max_size(high, end[r]);
         low_all = ak_max_size(low_all, first[r]);
         high_all = ak_min_size(high_all, end[r]);
     }
-    row_scores(half, n_rows, q, q_stride, head_dim, k, low, high, weights);
     bool shared = low_all < high_all;
     for (size_t r = 0; r < n_rows; r++) {
         float *row = out + r * out_stride, *w = weights + r * AK_PAGE_TOKENS;
@@ -183,37 +179,68 @@ AK_KERNEL void attend_rows(bool half, size_t n_rows, const float *q, size_t q_st
         add_rows(half, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, out_stride);
 }
 
-AK_KERNEL void attend_page(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, const void *v,
-                           const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
-                           size_t out_stride)
+/* Rows of the next block: whole ones, and two of about one size at the end. */
+AK_KERNEL size_t block_rows(size_t left)
 {
-    size_t i = 0;
-    for (; n_rows - i >= ROWS; i += ROWS)
-        attend_rows(half, ROWS, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i,
-                    sum + i, out + i * out_stride, out_stride);
-    if (n_rows - i == 3)
-        attend_rows(half, 3, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i, sum + i,
-                    out + i * out_stride, out_stride);
-    else if (n_rows - i == 2)
-        attend_rows(half, 2, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i, sum + i,
-                    out + i * out_stride, out_stride);
-    else if (n_rows - i == 1)
-        attend_rows(half, 1, q + i * q_stride, q_stride, head_dim, k, v, first + i, end + i, weights + i * AK_PAGE_TOKENS, max + i, sum + i,
-                    out + i * out_stride, out_stride);
+    return left >= 2 * ROWS || left == ROWS ? ROWS : left > ROWS ? (left + 1) / 2 : left;
 }
 
-void ak_avx512_attend_page_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end,
-                               float *restrict weights, float *restrict max, float *restrict sum, float *restrict out,
-                               size_t out_stride)
+AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, size_t first,
+                          size_t end, float *weights)
 {
-    attend_page(true, q, q_stride, n_rows, head_dim, k, v, first, end, weights, max, sum, out, out_stride);
+    for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
+        n = block_rows(n_rows);
+        switch (n) {
+        case 1: row_scores(half, 1, q, q_stride, head_dim, k, first, end, weights); break;
+        case 2: row_scores(half, 2, q, q_stride, head_dim, k, first, end, weights); break;
+        case 3: row_scores(half, 3, q, q_stride, head_dim, k, first, end, weights); break;
+        case 4: row_scores(half, 4, q, q_stride, head_dim, k, first, end, weights); break;
+        case 5: row_scores(half, 5, q, q_stride, head_dim, k, first, end, weights); break;
+        default: row_scores(half, 6, q, q_stride, head_dim, k, first, end, weights); break;
+        }
+    }
 }
 
-void ak_avx512_attend_page_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end,
-                               float *restrict weights, float *restrict max, float *restrict sum, float *restrict out,
-                               size_t out_stride)
+AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v, const uint16_t *first,
+                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
 {
-    attend_page(false, q, q_stride, n_rows, head_dim, k, v, first, end, weights, max, sum, out, out_stride);
+    for (size_t n; n_rows > 0; n_rows -= n) {
+        n = block_rows(n_rows);
+        switch (n) {
+        case 1: row_values(half, 1, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 2: row_values(half, 2, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 3: row_values(half, 3, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 4: row_values(half, 4, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 5: row_values(half, 5, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        default: row_values(half, 6, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        }
+        weights += n * AK_PAGE_TOKENS, out += n * out_stride;
+        first += n, end += n, max += n, sum += n;
+    }
+}
+
+void ak_avx512_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                                 size_t first, size_t end, float *restrict weights)
+{
+    all_scores(true, q, q_stride, n_rows, head_dim, k, first, end, weights);
+}
+
+void ak_avx512_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                                 size_t first, size_t end, float *restrict weights)
+{
+    all_scores(false, q, q_stride, n_rows, head_dim, k, first, end, weights);
+}
+
+void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                                 const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                                 float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(true, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+}
+
+void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                                 const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                                 float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(false, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }

@@ -18,8 +18,10 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->silu_mul = ak_avx512_silu_mul;
     k->rope = ak_avx512_rope;
     k->narrow_f16 = ak_avx512_narrow_f16;
-    k->attend_page_f16 = ak_avx512_attend_page_f16;
-    k->attend_page_f32 = ak_avx512_attend_page_f32;
+    k->attend_scores_f16 = ak_avx512_attend_scores_f16;
+    k->attend_scores_f32 = ak_avx512_attend_scores_f32;
+    k->attend_values_f16 = ak_avx512_attend_values_f16;
+    k->attend_values_f32 = ak_avx512_attend_values_f32;
     k->attend_merge = ak_avx512_attend_merge;
     k->divide = ak_avx512_divide;
     k->probe_read = ak_avx512_probe_read;

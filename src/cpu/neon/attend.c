@@ -167,26 +167,27 @@ static void add_values_f32(const float *weights, const void *v, size_t first, si
 }
 
 /* half and rows are constants where this is used. */
-AK_KERNEL void attend_rows(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim, const void *k, const void *v,
-                           const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
-                           size_t out_stride)
+AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim, const void *k, size_t first,
+                          size_t end, float *weights)
 {
-    size_t lowest = AK_PAGE_TOKENS, highest = 0;    /* what any row sees */
-    size_t common = 0, common_end = AK_PAGE_TOKENS; /* what all rows see */
-    for (size_t r = 0; r < rows; r++) {
-        lowest = ak_min_size(lowest, first[r]);
-        highest = ak_max_size(highest, end[r]);
-        common = ak_max_size(common, first[r]);
-        common_end = ak_min_size(common_end, end[r]);
-    }
-    if (common > common_end)
-        common = common_end = 0; /* each row by itself */
-    for (size_t t = lowest / AK_PAGE_GROUP * AK_PAGE_GROUP; t < highest; t += AK_PAGE_GROUP) {
+    for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP) {
         for (size_t r = 0; r < rows; r++)
             memset(weights + r * AK_PAGE_TOKENS + t, 0, AK_PAGE_GROUP * sizeof *weights);
         add_products(half, rows, q, q_stride, element(half, k, t * head_dim), AK_PAGE_GROUP, head_dim, weights + t, AK_PAGE_TOKENS,
                      AK_PAGE_GROUP);
     }
+}
+
+AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
+                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
+{
+    size_t common = 0, common_end = AK_PAGE_TOKENS; /* what all rows see */
+    for (size_t r = 0; r < rows; r++) {
+        common = ak_max_size(common, first[r]);
+        common_end = ak_min_size(common_end, end[r]);
+    }
+    if (common > common_end)
+        common = common_end = 0; /* each row by itself */
     for (size_t r = 0; r < rows; r++) {
         soften(weights + r * AK_PAGE_TOKENS, first[r], end[r], max + r, sum + r);
         memset(out + r * out_stride, 0, head_dim * sizeof *out);
@@ -200,37 +201,66 @@ AK_KERNEL void attend_rows(bool half, size_t rows, const float *q, size_t q_stri
                                                  out + r * out_stride);
 }
 
-AK_KERNEL void attend_page(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, const void *v,
-                           const uint16_t *first, const uint16_t *end, float *weights, float *max, float *sum, float *out,
-                           size_t out_stride)
+AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, size_t first,
+                          size_t end, float *weights)
 {
-    for (size_t i = 0, n; i < n_rows; i += n) {
-        n = ak_min_size(n_rows - i, ROWS);
+    for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
+        n = ak_min_size(n_rows, ROWS);
         switch (n) {
-        case 1: attend_rows(half, 1, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        case 2: attend_rows(half, 2, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        case 3: attend_rows(half, 3, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        case 4: attend_rows(half, 4, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        case 5: attend_rows(half, 5, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        case 6: attend_rows(half, 6, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        case 7: attend_rows(half, 7, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
-        default: attend_rows(half, 8, q, q_stride, head_dim, k, v, first, end, weights, max, sum, out, out_stride); break;
+        case 1: row_scores(half, 1, q, q_stride, head_dim, k, first, end, weights); break;
+        case 2: row_scores(half, 2, q, q_stride, head_dim, k, first, end, weights); break;
+        case 3: row_scores(half, 3, q, q_stride, head_dim, k, first, end, weights); break;
+        case 4: row_scores(half, 4, q, q_stride, head_dim, k, first, end, weights); break;
+        case 5: row_scores(half, 5, q, q_stride, head_dim, k, first, end, weights); break;
+        case 6: row_scores(half, 6, q, q_stride, head_dim, k, first, end, weights); break;
+        case 7: row_scores(half, 7, q, q_stride, head_dim, k, first, end, weights); break;
+        default: row_scores(half, 8, q, q_stride, head_dim, k, first, end, weights); break;
         }
-        q += n * q_stride, out += n * out_stride, weights += n * AK_PAGE_TOKENS;
+    }
+}
+
+AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v, const uint16_t *first,
+                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
+{
+    for (size_t n; n_rows > 0; n_rows -= n) {
+        n = ak_min_size(n_rows, ROWS);
+        switch (n) {
+        case 1: row_values(half, 1, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 2: row_values(half, 2, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 3: row_values(half, 3, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 4: row_values(half, 4, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 5: row_values(half, 5, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 6: row_values(half, 6, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 7: row_values(half, 7, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        default: row_values(half, 8, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        }
+        weights += n * AK_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }
 }
 
-void ak_neon_attend_page_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                             const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end, float *restrict weights,
-                             float *restrict max, float *restrict sum, float *restrict out, size_t out_stride)
+void ak_neon_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               size_t first, size_t end, float *restrict weights)
 {
-    attend_page(true, q, q_stride, n_rows, head_dim, k, v, first, end, weights, max, sum, out, out_stride);
+    all_scores(true, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_neon_attend_page_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                             const void *restrict v, const uint16_t *restrict first, const uint16_t *restrict end, float *restrict weights,
-                             float *restrict max, float *restrict sum, float *restrict out, size_t out_stride)
+void ak_neon_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
+                               size_t first, size_t end, float *restrict weights)
 {
-    attend_page(false, q, q_stride, n_rows, head_dim, k, v, first, end, weights, max, sum, out, out_stride);
+    all_scores(false, q, q_stride, n_rows, head_dim, k, first, end, weights);
+}
+
+void ak_neon_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                               float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(true, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+}
+
+void ak_neon_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                               float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(false, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }

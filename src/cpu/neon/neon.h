@@ -9,7 +9,8 @@ ak_dot_tiles_fn ak_neon_dot_q4_0, ak_neon_dot_q4_1, ak_neon_dot_q5_0, ak_neon_do
 ak_open_slab_fn ak_neon_open_q4_0, ak_neon_open_q4_1, ak_neon_open_q5_0, ak_neon_open_q8_0, ak_neon_open_q4_k, ak_neon_open_q6_k;
 ak_dot_slab_fn ak_neon_dot_slab_q4_0, ak_neon_dot_slab_q4_1, ak_neon_dot_slab_q5_0, ak_neon_dot_slab_q8_0, ak_neon_dot_slab_q4_k,
     ak_neon_dot_slab_q6_k;
-ak_attend_page_fn ak_neon_attend_page_f16, ak_neon_attend_page_f32;
+ak_attend_scores_fn ak_neon_attend_scores_f16, ak_neon_attend_scores_f32;
+ak_attend_values_fn ak_neon_attend_values_f16, ak_neon_attend_values_f32;
 ak_dequantise_fn ak_neon_widen_f16, ak_neon_widen_bf16;
 
 void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,

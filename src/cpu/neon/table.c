@@ -19,8 +19,10 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->silu_mul = ak_neon_silu_mul;
     k->rope = ak_neon_rope;
     k->narrow_f16 = ak_neon_narrow_f16;
-    k->attend_page_f16 = ak_neon_attend_page_f16;
-    k->attend_page_f32 = ak_neon_attend_page_f32;
+    k->attend_scores_f16 = ak_neon_attend_scores_f16;
+    k->attend_scores_f32 = ak_neon_attend_scores_f32;
+    k->attend_values_f16 = ak_neon_attend_values_f16;
+    k->attend_values_f32 = ak_neon_attend_values_f32;
     k->attend_merge = ak_neon_attend_merge;
     k->divide = ak_neon_divide;
     k->probe_read = ak_neon_probe_read;

@@ -8,7 +8,8 @@
 ak_dot_tiles_fn ak_scalar_dot_q4_0, ak_scalar_dot_q4_1, ak_scalar_dot_q5_0, ak_scalar_dot_q8_0, ak_scalar_dot_q4_k, ak_scalar_dot_q6_k;
 ak_open_slab_fn ak_scalar_open_q4_0, ak_scalar_open_q4_1, ak_scalar_open_q5_0, ak_scalar_open_q8_0, ak_scalar_open_q4_k,
     ak_scalar_open_q6_k;
-ak_attend_page_fn ak_scalar_attend_page_f16, ak_scalar_attend_page_f32;
+ak_attend_scores_fn ak_scalar_attend_scores_f16, ak_scalar_attend_scores_f32;
+ak_attend_values_fn ak_scalar_attend_values_f16, ak_scalar_attend_values_f32;
 
 void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
                         size_t k, float *restrict y, size_t y_stride);

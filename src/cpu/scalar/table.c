@@ -19,8 +19,10 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->silu_mul = ak_scalar_silu_mul;
     k->rope = ak_scalar_rope;
     k->narrow_f16 = ak_scalar_narrow_f16;
-    k->attend_page_f16 = ak_scalar_attend_page_f16;
-    k->attend_page_f32 = ak_scalar_attend_page_f32;
+    k->attend_scores_f16 = ak_scalar_attend_scores_f16;
+    k->attend_scores_f32 = ak_scalar_attend_scores_f32;
+    k->attend_values_f16 = ak_scalar_attend_values_f16;
+    k->attend_values_f32 = ak_scalar_attend_values_f32;
     k->attend_merge = ak_scalar_attend_merge;
     k->divide = ak_scalar_divide;
     k->probe_read = ak_scalar_probe_read;
