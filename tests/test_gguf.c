@@ -256,10 +256,10 @@ START_TEST(tensor_types)
         {0, "F32", true},      {1, "F16", true},       {2, "Q4_0", true},    {3, "Q4_1", true},     {6, "Q5_0", true},
         {7, "Q5_1", true},     {8, "Q8_0", true},      {9, "Q8_1", false},   {10, "Q2_K", true},    {11, "Q3_K", true},
         {12, "Q4_K", true},    {13, "Q5_K", true},     {14, "Q6_K", true},   {15, "Q8_K", false},   {16, "IQ2_XXS", false},
-        {17, "IQ2_XS", false}, {18, "IQ3_XXS", false}, {19, "IQ1_S", false}, {20, "IQ4_NL", false}, {21, "IQ3_S", false},
-        {22, "IQ2_S", false},  {23, "IQ4_XS", false},  {24, "I8", false},    {25, "I16", false},    {26, "I32", false},
+        {17, "IQ2_XS", false}, {18, "IQ3_XXS", false}, {19, "IQ1_S", false}, {20, "IQ4_NL", true},  {21, "IQ3_S", false},
+        {22, "IQ2_S", false},  {23, "IQ4_XS", true},   {24, "I8", false},    {25, "I16", false},    {26, "I32", false},
         {27, "I64", false},    {28, "F64", false},     {29, "IQ1_M", false}, {30, "BF16", true},    {34, "TQ1_0", false},
-        {35, "TQ2_0", false},  {39, "MXFP4", false},   {40, "NVFP4", false}, {41, "Q1_0", false},
+        {35, "TQ2_0", false},  {39, "MXFP4", true},    {40, "NVFP4", false}, {41, "Q1_0", false},
     };
     for (uint32_t number = 0, next = 0; number < 70; number++) {
         struct test_bytes bytes = one_tensor(number);

@@ -73,4 +73,11 @@ static inline uint16_t ak_float_to_f16(float x)
     return (uint16_t)(sign | ((rounded - 0x38000000u) >> 13));
 }
 
+/* 2^(e − 128), half of what the exponent byte of MXFP4 stands for; 0 and 1 give
+ * subnormals. */
+static inline float ak_e8m0_half(uint8_t e)
+{
+    return ak_bits_float(e < 2 ? 0x200000u << e : (uint32_t)(e - 1) << 23);
+}
+
 #endif

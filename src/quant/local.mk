@@ -12,3 +12,6 @@ libak_la_SOURCES += src/quant/q3_k.c
 libak_la_SOURCES += src/quant/q4_k.c
 libak_la_SOURCES += src/quant/q5_k.c
 libak_la_SOURCES += src/quant/q6_k.c
+libak_la_SOURCES += src/quant/iq4_nl.c
+libak_la_SOURCES += src/quant/iq4_xs.c
+libak_la_SOURCES += src/quant/mxfp4.c

@@ -21,6 +21,8 @@ HALVES = {
     "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
 }
 QUANTISED = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0"]
+# Drawn last, so that the files above keep their bytes.
+LATER = {"IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": []}
 
 
 def halves(rng, n):
@@ -36,8 +38,10 @@ def stored_blocks(rng, name, n_blocks):
         values = (rng.standard_normal(n_blocks * block) * 3).astype(np.float32)
         return values.view(np.uint8) if name == "F32" else values.view(np.uint16)[1::2].copy().view(np.uint8)
     blocks = rng.integers(0, 256, (n_blocks, size), dtype=np.uint8)
-    for offset in HALVES[name]:
+    for offset in (HALVES | LATER)[name]:
         blocks[:, offset : offset + 2] = halves(rng, n_blocks).view(np.uint8).reshape(n_blocks, 2)
+    if name == "MXFP4":
+        blocks[:5, 0] = [0, 1, 2, 254, 255]  # the exponents at both ends
     return blocks.reshape(-1)
 
 
@@ -54,23 +58,29 @@ def floats(rng, n):
     return x.reshape(-1)
 
 
+def write_dequantised(out, rng, name):
+    kind = GGMLQuantizationType[name]
+    block, size = GGML_QUANT_SIZES[kind]
+    n_blocks = 6 if block == 256 else 12 if block == 32 else 256
+    blocks = stored_blocks(rng, name, n_blocks)
+    values = dequantize(blocks.reshape(1, -1), kind).reshape(-1)
+    assert values.dtype == np.float32 and values.size == n_blocks * block
+    (out / f"{name}.dequant").write_bytes(blocks.tobytes() + values.tobytes())
+
+
 def main():
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(20250101)
     for name in HALVES:
-        kind = GGMLQuantizationType[name]
-        block, size = GGML_QUANT_SIZES[kind]
-        n_blocks = 6 if block == 256 else 12 if block == 32 else 256
-        blocks = stored_blocks(rng, name, n_blocks)
-        values = dequantize(blocks.reshape(1, -1), kind).reshape(-1)
-        assert values.dtype == np.float32 and values.size == n_blocks * block
-        (out / f"{name}.dequant").write_bytes(blocks.tobytes() + values.tobytes())
+        write_dequantised(out, rng, name)
     for name in QUANTISED:
         x = floats(rng, 12 * 32)
         with np.errstate(all="ignore"):
             stored = quantize(x.reshape(1, -1), GGMLQuantizationType[name])
         (out / f"{name}.quant").write_bytes(x.tobytes() + stored.tobytes())
+    for name in LATER:
+        write_dequantised(out, rng, name)
 
 
 main()
