@@ -8,7 +8,8 @@
 
 #include "measure.h"
 
-static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q8_0, AK_Q4_K, AK_Q6_K };
+static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
+                                            AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4 };
 static const size_t token_counts[] = { 1, 2, 4, 8, 16, 512 };
 enum {
     N_TYPES = sizeof tiled_types / sizeof *tiled_types,
@@ -113,9 +114,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "k is a multiple of 32 up to 1048576\n");
         return 2;
     }
-    /* results of 16 tokens times the rows that fill WEIGHT_BYTES with 18 bytes a block of 32 */
+    /* results of 16 tokens times the rows that fill WEIGHT_BYTES with 10 bytes a block of 32 (Q2_K) */
     size_t act_bytes = MOST_TOKENS * ak_max_size(ak_act_bytes(AK_ACT_32, k), ak_act_bytes(AK_ACT_256, k));
-    size_t y_bytes = ak_max_size(WEIGHT_BYTES / 18 / (k / 32) * AK_SMALL_N, MANY_TILES * AK_TILE_ROWS * MOST_TOKENS) * sizeof(float);
+    size_t y_bytes = ak_max_size(WEIGHT_BYTES / 10 / (k / 32) * AK_SMALL_N, MANY_TILES * AK_TILE_ROWS * MOST_TOKENS) * sizeof(float);
     uint8_t *weights = new_pages(WEIGHT_BYTES), *acts = new_pages(act_bytes);
     float *y = new_pages(y_bytes);
     fill_random(weights, WEIGHT_BYTES);

@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "cpu/kernels.h"
 
-static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q8_0, AK_Q4_K, AK_Q6_K };
+static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
+                                            AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4 };
 enum { N_TILED = sizeof tiled_types / sizeof *tiled_types };
 
 /* ---- Random input ---------------------------------------------------------- */
@@ -103,6 +104,17 @@ static void put_scale(uint8_t *at, enum weights kind)
     memcpy(at, &bits, sizeof bits);
 }
 
+/* MXFP4's, a power of two. */
+static void put_exponent(uint8_t *at, enum weights kind)
+{
+    uint8_t bits = (uint8_t)(random_bits() >> 20);
+    switch (kind) {
+    case W_LARGE_SCALES: *at = bits | 0xfcu; break; /* 2^124 … 2^127 */
+    case W_SMALL_SCALES: *at = bits & 3u; break;    /* 2^-128 … 2^-125: two of them subnormal */
+    default: *at = (uint8_t)(116 + bits % 8); break;
+    }
+}
+
 /* `blocks` stored blocks; scales are finite. */
 static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, size_t blocks)
 {
@@ -111,13 +123,20 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
         random_bytes(stored, bytes);
         if (kind == W_ZERO_BITS || kind == W_ONE_BITS)
             memset(stored, kind == W_ONE_BITS ? 0xff : 0, bytes);
-        if (type == AK_Q6_K) {
-            put_scale(stored + 208, kind);
-            continue;
-        }
-        put_scale(stored, kind);
-        if (type == AK_Q4_1 || type == AK_Q4_K)
+        switch (type) {
+        case AK_MXFP4: put_exponent(stored, kind); break;
+        case AK_Q3_K: put_scale(stored + 108, kind); break;
+        case AK_Q6_K: put_scale(stored + 208, kind); break;
+        case AK_Q2_K:
+            put_scale(stored + 80, kind);
+            put_scale(stored + 82, kind);
+            break;
+        case AK_Q4_1: case AK_Q5_1: case AK_Q4_K: case AK_Q5_K:
+            put_scale(stored, kind);
             put_scale(stored + 2, kind);
+            break;
+        default: put_scale(stored, kind); break;
+        }
     }
 }
 
@@ -365,6 +384,43 @@ START_TEST(products_are_scalar)
             free_weight(&w);
         }
     }
+}
+END_TEST
+
+/* The scalar kernels themselves: against the dequantised weights times the
+ * activations that the records stand for, in double. */
+START_TEST(scalar_products_are_right)
+{
+    enum { TOKENS = 3, K = 768, ROWS = 2 * AK_TILE_ROWS };
+    enum ak_type type = tiled_types[_i];
+    enum ak_act_form form = ak_type_act_form(type);
+    struct ak_kernels scalar;
+    random_state = 79;
+    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    struct weight w = make_weight(type, W_RANDOM, 2, K);
+    uint8_t *acts = make_records(&scalar, form, A_RANDOM, TOKENS, K);
+    float *got = exact(TOKENS * ROWS * sizeof *got), *row = exact(K * sizeof *row);
+    scalar.tile[type].dot_tiles(w.tiles, 2, K, acts, ak_act_bytes(form, K), TOKENS, got, ROWS);
+    for (size_t r = 0; r < ROWS; r++) {
+        ak_type_info(type)->dequantise(w.stored + r * w.row_bytes, row, K);
+        for (size_t t = 0; t < TOKENS; t++) {
+            const struct ak_act32 *a32 = (const struct ak_act32 *)(void *)(acts + t * ak_act_bytes(form, K));
+            const struct ak_act256 *a256 = (const struct ak_act256 *)(const void *)a32;
+            double sum = 0.0, terms = 0.0;
+            for (size_t i = 0; i < K; i++) {
+                double a = form == AK_ACT_32 ? (double)a32[i / 32].scale * a32[i / 32].q[i % 32]
+                                             : (double)a256[i / 256].scale * a256[i / 256].q[i % 256];
+                sum += (double)row[i] * a;
+                terms += fabs((double)row[i] * a);
+            }
+            ck_assert_msg(fabs((double)got[t * ROWS + r] - sum) <= 2e-6 * terms, "%s row %zu token %zu: %g, not %g",
+                          ak_type_info(type)->name, r, t, (double)got[t * ROWS + r], sum);
+        }
+    }
+    free(got);
+    free(row);
+    free(acts);
+    free_weight(&w);
 }
 END_TEST
 
@@ -689,6 +745,7 @@ int main(void)
     TCase *kernels = tcase_create("kernels");
     tcase_add_loop_test(kernels, quantise_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, products_are_scalar, N_TILED, AK_ISA_COUNT * N_TILED);
+    tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);

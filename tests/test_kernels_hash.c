@@ -64,8 +64,10 @@ static const uint64_t START = 0xcbf29ce484222325u;
 /* Any quants, and scales as models have them. */
 static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t seed)
 {
-    size_t block = ak_type_info(type)->block_bytes, at = type == AK_Q6_K ? 208 : 0;
-    size_t n_halves = type == AK_Q4_1 || type == AK_Q4_K ? 2 : 1;
+    size_t block = ak_type_info(type)->block_bytes;
+    size_t at = type == AK_Q6_K ? 208 : type == AK_Q3_K ? 108 : type == AK_Q2_K ? 80 : 0;
+    bool minimum = type == AK_Q4_1 || type == AK_Q5_1 || type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
+    size_t n_halves = type == AK_MXFP4 ? 0 : minimum ? 2 : 1;
     for (size_t i = 0; i < bytes; i++)
         rows[i] = (uint8_t)(next(&seed) >> 24);
     for (size_t b = 0; b < bytes; b += block) {
@@ -73,6 +75,8 @@ static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t s
             uint16_t half = ak_float_to_f16(next_float(&seed) * 0.1f);
             memcpy(rows + b + at + 2 * i, &half, sizeof half);
         }
+        if (type == AK_MXFP4)
+            rows[b] = (uint8_t)(120 + rows[b] % 8);
     }
 }
 
@@ -340,17 +344,31 @@ static const struct slot {
     { "dot_tiles Q8_0", run_tiles, AK_Q8_0, 0x6f5cb9bd751f43b9 },
     { "dot_tiles Q4_K", run_tiles, AK_Q4_K, 0x87c832701f21b835 },
     { "dot_tiles Q6_K", run_tiles, AK_Q6_K, 0xce7ca2ccdfe38090 },
+    { "dot_tiles Q5_1", run_tiles, AK_Q5_1, 0x86a8f6faa74fda6f },
+    { "dot_tiles Q2_K", run_tiles, AK_Q2_K, 0x845f8748a2789022 },
+    { "dot_tiles Q3_K", run_tiles, AK_Q3_K, 0x5baad70e05181664 },
+    { "dot_tiles Q5_K", run_tiles, AK_Q5_K, 0x68845f8f9a09fe40 },
+    { "dot_tiles IQ4_NL", run_tiles, AK_IQ4_NL, 0xc1d673b058a68b14 },
+    { "dot_tiles IQ4_XS", run_tiles, AK_IQ4_XS, 0x4cf5b9f544fa2b4a },
+    { "dot_tiles MXFP4", run_tiles, AK_MXFP4, 0x9c7990246849e81d },
     { "dot_slab Q4_0", run_slab, AK_Q4_0, 0x8e0cbb845fc78df5 },
     { "dot_slab Q4_1", run_slab, AK_Q4_1, 0x95a58bfd68b03b8e },
     { "dot_slab Q5_0", run_slab, AK_Q5_0, 0xdb43f732b46d064f },
     { "dot_slab Q8_0", run_slab, AK_Q8_0, 0x28c406050bafcf03 },
     { "dot_slab Q4_K", run_slab, AK_Q4_K, 0x43e10c80160c3b0d },
     { "dot_slab Q6_K", run_slab, AK_Q6_K, 0xa7c480e6ef53bab2 },
+    { "dot_slab Q5_1", run_slab, AK_Q5_1, 0x3f5d47de2de57c8c },
+    { "dot_slab Q2_K", run_slab, AK_Q2_K, 0xea906a28d5dae9dc },
+    { "dot_slab Q3_K", run_slab, AK_Q3_K, 0x47b8b8af99b4a1f7 },
+    { "dot_slab Q5_K", run_slab, AK_Q5_K, 0xa2ed22f49670441c },
+    { "dot_slab IQ4_NL", run_slab, AK_IQ4_NL, 0x6c09a67dbf41c7ea },
+    { "dot_slab IQ4_XS", run_slab, AK_IQ4_XS, 0x3fed67e174b2e0ab },
+    { "dot_slab MXFP4", run_slab, AK_MXFP4, 0x2583eadfe285f961 },
     { "widen F16", run_widen, AK_F16, 0x5b9625782f5f9e28 },
     { "widen BF16", run_widen, AK_BF16, 0x265e138d78c7e8e6 },
     { "dot_rows", run_dot_rows, AK_F32, 0x0e9d296f7e4e90dd },
     { "quantise32", run_quantise32, AK_F32, 0x1b9ef83d8e10300c },
-    { "quantise256", run_quantise256, AK_F32, 0xe4d02f0791d4f993 },
+    { "quantise256", run_quantise256, AK_F32, 0x6f6f8bbfe7b535b2 },
     { "rms_norm", run_rms_norm, AK_F32, 0x62350780ddb047a4 },
     { "add", run_add, AK_F32, 0x0321b5367b481dee },
     { "silu_mul", run_silu_mul, AK_F32, 0x2fa4cb56b22348c5 },

@@ -5,14 +5,50 @@
 #include "base/half.h"
 #include "base/mem.h"
 
-enum { STORED_TILE_BYTES_MAX = 8 * 34 }; /* one row of a tile, stored */
+enum {
+    STORED_TILE_BYTES_MAX = 8 * 34, /* one row of a tile, stored */
+    PARTS_MAX = 6
+};
+
+/* What a part of a tile is made of. It has an element for each stored block of a
+ * row: one for a K-type's 256 k, one for every 32 k for the others. */
+enum form {
+    NOTHING,
+    BYTES,       /* a byte a row: 16 */
+    HALVES,      /* two bytes a row: 32 */
+    WORDS,       /* n words a row: n lines */
+    BIASED,      /* WORDS of signed bytes, made unsigned by adding 128 */
+    FIFTH_BITS,  /* 32 bits a row, as eight words of 64 bits: a line */
+    THREE_BITS   /* Q3_K's high bits and quants, 96 bytes a row: 24 lines */
+};
+
+/* A tile is a sequence of parts, each with the elements of all blocks after each
+ * other. A part of lines begins at a line. */
+struct part {
+    uint8_t form;
+    uint8_t at;    /* where the element begins in a stored block */
+    uint8_t words; /* of WORDS and BIASED */
+};
+
+static const struct part parts_of[AK_TYPE_COUNT][PARTS_MAX] = {
+    [AK_Q4_0] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
+    [AK_Q4_1] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { WORDS, 4, 4 } },
+    [AK_Q5_0] = { { HALVES, 0, 0 }, { FIFTH_BITS, 2, 0 }, { WORDS, 6, 4 } },
+    [AK_Q5_1] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { FIFTH_BITS, 4, 0 }, { WORDS, 8, 4 } },
+    [AK_Q8_0] = { { HALVES, 0, 0 }, { BIASED, 2, 8 } },
+    [AK_IQ4_NL] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
+    [AK_MXFP4] = { { BYTES, 0, 0 }, { WORDS, 1, 4 } },
+    [AK_Q2_K] = { { WORDS, 80, 1 }, { WORDS, 0, 4 }, { WORDS, 16, 16 } },
+    [AK_Q3_K] = { { HALVES, 108, 0 }, { WORDS, 96, 3 }, { THREE_BITS, 0, 0 } },
+    [AK_Q4_K] = { { WORDS, 0, 36 } },
+    [AK_Q5_K] = { { WORDS, 0, 44 } },
+    [AK_Q6_K] = { { HALVES, 208, 0 }, { WORDS, 192, 4 }, { WORDS, 128, 8 }, { WORDS, 0, 16 }, { WORDS, 160, 8 }, { WORDS, 64, 16 } },
+    [AK_IQ4_XS] = { { WORDS, 0, 34 } },
+};
 
 bool ak_type_is_tiled(enum ak_type type)
 {
-    switch (type) {
-    case AK_Q4_0: case AK_Q4_1: case AK_Q5_0: case AK_Q8_0: case AK_Q4_K: case AK_Q6_K: return true;
-    default: return false;
-    }
+    return parts_of[type][0].form != NOTHING;
 }
 
 enum ak_act_form ak_type_act_form(enum ak_type type)
@@ -31,25 +67,37 @@ size_t ak_act_bytes(enum ak_act_form form, size_t k)
     }
 }
 
-/* Bytes before the quants of a 32-block tile: scales (and minimums), padded. */
-static size_t scales_bytes(enum ak_type type, size_t blocks)
+/* Bytes of one element of a part, all 16 rows. */
+static size_t element_bytes(const struct part *part)
 {
-    return type == AK_Q4_1 ? 64 * blocks : ak_round_up(32 * blocks, AK_LINE_BYTES);
+    switch (part->form) {
+    case BYTES: return AK_TILE_ROWS;
+    case HALVES: return 2 * AK_TILE_ROWS;
+    case WORDS: case BIASED: return part->words * (size_t)AK_LINE_BYTES;
+    case FIFTH_BITS: return AK_LINE_BYTES;
+    case THREE_BITS: return 24 * AK_LINE_BYTES;
+    default: return 0;
+    }
 }
 
-enum { Q4_K_SCALES = 64, Q4_K_QUANTS = 256, Q4_K_TILE = 2304 };
-enum { Q6_K_SCALES = 64, Q6_K_HALVES = 320, Q6_K_HALF = 1536, Q6_K_LOW = 512, Q6_K_TILE = 3392 };
+/* Where a part begins that follows `end` bytes of the tile. */
+static size_t part_begin(const struct part *part, size_t end)
+{
+    return part->form == BYTES || part->form == HALVES ? end : ak_round_up(end, AK_LINE_BYTES);
+}
+
+/* Stored blocks of a row of a tile with `blocks` blocks of 32 k. */
+static size_t stored_blocks(enum ak_type type, size_t blocks)
+{
+    return blocks * AK_BLOCK_K / ak_type_info(type)->block_elems;
+}
 
 size_t ak_tile_bytes(enum ak_type type, size_t blocks)
 {
-    switch (type) {
-    case AK_Q4_0: case AK_Q4_1: return scales_bytes(type, blocks) + 256 * blocks;
-    case AK_Q5_0: return scales_bytes(type, blocks) + (64 + 256) * blocks;
-    case AK_Q8_0: return scales_bytes(type, blocks) + 512 * blocks;
-    case AK_Q4_K: return Q4_K_TILE;
-    case AK_Q6_K: return Q6_K_TILE;
-    default: return 0;
-    }
+    size_t end = 0, n = stored_blocks(type, blocks);
+    for (const struct part *part = parts_of[type]; part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++)
+        end = part_begin(part, end) + n * element_bytes(part);
+    return end;
 }
 
 size_t ak_tile_row_bytes(enum ak_type type, size_t k)
@@ -77,8 +125,8 @@ static void flip_sign_bits(uint8_t *bytes, size_t n)
         bytes[i] ^= 0x80;
 }
 
-/* Spreads the 32 high bits of a Q5_0 block over its 8 words, or back. */
-static void pack_high_bits(const uint8_t stored[4], uint8_t *words, size_t row)
+/* Spreads the 32 fifth bits of a block over its 8 words, or back. */
+static void pack_fifth_bits(const uint8_t stored[4], uint8_t *words, size_t row)
 {
     for (size_t i = 0; i < 8; i++) {
         unsigned nibble = ((unsigned)stored[i / 2] >> (i % 2 * 4)) & 15u;
@@ -86,7 +134,7 @@ static void pack_high_bits(const uint8_t stored[4], uint8_t *words, size_t row)
     }
 }
 
-static void gather_high_bits(const uint8_t *words, uint8_t stored[4], size_t row)
+static void gather_fifth_bits(const uint8_t *words, uint8_t stored[4], size_t row)
 {
     memset(stored, 0, 4);
     for (size_t i = 0; i < 8; i++) {
@@ -95,101 +143,92 @@ static void gather_high_bits(const uint8_t *words, uint8_t stored[4], size_t row
     }
 }
 
+/* Eight numbers of three bits, of k = i, 32 + i, … 224 + i, in three bytes: two
+ * whole ones each, then the upper bits of the last two, then their lowest bits. */
+static void pack_three_bits(const uint8_t stored[96], uint8_t *lines, size_t row)
+{
+    for (size_t i = 0; i < 32; i++) {
+        unsigned high = stored[i], first = stored[32 + i], second = stored[64 + i], v[8];
+        for (size_t s = 0; s < 8; s++)
+            v[s] = ((s < 4 ? first : second) >> (s % 4 * 2) & 3u) | (high >> s & 1u) << 2;
+        uint8_t *out = lines + i / 4 * 3 * AK_LINE_BYTES + row * 4 + i % 4;
+        out[0] = (uint8_t)(v[0] | v[1] << 3 | v[6] >> 1 << 6);
+        out[AK_LINE_BYTES] = (uint8_t)(v[2] | v[3] << 3 | v[7] >> 1 << 6);
+        out[2 * AK_LINE_BYTES] = (uint8_t)(v[4] | v[5] << 3 | (v[6] & 1u) << 6 | (v[7] & 1u) << 7);
+    }
+}
+
+static void gather_three_bits(const uint8_t *lines, uint8_t stored[96], size_t row)
+{
+    for (size_t i = 0; i < 32; i++) {
+        const uint8_t *in = lines + i / 4 * 3 * AK_LINE_BYTES + row * 4 + i % 4;
+        unsigned a = in[0], b = in[AK_LINE_BYTES], c = in[2 * AK_LINE_BYTES], high = 0, low[2] = { 0, 0 };
+        const unsigned v[8] = { a & 7u, a >> 3 & 7u, b & 7u, b >> 3 & 7u, c & 7u, c >> 3 & 7u,
+                                a >> 6 << 1 | (c >> 6 & 1u), b >> 6 << 1 | c >> 7 };
+        for (size_t s = 0; s < 8; s++) {
+            low[s / 4] |= (v[s] & 3u) << (s % 4 * 2);
+            high |= v[s] >> 2 << s;
+        }
+        stored[i] = (uint8_t)high;
+        stored[32 + i] = (uint8_t)low[0];
+        stored[64 + i] = (uint8_t)low[1];
+    }
+}
+
+static void pack_element(const struct part *part, const uint8_t *restrict stored, uint8_t *restrict lines, size_t row)
+{
+    switch (part->form) {
+    case BYTES: lines[row] = stored[0]; break;
+    case HALVES: memcpy(lines + row * 2, stored, 2); break;
+    case WORDS: words_to_lines(stored, part->words, lines, row); break;
+    case FIFTH_BITS: pack_fifth_bits(stored, lines, row); break;
+    case THREE_BITS: pack_three_bits(stored, lines, row); break;
+    case BIASED: {
+        uint8_t biased[32];
+        memcpy(biased, stored, 32);
+        flip_sign_bits(biased, 32);
+        words_to_lines(biased, part->words, lines, row);
+        break;
+    }
+    default: break;
+    }
+}
+
+static void gather_element(const struct part *part, const uint8_t *restrict lines, uint8_t *restrict stored, size_t row)
+{
+    switch (part->form) {
+    case BYTES: stored[0] = lines[row]; break;
+    case HALVES: memcpy(stored, lines + row * 2, 2); break;
+    case WORDS: lines_to_words(lines, part->words, stored, row); break;
+    case FIFTH_BITS: gather_fifth_bits(lines, stored, row); break;
+    case THREE_BITS: gather_three_bits(lines, stored, row); break;
+    case BIASED:
+        lines_to_words(lines, part->words, stored, row);
+        flip_sign_bits(stored, 32);
+        break;
+    default: break;
+    }
+}
+
 static void pack_row(enum ak_type type, const uint8_t *restrict stored, size_t blocks, size_t row, uint8_t *restrict tile)
 {
-    uint8_t *quants = tile + scales_bytes(type, blocks);
-    switch (type) {
-    case AK_Q4_0:
-        for (size_t b = 0; b < blocks; b++, stored += 18) {
-            memcpy(tile + (b * 16 + row) * 2, stored, 2);
-            words_to_lines(stored + 2, 4, quants + b * 256, row);
-        }
-        break;
-    case AK_Q4_1:
-        for (size_t b = 0; b < blocks; b++, stored += 20) {
-            memcpy(tile + (b * 16 + row) * 2, stored, 2);
-            memcpy(tile + blocks * 32 + (b * 16 + row) * 2, stored + 2, 2);
-            words_to_lines(stored + 4, 4, quants + b * 256, row);
-        }
-        break;
-    case AK_Q5_0:
-        for (size_t b = 0; b < blocks; b++, stored += 22) {
-            memcpy(tile + (b * 16 + row) * 2, stored, 2);
-            pack_high_bits(stored + 2, quants + b * 64, row);
-            words_to_lines(stored + 6, 4, quants + blocks * 64 + b * 256, row);
-        }
-        break;
-    case AK_Q8_0:
-        for (size_t b = 0; b < blocks; b++, stored += 34) {
-            uint8_t biased[32];
-            memcpy(biased, stored + 2, 32);
-            flip_sign_bits(biased, 32);
-            memcpy(tile + (b * 16 + row) * 2, stored, 2);
-            words_to_lines(biased, 8, quants + b * 512, row);
-        }
-        break;
-    case AK_Q4_K:
-        words_to_lines(stored, 36, tile, row);
-        break;
-    case AK_Q6_K:
-        memcpy(tile + row * 2, stored + 208, 2);
-        words_to_lines(stored + 192, 4, tile + Q6_K_SCALES, row);
-        for (size_t h = 0; h < 2; h++) {
-            uint8_t *half = tile + Q6_K_HALVES + h * Q6_K_HALF;
-            words_to_lines(stored + 128 + h * 32, 8, half, row);
-            words_to_lines(stored + h * 64, 16, half + Q6_K_LOW, row);
-        }
-        break;
-    default:
-        break;
+    size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_type_info(type)->block_bytes;
+    for (const struct part *part = parts_of[type]; part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
+        size_t begin = part_begin(part, end), bytes = element_bytes(part);
+        for (size_t b = 0; b < n; b++)
+            pack_element(part, stored + b * block_bytes + part->at, tile + begin + b * bytes, row);
+        end = begin + n * bytes;
     }
 }
 
 void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row, uint8_t *restrict stored)
 {
-    const uint8_t *quants = tile + scales_bytes(type, blocks);
-    switch (type) {
-    case AK_Q4_0:
-        for (size_t b = 0; b < blocks; b++, stored += 18) {
-            memcpy(stored, tile + (b * 16 + row) * 2, 2);
-            lines_to_words(quants + b * 256, 4, stored + 2, row);
-        }
-        break;
-    case AK_Q4_1:
-        for (size_t b = 0; b < blocks; b++, stored += 20) {
-            memcpy(stored, tile + (b * 16 + row) * 2, 2);
-            memcpy(stored + 2, tile + blocks * 32 + (b * 16 + row) * 2, 2);
-            lines_to_words(quants + b * 256, 4, stored + 4, row);
-        }
-        break;
-    case AK_Q5_0:
-        for (size_t b = 0; b < blocks; b++, stored += 22) {
-            memcpy(stored, tile + (b * 16 + row) * 2, 2);
-            gather_high_bits(quants + b * 64, stored + 2, row);
-            lines_to_words(quants + blocks * 64 + b * 256, 4, stored + 6, row);
-        }
-        break;
-    case AK_Q8_0:
-        for (size_t b = 0; b < blocks; b++, stored += 34) {
-            memcpy(stored, tile + (b * 16 + row) * 2, 2);
-            lines_to_words(quants + b * 512, 8, stored + 2, row);
-            flip_sign_bits(stored + 2, 32);
-        }
-        break;
-    case AK_Q4_K:
-        lines_to_words(tile, 36, stored, row);
-        break;
-    case AK_Q6_K:
-        memcpy(stored + 208, tile + row * 2, 2);
-        lines_to_words(tile + Q6_K_SCALES, 4, stored + 192, row);
-        for (size_t h = 0; h < 2; h++) {
-            const uint8_t *half = tile + Q6_K_HALVES + h * Q6_K_HALF;
-            lines_to_words(half, 8, stored + 128 + h * 32, row);
-            lines_to_words(half + Q6_K_LOW, 16, stored + h * 64, row);
-        }
-        break;
-    default:
-        break;
+    size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_type_info(type)->block_bytes;
+    for (const struct part *part = parts_of[type]; part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
+        size_t begin = part_begin(part, end), bytes = element_bytes(part);
+        for (size_t b = 0; b < n; b++)
+            gather_element(part, tile + begin + b * bytes, stored + b * block_bytes + part->at, row);
+        end = begin + n * bytes;
     }
 }
 

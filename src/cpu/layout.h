@@ -17,13 +17,30 @@
  *   Q4_0  d f16[nb][16], padded to 64 | nb × 4 lines
  *         line i: low nibbles k = 4i …, high nibbles k = 16 + 4i …
  *   Q4_1  d f16[nb][16], m f16[nb][16] | nb × 4 lines, as Q4_0
- *   Q5_0  d f16[nb][16], padded to 64 | high bits u64[nb][8] | nb × 4 lines, as Q4_0
+ *   Q5_0  d f16[nb][16], padded to 64 | fifth bits u64[nb][8] | nb × 4 lines, as Q4_0
  *         bit 4r+j of word i is the fifth bit of row r, k = 4i + j
+ *   Q5_1  d f16[nb][16], m f16[nb][16] | fifth bits and lines, as Q5_0
  *   Q8_0  d f16[nb][16], padded to 64 | nb × 8 lines, quants biased by 128
+ *   IQ4_NL as Q4_0
+ *   MXFP4 e u8[nb][16], padded to 64 | nb × 4 lines, as Q4_0
+ *   Q2_K  1 line of (d f16, dmin f16) | 4 lines of the 16 bytes of scales and mins |
+ *         16 lines of quants; as GGML's columns
+ *   Q3_K  d f16[16], padded to 64 | 3 lines of the 12 bytes of scales, as GGML's
+ *         column | 8 × 3 lines of quants, unsigned (q, from which 4 is to be taken).
+ *         Of the i-th three, byte j of a row has the numbers v_s of k = 32s + 4i + j:
+ *         v_0 | v_1 << 3 | (v_6 >> 1) << 6,  v_2 | v_3 << 3 | (v_7 >> 1) << 6,
+ *         v_4 | v_5 << 3 | (v_6 & 1) << 6 | (v_7 & 1) << 7
  *   Q4_K  1 line of (d f16, dmin f16) | 3 lines of the 12 bytes of scales and
  *         mins | 32 lines of quants; each line a column of GGML's block
+ *   Q5_K  1 line of (d f16, dmin f16) | 3 lines of scales and mins | 8 lines of fifth
+ *         bits | 32 lines of quants; as GGML's columns
  *   Q6_K  d f16[16], padded to 64 | 4 lines of the 16 scales | 2 halves of
  *         128 k: 8 lines of high bits, 16 lines of low bits; as GGML's columns
+ *   IQ4_XS 1 line of (d f16, high bits of the scales u16) | 1 line of low bits of the
+ *         scales | 8 × 4 lines of quants, as Q4_0; as GGML's columns
+ *
+ * All but Q3_K (d fills half a line: 1792 bytes for 1760) and Q6_K (3392 for 3360)
+ * take as many bytes as they do stored.
  *
  * Rows beyond the last one of a weight are zero. */
 #ifndef AK_CPU_LAYOUT_H
@@ -80,19 +97,25 @@ void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, s
 struct ak_act32 {
     int8_t q[32];
     float scale;
-    int32_t minus8_sum; /* −8 · Σq: the offset of Q4_0, half of Q5_0's, a sixteenth of Q8_0's */
+    int32_t minus8_sum; /* −8 · Σq: the offset of Q4_0, half of Q5_0's and MXFP4's, a sixteenth of Q8_0's and IQ4_NL's */
     float scaled_sum;   /* scale · Σq, for types with a minimum */
     uint32_t unused;
 };
 
-/* Scale per 256, for the K-types. */
+/* Scale per 256, for the K-types and IQ4_XS. The sums in pairs are for products of
+ * pairs with minimums (Q2_K, Q4_K, Q5_K) or scales (Q3_K): in that order the pairs
+ * are the even and the odd bytes of a word of the weight's scales, and
+ * |Σq| ≤ 32 · 127 = 4064. */
 struct ak_act256 {
     int8_t q[256];
     int32_t minus32_sum16[16]; /* −32 · Σq of each 16: the offset of Q6_K */
-    int16_t pair_sum32[8];     /* Σq of each 32 in the order 0 2 1 3 4 6 5 7: pairs for Q4_K's mins */
+    int16_t pair_sum32[8];     /* Σq of each 32 in the order 0 2 1 3 4 6 5 7 */
+    int16_t pair_sum16[16];    /* Σq of each 16 in the order 0 2 1 3 4 6 5 7 8 10 9 11 12 14 13 15 */
     float scale;
-    uint32_t unused[3];
+    int32_t sum;               /* Σq of all 256 */
+    uint32_t unused[2];
 };
+_Static_assert(sizeof(struct ak_act32) == 48 && sizeof(struct ak_act256) == 384, "six lines for 256 elements");
 
 enum ak_act_form { AK_ACT_F32 = 0, AK_ACT_32 = 1, AK_ACT_256 = 2, AK_ACT_FORM_COUNT = 3 };
 

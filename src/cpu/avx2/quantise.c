@@ -70,7 +70,7 @@ void ak_avx2_quantise32(const float *restrict x, size_t n, struct ak_act32 *rest
 
 void ak_avx2_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out)
 {
-    static const uint8_t pair_order[8] = { 0, 2, 1, 3, 4, 6, 5, 7 };
+    static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
         uint32_t largest = largest_magnitude(x + i, 256);
         memset(out, 0, sizeof *out);
@@ -87,7 +87,10 @@ void ak_avx2_quantise256(const float *restrict x, size_t n, struct ak_act256 *re
             store_bytes(out->q + j * 32, q);
             out->minus32_sum16[2 * j] = -32 * first;
             out->minus32_sum16[2 * j + 1] = -32 * second;
+            out->pair_sum16[pair_order[2 * j]] = (int16_t)first;
+            out->pair_sum16[pair_order[2 * j + 1]] = (int16_t)second;
             out->pair_sum32[pair_order[j]] = (int16_t)(first + second);
+            out->sum += first + second;
         }
     }
 }

@@ -52,15 +52,19 @@ void ak_neon_quantise32(const float *restrict x, size_t n, struct ak_act32 *rest
 
 void ak_neon_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out)
 {
-    static const uint8_t pair_order[8] = { 0, 2, 1, 3, 4, 6, 5, 7 };
+    static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
         out->scale = quantise(x + i, 256, out->q);
+        out->sum = 0;
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; j++) {
             int32_t a = vaddlvq_s8(vld1q_s8(out->q + j * 32)), b = vaddlvq_s8(vld1q_s8(out->q + j * 32 + 16));
             out->minus32_sum16[2 * j] = -32 * a;
             out->minus32_sum16[2 * j + 1] = -32 * b;
+            out->pair_sum16[pair_order[2 * j]] = (int16_t)a;
+            out->pair_sum16[pair_order[2 * j + 1]] = (int16_t)b;
             out->pair_sum32[pair_order[j]] = (int16_t)(a + b);
+            out->sum += a + b;
         }
         memset(out->unused, 0, sizeof out->unused);
     }

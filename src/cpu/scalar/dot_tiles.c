@@ -10,7 +10,12 @@
  * sub-blocks are applied in integers:
  *
  *     acc = fma(d_w · d_a, Σ_j scale_j · Σ q_w·q_a, acc)
- *     acc = fma(−(dmin_w · d_a), Σ_j min_j · Σq_a, acc)      Q4_K
+ *     acc = fma(−(dmin_w · d_a), Σ_j min_j · Σq_a, acc)      Q2_K, Q4_K, Q5_K
+ *
+ * Integers never overflow, in whatever order they are added: a number times an
+ * activation is at most 128 · 127, its scale at most 128 (Q6_K), so that the sum of
+ * 256 is below 2^29; kernels that take unsigned numbers first (at most 255, and
+ * scale 63) and the offset apart stay below 2^30 in each of both.
  */
 #include <math.h>
 #include <string.h>
@@ -26,23 +31,38 @@ static float f16_at(const uint8_t *p)
     return ak_f16_to_float(h);
 }
 
+static int nibble(const uint8_t *quants, size_t i)
+{
+    return i < 16 ? quants[i] & 15 : quants[i - 16] >> 4;
+}
+
+/* Σ of the products of 32 numbers with their nibbles' values. */
+static int32_t dot_values(const int8_t values[16], const uint8_t *quants, const int8_t *a)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 32; i++)
+        sum += values[nibble(quants, i)] * a[i];
+    return sum;
+}
+
+static int fifth_bit(const uint8_t *high, size_t i)
+{
+    return (high[i / 8] >> (i % 8) & 1) << 4;
+}
+
 static float block_q4_0(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
-    for (size_t i = 0; i < 16; i++) {
-        sum += ((w[2 + i] & 15) - 8) * a->q[i];
-        sum += ((w[2 + i] >> 4) - 8) * a->q[16 + i];
-    }
+    for (size_t i = 0; i < 32; i++)
+        sum += (nibble(w + 2, i) - 8) * a->q[i];
     return fmaf(f16_at(w) * a->scale, (float)sum, acc);
 }
 
 static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
-    for (size_t i = 0; i < 16; i++) {
-        sum += (w[4 + i] & 15) * a->q[i];
-        sum += (w[4 + i] >> 4) * a->q[16 + i];
-    }
+    for (size_t i = 0; i < 32; i++)
+        sum += nibble(w + 4, i) * a->q[i];
     acc = fmaf(f16_at(w) * a->scale, (float)sum, acc);
     return fmaf(f16_at(w + 2), a->scaled_sum, acc);
 }
@@ -50,12 +70,18 @@ static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
 static float block_q5_0(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
-    for (size_t i = 0; i < 16; i++) {
-        int low_bit = (w[2 + i / 8] >> (i % 8)) & 1, high_bit = (w[4 + i / 8] >> (i % 8)) & 1;
-        sum += ((w[6 + i] & 15) + low_bit * 16 - 16) * a->q[i];
-        sum += ((w[6 + i] >> 4) + high_bit * 16 - 16) * a->q[16 + i];
-    }
+    for (size_t i = 0; i < 32; i++)
+        sum += ((nibble(w + 6, i) | fifth_bit(w + 2, i)) - 16) * a->q[i];
     return fmaf(f16_at(w) * a->scale, (float)sum, acc);
+}
+
+static float block_q5_1(const uint8_t *w, const struct ak_act32 *a, float acc)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 32; i++)
+        sum += (nibble(w + 8, i) | fifth_bit(w + 4, i)) * a->q[i];
+    acc = fmaf(f16_at(w) * a->scale, (float)sum, acc);
+    return fmaf(f16_at(w + 2), a->scaled_sum, acc);
 }
 
 static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -66,10 +92,61 @@ static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(f16_at(w) * a->scale, (float)sum, acc);
 }
 
-static float block_q4_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_iq4_nl(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
-    static const uint8_t pair_order[8] = { 0, 2, 1, 3, 4, 6, 5, 7 };
-    const uint8_t *packed = w + 4, *quants = w + 16;
+    return fmaf(f16_at(w) * a->scale, (float)dot_values(ak_iq4_values, w + 2, a->q), acc);
+}
+
+static float block_mxfp4(const uint8_t *w, const struct ak_act32 *a, float acc)
+{
+    return fmaf(ak_e8m0_half(w[0]) * a->scale, (float)dot_values(ak_mxfp4_values, w + 1, a->q), acc);
+}
+
+static int32_t sum16(const struct ak_act256 *a, size_t j)
+{
+    return a->minus32_sum16[j] / -32;
+}
+
+/* Σ of 16 products of numbers of two bits at `shift`. */
+static int32_t dot_two_bits(const uint8_t *quants, size_t shift, const int8_t *a)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 16; i++)
+        sum += (quants[i] >> shift & 3) * a[i];
+    return sum;
+}
+
+static float block_q2_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+{
+    int32_t scaled = 0, minimum = 0;
+    for (size_t j = 0; j < 16; j++) {
+        const uint8_t *quants = w + 16 + j / 8 * 32 + j % 2 * 16;
+        scaled += (w[j] & 15) * dot_two_bits(quants, j % 8 / 2 * 2, a->q + j * 16);
+        minimum += (w[j] >> 4) * sum16(a, j);
+    }
+    acc = fmaf(f16_at(w + 80) * a->scale, (float)scaled, acc);
+    return fmaf(-(f16_at(w + 82) * a->scale), (float)minimum, acc);
+}
+
+static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+{
+    const uint8_t *scales = w + 96;
+    int32_t scaled = 0;
+    for (size_t j = 0; j < 16; j++) {
+        int scale = (scales[j % 8] >> j / 8 * 4 & 15) | (scales[8 + j % 4] >> j / 4 * 2 & 3) << 4;
+        const uint8_t *low = w + 32 + j / 8 * 32 + j % 2 * 16, *high = w + j % 2 * 16;
+        int32_t dot = dot_two_bits(low, j % 8 / 2 * 2, a->q + j * 16) - 4 * sum16(a, j);
+        for (size_t i = 0; i < 16; i++)
+            dot += (high[i] >> j / 2 & 1) * 4 * a->q[j * 16 + i];
+        scaled += (scale - 32) * dot;
+    }
+    return fmaf(f16_at(w + 108) * a->scale, (float)scaled, acc);
+}
+
+/* Q4_K, and Q5_K where `high` is its fifth bits. */
+static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *quants, const struct ak_act256 *a, float acc)
+{
+    const uint8_t *packed = w + 4;
     int32_t scaled = 0, minimum = 0;
     for (size_t j = 0; j < 8; j++) {
         int scale, min;
@@ -81,13 +158,27 @@ static float block_q4_k(const uint8_t *w, const struct ak_act256 *a, float acc)
             min = (packed[j + 4] >> 4) | ((packed[j] >> 6) << 4);
         }
         int32_t dot = 0;
-        for (size_t i = 0; i < 32; i++)
-            dot += ((quants[j / 2 * 32 + i] >> (j % 2 * 4)) & 15) * a->q[j * 32 + i];
+        for (size_t i = 0; i < 32; i++) {
+            int q = quants[j / 2 * 32 + i] >> (j % 2 * 4) & 15;
+            if (high)
+                q |= (high[i] >> j & 1) << 4;
+            dot += q * a->q[j * 32 + i];
+        }
         scaled += scale * dot;
-        minimum += min * a->pair_sum32[pair_order[j]];
+        minimum += min * (sum16(a, 2 * j) + sum16(a, 2 * j + 1));
     }
     acc = fmaf(f16_at(w) * a->scale, (float)scaled, acc);
     return fmaf(-(f16_at(w + 2) * a->scale), (float)minimum, acc);
+}
+
+static float block_q4_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+{
+    return block_q45_k(w, NULL, w + 16, a, acc);
+}
+
+static float block_q5_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+{
+    return block_q45_k(w, w + 16, w + 48, a, acc);
 }
 
 static float block_q6_k(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -105,6 +196,16 @@ static float block_q6_k(const uint8_t *w, const struct ak_act256 *a, float acc)
         scaled += (int8_t)scales[j] * dot;
     }
     return fmaf(f16_at(w + 208) * a->scale, (float)scaled, acc);
+}
+
+static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc)
+{
+    int32_t scaled = 0;
+    for (size_t j = 0; j < 8; j++) {
+        int scale = (w[4 + j / 2] >> j % 2 * 4 & 15) | (w[2 + j / 4] >> j % 4 * 2 & 3) << 4;
+        scaled += (scale - 32) * dot_values(ak_iq4_values, w + 8 + j * 16, a->q + j * 32);
+    }
+    return fmaf(f16_at(w) * a->scale, (float)scaled, acc);
 }
 
 typedef float block32_fn(const uint8_t *w, const struct ak_act32 *a, float acc);
@@ -141,74 +242,44 @@ static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block
     }
 }
 
-/* The scalar slab is the tiles themselves. */
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
-{
-    memcpy(slab, tiles, n_tiles * ak_tile_row_bytes(type, k));
-}
+/* The three kernels of each type; the scalar slab is the tiles themselves. */
+#define KERNELS(name, type, block32, block256) \
+    static void dot_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                           size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_tiles(type, block32, block256, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    } \
+    static void open_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        memcpy(slab, tiles, n_tiles *ak_tile_row_bytes(type, k)); \
+    }
 
-void ak_scalar_dot_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q4_0, block_q4_0, NULL, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+KERNELS(q4_0, AK_Q4_0, block_q4_0, NULL)
+KERNELS(q4_1, AK_Q4_1, block_q4_1, NULL)
+KERNELS(q5_0, AK_Q5_0, block_q5_0, NULL)
+KERNELS(q5_1, AK_Q5_1, block_q5_1, NULL)
+KERNELS(q8_0, AK_Q8_0, block_q8_0, NULL)
+KERNELS(iq4_nl, AK_IQ4_NL, block_iq4_nl, NULL)
+KERNELS(mxfp4, AK_MXFP4, block_mxfp4, NULL)
+KERNELS(q2_k, AK_Q2_K, NULL, block_q2_k)
+KERNELS(q3_k, AK_Q3_K, NULL, block_q3_k)
+KERNELS(q4_k, AK_Q4_K, NULL, block_q4_k)
+KERNELS(q5_k, AK_Q5_K, NULL, block_q5_k)
+KERNELS(q6_k, AK_Q6_K, NULL, block_q6_k)
+KERNELS(iq4_xs, AK_IQ4_XS, NULL, block_iq4_xs)
 
-void ak_scalar_dot_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q4_1, block_q4_1, NULL, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_scalar_dot_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q5_0, block_q5_0, NULL, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_scalar_dot_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q8_0, block_q8_0, NULL, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_scalar_dot_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q4_K, NULL, block_q4_k, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_scalar_dot_q6_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q6_K, NULL, block_q6_k, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_scalar_open_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_0, tiles, n_tiles, k, slab);
-}
-
-void ak_scalar_open_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_1, tiles, n_tiles, k, slab);
-}
-
-void ak_scalar_open_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q5_0, tiles, n_tiles, k, slab);
-}
-
-void ak_scalar_open_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q8_0, tiles, n_tiles, k, slab);
-}
-
-void ak_scalar_open_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_K, tiles, n_tiles, k, slab);
-}
-
-void ak_scalar_open_q6_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q6_K, tiles, n_tiles, k, slab);
-}
+const struct ak_tile_kernels ak_scalar_tile[AK_TYPE_COUNT] = {
+    [AK_Q4_0] = { dot_q4_0, open_q4_0, dot_q4_0 },
+    [AK_Q4_1] = { dot_q4_1, open_q4_1, dot_q4_1 },
+    [AK_Q5_0] = { dot_q5_0, open_q5_0, dot_q5_0 },
+    [AK_Q5_1] = { dot_q5_1, open_q5_1, dot_q5_1 },
+    [AK_Q8_0] = { dot_q8_0, open_q8_0, dot_q8_0 },
+    [AK_IQ4_NL] = { dot_iq4_nl, open_iq4_nl, dot_iq4_nl },
+    [AK_MXFP4] = { dot_mxfp4, open_mxfp4, dot_mxfp4 },
+    [AK_Q2_K] = { dot_q2_k, open_q2_k, dot_q2_k },
+    [AK_Q3_K] = { dot_q3_k, open_q3_k, dot_q3_k },
+    [AK_Q4_K] = { dot_q4_k, open_q4_k, dot_q4_k },
+    [AK_Q5_K] = { dot_q5_k, open_q5_k, dot_q5_k },
+    [AK_Q6_K] = { dot_q6_k, open_q6_k, dot_q6_k },
+    [AK_IQ4_XS] = { dot_iq4_xs, open_iq4_xs, dot_iq4_xs },
+};

@@ -51,12 +51,16 @@ void ak_scalar_quantise32(const float *restrict x, size_t n, struct ak_act32 *re
 
 void ak_scalar_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out)
 {
-    static const uint8_t pair_order[8] = { 0, 2, 1, 3, 4, 6, 5, 7 };
+    static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
         memset(out, 0, sizeof *out);
         out->scale = quantise(x + i, 256, out->q);
-        for (size_t j = 0; j < 16; j++)
-            out->minus32_sum16[j] = -32 * sum_of(out->q + j * 16, 16);
+        out->sum = sum_of(out->q, 256);
+        for (size_t j = 0; j < 16; j++) {
+            int32_t sum = sum_of(out->q + j * 16, 16);
+            out->minus32_sum16[j] = -32 * sum;
+            out->pair_sum16[pair_order[j]] = (int16_t)sum;
+        }
         for (size_t j = 0; j < 8; j++)
             out->pair_sum32[pair_order[j]] = (int16_t)sum_of(out->q + j * 32, 32);
     }

@@ -5,9 +5,9 @@
 
 #include "cpu/kernels.h"
 
-ak_dot_tiles_fn ak_scalar_dot_q4_0, ak_scalar_dot_q4_1, ak_scalar_dot_q5_0, ak_scalar_dot_q8_0, ak_scalar_dot_q4_k, ak_scalar_dot_q6_k;
-ak_open_slab_fn ak_scalar_open_q4_0, ak_scalar_open_q4_1, ak_scalar_open_q5_0, ak_scalar_open_q8_0, ak_scalar_open_q4_k,
-    ak_scalar_open_q6_k;
+/* The products of packed weights, by type. */
+extern const struct ak_tile_kernels ak_scalar_tile[AK_TYPE_COUNT];
+
 ak_attend_scores_fn ak_scalar_attend_scores_f16, ak_scalar_attend_scores_f32;
 ak_attend_values_fn ak_scalar_attend_values_f16, ak_scalar_attend_values_f32;
 

@@ -1,14 +1,11 @@
 #include "cpu/scalar/scalar.h"
 
+#include <string.h>
+
 void ak_kernels_scalar(struct ak_kernels *k)
 {
     k->name = "scalar";
-    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ ak_scalar_dot_q4_0, ak_scalar_open_q4_0, ak_scalar_dot_q4_0 };
-    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_scalar_dot_q4_1, ak_scalar_open_q4_1, ak_scalar_dot_q4_1 };
-    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ ak_scalar_dot_q5_0, ak_scalar_open_q5_0, ak_scalar_dot_q5_0 };
-    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ ak_scalar_dot_q8_0, ak_scalar_open_q8_0, ak_scalar_dot_q8_0 };
-    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_scalar_dot_q4_k, ak_scalar_open_q4_k, ak_scalar_dot_q4_k };
-    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_scalar_dot_q6_k, ak_scalar_open_q6_k, ak_scalar_dot_q6_k };
+    memcpy(k->tile, ak_scalar_tile, sizeof k->tile);
     for (int type = 0; type < AK_TYPE_COUNT; type++)
         k->widen[type] = ak_type_info((enum ak_type)type)->dequantise;
     k->dot_rows = ak_scalar_dot_rows;
