@@ -16,10 +16,11 @@ AK_KERNEL void prefetch_lines(const uint8_t *p, size_t n)
         _mm_prefetch(p + i * AK_LINE_BYTES, _MM_HINT_T0);
 }
 
-/* acc[t] += one Q4_K tile. */
-AK_KERNEL void q4_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+/* acc[t] += one tile of Q4_K or Q5_K. */
+AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
-    __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS];
+    const uint8_t *quants = tile + (type == AK_Q5_K ? Q5_K_QUANTS_AT : Q4_K_QUANTS_AT);
+    __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS], fifth[BLOCK_WORDS];
     q4_k_scales(tile + Q4_K_SCALES_AT, scales, minimums);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
@@ -30,17 +31,25 @@ AK_KERNEL void q4_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
             minimum[t] = _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i), spread(pairs + 2 * i));
     }
     AK_UNROLL
+    for (size_t i = 0; i < BLOCK_WORDS; i++)
+        if (type == AK_Q5_K)
+            fifth[i] = load_line_now(tile + Q5_K_HIGH_AT + i * AK_LINE_BYTES);
+    AK_UNROLL
     for (size_t c = 0; c < 4; c++) {
         if (ahead)
-            prefetch_lines(tile + ahead + c * 9 * AK_LINE_BYTES, 9);
+            prefetch_lines(tile + ahead + c * (k_tile_bytes(type) / 4), k_tile_bytes(type) / 4 / AK_LINE_BYTES);
         __m512i low[MOST_TOKENS], high[MOST_TOKENS];
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             low[t] = high[t] = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++) {
-            __m512i line = load_line(tile + Q4_K_QUANTS_AT + (c * BLOCK_WORDS + i) * AK_LINE_BYTES);
+            __m512i line = load_line(quants + (c * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w[2] = { low_nibbles(line), high_nibbles(line) };
+            if (type == AK_Q5_K) {
+                w[0] = q5_k_word(w[0], fifth[i], 2 * c);
+                w[1] = q5_k_word(w[1], fifth[i], 2 * c + 1);
+            }
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 const int8_t *a = act_of(acts, act_bytes, t)->q + c * 64 + i * 4;
@@ -121,22 +130,193 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     }
 }
 
+/* Two sums that fit 16 bits as a pair: first >> first_shift, second >> second_shift. */
+AK_KERNEL __m512i pair_of(__m512i first, unsigned first_shift, __m512i second, unsigned second_shift)
+{
+    if (first_shift)
+        first = _mm512_srli_epi32(first, first_shift);
+    return _mm512_mask_blend_epi16(0xaaaaaaaau, first, _mm512_slli_epi32(second, 16 - second_shift));
+}
+
+/* acc[t] += one tile of Q2_K. Numbers are left where they are in their bytes: a sum
+ * is 4^quarter times too large until it is paired. Sums of 16 are within 3 · 127 · 16,
+ * so that pairs of them meet pairs of scales. */
+AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+{
+    __m512i scaled[MOST_TOKENS], minimum[MOST_TOKENS];
+    __m512i both = load_line_now(tile);
+    __m512i scales[4];
+    AK_UNROLL
+    for (size_t i = 0; i < 4; i++)
+        scales[i] = load_line_now(tile + Q2_K_SCALES_AT + i * AK_LINE_BYTES);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        const int16_t *pairs = act_of(acts, act_bytes, t)->pair_sum16;
+        scaled[t] = minimum[t] = _mm512_setzero_si512();
+        AK_UNROLL
+        for (size_t i = 0; i < 8; i++)
+            minimum[t] = _mm512_dpwssd_epi32(minimum[t], q2_k_minimum_pairs(scales[i / 2], i % 2), spread(pairs + 2 * i));
+    }
+    AK_UNROLL
+    for (size_t part = 0; part < 4; part++) {
+        const uint8_t *lines = tile + Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
+        if (ahead) /* five lines each, and the one that is left */
+            prefetch_lines(tile + ahead + part * 5 * AK_LINE_BYTES, part == 3 ? 6 : 5);
+        __m512i sums[4][MOST_TOKENS];
+        AK_UNROLL
+        for (size_t s = 0; s < 4; s++)
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++)
+                sums[s][t] = _mm512_setzero_si512();
+        AK_UNROLL
+        for (size_t i = 0; i < 4; i++) {
+            __m512i line = load_line(lines + i * AK_LINE_BYTES);
+            AK_UNROLL
+            for (size_t s = 0; s < 4; s++) {
+                __m512i w = _mm512_and_si512(line, _mm512_set1_epi8((char)(3 << 2 * s)));
+                AK_UNROLL
+                for (size_t t = 0; t < n; t++) {
+                    const int8_t *a = act_of(acts, act_bytes, t)->q + part / 2 * 128 + s * 32 + part % 2 * 16 + i * 4;
+                    sums[s][t] = _mm512_dpbusd_epi32(sums[s][t], w, spread(a));
+                }
+            }
+        }
+        AK_UNROLL
+        for (size_t s = 0; s < 4; s += 2) {
+            __m512i pairs = q2_k_scale_pairs(scales[part / 2 * 2 + s / 2], part % 2);
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                __m512i sum = pair_of(sums[s][t], (unsigned)(2 * s), sums[s + 1][t], (unsigned)(2 * s + 2));
+                scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
+            }
+        }
+    }
+    __m512 d = lower_halves(both), dmin = upper_halves(both);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
+        acc[t] = _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
+    }
+}
+
+/* acc[t] += one tile of Q3_K, as Q2_K: sums of 16 unsigned numbers are within
+ * 7 · 127 · 16. The offset of 4 is taken with the scales, all at once. */
+AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+{
+    const __m512i half_range = _mm512_set1_epi16(32);
+    __m512i scales[4], scaled[MOST_TOKENS], offset[MOST_TOKENS];
+    __m512 d = load_halves(tile);
+    q3_k_scales(tile + Q3_K_SCALES_AT, scales);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        scaled[t] = offset[t] = _mm512_setzero_si512();
+    AK_UNROLL
+    for (size_t part = 0; part < 2; part++) { /* of each sub-block the first 16, then the others */
+        __m512i lines[4][3];
+        if (ahead)
+            prefetch_lines(tile + ahead + part * (Q3_K_LINES / 2) * AK_LINE_BYTES, Q3_K_LINES / 2);
+        AK_UNROLL
+        for (size_t i = 0; i < 12; i++)
+            lines[i / 3][i % 3] = load_line_now(tile + Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
+        AK_UNROLL
+        for (size_t s = 0; s < 8; s += 2) {
+            __m512i sums[2][MOST_TOKENS];
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++)
+                sums[0][t] = sums[1][t] = _mm512_setzero_si512();
+            AK_UNROLL
+            for (size_t i = 0; i < 4; i++) {
+                __m512i first = q3_k_word(lines[i], s), second = q3_k_word(lines[i], s + 1);
+                AK_UNROLL
+                for (size_t t = 0; t < n; t++) {
+                    const int8_t *a = act_of(acts, act_bytes, t)->q + s * 32 + part * 16 + i * 4;
+                    sums[0][t] = _mm512_dpbusd_epi32(sums[0][t], first, spread(a));
+                    sums[1][t] = _mm512_dpbusd_epi32(sums[1][t], second, spread(a + 32));
+                }
+            }
+            __m512i pairs = _mm512_sub_epi16(byte_pairs(scales[s / 2], part), half_range);
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                __m512i sum = pair_of(sums[0][t], q3_k_shift(s), sums[1][t], q3_k_shift(s + 1));
+                scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
+                offset[t] = _mm512_dpwssd_epi32(offset[t], pairs, spread(act_of(acts, act_bytes, t)->pair_sum16 + 2 * (s + part)));
+            }
+        }
+    }
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        __m512i sum = _mm512_sub_epi32(scaled[t], _mm512_slli_epi32(offset[t], 2));
+        acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(sum), acc[t]);
+    }
+}
+
+/* acc[t] += one tile of IQ4_XS. */
+AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+{
+    const __m512i table = value_table(AK_IQ4_XS);
+    __m512i first = load_line_now(tile), low = load_line_now(tile + IQ4_XS_SCALES_AT), scaled[MOST_TOKENS];
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        scaled[t] = _mm512_setzero_si512();
+    AK_UNROLL
+    for (size_t j = 0; j < AK_TILE_BLOCKS; j++) {
+        const uint8_t *lines = tile + IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES;
+        if (ahead) /* four lines each, and the two that are left */
+            prefetch_lines(tile + ahead + j * 4 * AK_LINE_BYTES, j == 7 ? 6 : 4);
+        __m512i sums[MOST_TOKENS];
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++)
+            sums[t] = iq4_xs_offset(act_of(acts, act_bytes, t), j);
+        AK_UNROLL
+        for (size_t i = 0; i < 4; i++) {
+            __m512i line = load_line(lines + i * AK_LINE_BYTES);
+            __m512i w[2] = { _mm512_shuffle_epi8(table, low_nibbles(line)), _mm512_shuffle_epi8(table, high_nibbles(line)) };
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                const int8_t *a = act_of(acts, act_bytes, t)->q + j * 32 + i * 4;
+                sums[t] = _mm512_dpbusd_epi32(sums[t], w[0], spread(a));
+                sums[t] = _mm512_dpbusd_epi32(sums[t], w[1], spread(a + 16));
+            }
+        }
+        __m512i scale = iq4_xs_scale(first, low, j);
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++)
+            scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[t], scale));
+    }
+    __m512 d = lower_halves(first);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
+    }
+}
+
+AK_KERNEL void k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes,
+                      __m512 acc[MOST_TOKENS])
+{
+    switch (type) {
+    case AK_Q2_K: q2_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_Q3_K: q3_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_Q4_K: case AK_Q5_K: q45_k_tile(type, n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_Q6_K: q6_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    default: iq4_xs_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    }
+}
+
 /* `ahead`: how many bytes behind its tile this pass asks for lines. */
 AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, size_t ahead,
                              const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
 {
-    const size_t bytes = ak_tile_bytes(type, AK_TILE_BLOCKS);
+    const size_t bytes = k_tile_bytes(type);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         __m512 acc[MOST_TOKENS];
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             acc[t] = _mm512_setzero_ps();
-        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += bytes) {
-            if (type == AK_Q4_K)
-                q4_k_tile(n, tiles, ahead, acts + s * sizeof(struct ak_act256), act_bytes, acc);
-            else
-                q6_k_tile(n, tiles, ahead, acts + s * sizeof(struct ak_act256), act_bytes, acc);
-        }
+        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += bytes)
+            k_tile(type, n, tiles, ahead, acts + s * sizeof(struct ak_act256), act_bytes, acc);
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             _mm512_storeu_ps(y + t * y_stride, acc[t]);
@@ -173,14 +353,16 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-void ak_avx512_dot_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q4_K, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+#define DOT_TILES(name, type) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+              float *restrict y, size_t y_stride) \
+    { \
+        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
 
-void ak_avx512_dot_q6_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q6_K, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+DOT_TILES(ak_avx512_dot_q2_k, AK_Q2_K)
+DOT_TILES(ak_avx512_dot_q3_k, AK_Q3_K)
+DOT_TILES(ak_avx512_dot_q4_k, AK_Q4_K)
+DOT_TILES(ak_avx512_dot_q5_k, AK_Q5_K)
+DOT_TILES(ak_avx512_dot_q6_k, AK_Q6_K)
+DOT_TILES(ak_avx512_dot_iq4_xs, AK_IQ4_XS)

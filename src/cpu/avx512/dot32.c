@@ -15,7 +15,7 @@ AK_KERNEL const struct ak_act32 *act_at(const uint8_t *acts, size_t act_bytes, s
 AK_KERNEL __m512 add_block(enum ak_type type, __m512 acc, __m512i sum, __m512 scale, __m512 minimum, const struct ak_act32 *act)
 {
     acc = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sum), acc);
-    return type == AK_Q4_1 ? _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc) : acc;
+    return has_minimum(type) ? _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc) : acc;
 }
 
 /* Sums of one packed block. With one or two tokens high nibbles are left where
@@ -28,7 +28,7 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
     __m512i times16[MOST_TOKENS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        sums[t] = block_offset(type, act_at(acts, act_bytes, t));
+        sums[t] = block_offset(offset_of(type), act_at(acts, act_bytes, t));
         times16[t] = _mm512_setzero_si512();
     }
     AK_UNROLL
@@ -69,7 +69,7 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_
             for (size_t i = 0; ahead && i < block_bytes(type); i += AK_LINE_BYTES)
                 _mm_prefetch(at.lines + ahead + i, _MM_HINT_T0);
             block_sums(type, &at, acts, act_bytes, n, sums);
-            __m512 scale = load_halves(at.scales), minimum = type == AK_Q4_1 ? load_halves(at.minimums) : scale;
+            __m512 scale = block_scale(type, &at), minimum = has_minimum(type) ? load_halves(at.minimums) : scale;
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
                 acc[t] = add_block(type, acc[t], sums[t], scale, minimum, act_at(acts, act_bytes, t));
@@ -119,26 +119,17 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-void ak_avx512_dot_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q4_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+#define DOT_TILES(name, type) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+              float *restrict y, size_t y_stride) \
+    { \
+        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
 
-void ak_avx512_dot_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q4_1, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_avx512_dot_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q5_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_avx512_dot_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                        float *restrict y, size_t y_stride)
-{
-    dot_tiles(AK_Q8_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+DOT_TILES(ak_avx512_dot_q4_0, AK_Q4_0)
+DOT_TILES(ak_avx512_dot_q4_1, AK_Q4_1)
+DOT_TILES(ak_avx512_dot_q5_0, AK_Q5_0)
+DOT_TILES(ak_avx512_dot_q5_1, AK_Q5_1)
+DOT_TILES(ak_avx512_dot_q8_0, AK_Q8_0)
+DOT_TILES(ak_avx512_dot_iq4_nl, AK_IQ4_NL)
+DOT_TILES(ak_avx512_dot_mxfp4, AK_MXFP4)

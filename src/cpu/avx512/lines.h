@@ -25,13 +25,57 @@ AK_KERNEL __m512i add_fifth_bits(__m512i words, uint64_t bits)
     return _mm512_mask_add_epi8(words, (__mmask64)bits, words, _mm512_set1_epi8(16));
 }
 
-/* The sum that a block's products start from: −offset · Σq of the activations. */
-AK_KERNEL __m512i block_offset(enum ak_type type, const struct ak_act32 *act)
+/* a | (b & mask) */
+AK_KERNEL __m512i or_masked(__m512i a, __m512i b, char mask)
+{
+    return _mm512_ternarylogic_epi64(a, b, _mm512_set1_epi8(mask), 0xf8);
+}
+
+/* The number that each nibble stands for, made unsigned: IQ4_NL's and IQ4_XS's
+ * values + 128, MXFP4's + 16. */
+AK_KERNEL __m512i value_table(enum ak_type type)
+{
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
+    return _mm512_broadcast_i32x4(_mm_add_epi8(values, _mm_set1_epi8(type == AK_MXFP4 ? 16 : -128)));
+}
+
+/* ---- Blocks of 32 ---------------------------------------------------------- */
+
+AK_KERNEL bool has_minimum(enum ak_type type)
+{
+    return type == AK_Q4_1 || type == AK_Q5_1;
+}
+
+AK_KERNEL bool has_fifth_bits(enum ak_type type)
+{
+    return type == AK_Q5_0 || type == AK_Q5_1;
+}
+
+AK_KERNEL bool has_values(enum ak_type type)
+{
+    return type == AK_IQ4_NL || type == AK_MXFP4;
+}
+
+/* How the offset that is still in a block's words follows from ak_act32.minus8_sum. */
+enum offset { OFFSET_0, OFFSET_8, OFFSET_16, OFFSET_128 };
+
+AK_KERNEL enum offset offset_of(enum ak_type type)
 {
     switch (type) {
-    case AK_Q4_0: return _mm512_set1_epi32(act->minus8_sum);
-    case AK_Q5_0: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 1);
-    case AK_Q8_0: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 4);
+    case AK_Q4_0: return OFFSET_8;
+    case AK_Q5_0: case AK_MXFP4: return OFFSET_16;
+    case AK_Q8_0: case AK_IQ4_NL: return OFFSET_128;
+    default: return OFFSET_0;
+    }
+}
+
+/* The sum that a block's products start from: −offset · Σq of the activations. */
+AK_KERNEL __m512i block_offset(enum offset offset, const struct ak_act32 *act)
+{
+    switch (offset) {
+    case OFFSET_8: return _mm512_set1_epi32(act->minus8_sum);
+    case OFFSET_16: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 1);
+    case OFFSET_128: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 4);
     default: return _mm512_setzero_si512();
     }
 }
@@ -50,8 +94,9 @@ AK_KERNEL size_t block_bytes(enum ak_type type)
 AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, size_t blocks)
 {
     struct tile_block at = { .scales = tile, .minimums = tile + blocks * 32 };
-    at.high = tile + (type == AK_Q4_1 ? blocks * 64 : (blocks + 1) / 2 * 64);
-    at.lines = at.high + (type == AK_Q5_0 ? blocks * 64 : 0);
+    size_t scales = blocks * (type == AK_MXFP4 ? 16 : has_minimum(type) ? 64 : 32);
+    at.high = tile + (scales + AK_LINE_BYTES - 1) / AK_LINE_BYTES * AK_LINE_BYTES;
+    at.lines = at.high + (has_fifth_bits(type) ? blocks * 64 : 0);
     return at;
 }
 
@@ -59,10 +104,24 @@ AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, 
  * the next tile begins. */
 AK_KERNEL void next_block(enum ak_type type, struct tile_block *at)
 {
-    at->scales += 32;
+    at->scales += type == AK_MXFP4 ? 16 : 32;
     at->minimums += 32;
     at->high += 64;
     at->lines += block_bytes(type);
+}
+
+/* ak_e8m0_half of 16 exponents. */
+AK_KERNEL __m512 load_exponents(const uint8_t *p)
+{
+    __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+    __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    __mmask16 least = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
+    return _mm512_castsi512_ps(_mm512_mask_sllv_epi32(normal, least, _mm512_set1_epi32(0x200000), e));
+}
+
+AK_KERNEL __m512 block_scale(enum ak_type type, const struct tile_block *at)
+{
+    return type == AK_MXFP4 ? load_exponents(at->scales) : load_halves(at->scales);
 }
 
 /* Word i (k = 4i …) of a block, unsigned, the offset still in it. */
@@ -72,12 +131,16 @@ AK_KERNEL __m512i block_word(enum ak_type type, const struct tile_block *at, siz
         return load_line(at->lines + i * AK_LINE_BYTES);
     __m512i line = load_line(at->lines + i % 4 * AK_LINE_BYTES);
     __m512i word = i < 4 ? low_nibbles(line) : high_nibbles(line);
-    if (type != AK_Q5_0)
+    if (has_values(type))
+        return _mm512_shuffle_epi8(value_table(type), word);
+    if (!has_fifth_bits(type))
         return word;
     uint64_t bits;
     memcpy(&bits, at->high + i * sizeof bits, sizeof bits);
     return add_fifth_bits(word, bits);
 }
+
+/* ---- K-types ----------------------------------------------------------------- */
 
 /* Q4_K's 12 bytes of scales and mins, three lines, as bytes: scales[0] has those
  * of sub-blocks 0 … 3 in the bytes of each lane, scales[1] those of 4 … 7. */
@@ -120,10 +183,38 @@ AK_KERNEL __m512 upper_halves(__m512i x)
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(x, 16)));
 }
 
+/* Where the parts of a tile begin. */
 enum {
-    Q4_K_SCALES_AT = 64, Q4_K_QUANTS_AT = 256,
-    Q6_K_SCALES_AT = 64, Q6_K_HALVES_AT = 320, Q6_K_HALF_BYTES = 1536, Q6_K_LOW_AT = 512
+    Q2_K_SCALES_AT = 64, Q2_K_QUANTS_AT = 320, Q2_K_LINES = 21,
+    Q3_K_SCALES_AT = 64, Q3_K_QUANTS_AT = 256, Q3_K_LINES = 28,
+    Q4_K_SCALES_AT = 64, Q4_K_QUANTS_AT = 256, Q4_K_LINES = 36,
+    Q5_K_HIGH_AT = 256, Q5_K_QUANTS_AT = 768, Q5_K_LINES = 44,
+    Q6_K_SCALES_AT = 64, Q6_K_HALVES_AT = 320, Q6_K_HALF_BYTES = 1536, Q6_K_LOW_AT = 512, Q6_K_LINES = 53,
+    IQ4_XS_SCALES_AT = 64, IQ4_XS_QUANTS_AT = 128, IQ4_XS_LINES = 34
 };
+
+AK_KERNEL size_t k_tile_bytes(enum ak_type type)
+{
+    switch (type) {
+    case AK_Q2_K: return Q2_K_LINES * AK_LINE_BYTES;
+    case AK_Q3_K: return Q3_K_LINES * AK_LINE_BYTES;
+    case AK_Q4_K: return Q4_K_LINES * AK_LINE_BYTES;
+    case AK_Q5_K: return Q5_K_LINES * AK_LINE_BYTES;
+    case AK_IQ4_XS: return IQ4_XS_LINES * AK_LINE_BYTES;
+    default: return Q6_K_LINES * AK_LINE_BYTES;
+    }
+}
+
+AK_KERNEL __m512i shift_bits(__m512i x, int left)
+{
+    return left > 0 ? _mm512_slli_epi32(x, (unsigned)left) : left < 0 ? _mm512_srli_epi32(x, (unsigned)-left) : x;
+}
+
+/* A word of Q5_K's sub-block `sub` from its nibbles and its line of fifth bits. */
+AK_KERNEL __m512i q5_k_word(__m512i nibbles, __m512i high, size_t sub)
+{
+    return or_masked(nibbles, shift_bits(high, 4 - (int)sub), 16);
+}
 
 /* A word of quarter `quarter` (32 k) of a half of Q6_K, unsigned, from its lines. */
 AK_KERNEL __m512i q6_k_word(__m512i low, __m512i high, size_t quarter)
@@ -134,6 +225,68 @@ AK_KERNEL __m512i q6_k_word(__m512i low, __m512i high, size_t quarter)
     else if (quarter == 3)
         high = _mm512_srli_epi16(high, 2);
     return _mm512_or_si512(low, _mm512_and_si512(high, _mm512_set1_epi8(48)));
+}
+
+/* Pairs of int16 from bytes 0 and 2 (first = 0) or 1 and 3 of each lane: they meet
+ * the pairs of ak_act256. */
+AK_KERNEL __m512i byte_pairs(__m512i x, size_t first)
+{
+    return first == 0 ? _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)) : _mm512_srli_epi16(x, 8);
+}
+
+/* Q2_K: pairs of scales and of minimums from a line of four a row. */
+AK_KERNEL __m512i q2_k_scale_pairs(__m512i line, size_t first)
+{
+    return _mm512_and_si512(first == 0 ? line : _mm512_srli_epi16(line, 8), _mm512_set1_epi32(0x000f000f));
+}
+
+AK_KERNEL __m512i q2_k_minimum_pairs(__m512i line, size_t first)
+{
+    return first == 0 ? _mm512_and_si512(_mm512_srli_epi16(line, 4), _mm512_set1_epi32(0x000f000f)) : _mm512_srli_epi16(line, 12);
+}
+
+/* Q3_K's 12 bytes of scales, three lines: scales[q] has 4q … 4q + 3 in the bytes of
+ * each lane, 32 still to be taken. */
+AK_KERNEL void q3_k_scales(const uint8_t *lines, __m512i scales[4])
+{
+    __m512i a = load_line(lines), b = load_line(lines + AK_LINE_BYTES), high = load_line(lines + 2 * AK_LINE_BYTES);
+    scales[0] = or_masked(low_nibbles(a), _mm512_slli_epi16(high, 4), 0x30);
+    scales[1] = or_masked(low_nibbles(b), _mm512_slli_epi16(high, 2), 0x30);
+    scales[2] = or_masked(high_nibbles(a), high, 0x30);
+    scales[3] = or_masked(high_nibbles(b), _mm512_srli_epi16(high, 2), 0x30);
+}
+
+/* The word of sub-block `sub` from three lines, times q3_k_factor(sub). */
+AK_KERNEL __m512i q3_k_word(const __m512i lines[3], size_t sub)
+{
+    const __m512i top = _mm512_set1_epi8((char)0xc0);
+    switch (sub) {
+    case 6: return or_masked(_mm512_and_si512(lines[0], top), _mm512_srli_epi16(lines[2], 1), 0x20);
+    case 7: return or_masked(_mm512_and_si512(lines[1], top), _mm512_srli_epi16(lines[2], 2), 0x20);
+    default: return _mm512_and_si512(lines[sub / 2], _mm512_set1_epi8(sub % 2 ? 0x38 : 7));
+    }
+}
+
+/* Log2 of the factor. */
+AK_KERNEL unsigned q3_k_shift(size_t sub)
+{
+    return sub >= 6 ? 5 : sub % 2 ? 3 : 0;
+}
+
+/* IQ4_XS: scale j of 8 as int32. `first` is the line of d and high bits. */
+AK_KERNEL __m512i iq4_xs_scale(__m512i first, __m512i low, size_t j)
+{
+    __m512i scale = _mm512_and_si512(_mm512_srli_epi32(low, (unsigned)(4 * j)), _mm512_set1_epi32(15));
+    scale = _mm512_ternarylogic_epi32(scale, _mm512_srli_epi32(first, (unsigned)(12 + 2 * j)), _mm512_set1_epi32(0x30), 0xf8);
+    return _mm512_sub_epi32(scale, _mm512_set1_epi32(32));
+}
+
+/* −128 · Σq of the activations of sub-block j: the offset of IQ4_XS. */
+AK_KERNEL __m512i iq4_xs_offset(const struct ak_act256 *act, size_t j)
+{
+    const size_t at = j % 4 == 1 ? j + 1 : j % 4 == 2 ? j - 1 : j; /* in the order of pairs */
+    const int factors = at % 2 ? -128 * 65536 : -128 & 0xffff;
+    return _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_set1_epi32(factors), spread(act->pair_sum32 + at / 2 * 2));
 }
 
 #endif

@@ -1,39 +1,128 @@
 /* Many tokens times the K-types, over an open slab of one or two tile rows.
  *
  * A slab super-block, for T tile rows: 8 parts of 32 k, each 8 words × T lines and
- * then the integer scales, T lines (Q4_K) or 2 × T (Q6_K, one per 16) | T lines of
- * f32 d | Q4_K: T lines of f32 dmin, 4 × T lines of pairs of mins. */
+ * then its integer scales, 0, 1 or 2 (one per 16) × T lines | T lines of f32 d | where
+ * there are minimums: T lines of f32 dmin, 4 or 8 × T lines of pairs of them.
+ *
+ * Q2_K and Q3_K have no scales here: scale times number fits a byte. */
 #include "cpu/avx512/lines.h"
 
 enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6, PARTS = AK_TILE_K / AK_BLOCK_K };
 
+/* All that a product must know of a type. */
+enum form {
+    SCALES_32_MINIMUMS,    /* Q4_K, Q5_K */
+    SCALES_32_OFFSET_128,  /* IQ4_XS */
+    SCALES_16_OFFSET_32,   /* Q6_K */
+    NO_SCALES_MINIMUMS_16, /* Q2_K */
+    NO_SCALES_OFFSET_124   /* Q3_K */
+};
+
+AK_KERNEL enum form form_of(enum ak_type type)
+{
+    switch (type) {
+    case AK_Q2_K: return NO_SCALES_MINIMUMS_16;
+    case AK_Q3_K: return NO_SCALES_OFFSET_124;
+    case AK_Q4_K: case AK_Q5_K: return SCALES_32_MINIMUMS;
+    case AK_Q6_K: return SCALES_16_OFFSET_32;
+    default: return SCALES_32_OFFSET_128;
+    }
+}
+
 /* Scales of 32 k. */
-AK_KERNEL size_t scales_of_part(enum ak_type type)
+AK_KERNEL size_t scales_of_part(enum form form)
 {
-    return type == AK_Q4_K ? 1 : 2;
+    return form == SCALES_16_OFFSET_32 ? 2 : form == SCALES_32_MINIMUMS || form == SCALES_32_OFFSET_128 ? 1 : 0;
 }
 
-AK_KERNEL size_t part_bytes(enum ak_type type, size_t n_tiles)
+AK_KERNEL size_t minimum_pairs(enum form form)
 {
-    return n_tiles * (BLOCK_WORDS + scales_of_part(type)) * AK_LINE_BYTES;
+    return form == SCALES_32_MINIMUMS ? 4 : form == NO_SCALES_MINIMUMS_16 ? 8 : 0;
 }
 
-AK_KERNEL size_t super_bytes(enum ak_type type, size_t n_tiles)
+AK_KERNEL size_t part_bytes(enum form form, size_t n_tiles)
 {
-    return PARTS * part_bytes(type, n_tiles) + n_tiles * (type == AK_Q4_K ? 6 : 1) * AK_LINE_BYTES;
+    return n_tiles * (BLOCK_WORDS + scales_of_part(form)) * AK_LINE_BYTES;
 }
 
-AK_KERNEL void open_q4_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL size_t super_bytes(enum form form, size_t n_tiles)
+{
+    size_t factors = minimum_pairs(form) ? 2 + minimum_pairs(form) : 1;
+    return PARTS * part_bytes(form, n_tiles) + n_tiles * factors * AK_LINE_BYTES;
+}
+
+/* Byte j of each lane as the number in both its halves. */
+AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
+{
+    const __m512i lanes = _mm512_broadcast_i32x4(_mm_set_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
+    return _mm512_maskz_shuffle_epi8(0x5555555555555555u, x, _mm512_or_si512(lanes, _mm512_set1_epi8((char)j)));
+}
+
+/* A word of 2 bits times a scale of 4 bits: at most 45, so that nothing is carried
+ * from byte to byte. */
+AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
+    __m512i both = load_line(tile);
+    for (size_t half = 0; half < 2; half++) {
+        const uint8_t *lines = tile + Q2_K_QUANTS_AT + half * BLOCK_WORDS * AK_LINE_BYTES;
+        AK_UNROLL
+        for (size_t quarter = 0; quarter < 4; quarter++) {
+            __m512i scales = low_nibbles(load_line(tile + Q2_K_SCALES_AT + (half * 2 + quarter / 2) * AK_LINE_BYTES));
+            AK_UNROLL
+            for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
+                __m512i w = _mm512_srli_epi32(load_line(lines + i * AK_LINE_BYTES), (unsigned)(2 * quarter));
+                w = _mm512_and_si512(w, _mm512_set1_epi8(3));
+                store_line(to, _mm512_mullo_epi16(w, byte_twice(scales, quarter % 2 * 2 + i / 4)));
+            }
+        }
+    }
+    store_line(to, _mm512_castps_si512(lower_halves(both)));
+    store_line(to + step, _mm512_castps_si512(upper_halves(both)));
+    AK_UNROLL
+    for (size_t i = 0; i < 8; i++)
+        store_line(to + (2 + i) * step, q2_k_minimum_pairs(load_line(tile + Q2_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
+}
+
+/* Bytes of scale · (q − 4) + 124, where −32 ≤ scale ≤ 31: 0 … 252. As 16-bit numbers,
+ * modulo 2^16: what a lower byte carries is taken back by the rest of the sum. */
+AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+{
+    const size_t step = n_tiles * AK_LINE_BYTES;
+    __m512i scales[4];
+    q3_k_scales(tile + Q3_K_SCALES_AT, scales);
+    AK_UNROLL
+    for (size_t sub = 0; sub < PARTS; sub++) {
+        AK_UNROLL
+        for (size_t first = 0; first < 2; first++) {
+            __m512i scale = _mm512_sub_epi16(byte_twice(scales[sub / 2], sub % 2 * 2 + first), _mm512_set1_epi16(32));
+            __m512i rest = _mm512_sub_epi16(_mm512_set1_epi16(124), _mm512_slli_epi16(scale, 2));
+            rest = _mm512_add_epi16(rest, _mm512_slli_epi16(rest, 8));
+            AK_UNROLL
+            for (size_t i = 0; i < 4; i++, to += step) {
+                const uint8_t *at = tile + Q3_K_QUANTS_AT + (first * 4 + i) * 3 * AK_LINE_BYTES;
+                const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES), load_line(at + 2 * AK_LINE_BYTES) };
+                __m512i w = _mm512_srli_epi32(q3_k_word(lines, sub), q3_k_shift(sub));
+                store_line(to, _mm512_add_epi16(_mm512_mullo_epi16(w, scale), rest));
+            }
+        }
+    }
+    store_line(to, _mm512_castps_si512(load_halves(tile)));
+}
+
+AK_KERNEL void open_q45_k(enum ak_type type, const uint8_t *tile, size_t n_tiles, uint8_t *to)
+{
+    const size_t step = n_tiles * AK_LINE_BYTES;
+    const uint8_t *quants = tile + (type == AK_Q5_K ? Q5_K_QUANTS_AT : Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], both = load_line(tile);
     q4_k_scales(tile + Q4_K_SCALES_AT, scales, minimums);
     AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
-            __m512i line = load_line(tile + Q4_K_QUANTS_AT + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
-            store_line(to, part % 2 ? high_nibbles(line) : low_nibbles(line));
+            __m512i line = load_line(quants + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
+            __m512i w = part % 2 ? high_nibbles(line) : low_nibbles(line);
+            store_line(to, type == AK_Q5_K ? q5_k_word(w, load_line(tile + Q5_K_HIGH_AT + i * AK_LINE_BYTES), part) : w);
         }
         store_line(to, byte_of_lane(scales[part / 4], part % 4));
         to += step;
@@ -43,6 +132,25 @@ AK_KERNEL void open_q4_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     AK_UNROLL
     for (size_t i = 0; i < 4; i++)
         store_line(to + (2 + i) * step, minimum_pair(minimums, i));
+}
+
+AK_KERNEL void open_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+{
+    const size_t step = n_tiles * AK_LINE_BYTES;
+    const __m512i table = value_table(AK_IQ4_XS);
+    __m512i first = load_line(tile), low = load_line(tile + IQ4_XS_SCALES_AT);
+    AK_UNROLL
+    for (size_t part = 0; part < PARTS; part++) {
+        const uint8_t *lines = tile + IQ4_XS_QUANTS_AT + part * 4 * AK_LINE_BYTES;
+        AK_UNROLL
+        for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
+            __m512i line = load_line(lines + i % 4 * AK_LINE_BYTES);
+            store_line(to, _mm512_shuffle_epi8(table, i < 4 ? low_nibbles(line) : high_nibbles(line)));
+        }
+        store_line(to, iq4_xs_scale(first, low, part));
+        to += step;
+    }
+    store_line(to, _mm512_castps_si512(lower_halves(first)));
 }
 
 AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
@@ -65,53 +173,94 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
-    size_t tile_bytes = ak_tile_bytes(type, AK_TILE_BLOCKS);
     for (size_t r = 0; r < n_tiles; r++) {
-        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += tile_bytes) {
-            uint8_t *to = slab + s * super_bytes(type, n_tiles) + r * AK_LINE_BYTES;
-            if (type == AK_Q4_K)
-                open_q4_k(tiles, n_tiles, to);
-            else
-                open_q6_k(tiles, n_tiles, to);
+        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += k_tile_bytes(type)) {
+            uint8_t *to = slab + s * super_bytes(form_of(type), n_tiles) + r * AK_LINE_BYTES;
+            switch (type) {
+            case AK_Q2_K: open_q2_k(tiles, n_tiles, to); break;
+            case AK_Q3_K: open_q3_k(tiles, n_tiles, to); break;
+            case AK_Q4_K: case AK_Q5_K: open_q45_k(type, tiles, n_tiles, to); break;
+            case AK_Q6_K: open_q6_k(tiles, n_tiles, to); break;
+            default: open_iq4_xs(tiles, n_tiles, to); break;
+            }
         }
     }
 }
 
-/* One super-block times n ≤ GROUP tokens: scaled[r][t] = Σ_j scale_j · Σ w·a. */
-AK_KERNEL void scaled_sums(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, const uint8_t *acts, size_t act_bytes,
+AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, size_t t)
+{
+    return (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+}
+
+/* What the sums of scale `scale` (of a part, or of a super-block) start from. */
+AK_KERNEL __m512i start_of(enum form form, const struct ak_act256 *act, size_t scale)
+{
+    switch (form) {
+    case SCALES_16_OFFSET_32: return _mm512_set1_epi32(act->minus32_sum16[scale]);
+    case SCALES_32_OFFSET_128: return _mm512_set1_epi32(4 * (act->minus32_sum16[2 * scale] + act->minus32_sum16[2 * scale + 1]));
+    case NO_SCALES_OFFSET_124: return _mm512_set1_epi32(-124 * act->sum);
+    default: return _mm512_setzero_si512();
+    }
+}
+
+/* sums[r][t] += words of a part times activations. */
+AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t n_words, const uint8_t *acts, size_t act_bytes,
+                         __m512i sums[MOST_TILES][GROUP])
+{
+    AK_UNROLL
+    for (size_t i = 0; i < n_words; i++) {
+        __m512i w[MOST_TILES];
+        AK_UNROLL
+        for (size_t r = 0; r < n_tiles; r++)
+            w[r] = load_line(words + (i * n_tiles + r) * AK_LINE_BYTES);
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++) {
+            __m512i a = spread(acts + t * act_bytes + i * 4);
+            AK_UNROLL
+            for (size_t r = 0; r < n_tiles; r++)
+                sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
+        }
+    }
+}
+
+/* One super-block times n ≤ GROUP tokens, where it has no scales. */
+AK_KERNEL void plain_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, const uint8_t *acts, size_t act_bytes,
+                          __m512i sums[MOST_TILES][GROUP])
+{
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        __m512i start = start_of(form, act_of(acts, act_bytes, t), 0);
+        AK_UNROLL
+        for (size_t r = 0; r < n_tiles; r++)
+            sums[r][t] = start;
+    }
+    for (size_t part = 0; part < PARTS; part++, slab += part_bytes(form, n_tiles))
+        add_words(n_tiles, n, slab, BLOCK_WORDS, acts + part * AK_BLOCK_K, act_bytes, sums);
+}
+
+/* The same with scales: scaled[r][t] = Σ_j scale_j · Σ w·a. */
+AK_KERNEL void scaled_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, const uint8_t *acts, size_t act_bytes,
                            __m512i scaled[MOST_TILES][GROUP])
 {
-    const size_t subs = scales_of_part(type), words = BLOCK_WORDS / subs;
+    const size_t subs = scales_of_part(form), words = BLOCK_WORDS / (subs ? subs : 1);
     AK_UNROLL
     for (size_t r = 0; r < n_tiles; r++)
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             scaled[r][t] = _mm512_setzero_si512();
-    for (size_t part = 0; part < PARTS; part++, slab += part_bytes(type, n_tiles)) {
+    for (size_t part = 0; part < PARTS; part++, slab += part_bytes(form, n_tiles)) {
         AK_UNROLL
         for (size_t sub = 0; sub < subs; sub++) {
             __m512i sums[MOST_TILES][GROUP];
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+                __m512i start = start_of(form, act_of(acts, act_bytes, t), part * subs + sub);
                 AK_UNROLL
                 for (size_t r = 0; r < n_tiles; r++)
-                    sums[r][t] = type == AK_Q6_K ? _mm512_set1_epi32(act->minus32_sum16[part * 2 + sub]) : _mm512_setzero_si512();
+                    sums[r][t] = start;
             }
-            AK_UNROLL
-            for (size_t i = sub * words; i < sub * words + words; i++) {
-                __m512i w[MOST_TILES];
-                AK_UNROLL
-                for (size_t r = 0; r < n_tiles; r++)
-                    w[r] = load_line(slab + (i * n_tiles + r) * AK_LINE_BYTES);
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++) {
-                    __m512i a = spread(acts + t * act_bytes + part * AK_BLOCK_K + i * 4);
-                    AK_UNROLL
-                    for (size_t r = 0; r < n_tiles; r++)
-                        sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
-                }
-            }
+            add_words(n_tiles, n, slab + sub * words * n_tiles * AK_LINE_BYTES, words, acts + part * AK_BLOCK_K + sub * words * 4, act_bytes,
+                      sums);
             AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++) {
                 __m512i scale = load_line(slab + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
@@ -124,29 +273,33 @@ AK_KERNEL void scaled_sums(enum ak_type type, size_t n_tiles, size_t n, const ui
 }
 
 /* n_tiles tile rows times n ≤ GROUP tokens; float sums are in y between supers. */
-AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers, const uint8_t *acts,
+AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers, const uint8_t *acts,
                      size_t act_bytes, float *y, size_t y_stride)
 {
     for (size_t t = 0; t < n; t++)
         memset(y + t * y_stride, 0, n_tiles * AK_TILE_ROWS * sizeof *y);
-    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), slab += super_bytes(type, n_tiles)) {
+    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), slab += super_bytes(form, n_tiles)) {
         __m512i scaled[MOST_TILES][GROUP];
-        scaled_sums(type, n_tiles, n, slab, acts, act_bytes, scaled);
-        const uint8_t *rest = slab + PARTS * part_bytes(type, n_tiles);
+        if (scales_of_part(form))
+            scaled_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
+        else
+            plain_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
+        const uint8_t *rest = slab + PARTS * part_bytes(form, n_tiles);
         AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++) {
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+                const struct ak_act256 *act = act_of(acts, act_bytes, t);
                 float *out = y + t * y_stride + r * AK_TILE_ROWS;
                 __m512 scale = _mm512_set1_ps(act->scale), d = _mm512_loadu_ps(rest + r * AK_LINE_BYTES);
                 __m512 acc = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[r][t]), _mm512_loadu_ps(out));
-                if (type == AK_Q4_K) {
+                if (minimum_pairs(form)) {
+                    const int16_t *pairs = form == NO_SCALES_MINIMUMS_16 ? act->pair_sum16 : act->pair_sum32;
                     __m512i minimum = _mm512_setzero_si512();
                     AK_UNROLL
-                    for (size_t i = 0; i < 4; i++)
+                    for (size_t i = 0; i < minimum_pairs(form); i++)
                         minimum = _mm512_dpwssd_epi32(minimum, load_line(rest + ((2 + i) * n_tiles + r) * AK_LINE_BYTES),
-                                                      spread(act->pair_sum32 + 2 * i));
+                                                      spread(pairs + 2 * i));
                     __m512 dmin = _mm512_loadu_ps(rest + (n_tiles + r) * AK_LINE_BYTES);
                     acc = _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum), acc);
                 }
@@ -156,45 +309,49 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
     }
 }
 
-AK_KERNEL void dot_groups(enum ak_type type, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void dot_groups(enum form form, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                           float *y, size_t y_stride)
 {
     size_t n_supers = k / AK_TILE_K;
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        micro(type, n_tiles, GROUP, slab, n_supers, acts, act_bytes, y, y_stride);
+        micro(form, n_tiles, GROUP, slab, n_supers, acts, act_bytes, y, y_stride);
     for (; n >= 3; n -= 3, acts += 3 * act_bytes, y += 3 * y_stride)
-        micro(type, n_tiles, 3, slab, n_supers, acts, act_bytes, y, y_stride);
+        micro(form, n_tiles, 3, slab, n_supers, acts, act_bytes, y, y_stride);
     for (; n > 0; n--, acts += act_bytes, y += y_stride)
-        micro(type, n_tiles, 1, slab, n_supers, acts, act_bytes, y, y_stride);
+        micro(form, n_tiles, 1, slab, n_supers, acts, act_bytes, y, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                         float *y, size_t y_stride)
 {
     if (n_tiles == 2)
-        dot_groups(type, 2, slab, k, acts, act_bytes, n, y, y_stride);
+        dot_groups(form, 2, slab, k, acts, act_bytes, n, y, y_stride);
     else
-        dot_groups(type, 1, slab, k, acts, act_bytes, n, y, y_stride);
+        dot_groups(form, 1, slab, k, acts, act_bytes, n, y, y_stride);
 }
 
-void ak_avx512_open_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_K, tiles, n_tiles, k, slab);
-}
+#define OPEN_SLAB(name, type) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(type, tiles, n_tiles, k, slab); \
+    }
 
-void ak_avx512_open_q6_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q6_K, tiles, n_tiles, k, slab);
-}
+OPEN_SLAB(ak_avx512_open_q2_k, AK_Q2_K)
+OPEN_SLAB(ak_avx512_open_q3_k, AK_Q3_K)
+OPEN_SLAB(ak_avx512_open_q4_k, AK_Q4_K)
+OPEN_SLAB(ak_avx512_open_q5_k, AK_Q5_K)
+OPEN_SLAB(ak_avx512_open_q6_k, AK_Q6_K)
+OPEN_SLAB(ak_avx512_open_iq4_xs, AK_IQ4_XS)
 
-void ak_avx512_dot_slab_q4_k(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q4_K, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+#define DOT_SLAB(name, form) \
+    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+              float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(form, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
 
-void ak_avx512_dot_slab_q6_k(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q6_K, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+DOT_SLAB(ak_avx512_dot_slab_k32_minimum, SCALES_32_MINIMUMS)
+DOT_SLAB(ak_avx512_dot_slab_k32_128, SCALES_32_OFFSET_128)
+DOT_SLAB(ak_avx512_dot_slab_k16_32, SCALES_16_OFFSET_32)
+DOT_SLAB(ak_avx512_dot_slab_k_minimum16, NO_SCALES_MINIMUMS_16)
+DOT_SLAB(ak_avx512_dot_slab_k_124, NO_SCALES_OFFSET_124)

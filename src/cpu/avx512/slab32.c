@@ -3,19 +3,15 @@
  * 32 rows × 6 tokens, integer and float, stay in registers over the whole of k.
  *
  * A slab block, for T tile rows: 8 words × T lines | T lines of f32 scales | T
- * lines of f32 minimums (Q4_1). */
+ * lines of f32 minimums, for the types that have them (they have no offset). So
+ * one product serves all types of one offset. */
 #include "cpu/avx512/lines.h"
 
 enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
 
-AK_KERNEL size_t factor_lines(enum ak_type type)
+AK_KERNEL size_t slab_block_bytes(bool minimum, size_t n_tiles)
 {
-    return type == AK_Q4_1 ? 2 : 1;
-}
-
-AK_KERNEL size_t slab_block_bytes(enum ak_type type, size_t n_tiles)
-{
-    return n_tiles * (BLOCK_WORDS + factor_lines(type)) * AK_LINE_BYTES;
+    return n_tiles * (size_t)(BLOCK_WORDS + (minimum ? 2 : 1)) * AK_LINE_BYTES;
 }
 
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
@@ -26,13 +22,13 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
         for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
             blocks = ak_min_size(left, AK_TILE_BLOCKS);
             struct tile_block at = first_block(type, tiles, blocks);
-            for (size_t b = 0; b < blocks; b++, to += slab_block_bytes(type, n_tiles), next_block(type, &at)) {
+            for (size_t b = 0; b < blocks; b++, to += slab_block_bytes(has_minimum(type), n_tiles), next_block(type, &at)) {
                 uint8_t *factors = to + BLOCK_WORDS * step;
                 AK_UNROLL
                 for (size_t i = 0; i < BLOCK_WORDS; i++)
                     store_line(to + i * step, block_word(type, &at, i));
-                _mm512_storeu_ps(factors, load_halves(at.scales));
-                if (type == AK_Q4_1)
+                _mm512_storeu_ps(factors, block_scale(type, &at));
+                if (has_minimum(type))
                     _mm512_storeu_ps(factors + step, load_halves(at.minimums));
             }
             tiles = at.lines;
@@ -41,7 +37,7 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* n_tiles tile rows times n ≤ GROUP tokens over all blocks. */
-AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_blocks, const uint8_t *acts,
+AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_blocks, const uint8_t *acts,
                      size_t act_bytes, float *y, size_t y_stride)
 {
     __m512 acc[MOST_TILES][GROUP];
@@ -51,13 +47,13 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             acc[r][t] = _mm512_setzero_ps();
-    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(type, n_tiles)) {
+    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(offset == OFFSET_0, n_tiles)) {
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            __m512i offset = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
+            __m512i start = block_offset(offset, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
             AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++)
-                sums[r][t] = offset;
+                sums[r][t] = start;
         }
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++) {
@@ -82,7 +78,7 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
                 const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
                 acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sums[r][t]), acc[r][t]);
             }
-            if (type == AK_Q4_1) {
+            if (offset == OFFSET_0) {
                 __m512 minimum = _mm512_loadu_ps(factors + (n_tiles + r) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
@@ -99,71 +95,53 @@ AK_KERNEL void micro(enum ak_type type, size_t n_tiles, size_t n, const uint8_t 
             _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
 }
 
-AK_KERNEL void dot_groups(enum ak_type type, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void dot_groups(enum offset offset, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                           float *y, size_t y_stride)
 {
     size_t n_blocks = k / AK_BLOCK_K;
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        micro(type, n_tiles, GROUP, slab, n_blocks, acts, act_bytes, y, y_stride);
+        micro(offset, n_tiles, GROUP, slab, n_blocks, acts, act_bytes, y, y_stride);
     switch (n) {
-    case 5: micro(type, n_tiles, 5, slab, n_blocks, acts, act_bytes, y, y_stride); break;
-    case 4: micro(type, n_tiles, 4, slab, n_blocks, acts, act_bytes, y, y_stride); break;
-    case 3: micro(type, n_tiles, 3, slab, n_blocks, acts, act_bytes, y, y_stride); break;
-    case 2: micro(type, n_tiles, 2, slab, n_blocks, acts, act_bytes, y, y_stride); break;
-    case 1: micro(type, n_tiles, 1, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 5: micro(offset, n_tiles, 5, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 4: micro(offset, n_tiles, 4, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 3: micro(offset, n_tiles, 3, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 2: micro(offset, n_tiles, 2, slab, n_blocks, acts, act_bytes, y, y_stride); break;
+    case 1: micro(offset, n_tiles, 1, slab, n_blocks, acts, act_bytes, y, y_stride); break;
     default: break;
     }
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void dot_slab(enum offset offset, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                         float *y, size_t y_stride)
 {
     if (n_tiles == 2)
-        dot_groups(type, 2, slab, k, acts, act_bytes, n, y, y_stride);
+        dot_groups(offset, 2, slab, k, acts, act_bytes, n, y, y_stride);
     else
-        dot_groups(type, 1, slab, k, acts, act_bytes, n, y, y_stride);
+        dot_groups(offset, 1, slab, k, acts, act_bytes, n, y, y_stride);
 }
 
-void ak_avx512_open_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_0, tiles, n_tiles, k, slab);
-}
+#define OPEN_SLAB(name, type) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(type, tiles, n_tiles, k, slab); \
+    }
 
-void ak_avx512_open_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_1, tiles, n_tiles, k, slab);
-}
+OPEN_SLAB(ak_avx512_open_q4_0, AK_Q4_0)
+OPEN_SLAB(ak_avx512_open_q4_1, AK_Q4_1)
+OPEN_SLAB(ak_avx512_open_q5_0, AK_Q5_0)
+OPEN_SLAB(ak_avx512_open_q5_1, AK_Q5_1)
+OPEN_SLAB(ak_avx512_open_q8_0, AK_Q8_0)
+OPEN_SLAB(ak_avx512_open_iq4_nl, AK_IQ4_NL)
+OPEN_SLAB(ak_avx512_open_mxfp4, AK_MXFP4)
 
-void ak_avx512_open_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q5_0, tiles, n_tiles, k, slab);
-}
+#define DOT_SLAB(name, offset) \
+    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+              float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(offset, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
 
-void ak_avx512_open_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q8_0, tiles, n_tiles, k, slab);
-}
-
-void ak_avx512_dot_slab_q4_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q4_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_avx512_dot_slab_q4_1(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q4_1, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_avx512_dot_slab_q5_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q5_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_avx512_dot_slab_q8_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q8_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+DOT_SLAB(ak_avx512_dot_slab_8, OFFSET_8)
+DOT_SLAB(ak_avx512_dot_slab_16, OFFSET_16)
+DOT_SLAB(ak_avx512_dot_slab_128, OFFSET_128)
+DOT_SLAB(ak_avx512_dot_slab_minimum, OFFSET_0)
