@@ -1,133 +1,380 @@
-/* Products of packed weights, per bundle, type, threads and number of tokens:
- * bytes of weights and operations a second, and their share of what this machine
- * can do, measured just before. Weights do not fit into any cache.
+/* Every kernel alone: bundle × kernel × type × number of tokens, with the bytes
+ * and operations that it does a second and their share of what this machine can
+ * do, measured just before. Weights and KV pages come from memory, not from a
+ * cache; of a slab the products alone are timed, in gemm opening and products.
  *
- * usage: bench/kernels [BUNDLE|all [TYPE|all [K]]]      (default: best, all, 1536) */
-#include <string.h>
-#include <strings.h>
-
+ *   tiles   dot_tiles          bytes of packed weights, int8 operations
+ *   open    open_slab          bytes of packed weights
+ *   slab    dot_slab           int8 operations
+ *   gemm    open_slab, dot_slab as a product of many tokens calls them
+ *   rows    dot_rows           bytes of float weights, f32 operations
+ *   widen   widen              bytes of stored weights
+ *   quantise32, quantise256    bytes of floats; out of the cache, so without a share
+ *   attend  scores and values  bytes of K and V, f32 operations; n query rows */
 #include "measure.h"
 
-static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
-                                            AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4 };
-static const size_t token_counts[] = { 1, 2, 4, 8, 16, 512 };
+static const char usage[] = "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time SECONDS]\n"
+                            "       (the best bundle, all, all, 1 and the physical cores, 1536, 0.1 a figure)";
+
+static const size_t few_counts[] = { 1, 2, 4, 8, 16 };
 enum {
-    N_TYPES = sizeof tiled_types / sizeof *tiled_types,
-    N_COUNTS = sizeof token_counts / sizeof *token_counts,
-    MOST_TOKENS = 512,
-    WEIGHT_BYTES = 192 << 20,
+    MANY_TOKENS = 512,
     MANY_TILES = 96, /* tile rows of a product with many tokens: 1536 rows */
-    RUNS = 7
+    FEW_ROWS = 4,    /* rows at a time in rows and widen, as products take them */
+    HEAD_DIM = 128,
+    MOST_QUERIES = 32
 };
+static const size_t weight_bytes = (size_t)192 << 20, float_bytes = (size_t)64 << 20;
 
-struct product {
-    const struct ak_kernels *kernels;
-    enum ak_type type;
-    size_t k, n, n_tiles, act_bytes;
+struct bench {
+    struct ak_kernels kernels;
+    enum ak_isa isa;
+    struct ak_roofline roof;
+    struct ak_pool *pool;
     unsigned threads;
-    const uint8_t *tiles, *acts;
-    uint8_t *slab; /* one a thread, slab_bytes each */
-    size_t slab_bytes;
-    float *y;
+    size_t k;
+    double budget;
+    const char *kernel_list, *type_list;
+    uint8_t *weights;  /* random, weight_bytes */
+    float *floats;     /* float_bytes */
+    uint16_t *halves;  /* the same numbers, half the bytes */
+    float *x;          /* MANY_TOKENS tokens of k */
+    uint8_t *acts;     /* the same in the form of the type at hand */
+    uint8_t *slabs;    /* slab_bytes a thread */
+    float *y, *rooms;  /* results; room_floats a thread */
+    size_t slab_bytes, act_bytes, acts_bytes, y_bytes, room_floats;
 };
 
-static void task(void *context, unsigned thread)
+/* One figure: a kernel on `count` items (tile rows, rows, pages), split over threads. */
+struct figure {
+    const struct bench *bench;
+    enum ak_type type;
+    size_t n, count, item_bytes;
+    ak_attend_scores_fn *scores;
+    ak_attend_values_fn *values;
+};
+
+static uint8_t *slab_of(const struct bench *b, unsigned thread)
 {
-    const struct product *p = context;
-    const struct ak_tile_kernels *kernels = &p->kernels->tile[p->type];
-    size_t begin, end, row_bytes = ak_tile_row_bytes(p->type, p->k), stride = p->n_tiles * AK_TILE_ROWS;
-    ak_split(p->n_tiles, p->threads, thread, &begin, &end);
-    if (p->n <= AK_SMALL_N) {
-        kernels->dot_tiles(p->tiles + begin * row_bytes, end - begin, p->k, p->acts, p->act_bytes, p->n, p->y + begin * AK_TILE_ROWS,
-                           stride);
-        return;
-    }
-    uint8_t *slab = p->slab + thread * p->slab_bytes;
+    return b->slabs + thread * b->slab_bytes;
+}
+
+static void share(const struct figure *f, unsigned thread, size_t *begin, size_t *end)
+{
+    ak_split(f->count, f->bench->threads, thread, begin, end);
+}
+
+/* ---- Tasks -------------------------------------------------------------------- */
+
+static void tiles_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    b->kernels.tile[f->type].dot_tiles(b->weights + begin * f->item_bytes, end - begin, b->k, b->acts, b->act_bytes, f->n,
+                                       b->y + begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
+}
+
+static void open_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
     for (size_t i = begin, n; i < end; i += n) {
         n = ak_min_size(end - i, AK_SLAB_TILES);
-        kernels->open_slab(p->tiles + i * row_bytes, n, p->k, slab);
-        kernels->dot_slab(slab, n, p->k, p->acts, p->act_bytes, p->n, p->y + i * AK_TILE_ROWS, stride);
+        b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k, slab_of(b, thread));
     }
 }
 
-static void make_acts(const struct ak_kernels *kernels, enum ak_type type, size_t k, uint8_t *acts, float *x)
+/* Slabs are open; which one does not matter to the time. */
+static void slab_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = ak_min_size(end - i, AK_SLAB_TILES);
+        b->kernels.tile[f->type].dot_slab(slab_of(b, thread), n, b->k, b->acts, b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
+                                          f->count * AK_TILE_ROWS);
+    }
+}
+
+static void gemm_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = ak_min_size(end - i, AK_SLAB_TILES);
+        b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k, slab_of(b, thread));
+        b->kernels.tile[f->type].dot_slab(slab_of(b, thread), n, b->k, b->acts, b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
+                                          f->count * AK_TILE_ROWS);
+    }
+}
+
+static void rows_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = ak_min_size(end - i, FEW_ROWS);
+        b->kernels.dot_rows(b->floats + i * b->k, b->k, n, b->x, b->k, f->n, b->k, b->y + i, f->count);
+    }
+}
+
+static void widen_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    const uint8_t *rows = f->type == AK_F32 ? (const uint8_t *)(const void *)b->floats : b->weights;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin; i < end; i++)
+        b->kernels.widen[f->type](rows + i * f->item_bytes, b->rooms + thread * b->room_floats + i % FEW_ROWS * b->k, b->k);
+}
+
+static void quantise32_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin; i < end; i++)
+        b->kernels.quantise32(b->x, b->k, (struct ak_act32 *)(void *)slab_of(b, thread));
+}
+
+static void quantise256_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    size_t begin, end;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin; i < end; i++)
+        b->kernels.quantise256(b->x, b->k / 256 * 256, (struct ak_act256 *)(void *)slab_of(b, thread));
+}
+
+static void attend_task(void *context, unsigned thread)
+{
+    const struct figure *f = context;
+    const struct bench *b = f->bench;
+    const uint8_t *pages = f->type == AK_F16 ? (const uint8_t *)(const void *)b->halves : (const uint8_t *)(const void *)b->floats;
+    uint16_t first[MOST_QUERIES] = { 0 }, last[MOST_QUERIES];
+    float max[MOST_QUERIES], sum[MOST_QUERIES];
+    float *weights = b->rooms + thread * b->room_floats, *out = weights + MOST_QUERIES * AK_PAGE_TOKENS;
+    size_t begin, end;
+    for (size_t i = 0; i < MOST_QUERIES; i++)
+        last[i] = AK_PAGE_TOKENS;
+    share(f, thread, &begin, &end);
+    for (size_t i = begin; i < end; i++) {
+        f->scores(b->x, HEAD_DIM, f->n, HEAD_DIM, pages + i * f->item_bytes, 0, AK_PAGE_TOKENS, weights);
+        f->values(weights, f->n, HEAD_DIM, pages + i * f->item_bytes + f->item_bytes / 2, first, last, max, sum, out, HEAD_DIM);
+    }
+}
+
+/* ---- Figures -------------------------------------------------------------------- */
+
+/* The two rates and their shares; 0 bytes or operations: there is no such rate,
+ * a ceiling of 0: no share. */
+static void report(const struct figure *f, const char *kernel, const char *type, ak_task *task, double bytes, double read_ceiling,
+                   double ops, double ops_ceiling)
+{
+    struct figure figure = *f;
+    double seconds = best_seconds(f->bench->pool, task, &figure, f->bench->budget);
+    double gb = bytes / seconds * 1e-9, gops = ops / seconds * 1e-9;
+    printf("%-8s %7u %-11s %-8s %4zu", ak_isa_name(f->bench->isa), f->bench->threads, kernel, type, f->n);
+    if (bytes > 0.0)
+        printf(" %9.1f", gb);
+    else
+        printf(" %9s", "-");
+    if (bytes > 0.0 && read_ceiling > 0.0)
+        printf(" %5.0f %%", 1e11 * gb / read_ceiling);
+    else
+        printf(" %7s", "-");
+    if (ops > 0.0)
+        printf(" %9.1f", gops);
+    else
+        printf(" %9s", "-");
+    if (ops > 0.0 && ops_ceiling > 0.0)
+        printf(" %5.0f %%\n", 1e11 * gops / ops_ceiling);
+    else
+        printf(" %7s\n", "-");
+    fflush(stdout);
+}
+
+static bool wants(const struct bench *b, const char *kernel)
+{
+    return is_listed(b->kernel_list, kernel);
+}
+
+static void make_acts(struct bench *b, enum ak_type type)
 {
     enum ak_act_form form = ak_type_act_form(type);
-    size_t bytes = ak_act_bytes(form, k);
-    for (size_t t = 0; t < MOST_TOKENS; t++) {
-        fill_floats(x, k);
+    b->act_bytes = ak_act_bytes(form, b->k);
+    for (size_t t = 0; t < MANY_TOKENS; t++) {
+        uint8_t *to = b->acts + t * b->act_bytes;
+        const float *x = b->x + t * b->k;
         if (form == AK_ACT_32)
-            kernels->quantise32(x, k, (struct ak_act32 *)(void *)(acts + t * bytes));
+            b->kernels.quantise32(x, b->k, (struct ak_act32 *)(void *)to);
+        else if (form == AK_ACT_256)
+            b->kernels.quantise256(x, b->k, (struct ak_act256 *)(void *)to);
         else
-            kernels->quantise256(x, k, (struct ak_act256 *)(void *)(acts + t * bytes));
+            memcpy(to, x, b->k * sizeof *x);
     }
 }
 
-static void bench_bundle(enum ak_isa isa, const char *only_type, size_t k, unsigned threads, const uint8_t *weights, uint8_t *acts,
-                         float *y)
+static void bench_tiled(struct bench *b, enum ak_type type)
 {
-    struct ak_kernels kernels;
-    struct ak_error error = { 0 };
-    struct ak_roofline roof;
-    ak_kernels_fill(isa, &kernels);
-    if (ak_roofline_measure(isa, threads, &roof, &error) != AKUNU_OK) {
-        fprintf(stderr, "%s\n", error.message);
-        exit(1);
+    const char *name = ak_type_info(type)->name;
+    bool slow = b->isa == AK_ISA_SCALAR;
+    struct figure f = { .bench = b, .type = type, .item_bytes = ak_tile_row_bytes(type, b->k) };
+    double ceiling = ak_type_act_form(type) == AK_ACT_F32 ? b->roof.f32_ops_per_second : b->roof.int8_ops_per_second;
+    double tile_ops = 2.0 * AK_TILE_ROWS * (double)b->k, read = b->roof.read_bytes_per_second;
+    make_acts(b, type);
+    for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && wants(b, "tiles"); i++) {
+        f.n = few_counts[i];
+        f.count = slow ? 64 : weight_bytes / f.item_bytes;
+        report(&f, "tiles", name, tiles_task, (double)(f.count * f.item_bytes), read, tile_ops * (double)(f.count * f.n), ceiling);
     }
-    printf("%s, %u threads, k = %zu: %.1f GB/s, %.0f GOPS\n", kernels.name, threads, k, roof.read_bytes_per_second * 1e-9,
-           roof.int8_ops_per_second * 1e-9);
-    printf("  type    n     GB/s      %%      GOPS      %%\n");
-    struct ak_pool *pool = start_threads(threads);
-    size_t slab_bytes = AK_SLAB_TILES * ((k + 31) / 32) * AK_SLAB_BYTES_32;
-    uint8_t *slab = new_pages(slab_bytes * threads);
-    float *x = new_pages(k * sizeof *x);
-    for (size_t i = 0; i < N_TYPES; i++) {
-        enum ak_type type = tiled_types[i];
+    f.n = 0;
+    f.count = slow ? 64 : weight_bytes / f.item_bytes;
+    if (wants(b, "open"))
+        report(&f, "open", name, open_task, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
+    f.n = MANY_TOKENS;
+    f.count = slow ? AK_SLAB_TILES : MANY_TILES;
+    for (unsigned i = 0; i < b->threads; i++)
+        b->kernels.tile[type].open_slab(b->weights, AK_SLAB_TILES, b->k, slab_of(b, i));
+    if (wants(b, "slab"))
+        report(&f, "slab", name, slab_task, 0.0, 0.0, tile_ops * (double)(f.count * f.n), ceiling);
+    if (wants(b, "gemm"))
+        report(&f, "gemm", name, gemm_task, (double)(f.count * f.item_bytes), 0.0, tile_ops * (double)(f.count * f.n), ceiling);
+}
+
+static void bench_types(struct bench *b)
+{
+    for (int i = 0; i < AK_TYPE_COUNT; i++) {
+        enum ak_type type = (enum ak_type)i;
         const struct ak_type_info *info = ak_type_info(type);
-        if (k % info->block_elems != 0 || (strcmp(only_type, "all") != 0 && strcasecmp(only_type, info->name) != 0))
+        uint64_t row_bytes;
+        if (!is_listed(b->type_list, info->name) || !ak_type_row_bytes(type, b->k, &row_bytes))
             continue;
-        make_acts(&kernels, type, k, acts, x);
-        for (size_t j = 0; j < N_COUNTS; j++) {
-            size_t n = token_counts[j], row_bytes = ak_tile_row_bytes(type, k);
-            struct product p = { .kernels = &kernels, .type = type, .k = k, .n = n, .threads = threads, .tiles = weights, .acts = acts,
-                                 .act_bytes = ak_act_bytes(ak_type_act_form(type), k), .slab = slab, .slab_bytes = slab_bytes, .y = y };
-            p.n_tiles = n > AK_SMALL_N ? MANY_TILES : WEIGHT_BYTES / row_bytes;
-            if (isa == AK_ISA_SCALAR)
-                p.n_tiles = n > AK_SMALL_N ? 2 : 64;
-            double seconds = best_seconds(pool, task, &p, isa == AK_ISA_SCALAR ? 1 : RUNS);
-            double bytes = (double)(p.n_tiles * row_bytes) / seconds, ops = 2.0 * AK_TILE_ROWS * (double)(p.n_tiles * k * n) / seconds;
-            printf("  %-5s %3zu %8.1f %5.0f %% %9.0f %5.0f %%\n", info->name, n, bytes * 1e-9, 100 * bytes / roof.read_bytes_per_second,
-                   ops * 1e-9, 100 * ops / roof.int8_ops_per_second);
-            fflush(stdout);
+        if (b->kernels.tile[type].dot_tiles)
+            bench_tiled(b, type);
+        if (b->kernels.widen[type] && wants(b, "widen")) {
+            struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
+            f.count = (type == AK_F32 ? float_bytes : weight_bytes) / f.item_bytes;
+            report(&f, "widen", info->name, widen_task, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second, 0.0, 0.0);
         }
     }
-    ak_pages_free(slab, slab_bytes * threads);
-    ak_pages_free(x, k * sizeof *x);
-    ak_pool_free(pool);
+}
+
+static void bench_rows(struct bench *b)
+{
+    struct figure f = { .bench = b, .type = AK_F32, .item_bytes = b->k * sizeof(float) };
+    for (size_t i = 0; i <= sizeof few_counts / sizeof *few_counts; i++) {
+        bool many = i == sizeof few_counts / sizeof *few_counts;
+        f.n = many ? MANY_TOKENS : few_counts[i];
+        f.count = many ? MANY_TILES * AK_TILE_ROWS / (b->isa == AK_ISA_SCALAR ? 64u : 4u) : float_bytes / f.item_bytes;
+        report(&f, "rows", "F32", rows_task, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
+               2.0 * (double)(f.count * f.n * b->k), b->roof.f32_ops_per_second);
+    }
+}
+
+static void bench_attention(struct bench *b)
+{
+    static const size_t queries[] = { 1, 4, 8, MOST_QUERIES };
+    for (int half = 1; half >= 0; half--) {
+        struct figure f = { .bench = b, .type = half ? AK_F16 : AK_F32,
+                            .scores = half ? b->kernels.attend_scores_f16 : b->kernels.attend_scores_f32,
+                            .values = half ? b->kernels.attend_values_f16 : b->kernels.attend_values_f32 };
+        size_t element = half ? sizeof(uint16_t) : sizeof(float);
+        f.item_bytes = (size_t)2 * AK_PAGE_TOKENS * HEAD_DIM * element;
+        f.count = float_bytes / (half ? 2u : 1u) / f.item_bytes;
+        for (size_t i = 0; i < sizeof queries / sizeof *queries && is_listed(b->type_list, half ? "F16" : "F32"); i++) {
+            f.n = queries[i];
+            report(&f, "attend", half ? "F16" : "F32", attend_task, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
+                   4.0 * AK_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count), b->roof.f32_ops_per_second);
+        }
+    }
+}
+
+static void bench_bundle(struct bench *b)
+{
+    struct figure f = { .bench = b, .count = 512 };
+    ak_kernels_fill(b->isa, &b->kernels);
+    b->roof = measure_roofline(b->isa, b->threads, AK_MEASURE_READ | AK_MEASURE_INT8 | AK_MEASURE_F32);
+    printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n", b->kernels.name, b->threads, b->k,
+           b->roof.read_bytes_per_second * 1e-9, b->roof.int8_ops_per_second * 1e-9, b->roof.f32_ops_per_second * 1e-9);
+    printf("isa      threads kernel      type        n      GB/s       %%      GOPS       %%\n");
+    bench_types(b);
+    if (wants(b, "rows") && is_listed(b->type_list, "F32"))
+        bench_rows(b);
+    if (wants(b, "quantise32"))
+        report(&f, "quantise32", "F32", quantise32_task, (double)(f.count * b->k * sizeof(float)), 0.0, 0.0, 0.0);
+    if (wants(b, "quantise256") && b->k >= 256)
+        report(&f, "quantise256", "F32", quantise256_task, (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
+    if (wants(b, "attend"))
+        bench_attention(b);
+}
+
+static void allocate(struct bench *b, unsigned most_threads)
+{
+    /* results of AK_SMALL_N tokens times the rows that fill weight_bytes at two bits a weight, or of many tokens */
+    size_t few_rows = weight_bytes * 4 / b->k, act = 0;
+    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
+        act = ak_max_size(act, ak_act_bytes((enum ak_act_form)form, b->k));
+    b->acts_bytes = MANY_TOKENS * act;
+    b->y_bytes = ak_max_size(few_rows * AK_SMALL_N, (size_t)MANY_TILES * AK_TILE_ROWS * MANY_TOKENS) * sizeof(float);
+    b->slab_bytes = ak_max_size(AK_SLAB_TILES * ((b->k + 31) / 32) * AK_SLAB_BYTES_32, act);
+    b->room_floats = ak_max_size(FEW_ROWS * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
+    b->weights = new_pages(weight_bytes);
+    b->floats = new_pages(float_bytes);
+    b->halves = new_pages(float_bytes / 2);
+    b->x = new_pages(ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM) * sizeof(float));
+    b->acts = new_pages(b->acts_bytes);
+    b->slabs = new_pages(b->slab_bytes * most_threads);
+    b->y = new_pages(b->y_bytes);
+    b->rooms = new_pages(b->room_floats * most_threads * sizeof(float));
+    fill_random(b->weights, weight_bytes);
+    fill_floats(b->floats, float_bytes / sizeof(float));
+    fill_floats(b->x, ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM));
+    ak_kernels_fill(ak_isa_best(), &b->kernels);
+    b->kernels.narrow_f16(b->floats, b->halves, float_bytes / sizeof(float));
 }
 
 int main(int argc, char **argv)
 {
-    const char *bundle = argc > 1 ? argv[1] : ak_isa_name(ak_isa_best()), *type = argc > 2 ? argv[2] : "all";
-    size_t k = argc > 3 ? strtoul(argv[3], NULL, 10) : 1536;
-    if (k == 0 || k % AK_BLOCK_K != 0 || k > 1 << 20) {
-        fprintf(stderr, "k is a multiple of 32 up to 1048576\n");
+    (void)argc;
+    const char *isas = take_option(argv, "--isa", ak_isa_name(ak_isa_best()));
+    struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"), .type_list = take_option(argv, "--type", "all") };
+    unsigned asked = (unsigned)number_option(argv, "--threads", 0, 0, 1024), cores = asked ? asked : ak_physical_cores();
+    bool found = false;
+    b.k = (size_t)number_option(argv, "--k", 1536, 32, 1 << 20);
+    b.budget = number_option(argv, "--time", 0.1, 0.001, 100);
+    take_nothing_else(argv, usage);
+    if (b.k % AK_BLOCK_K != 0) {
+        fprintf(stderr, "--k %zu: expected a multiple of %d\n", b.k, AK_BLOCK_K);
         return 2;
     }
-    /* results of 16 tokens times the rows that fill WEIGHT_BYTES with 10 bytes a block of 32 (Q2_K) */
-    size_t act_bytes = MOST_TOKENS * ak_max_size(ak_act_bytes(AK_ACT_32, k), ak_act_bytes(AK_ACT_256, k));
-    size_t y_bytes = ak_max_size(WEIGHT_BYTES / 10 / (k / 32) * AK_SMALL_N, MANY_TILES * AK_TILE_ROWS * MOST_TOKENS) * sizeof(float);
-    uint8_t *weights = new_pages(WEIGHT_BYTES), *acts = new_pages(act_bytes);
-    float *y = new_pages(y_bytes);
-    fill_random(weights, WEIGHT_BYTES);
+    allocate(&b, cores);
+    print_chip();
     for (int isa = 0; isa < AK_ISA_COUNT; isa++) {
-        if (!ak_isa_usable((enum ak_isa)isa) || (strcmp(bundle, "all") != 0 && strcmp(bundle, ak_isa_name((enum ak_isa)isa)) != 0))
+        b.isa = (enum ak_isa)isa;
+        if (!ak_isa_usable(b.isa) || !is_listed(isas, ak_isa_name(b.isa)))
             continue;
-        for (unsigned threads = 1; threads <= ak_physical_cores(); threads *= 2)
-            bench_bundle((enum ak_isa)isa, type, k, threads, weights, acts, y);
+        for (b.threads = asked ? asked : 1; b.threads <= cores; b.threads = b.threads < cores ? cores : cores + 1) {
+            b.pool = start_threads(b.threads);
+            bench_bundle(&b);
+            ak_pool_free(b.pool);
+        }
+        found = true;
     }
-    ak_pages_free(weights, WEIGHT_BYTES);
-    ak_pages_free(acts, act_bytes);
-    ak_pages_free(y, y_bytes);
-    return 0;
+    if (!found)
+        fprintf(stderr, "no kernels of \"%s\" here\n", isas);
+    return found ? 0 : 2;
 }

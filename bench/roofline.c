@@ -1,55 +1,85 @@
-/* What this machine can do, with 1 … N threads: every other figure is quoted
- * against these.
- *
- * usage: bench/roofline [BUNDLE] */
+/* What this machine can do, with 1 … N threads and each bundle of kernels: every
+ * other figure is quoted against these. Beside a rate stand the operations a core
+ * does in a cycle, to be compared with what its units should do: Zen 4 and a
+ * server core of Intel with AVX-512 128 or 256 of int8, 32 or 64 of f32. */
 #include "measure.h"
 
-enum { ROWS = 16, TOKENS = 16, K = 256, ROUNDS = 2000 };
+static const char usage[] = "bench/roofline [--isa LIST] [--threads N] [-o text|json]     (all, 1 … the physical cores, text)";
 
-/* Float products out of the nearest cache. */
-struct floats {
-    const struct ak_kernels *kernels;
-    float *w, *x, *y; /* y: one block a thread */
+struct row {
+    enum ak_isa isa;
+    unsigned threads;
+    struct ak_roofline roof;
 };
 
-static void float_task(void *context, unsigned thread)
+static double per_cycle(const struct row *row, double ops)
 {
-    const struct floats *f = context;
-    for (int i = 0; i < ROUNDS; i++)
-        f->kernels->dot_rows(f->w, K, ROWS, f->x, K, TOKENS, K, f->y + thread * ROWS * TOKENS, ROWS);
+    return row->roof.clock_hz > 0.0 ? ops / row->roof.clock_hz / row->threads : 0.0;
+}
+
+static void print_text(const struct row *row)
+{
+    const struct ak_roofline *r = &row->roof;
+    printf("%-8s %7u %9.1f %9.0f %5.0f %10.1f %5.1f %10.1f %5.1f %9.2f\n", ak_isa_name(row->isa), row->threads,
+           r->read_bytes_per_second * 1e-9, r->int8_ops_per_second * 1e-9, per_cycle(row, r->int8_ops_per_second),
+           r->f32_ops_per_second * 1e-9, per_cycle(row, r->f32_ops_per_second), r->bf16_ops_per_second * 1e-9,
+           per_cycle(row, r->bf16_ops_per_second), r->clock_hz * 1e-9);
+    fflush(stdout);
+}
+
+static void print_json(const struct row *row, bool first)
+{
+    const struct ak_roofline *r = &row->roof;
+    printf("%s{\"isa\": \"%s\", \"threads\": %u, \"read_bytes_per_second\": %.6g, \"int8_ops_per_second\": %.6g, "
+           "\"f32_ops_per_second\": %.6g, \"bf16_ops_per_second\": ",
+           first ? "[" : ",\n ", ak_isa_name(row->isa), row->threads, r->read_bytes_per_second, r->int8_ops_per_second,
+           r->f32_ops_per_second);
+    if (r->bf16_ops_per_second > 0.0)
+        printf("%.6g", r->bf16_ops_per_second);
+    else
+        printf("null");
+    printf(", \"clock_hz\": %.6g}", r->clock_hz);
+    fflush(stdout);
+}
+
+/* 1 … 8, then doubling, and the last one. */
+static unsigned next_threads(unsigned n, unsigned most)
+{
+    unsigned next = n < 8 ? n + 1 : n * 2;
+    return n < most && next > most ? most : next;
 }
 
 int main(int argc, char **argv)
 {
-    enum ak_isa isa = ak_isa_best();
-    if (argc > 1 && !ak_isa_parse(argv[1], &isa)) {
-        fprintf(stderr, "no kernels called \"%s\" here\n", argv[1]);
+    (void)argc;
+    const char *isas = take_option(argv, "--isa", "all"), *form = take_option(argv, "-o", "text");
+    unsigned most = (unsigned)number_option(argv, "--threads", ak_physical_cores(), 1, 1024);
+    bool json = strcmp(form, "json") == 0, first = true;
+    take_nothing_else(argv, usage);
+    if (!json && strcmp(form, "text") != 0) {
+        fprintf(stderr, "-o %s: expected text or json\n", form);
         return 2;
     }
-    unsigned cores = ak_physical_cores();
-    struct ak_kernels kernels;
-    ak_kernels_fill(isa, &kernels);
-    struct floats f = { .kernels = &kernels, .w = new_pages(ROWS * K * sizeof(float)), .x = new_pages(TOKENS * K * sizeof(float)),
-                        .y = new_pages(cores * ROWS * TOKENS * sizeof(float)) };
-    fill_floats(f.w, ROWS * K);
-    fill_floats(f.x, TOKENS * K);
-    printf("%s\nthreads  read GB/s  int8 dot GOPS  f32 dot GFLOPS\n", kernels.name);
-    for (unsigned n = 1; n <= cores; n++) {
-        struct ak_error error = { 0 };
-        struct ak_roofline roof;
-        if (ak_roofline_measure(isa, n, &roof, &error) != AKUNU_OK) {
-            fprintf(stderr, "%s\n", error.message);
-            return 1;
-        }
-        struct ak_pool *pool = start_threads(n);
-        double seconds = best_seconds(pool, float_task, &f, 7);
-        ak_pool_free(pool);
-        printf("%7u %10.1f %14.0f %15.1f\n", n, roof.read_bytes_per_second * 1e-9, roof.int8_ops_per_second * 1e-9,
-               2e-9 * ROUNDS * ROWS * TOKENS * K * n / seconds);
-        fflush(stdout);
+    if (!json) {
+        print_chip();
+        printf("                     read      int8   per        f32   per       bf16   per     clock\n"
+               "isa      threads     GB/s      GOPS cycle     GFLOPS cycle     GFLOPS cycle       GHz\n");
     }
-    ak_pages_free(f.w, ROWS * K * sizeof(float));
-    ak_pages_free(f.x, TOKENS * K * sizeof(float));
-    ak_pages_free(f.y, cores * ROWS * TOKENS * sizeof(float));
-    return 0;
+    for (int isa = 0; isa < AK_ISA_COUNT; isa++) {
+        if (!ak_isa_usable((enum ak_isa)isa) || !is_listed(isas, ak_isa_name((enum ak_isa)isa)))
+            continue;
+        for (unsigned n = 1; n <= most; n = next_threads(n, most)) {
+            struct row row = { .isa = (enum ak_isa)isa, .threads = n, .roof = measure_roofline((enum ak_isa)isa, n, AK_MEASURE_ALL) };
+            if (json)
+                print_json(&row, first);
+            else
+                print_text(&row);
+            first = false;
+        }
+    }
+    if (json)
+        printf("%s]\n", first ? "[" : "");
+    if (first)
+        fprintf(stderr, "no kernels of \"%s\" here\n", isas);
+    return first ? 2 : 0;
 }

@@ -411,10 +411,36 @@ AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_
 
 /* ---- Measuring ---------------------------------------------------------------- */
 
-/* What this machine can do with n_threads: bytes a second read from memory, and
- * int8 multiply-adds counted as two operations a second. Takes about a quarter
- * of a second. */
-struct akunu_roofline { size_t size; double read_bytes_per_second, int8_ops_per_second; };
+/* The machine under the program, as the system describes it. */
+struct akunu_chip {
+    size_t size;               /* set by the caller */
+    char name[64];             /* "" where unknown */
+    uint32_t cores;            /* physical ones that this process may run on */
+    uint32_t hardware_threads; /* of these cores */
+    uint32_t numa_nodes;
+    uint64_t l1d_bytes, l2_bytes, l3_bytes; /* of one core, shared or not; 0: none, or unknown */
+    uint64_t memory_bytes;
+};
+AKUNU_API enum akunu_status akunu_get_chip(struct akunu_chip *out);
+
+/* What this machine can do with all of n_threads together: bytes a second read
+ * from memory, and operations a second, where a multiply-add counts as two. */
+struct akunu_roofline {
+    size_t size;               /* set by the caller */
+    double read_bytes_per_second, int8_ops_per_second;
+    double f32_ops_per_second;
+    double bf16_ops_per_second; /* 0: no instruction for it, or none that `cpu` uses */
+    double clock_hz;            /* of one core */
+};
+enum {
+    AKUNU_MEASURE_READ = 1, AKUNU_MEASURE_INT8 = 2, AKUNU_MEASURE_F32 = 4, AKUNU_MEASURE_BF16 = 8, AKUNU_MEASURE_CLOCK = 16,
+    AKUNU_MEASURE_ALL = 31
+};
+/* Measures what the bits of `what` say, the rest of *out is 0; some 50 ms a bit.
+ * cpu: the ISA bundle whose instructions count; NULL: the best there is. */
+AKUNU_API enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out);
+
+/* The same for everything and the best bundle. */
 AKUNU_API enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out);
 
 #ifdef __cplusplus

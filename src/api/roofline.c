@@ -1,17 +1,55 @@
+#include <string.h>
+
 #include "api/error.h"
+#include "api/versioned.h"
+#include "base/chip.h"
 #include "cpu/roofline.h"
+
+static ak_status measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out, struct ak_error *error)
+{
+    enum ak_isa isa = ak_isa_best();
+    struct ak_roofline measured;
+    if (n_threads < 1 || !out)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread and a place for the result");
+    if (cpu && !ak_isa_parse(cpu, &isa))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this machine or build has no CPU kernels called \"%s\"", cpu);
+    AK_TRY(ak_roofline_measure(isa, n_threads, what, &measured, error));
+    struct akunu_roofline full = {
+        .read_bytes_per_second = measured.read_bytes_per_second,
+        .int8_ops_per_second = measured.int8_ops_per_second,
+        .f32_ops_per_second = measured.f32_ops_per_second,
+        .bf16_ops_per_second = measured.bf16_ops_per_second,
+        .clock_hz = measured.clock_hz,
+    };
+    return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
+}
+
+enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out)
+{
+    struct ak_error error = { 0 };
+    return measure(cpu, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
 
 enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out)
 {
-    struct ak_error error;
-    struct ak_roofline measured = { 0 };
-    if (n_threads < 1 || !out) {
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread and a place for the result");
-        return ak_api_fail(&error);
-    }
-    if (ak_roofline_measure(ak_isa_best(), n_threads, &measured, &error) != AKUNU_OK)
-        return ak_api_fail(&error);
-    out->read_bytes_per_second = measured.read_bytes_per_second;
-    out->int8_ops_per_second = measured.int8_ops_per_second;
-    return AKUNU_OK;
+    return akunu_measure(NULL, n_threads, AKUNU_MEASURE_ALL, out);
+}
+
+enum akunu_status akunu_get_chip(struct akunu_chip *out)
+{
+    struct ak_error error = { 0 };
+    struct ak_chip chip;
+    ak_chip_detect(&chip);
+    struct akunu_chip full = {
+        .cores = chip.cores,
+        .hardware_threads = chip.hardware_threads,
+        .numa_nodes = chip.numa_nodes,
+        .l1d_bytes = chip.l1d_bytes,
+        .l2_bytes = chip.l2_bytes,
+        .l3_bytes = chip.l3_bytes,
+        .memory_bytes = chip.memory_bytes,
+    };
+    _Static_assert(sizeof full.name == sizeof chip.name, "the public name has room for all of it");
+    memcpy(full.name, chip.name, sizeof full.name);
+    return ak_versioned_give(out, &full, sizeof full, "akunu_chip", &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

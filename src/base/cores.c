@@ -61,6 +61,16 @@ static bool counts_as_core(unsigned long cpu, const cpu_set_t *set, size_t bytes
     return !has_earlier(list, cpu, set, bytes);
 }
 
+unsigned ak_hardware_threads(void)
+{
+    size_t bytes;
+    cpu_set_t *set = affinity(&bytes);
+    int n = set ? CPU_COUNT_S(bytes, set) : 0;
+    if (set)
+        CPU_FREE(set);
+    return n > 0 ? (unsigned)n : 1;
+}
+
 unsigned ak_physical_cores(void)
 {
     size_t bytes;

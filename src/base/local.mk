@@ -1,3 +1,4 @@
+libak_la_SOURCES += src/base/chip.c src/base/chip.h
 libak_la_SOURCES += src/base/cores.c
 libak_la_SOURCES += src/base/env.c src/base/env.h
 libak_la_SOURCES += src/base/error.c src/base/error.h

@@ -31,6 +31,8 @@ void ak_pool_barrier(struct ak_pool *pool, unsigned thread);
 
 /* The physical cores that this process may run on; at least 1. */
 unsigned ak_physical_cores(void);
+/* Their hardware threads; at least 1. */
+unsigned ak_hardware_threads(void);
 
 /* Thread `i` of `n` gets items [*begin, *end) of `count`, the first ones one
  * more where it does not divide. */

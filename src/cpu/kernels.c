@@ -40,6 +40,12 @@ static bool machine_has_avx512(void)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
+
+static bool machine_has_avx512bf16(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & (1u << 5)) != 0;
+}
 #endif
 
 #ifdef HAVE_AK_NEON
@@ -95,8 +101,11 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
         ak_kernels_avx2(out);
 #endif
 #ifdef HAVE_AK_AVX512
-    if (isa == AK_ISA_AVX512)
+    if (isa == AK_ISA_AVX512) {
         ak_kernels_avx512(out);
+        if (!machine_has_avx512bf16())
+            out->probe_bf16 = NULL;
+    }
 #endif
 #ifdef HAVE_AK_NEON
     if (isa == AK_ISA_NEON)

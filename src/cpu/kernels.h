@@ -109,10 +109,13 @@ struct ak_kernels {
     void (*divide)(float *restrict x, float divisor, size_t n);
 
     /* Measure this machine (src/cpu/roofline.c): read `bytes`, a multiple of 256, at
-     * p; do 8-bit products and give the number of operations, a multiplication and
-     * an addition counted apart. What they return keeps the work from vanishing. */
+     * p; do products of one kind and give the number of operations, a multiplication
+     * and an addition counted apart. What they return keeps the work from vanishing.
+     * probe_bf16 is NULL where the machine has no such products. */
     uint64_t (*probe_read)(const uint8_t *restrict p, size_t bytes);
     uint64_t (*probe_int8)(size_t rounds, uint64_t *sink);
+    uint64_t (*probe_f32)(size_t rounds, uint64_t *sink);
+    uint64_t (*probe_bf16)(size_t rounds, uint64_t *sink);
 };
 
 /* Bundles, worst to best. A bundle implies all before it of the same machine. */

@@ -3,22 +3,23 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/chip.h"
 #include "base/mem.h"
 #include "base/thread.h"
 
-enum {
-    READ_BYTES = 192 << 20, /* beyond any cache, all threads together */
-    REPEATS = 5,
-    INT8_SECONDS_INVERSE = 50 /* 20 ms a repeat */
-};
+static const size_t read_bytes_least = (size_t)192 << 20, read_bytes_most = (size_t)2 << 30;
+
+enum { PAGE = 4096, REPEATS = 5, RUNS_A_SECOND = 100 };
 
 struct probe {
-    const struct ak_kernels *kernels;
     struct ak_pool *pool;
-    const uint8_t *memory;
+    const struct ak_kernels *kernels;
+    uint8_t *memory;
+    size_t memory_bytes;
+    uint64_t (*work)(size_t rounds, uint64_t *sink);
     size_t rounds;
-    uint64_t ops;   /* of thread 0 */
-    uint64_t sinks[2];
+    uint64_t ops; /* of thread 0 */
+    uint64_t sink;
 };
 
 static double now(void)
@@ -26,26 +27,6 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void read_task(void *context, unsigned thread)
-{
-    struct probe *p = context;
-    size_t begin, end;
-    ak_split(READ_BYTES / 4096, ak_pool_threads(p->pool), thread, &begin, &end);
-    uint64_t sum = p->kernels->probe_read(p->memory + begin * 4096, (end - begin) * 4096);
-    if (thread == 0)
-        p->sinks[0] ^= sum;
-}
-
-static void int8_task(void *context, unsigned thread)
-{
-    struct probe *p = context;
-    uint64_t sink, ops = p->kernels->probe_int8(p->rounds, &sink);
-    if (thread == 0) {
-        p->ops = ops;
-        p->sinks[1] ^= sink;
-    }
 }
 
 /* Seconds of the fastest of several runs. */
@@ -58,28 +39,116 @@ static double best_of(struct probe *p, ak_task *task)
         double seconds = now() - start;
         best = seconds < best ? seconds : best;
     }
-    return best;
+    return best > 1e-9 ? best : 1e-9;
 }
 
-ak_status ak_roofline_measure(enum ak_isa isa, unsigned n_threads, struct ak_roofline *out, struct ak_error *error)
+/* ---- Reading ------------------------------------------------------------------ */
+
+static uint8_t *own_pages(const struct probe *p, unsigned thread, size_t *bytes)
+{
+    size_t begin, end;
+    ak_split(p->memory_bytes / PAGE, ak_pool_threads(p->pool), thread, &begin, &end);
+    *bytes = (end - begin) * PAGE;
+    return p->memory + begin * PAGE;
+}
+
+/* Each thread touches first what it will read: its own node's memory. */
+static void touch_task(void *context, unsigned thread)
+{
+    size_t bytes;
+    uint8_t *memory = own_pages(context, thread, &bytes);
+    memset(memory, 1, bytes);
+}
+
+static void read_task(void *context, unsigned thread)
+{
+    struct probe *p = context;
+    size_t bytes;
+    const uint8_t *memory = own_pages(p, thread, &bytes);
+    uint64_t sum = p->kernels->probe_read(memory, bytes);
+    if (thread == 0)
+        p->sink ^= sum;
+}
+
+/* Beyond any cache, all threads together. */
+static size_t bytes_to_read(void)
+{
+    struct ak_chip chip;
+    ak_chip_detect(&chip);
+    size_t bytes = ak_max_size(read_bytes_least, (size_t)ak_min_size((size_t)chip.l3_bytes * 4, read_bytes_most));
+    return bytes / PAGE * PAGE;
+}
+
+static ak_status measure_read(struct probe *p, double *out, struct ak_error *error)
+{
+    p->memory_bytes = bytes_to_read();
+    p->memory = ak_pages_alloc(p->memory_bytes);
+    if (!p->memory)
+        return ak_fail_memory(error, "measuring the memory", p->memory_bytes);
+    ak_pool_run(p->pool, touch_task, p);
+    *out = (double)p->memory_bytes / best_of(p, read_task);
+    ak_pages_free(p->memory, p->memory_bytes);
+    return AKUNU_OK;
+}
+
+/* ---- Arithmetic ------------------------------------------------------------------ */
+
+static void work_task(void *context, unsigned thread)
+{
+    struct probe *p = context;
+    uint64_t sink, ops = p->work(p->rounds, &sink);
+    if (thread == 0) {
+        p->ops = ops;
+        p->sink ^= sink;
+    }
+}
+
+/* Operations of one thread a second, from runs of a hundredth of a second. */
+static double measure_work(struct probe *p, uint64_t (*work)(size_t rounds, uint64_t *sink))
+{
+    p->work = work;
+    p->rounds = 1 << 12;
+    double once = best_of(p, work_task);
+    p->rounds = (size_t)((double)p->rounds / once / RUNS_A_SECOND) + 1;
+    double seconds = best_of(p, work_task);
+    return (double)p->ops / seconds;
+}
+
+/* Additions that wait for each other, one a cycle on every machine there is; of a
+ * register, since some cores add constants while they rename. */
+static uint64_t add_in_turn(size_t rounds, uint64_t *sink)
+{
+    enum { STEPS = 16 };
+    uint64_t x = 0, y = rounds;
+    for (size_t i = 0; i < rounds; i++)
+#pragma GCC unroll 16
+        for (int j = 0; j < STEPS; j++) {
+            x += y;
+            __asm__ volatile("" : "+r"(x));
+        }
+    *sink = x;
+    return (uint64_t)rounds * STEPS;
+}
+
+ak_status ak_roofline_measure(enum ak_isa isa, unsigned n_threads, unsigned what, struct ak_roofline *out, struct ak_error *error)
 {
     struct ak_kernels kernels;
-    struct probe p = { .kernels = &kernels, .rounds = 1 << 12 };
+    struct probe p = { .kernels = &kernels };
     ak_kernels_fill(isa, &kernels);
-    uint8_t *memory = ak_pages_alloc(READ_BYTES);
-    if (!memory)
-        return ak_fail_memory(error, "measuring the memory", READ_BYTES);
-    memset(memory, 1, READ_BYTES);
-    p.memory = memory;
-    ak_status status = ak_pool_create(n_threads, &p.pool, error);
-    if (status == AKUNU_OK) {
-        out->read_bytes_per_second = (double)READ_BYTES / best_of(&p, read_task);
-        double once = best_of(&p, int8_task);
-        p.rounds = (size_t)((double)p.rounds / once / INT8_SECONDS_INVERSE) + 1;
-        double seconds = best_of(&p, int8_task);
-        out->int8_ops_per_second = (double)p.ops * ak_pool_threads(p.pool) / seconds;
-    }
+    *out = (struct ak_roofline){ 0 };
+    AK_TRY(ak_pool_create(n_threads, &p.pool, error));
+    double threads = (double)n_threads;
+    ak_status status = AKUNU_OK;
+    if (what & AK_MEASURE_READ)
+        status = measure_read(&p, &out->read_bytes_per_second, error);
+    if (status == AKUNU_OK && (what & AK_MEASURE_INT8))
+        out->int8_ops_per_second = threads * measure_work(&p, kernels.probe_int8);
+    if (status == AKUNU_OK && (what & AK_MEASURE_F32))
+        out->f32_ops_per_second = threads * measure_work(&p, kernels.probe_f32);
+    if (status == AKUNU_OK && (what & AK_MEASURE_BF16) && kernels.probe_bf16)
+        out->bf16_ops_per_second = threads * measure_work(&p, kernels.probe_bf16);
+    if (status == AKUNU_OK && (what & AK_MEASURE_CLOCK))
+        out->clock_hz = measure_work(&p, add_in_turn);
     ak_pool_free(p.pool);
-    ak_pages_free(memory, READ_BYTES);
     return status;
 }

@@ -27,5 +27,6 @@ void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restr
 void ak_avx2_divide(float *restrict x, float divisor, size_t n);
 uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes);
 uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink);
+uint64_t ak_avx2_probe_f32(size_t rounds, uint64_t *sink);
 
 #endif

@@ -35,3 +35,24 @@ uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
     *sink = (uint64_t)_mm256_extract_epi64(all, 0) ^ (uint64_t)_mm256_extract_epi64(all, 3);
     return (uint64_t)rounds * CHAINS * 32 * 2;
 }
+
+/* Twelve chains that differ from the start, so that none can be merged; two
+ * operands for all of them, so that everything stays in registers. */
+uint64_t ak_avx2_probe_f32(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 12 };
+    __m256 sum[CHAINS];
+    for (int j = 0; j < CHAINS; j++)
+        sum[j] = _mm256_set1_ps((float)j);
+    const __m256 w = _mm256_set1_ps((float)(rounds & 7)), x = _mm256_set1_ps(0.5f);
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = _mm256_fmadd_ps(w, x, sum[j]);
+    }
+    __m256 all = sum[0];
+    for (int j = 1; j < CHAINS; j++)
+        all = _mm256_xor_ps(all, sum[j]);
+    *sink = (uint64_t)_mm256_movemask_ps(all);
+    return (uint64_t)rounds * CHAINS * 8 * 2;
+}

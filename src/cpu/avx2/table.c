@@ -27,4 +27,5 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->divide = ak_avx2_divide;
     k->probe_read = ak_avx2_probe_read;
     k->probe_int8 = ak_avx2_probe_int8;
+    k->probe_f32 = ak_avx2_probe_f32;
 }

@@ -33,5 +33,7 @@ void ak_avx512_attend_merge(float *restrict max, float *restrict sum, float *res
 void ak_avx512_divide(float *restrict x, float divisor, size_t n);
 uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes);
 uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink);
+uint64_t ak_avx512_probe_f32(size_t rounds, uint64_t *sink);
+uint64_t ak_avx512_probe_bf16(size_t rounds, uint64_t *sink);
 
 #endif

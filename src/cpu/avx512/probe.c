@@ -45,3 +45,42 @@ uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
     *sink = fold(all);
     return (uint64_t)rounds * CHAINS * 64 * 2;
 }
+
+uint64_t ak_avx512_probe_f32(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 12 };
+    __m512 sum[CHAINS];
+    for (int j = 0; j < CHAINS; j++)
+        sum[j] = _mm512_set1_ps((float)j);
+    const __m512 w = _mm512_set1_ps((float)(rounds & 7)), x = _mm512_set1_ps(0.5f);
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = _mm512_fmadd_ps(w, x, sum[j]);
+    }
+    __m512 all = sum[0];
+    for (int j = 1; j < CHAINS; j++)
+        all = _mm512_xor_ps(all, sum[j]);
+    *sink = fold(_mm512_castps_si512(all));
+    return (uint64_t)rounds * CHAINS * 16 * 2;
+}
+
+/* Not every machine of this bundle has the instruction: ak_kernels_fill asks. */
+__attribute__((target("avx512bf16"))) uint64_t ak_avx512_probe_bf16(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 12 };
+    __m512 sum[CHAINS];
+    for (int j = 0; j < CHAINS; j++)
+        sum[j] = _mm512_set1_ps((float)j);
+    const __m512bh w = (__m512bh)_mm512_set1_epi16((short)(0x3f80 + (rounds & 7))), x = (__m512bh)_mm512_set1_epi16(0x3f00);
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = _mm512_dpbf16_ps(sum[j], w, x);
+    }
+    __m512 all = sum[0];
+    for (int j = 1; j < CHAINS; j++)
+        all = _mm512_xor_ps(all, sum[j]);
+    *sink = fold(_mm512_castps_si512(all));
+    return (uint64_t)rounds * CHAINS * 32 * 2;
+}

@@ -33,4 +33,6 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->divide = ak_avx512_divide;
     k->probe_read = ak_avx512_probe_read;
     k->probe_int8 = ak_avx512_probe_int8;
+    k->probe_f32 = ak_avx512_probe_f32;
+    k->probe_bf16 = ak_avx512_probe_bf16;
 }

@@ -28,5 +28,6 @@ void ak_neon_divide(float *restrict x, float divisor, size_t n);
 
 uint64_t ak_neon_probe_read(const uint8_t *restrict p, size_t bytes);
 uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink);
+uint64_t ak_neon_probe_f32(size_t rounds, uint64_t *sink);
 
 #endif

@@ -36,3 +36,23 @@ uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink)
     *sink = (uint64_t)vgetq_lane_s64(vreinterpretq_s64_s32(all), 0);
     return (uint64_t)rounds * CHAINS * 16 * 2;
 }
+
+/* As above; a core with four units of four cycles wants sixteen chains. */
+uint64_t ak_neon_probe_f32(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 16 };
+    float32x4_t sum[CHAINS];
+    for (int j = 0; j < CHAINS; j++)
+        sum[j] = vdupq_n_f32((float)j);
+    const float32x4_t w = vdupq_n_f32((float)(rounds & 7)), x = vdupq_n_f32(0.5f);
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 16
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = vfmaq_f32(sum[j], w, x);
+    }
+    uint32x4_t all = vreinterpretq_u32_f32(sum[0]);
+    for (int j = 1; j < CHAINS; j++)
+        all = veorq_u32(all, vreinterpretq_u32_f32(sum[j]));
+    *sink = (uint64_t)vgetq_lane_u64(vreinterpretq_u64_u32(all), 0);
+    return (uint64_t)rounds * CHAINS * 4 * 2;
+}

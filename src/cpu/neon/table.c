@@ -27,4 +27,5 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->divide = ak_neon_divide;
     k->probe_read = ak_neon_probe_read;
     k->probe_int8 = ak_neon_probe_int8;
+    k->probe_f32 = ak_neon_probe_f32;
 }

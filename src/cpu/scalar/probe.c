@@ -1,5 +1,6 @@
 #include "cpu/scalar/scalar.h"
 
+#include <math.h>
 #include <string.h>
 
 uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes)
@@ -13,13 +14,28 @@ uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes)
     return sum;
 }
 
-/* Four independent chains of 8-bit products. */
+/* Four chains of 8-bit products; an operand is hidden from the compiler, which
+ * would otherwise know the sums. */
 uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink)
 {
-    int32_t sums[4] = { 1, 2, 3, 4 };
+    int32_t sums[4] = { 1, 2, 3, 4 }, w = (int8_t)(uint8_t)rounds;
+    for (size_t i = 0; i < rounds; i++)
+        for (size_t j = 0; j < 4; j++) {
+            __asm__ volatile("" : "+r"(w));
+            sums[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)(w * (int8_t)(uint8_t)(i + j)));
+        }
+    *sink = (uint64_t)(uint32_t)(sums[0] ^ sums[1] ^ sums[2] ^ sums[3]);
+    return rounds * 8;
+}
+
+/* Four chains that differ from the start, so that none can be merged. */
+uint64_t ak_scalar_probe_f32(size_t rounds, uint64_t *sink)
+{
+    float sums[4] = { 1.0f, 2.0f, 3.0f, 4.0f }, a = (float)(rounds & 7), all;
     for (size_t i = 0; i < rounds; i++)
         for (size_t j = 0; j < 4; j++)
-            sums[j] += (int8_t)(uint8_t)i * (int8_t)(uint8_t)(sums[j] >> 8);
-    *sink = (uint64_t)(uint32_t)(sums[0] ^ sums[1] ^ sums[2] ^ sums[3]);
+            sums[j] = fmaf(a, 0.5f, sums[j]);
+    all = sums[0] + sums[1] + sums[2] + sums[3];
+    *sink = all > 0.0f;
     return rounds * 8;
 }

@@ -25,5 +25,6 @@ void ak_scalar_attend_merge(float *restrict max, float *restrict sum, float *res
 void ak_scalar_divide(float *restrict x, float divisor, size_t n);
 uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes);
 uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink);
+uint64_t ak_scalar_probe_f32(size_t rounds, uint64_t *sink);
 
 #endif

@@ -24,4 +24,5 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->divide = ak_scalar_divide;
     k->probe_read = ak_scalar_probe_read;
     k->probe_int8 = ak_scalar_probe_int8;
+    k->probe_f32 = ak_scalar_probe_f32;
 }

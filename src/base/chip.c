@@ -1,0 +1,110 @@
+#include "base/chip.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+enum { MOST_CACHES = 16, TEXT_BYTES = 128 };
+
+/* The first line of a small file of the system; "" where there is none. */
+static const char *first_line(const char *path, char text[TEXT_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, TEXT_BYTES - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+/* Copies a name, its runs of blanks as one. */
+static void copy_name(const char *from, char out[AK_CHIP_NAME_BYTES])
+{
+    size_t n = 0;
+    for (; *from && *from != '\n' && n + 1 < AK_CHIP_NAME_BYTES; from++)
+        if (isprint((unsigned char)*from) && (*from != ' ' || (n > 0 && out[n - 1] != ' ')))
+            out[n++] = *from;
+    while (n > 0 && out[n - 1] == ' ')
+        n--;
+    out[n] = '\0';
+}
+
+/* "model name : …" of x86; where the list has none, the kind of machine. */
+static void find_name(char out[AK_CHIP_NAME_BYTES])
+{
+    char text[4096];
+    struct utsname system;
+    int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(text, "model name");
+    const char *colon = line ? strchr(line, ':') : NULL;
+    out[0] = '\0';
+    if (colon)
+        copy_name(colon + 1, out);
+    else if (uname(&system) == 0)
+        copy_name(system.machine, out);
+}
+
+/* "48K", "2048K", "32M" */
+static uint64_t parse_size(const char *text)
+{
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    return n < (1ull << 33) ? (uint64_t)n << shift : 0;
+}
+
+static void find_caches(struct ak_chip *chip)
+{
+    uint64_t *const sizes[] = { NULL, &chip->l1d_bytes, &chip->l2_bytes, &chip->l3_bytes };
+    for (int i = 0; i < MOST_CACHES; i++) {
+        char path[96], text[TEXT_BYTES];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+        int level = atoi(first_line(path, text));
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+        if (level < 1 || level > 3 || strcmp(first_line(path, text), "Instruction") == 0)
+            continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        *sizes[level] = parse_size(first_line(path, text));
+    }
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
+    for (int level = 1; level <= 3; level++) {
+        long bytes = *sizes[level] ? 0 : sysconf(names[level]);
+        if (bytes > 0)
+            *sizes[level] = (uint64_t)bytes;
+    }
+#endif
+}
+
+static unsigned count_nodes(void)
+{
+    unsigned n = 0;
+    DIR *folder = opendir("/sys/devices/system/node");
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        n += strncmp(entry->d_name, "node", 4) == 0 && isdigit((unsigned char)entry->d_name[4]);
+    if (folder)
+        closedir(folder);
+    return n ? n : 1;
+}
+
+void ak_chip_detect(struct ak_chip *out)
+{
+    *out = (struct ak_chip){ .cores = ak_physical_cores(), .numa_nodes = count_nodes() };
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    out->hardware_threads = ak_hardware_threads();
+    out->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    find_name(out->name);
+    find_caches(out);
+}
