@@ -230,6 +230,7 @@ struct akunu_load_params {
     akunu_progress_fn *progress; /* NULL: silent */
     akunu_log_fn *log;           /* NULL: silent */
     void *user;                  /* for both callbacks */
+    const char *profile;    /* a chip profile to use alone; NULL: the system's, then the user's, where there are any */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 
@@ -271,7 +272,7 @@ enum akunu_kv_type { AKUNU_KV_F16 = 0, AKUNU_KV_F32 = 1, AKUNU_KV_BF16 = 2, AKUN
 struct akunu_session_params {
     size_t size;
     uint32_t context;        /* tokens over all sequences; 0: the model's, bounded by memory */
-    uint32_t batch;          /* most tokens of one pass; 0: 512 */
+    uint32_t batch;          /* most tokens of one pass; 0: the chip profile's, else 512 */
     uint32_t max_sequences;  /* 0: 1 */
     unsigned n_threads;      /* 0: the physical cores */
     enum akunu_kv_type k_type, v_type;
@@ -442,6 +443,29 @@ AKUNU_API enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, u
 
 /* The same for everything and the best bundle. */
 AKUNU_API enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out);
+
+/* A chip profile: what is chosen for a machine. 0: as detected. A file of it, in
+ * YAML, is used by every load (akunu_load_params.profile). It never changes a bit
+ * of a result. */
+struct akunu_profile {
+    size_t size;               /* set by the caller */
+    uint32_t threads;          /* else the physical cores */
+    uint32_t prefill_chunk;    /* tokens of one pass over a prompt, where a session asks for none */
+    /* Most tokens of a pass (1 … 16) for which the kernels of few tokens are taken, for
+     * weights with a scale for each 32, for the K-types, for floats. */
+    uint32_t small_n_scale32, small_n_scale256, small_n_float;
+};
+
+/* `fraction` of the work done, 0 … 1. Return false to stop. */
+typedef bool akunu_tune_fn(double fraction, void *user);
+
+/* Measures for some seconds which kernels are best for how many tokens, and fills
+ * in small_n_… where that is not the default; the rest of *out is 0. cpu as in
+ * akunu_measure; progress may be NULL. */
+AKUNU_API enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, akunu_tune_fn *progress, void *user, struct akunu_profile *out);
+
+/* Writes the file at `path`, at once or not at all; what is 0 is left out. */
+AKUNU_API enum akunu_status akunu_profile_write(const struct akunu_profile *profile, const char *path);
 
 #ifdef __cplusplus
 }

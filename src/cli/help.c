@@ -68,6 +68,25 @@ int cli_help_command(const struct cli_command *command)
     return cli_output_end(&out, CLI_EXIT_OK);
 }
 
+void cli_machine(struct cli_output *out)
+{
+    struct akunu_chip c = { .size = sizeof c };
+    if (akunu_get_chip(&c) != AKUNU_OK)
+        return;
+    cli_output_format(out, "%s, %u core%s", c.name[0] ? c.name : "unknown", (unsigned)c.cores, c.cores == 1 ? "" : "s");
+    if (c.hardware_threads != c.cores)
+        cli_output_format(out, " (%u threads)", (unsigned)c.hardware_threads);
+    if (c.l1d_bytes)
+        cli_output_format(out, ", L1d %.0f KiB", (double)c.l1d_bytes / 0x1p10);
+    if (c.l2_bytes)
+        cli_output_format(out, ", L2 %.0f KiB", (double)c.l2_bytes / 0x1p10);
+    if (c.l3_bytes)
+        cli_output_format(out, ", L3 %.0f MiB", (double)c.l3_bytes / 0x1p20);
+    cli_output_format(out, ", memory %.1f GiB", (double)c.memory_bytes / 0x1p30);
+    if (c.numa_nodes > 1)
+        cli_output_format(out, " on %u nodes", (unsigned)c.numa_nodes);
+}
+
 int cli_version(void)
 {
     struct cli_output out = cli_output_stdout();
@@ -78,5 +97,8 @@ int cli_version(void)
     for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
         cli_output_format(&out, " %s", name);
     cli_output_format(&out, " (best: %s)\n", akunu_cpu_best());
+    cli_output_text(&out, "machine: ");
+    cli_machine(&out);
+    cli_output_text(&out, "\n");
     return cli_output_end(&out, CLI_EXIT_OK);
 }

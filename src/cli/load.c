@@ -41,6 +41,7 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     params.strict = o->strict;
     params.no_cache = o->no_cache;
     params.cache_dir = o->cache_dir;
+    params.profile = o->profile;
     params.progress = on_progress;
     params.log = on_log;
     params.user = out;

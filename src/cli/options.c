@@ -18,6 +18,8 @@ const struct cli_flag cli_flags[] = {
       .help = "do not use the cache of packed weights" },
     { .name = "cache-dir", .kind = CLI_FLAG_TEXT, .value = "DIR", .group = "Model", .commands = LOADS, .offset = MEMBER(cache_dir),
       .help = "where that cache lies" },
+    { .name = "profile", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = LOADS, .offset = MEMBER(profile),
+      .help = "chip profile to use alone (the system's and the user's akunu/profile.yaml, where they exist)" },
     { .name = "strict", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(strict),
       .help = "a tensor that the architecture does not know is an error" },
 

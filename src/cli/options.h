@@ -29,7 +29,7 @@ struct cli_options {
     enum cli_command_bit command;
     bool help, version;
 
-    const char *model, *cpu, *cache_dir;
+    const char *model, *cpu, *cache_dir, *profile;
     bool no_cache, strict;
 
     const char *prompt, *file, *ids;
@@ -107,6 +107,10 @@ void cli_environment_name(const struct cli_flag *flag, char *out);
 int cli_help(void);
 int cli_help_command(const struct cli_command *command);
 int cli_version(void);
+
+/* "AMD EPYC, 2 cores, L1d 32 KiB, …", on one line without its end. */
+struct cli_output;
+void cli_machine(struct cli_output *out);
 
 /* The word of `words` (n of them) that `typed` was probably meant to be, NULL
  * where none is near. */

@@ -22,6 +22,8 @@ static ak_status open_backend(const struct ak_backend_options *options, struct a
     cpu->base.ops = &ak_cpu_backend;
     cpu->isa = isa;
     ak_kernels_fill(isa, &cpu->kernels);
+    if (options->cpu_profile)
+        cpu->profile = *options->cpu_profile;
     *out = &cpu->base;
     return AKUNU_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "base/thread.h"
 #include "cpu/kernels.h"
+#include "cpu/profile.h"
 #include "dispatch/table.h"
 
 enum {
@@ -26,6 +27,7 @@ struct ak_cpu {
     struct ak_backend base;
     enum ak_isa isa;
     struct ak_kernels kernels;
+    struct ak_cpu_profile profile;
 };
 
 struct ak_cpu_prepared;

@@ -79,14 +79,21 @@ struct product {
     float *y;            /* first element of the part */
     size_t y_stride;
     struct ak_thread_scratch *own;
+    uint32_t small_n;    /* most tokens for the kernels of few */
 };
+
+/* The chip profile's choice of kernels; both give the same bits. */
+static bool takes_few(const struct product *m)
+{
+    return m->n <= m->small_n;
+}
 
 static void product_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
 {
     const struct ak_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
     size_t first = begin / AK_TILE_ROWS, last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS;
-    if (ak_cpu_is_few((uint32_t)m->n)) {
+    if (takes_few(m)) {
         kernels->dot_tiles(part->data + first * bytes, last - first, k, m->acts, m->act_bytes, m->n, m->y + begin, m->y_stride);
         return;
     }
@@ -111,7 +118,7 @@ static void product_wide_tiles(const struct product *m, const struct ak_packed_p
     const struct ak_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
     size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, records = m->n * AK_PLANES_MAX;
-    bool few = ak_cpu_is_few((uint32_t)records);
+    bool few = takes_few(m) && ak_cpu_is_few((uint32_t)records);
     for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
         n = ak_min_size(last - tile, few ? AK_WIDE_TILES : AK_SLAB_TILES);
         if (few) {
@@ -128,7 +135,7 @@ static void product_rows(const struct product *m, const struct ak_packed_part *p
 {
     enum ak_type type = m->packed->type;
     size_t cols = m->packed->cols, k = ak_round_up(cols, AK_LANES);
-    size_t most = ak_cpu_is_few((uint32_t)m->n) ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
+    size_t most = takes_few(m) ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
     const float *x = (const float *)(const void *)m->acts;
     uint64_t row_bytes = 0;
     (void)ak_type_row_bytes(type, cols, &row_bytes);
@@ -149,11 +156,11 @@ static void add_bias(const struct product *m, const float *bias, uint32_t begin,
         m->kernels->add(m->y + t * m->y_stride + begin, bias + begin, end - begin);
 }
 
-static void count(struct ak_counts *counts, size_t n)
+static void count(struct ak_counts *counts, const struct product *m)
 {
-    if (n == 1)
+    if (m->n == 1)
         counts->gemv++;
-    else if (ak_cpu_is_few((uint32_t)n))
+    else if (takes_few(m))
         counts->small_n++;
     else
         counts->gemm++;
@@ -166,9 +173,10 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     enum ak_act_form form = ak_type_act_form(packed->type);
     struct ak_thread_scratch *own = &p->scratch[thread];
     struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .act_bytes = ak_act_bytes(form, packed->cols),
-                         .n = ak_cpu_rows(p, step->domain), .y_stride = ak_cpu_stride(p, c->out), .own = own };
+                         .n = ak_cpu_rows(p, step->domain), .y_stride = ak_cpu_stride(p, c->out), .own = own,
+                         .small_n = ak_profile_small_n(&p->cpu->profile, form) };
     m.acts = ak_cpu_is_few((uint32_t)m.n) ? own->acts[form] : p->acts[form];
-    count(&own->counts, m.n);
+    count(&own->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {
         const struct ak_packed_part *part = &packed->parts[i];
         uint32_t begin, end;

@@ -13,6 +13,8 @@ libak_la_SOURCES += \
 	src/cpu/linear.c \
 	src/cpu/plan_steps.c \
 	src/cpu/prepare.c \
+	src/cpu/profile.h \
+	src/cpu/profile_file.c \
 	src/cpu/roofline.c \
 	src/cpu/roofline.h \
 	src/cpu/rowwise.c \
@@ -24,4 +26,6 @@ libak_la_SOURCES += \
 	src/cpu/scalar/probe.c \
 	src/cpu/scalar/quantise.c \
 	src/cpu/scalar/scalar.h \
-	src/cpu/scalar/table.c
+	src/cpu/scalar/table.c \
+	src/cpu/tune.c \
+	src/cpu/tune.h

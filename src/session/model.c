@@ -26,7 +26,10 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
 
 static ak_status open_backend(struct loader *l)
 {
-    struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU") };
+    struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
+                                          .cpu_profile = &l->model->profile };
+    const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
+    AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backends()[0]->open(&options, &l->model->backend, l->error));
     AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
@@ -102,7 +105,7 @@ static bool on_packed(double fraction, void *user)
 static ak_status pack_weights(struct loader *l)
 {
     unsigned threads;
-    AK_TRY(ak_choose_threads(l->params->n_threads, &threads, l->error));
+    AK_TRY(ak_choose_threads(l->params->n_threads, &l->model->profile, &threads, l->error));
     AK_TRY(ak_pool_create(threads, &l->pool, l->error));
     AK_TRY(ak_weights_pack(&l->model->weights, l->model->backend, l->pool, on_packed, l, l->error));
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);

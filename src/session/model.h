@@ -2,10 +2,12 @@
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 
+#include "cpu/profile.h"
 #include "dispatch/table.h"
 #include "text/tokenizer.h"
 
 struct ak_model {
+    struct ak_cpu_profile profile;
     struct ak_backend *backend;
     struct ak_provider *provider;
     struct ak_spec spec;

@@ -12,15 +12,15 @@ _Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 
                    (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 && (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
                "the backend's KV types are the public ones");
 
-enum { DEFAULT_BATCH = 512, MOST_SEQUENCES = 65536 };
+enum { MOST_SEQUENCES = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
-ak_status ak_choose_threads(unsigned asked, unsigned *out, struct ak_error *error)
+ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out, struct ak_error *error)
 {
     const char *text = ak_env("AKUNU_THREADS");
     if (asked > 0 || !text) {
-        *out = asked > 0 ? asked : ak_physical_cores();
+        *out = asked > 0 ? asked : profile->threads > 0 ? profile->threads : ak_physical_cores();
         return AKUNU_OK;
     }
     char *end;
@@ -119,9 +119,9 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
         .k_type = (enum ak_kv_type)params->k_type,
         .v_type = (enum ak_kv_type)params->v_type,
     };
-    AK_TRY(ak_choose_threads(params->n_threads, &s->options.n_threads, error));
+    AK_TRY(ak_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads, error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
-    s->batch = params->batch ? params->batch : DEFAULT_BATCH;
+    s->batch = params->batch ? params->batch : ak_profile_chunk(&s->model->profile);
     s->batch = s->batch < context ? s->batch : context;
     AK_TRY(allocate_pass(s, n_sequences, error));
     AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));

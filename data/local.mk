@@ -1,0 +1,3 @@
+# An example, to be copied: a file that is found must be meant.
+exampledir = $(docdir)/examples
+dist_example_DATA = data/profile.yaml

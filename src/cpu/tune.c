@@ -1,0 +1,216 @@
+#include "cpu/tune.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "cpu/cpu.h"
+
+static const size_t weight_bytes = (size_t)64 << 20; /* from memory, as in a model */
+static const size_t counts[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16 };
+enum { K = 2048, REPEATS = 5, N_COUNTS = sizeof counts / sizeof *counts };
+
+/* Gained over all counts before a value is worth a line in the profile. */
+static const double worth = 0.02;
+
+struct tuner {
+    struct ak_kernels kernels;
+    struct ak_pool *pool;
+    uint8_t *weights, *acts, *slabs;
+    float *x, *y;
+    size_t slab_bytes, y_floats;
+    enum ak_type type; /* at hand */
+    size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a row of tiles */
+    bool few;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- One product, as linear.c does it ------------------------------------------- */
+
+static void tiles_task(void *context, unsigned thread)
+{
+    const struct tuner *t = context;
+    const struct ak_tile_kernels *kernels = &t->kernels.tile[t->type];
+    uint8_t *slab = t->slabs + thread * t->slab_bytes;
+    size_t begin, end;
+    ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
+    if (t->few) {
+        kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->acts, t->act_bytes, t->n, t->y + begin * AK_TILE_ROWS,
+                           t->n_rows * AK_TILE_ROWS);
+        return;
+    }
+    for (size_t i = begin, n; i < end; i += n) {
+        n = ak_min_size(end - i, AK_SLAB_TILES);
+        kernels->open_slab(t->weights + i * t->row_bytes, n, K, slab);
+        kernels->dot_slab(slab, n, K, t->acts, t->act_bytes, t->n, t->y + i * AK_TILE_ROWS, t->n_rows * AK_TILE_ROWS);
+    }
+}
+
+static void rows_task(void *context, unsigned thread)
+{
+    const struct tuner *t = context;
+    float *widened = (float *)(void *)(t->slabs + thread * t->slab_bytes);
+    size_t most = t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
+    ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = ak_min_size(end - i, most);
+        for (size_t j = 0; j < n; j++)
+            t->kernels.widen[t->type](t->weights + (i + j) * t->row_bytes, widened + j * K, K);
+        t->kernels.dot_rows(widened, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
+    }
+}
+
+/* The fastest of several runs with each kind of kernels, in turns. */
+static void measure(struct tuner *t, ak_task *task, double *few, double *many)
+{
+    *few = *many = 1e9;
+    for (int i = 0; i < REPEATS; i++) {
+        for (int kind = 0; kind < 2; kind++) {
+            double *best = kind ? few : many, start;
+            t->few = kind;
+            start = now();
+            ak_pool_run(t->pool, task, t);
+            double seconds = now() - start;
+            *best = seconds < *best ? seconds : *best;
+        }
+    }
+}
+
+static void quantise(struct tuner *t, enum ak_act_form form)
+{
+    for (size_t i = 0; i < AK_SMALL_N; i++) {
+        uint8_t *to = t->acts + i * t->act_bytes;
+        if (form == AK_ACT_32)
+            t->kernels.quantise32(t->x + i * K, K, (struct ak_act32 *)(void *)to);
+        else if (form == AK_ACT_256)
+            t->kernels.quantise256(t->x + i * K, K, (struct ak_act256 *)(void *)to);
+        else
+            memcpy(to, t->x + i * K, K * sizeof *t->x);
+    }
+}
+
+/* ---- Choosing -------------------------------------------------------------------- */
+
+/* Whether `type` is tuned: where it is packed its own kernels are measured; of
+ * stored rows only those are that take little to widen. */
+static ak_task *task_of(const struct tuner *t, enum ak_type type)
+{
+    if (t->kernels.tile[type].dot_tiles)
+        return tiles_task;
+    return type == AK_F32 || type == AK_F16 || type == AK_BF16 ? rows_task : NULL;
+}
+
+/* Times of few-token kernels and of the others, relative to the sum of both, added
+ * to the class's. */
+static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS], double many[N_COUNTS])
+{
+    enum ak_act_form form = ak_type_act_form(type);
+    ak_task *task = task_of(t, type);
+    uint64_t stored = 0;
+    (void)ak_type_row_bytes(type, K, &stored);
+    t->type = type;
+    t->act_bytes = ak_act_bytes(form, K);
+    t->row_bytes = task == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
+    t->n_rows = ak_min_size(weight_bytes / t->row_bytes, t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
+    quantise(t, form);
+    for (size_t i = 0; i < N_COUNTS; i++) {
+        double a, b;
+        t->n = counts[i];
+        measure(t, task, &a, &b);
+        few[i] += a / (a + b);
+        many[i] += b / (a + b);
+    }
+}
+
+/* The switch that costs least over all counts; 0 where the default is as good. */
+static uint32_t choose(const double few[N_COUNTS], const double many[N_COUNTS])
+{
+    double best = 0.0, all_few = 0.0;
+    uint32_t chosen = 0;
+    for (size_t i = 0; i < N_COUNTS; i++)
+        all_few += few[i];
+    for (size_t last = 0; last < N_COUNTS; last++) { /* counts below counts[last] are few */
+        double cost = 0.0;
+        for (size_t i = 0; i < N_COUNTS; i++)
+            cost += i < last ? few[i] : many[i];
+        if ((chosen == 0 && cost < all_few * (1.0 - worth)) || (chosen != 0 && cost < best)) {
+            best = cost;
+            chosen = last ? (uint32_t)counts[last - 1] : 1;
+        }
+    }
+    return chosen;
+}
+
+static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out, struct ak_error *error)
+{
+    double few[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } }, many[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } };
+    for (int type = 0; type < AK_TYPE_COUNT; type++) {
+        enum ak_act_form form = ak_type_act_form((enum ak_type)type);
+        if (progress && !progress((double)type / AK_TYPE_COUNT, user))
+            return ak_fail(error, AKUNU_ERROR_CANCELLED, "tuning was cancelled");
+        if (task_of(t, (enum ak_type)type))
+            measure_type(t, (enum ak_type)type, few[form], many[form]);
+    }
+    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
+        out->small_n[form] = choose(few[form], many[form]);
+    return AKUNU_OK;
+}
+
+/* Random weights without the exponents that make floats no numbers. */
+static void fill(struct tuner *t)
+{
+    uint64_t state = 88172645463325252u, *words = (uint64_t *)(void *)t->weights;
+    for (size_t i = 0; i < weight_bytes / sizeof *words; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        words[i] = state & 0xbfffbfffbfffbfffu;
+    }
+    for (size_t i = 0; i < (size_t)AK_SMALL_N * K; i++)
+        t->x[i] = (float)((i * 2654435761u >> 8) % 2001) * 0.001f - 1.0f;
+}
+
+ak_status ak_tune(enum ak_isa isa, unsigned n_threads, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out, struct ak_error *error)
+{
+    struct tuner *t = ak_alloc(1, sizeof *t);
+    if (!t)
+        return ak_fail_memory(error, "tuning", sizeof *t);
+    size_t act_bytes = 0, x_bytes = (size_t)AK_SMALL_N * K * sizeof(float);
+    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
+        act_bytes = ak_max_size(act_bytes, AK_SMALL_N * ak_act_bytes((enum ak_act_form)form, K));
+    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, AK_WIDEN_ROWS_MANY * K * sizeof(float));
+    t->y_floats = weight_bytes / K * 4 * AK_SMALL_N; /* of the types of two bits a weight all rows */
+    ak_kernels_fill(isa, &t->kernels);
+    t->weights = ak_pages_alloc(weight_bytes);
+    t->acts = ak_pages_alloc(act_bytes);
+    t->slabs = ak_pages_alloc(t->slab_bytes * n_threads);
+    t->x = ak_pages_alloc(x_bytes);
+    t->y = ak_pages_alloc(t->y_floats * sizeof *t->y);
+    ak_status status = ak_pool_create(n_threads, &t->pool, error);
+    if (status == AKUNU_OK && !(t->weights && t->acts && t->slabs && t->x && t->y))
+        status = ak_fail_memory(error, "tuning", weight_bytes);
+    if (status == AKUNU_OK) {
+        fill(t);
+        status = tune_classes(t, progress, user, out, error);
+    }
+    ak_pool_free(t->pool);
+    if (t->weights)
+        ak_pages_free(t->weights, weight_bytes);
+    if (t->acts)
+        ak_pages_free(t->acts, act_bytes);
+    if (t->slabs)
+        ak_pages_free(t->slabs, t->slab_bytes * n_threads);
+    if (t->x)
+        ak_pages_free(t->x, x_bytes);
+    if (t->y)
+        ak_pages_free(t->y, t->y_floats * sizeof *t->y);
+    ak_free(t);
+    return status;
+}
