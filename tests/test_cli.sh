@@ -302,6 +302,78 @@ prints "| pp16 |"
 exits 0 bench -m "$model" -p 16 -n 0 -r 1 -o csv
 prints "pp16,16,0,0,"
 
+# csv_rows N: standard output is a header and N rows of as many columns, 16.
+csv_rows() {
+    awk -F, -v n="$1" 'NF != 16 { bad = 1 } END { exit bad || NR != n + 1 }' "$out"
+    check "CSV of $1 rows"
+}
+# json_holds EXPRESSION: of Python, over `rows`; where there is Python.
+json_holds() {
+    command -v python3 >/dev/null || return 0
+    python3 -c 'import json, sys; rows = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$out" "$1"
+    check "JSON: $1"
+}
+exits 0 bench -m "$model" -p 8,16 -p 24 -n 4 -np 1,4 -d 0,8 -r 3 -t 1 -o json
+json_holds '[r["test"] for r in rows] == ["pp8", "pp16", "pp24", "tg4", "tg4@np4", "pp8@d8", "pp16@d8", "pp24@d8", "tg4@d8", "tg4@d8@np4"]'
+json_holds '[r["n_parallel"] for r in rows[:5]] == [1, 1, 1, 1, 4]'
+json_holds 'all(len(r["samples_ts"]) == 3 and sorted(r["samples_ts"])[1] == r["median_ts"] for r in rows)'
+json_holds 'all(r["avg_ts"] > 0 and r["stddev_ts"] >= 0 and r["roofline_percent"] > 0 for r in rows)'
+exits 0 bench -m "$model" -m "$bos_model" -p 8 -n 4 -t 1,2 -b 4,8 -r 1 -o csv
+csv_rows 16
+awk -F, 'NR > 1 { seen[$10 " " $13 " " $16]++ } END { for (i in seen) { n++; bad = bad || seen[i] != 2 }; exit bad || n != 8 }' "$out"
+check "every model, thread count and batch has both tests"
+exits 0 bench -m "$model" -p 8 -n 4 -np 2 -r 1
+awk '/^\|/ { n++; if (gsub(/\|/, "|") != 10) bad = 1 } END { exit bad || n != 4 }' "$out"
+check "a Markdown table of two rows"
+prints "| tg4@np2 |"
+prints " cores"
+exits 0 bench -m "$model" -p 0 -n 0 --load -r 2 -o json
+json_holds '[r["test"] for r in rows] == ["load-cold", "load-warm"] and all(r["avg_ts"] is None for r in rows)'
+json_holds 'all(0 < r["ready_seconds"] <= r["first_token_seconds"] and len(r["samples_ready"]) == 2 for r in rows)'
+exits 0 bench -m "$model" -p 4 -n 0 --load -r 1 -o csv
+csv_rows 3
+exits 0 bench -m "$model" -p 0 -n 0 --load -r 1
+prints "| load-cold |"
+exits 0 bench -m "$model" -p 0 -n 4 -np 9 -b 2 -r 1 -o csv
+csv_rows 1
+exits 2 bench -m "$model" -np 0
+says "-np 0"
+exits 2 bench -m "$model" -t 1,0
+says "-t 1,0"
+exits 1 bench -m "$model" -p 0 -n 4 -np 4 -c 15
+says "16"
+exits 2 bench -m "$model" --profile-out "$work/p.yaml"
+says "--tune"
+exits 3 bench -m "$model" -m "$work/absent.gguf" -p 4 -n 0 -r 1
+prints "| pp4 |"
+
+# ---- Chip profiles (B7) ----
+printf 'threads: 1\nprefill_chunk: 7\nscale32: {small_n: 3}\n' >"$work/p.yaml"
+exits 0 bench -m "$model" --profile "$work/p.yaml" -p 16 -n 0 -r 1 -o json
+json_holds 'rows[0]["n_threads"] == 1 and rows[0]["n_batch"] == 7'
+exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" --profile "$work/p.yaml"
+cmp -s "$work/l.npy" "$work/base.npy"
+check "the same logits with a profile"
+exits_with AKUNU_PROFILE="$work/p.yaml" 0 bench -m "$model" -p 16 -n 0 -r 1 -o json
+json_holds 'rows[0]["n_batch"] == 7'
+printf 'threads: 1\nthreds: 1\n' >"$work/bad.yaml"
+exits 2 run -m "$model" -p x --profile "$work/bad.yaml"
+says "bad.yaml:2: unknown key 'threds'"
+exits 2 run -m "$model" -p x --profile "$work/absent.yaml"
+says "absent.yaml"
+if [ "${AK_EMULATED:-}" != 1 ]; then
+    exits 0 bench --tune -m "$model" -t 1 --profile-out "$work/tuned.yaml"
+    prints "# Chip profile"
+    cmp -s "$out" "$work/tuned.yaml"
+    check "--tune shows what it wrote"
+    exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" --profile "$work/tuned.yaml"
+    cmp -s "$work/l.npy" "$work/base.npy"
+    check "the same logits with the tuned profile"
+fi
+exits 2 bench --tune -m "$model" -m "$model" --profile-out "$work/tuned.yaml"
+exits 1 bench --tune -t 1 --profile-out "$work/no/such.yaml"
+says "such.yaml"
+
 # ---- Streams ----
 {
     sleep 1

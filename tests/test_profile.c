@@ -263,6 +263,9 @@ static float *run_with(const char *model_name, const char *text, size_t *n_logit
     struct akunu_model *model = akunu_load_model(path, &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_uint_le(info.float_parameters, info.matrix_parameters);
+    if (strstr(model_name, "f32"))
+        ck_assert_uint_eq(info.float_parameters, info.matrix_parameters);
     akunu_session_params_default(&session_params);
     session_params.context = 1024;
     struct akunu_session *session = akunu_session_new(model, &session_params);

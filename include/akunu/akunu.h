@@ -250,6 +250,7 @@ struct akunu_model_info {
     uint64_t n_parameters;
     uint64_t token_weight_bytes; /* read for one token of decode */
     uint64_t matrix_parameters;  /* in the layers' matrices: the work of one prefill token is twice that */
+    uint64_t float_parameters;   /* of these, those that are multiplied as floats; the rest as int8 */
 };
 AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct akunu_model_info *info);
 

@@ -5,6 +5,7 @@
 #include "api/session.h"
 #include "api/versioned.h"
 #include "base/mem.h"
+#include "cpu/layout.h"
 
 const char *akunu_load_stage_name(enum akunu_load_stage stage)
 {
@@ -88,7 +89,7 @@ void akunu_model_free(struct akunu_model *model)
 /* Sums over the weights: bytes as a pass reads them. */
 struct totals {
     uint64_t by_type[AK_TYPE_COUNT];
-    uint64_t token_bytes, matrix_parameters, parameters;
+    uint64_t token_bytes, matrix_parameters, float_parameters, parameters;
 };
 
 static uint64_t view_bytes(const struct ak_view *view)
@@ -108,8 +109,10 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
     }
     totals->by_type[packed->type] += stored;
     totals->token_bytes += packed->bytes ? packed->bytes : stored;
-    if (packed->layer != AK_NO_LAYER)
+    if (packed->layer != AK_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
+        totals->float_parameters += ak_type_act_form(packed->type) == AK_ACT_F32 ? rows * packed->cols : 0;
+    }
     totals->parameters += rows * packed->cols;
 }
 
@@ -165,6 +168,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct a
         .n_parameters = totals.parameters,
         .token_weight_bytes = totals.token_bytes,
         .matrix_parameters = totals.matrix_parameters,
+        .float_parameters = totals.float_parameters,
     };
     ak_versioned_give(info, &full, sizeof full, "akunu_model_info", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);

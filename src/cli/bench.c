@@ -1,11 +1,14 @@
-/* bench: how fast prompts are read and tokens are generated.
+/* bench: how fast prompts are read and tokens are generated, and models loaded.
  *
  * Token ids are arbitrary but always the same: speed does not depend on them.
  * Each test runs once untimed before its timed repetitions. Behind a depth the
- * context is filled once and rewound to it before every run. */
+ * context is filled once and rewound to it before every run; sequences that
+ * generate together have each its own. What the machine can do is measured right
+ * before and after each test, since it changes from minute to minute on many. */
 #include "cli/bench.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/commands.h"
@@ -15,8 +18,12 @@
 
 struct bench {
     struct cli_loaded *loaded;
-    struct akunu_roofline roofline; /* zeros where it could not be measured */
+    struct cli_bench_context *report;
     akunu_token *ids;               /* enough for the longest test */
+    akunu_sequence *sequences;      /* max_sequences; the first is the session's own */
+    struct akunu_batch_token *step; /* one token of each sequence */
+    int64_t n_sequences;            /* there are at the moment */
+    double kv_token_bytes;          /* of all layers */
 };
 
 static bool on_cancel(void *user)
@@ -25,19 +32,21 @@ static bool on_cancel(void *user)
     return cli_interrupted();
 }
 
-static int prefill(struct bench *b, const akunu_token *ids, int64_t n)
+static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
 {
     size_t last;
-    if (n > 0 && akunu_prefill(b->loaded->session, b->loaded->sequence, ids, (size_t)n, on_cancel, NULL, &last) != AKUNU_OK)
+    if (n > 0 && akunu_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel, NULL, &last) != AKUNU_OK)
         return cli_library_failure();
     return CLI_EXIT_OK;
 }
 
-static int decode(struct bench *b, const akunu_token *ids, int64_t n)
+/* n passes of one token for each sequence. */
+static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_sequences)
 {
     for (int64_t i = 0; i < n; i++) {
-        struct akunu_batch_token token = { .token = ids[i], .sequence = b->loaded->sequence, .logits = true };
-        if (akunu_decode(b->loaded->session, &token, 1) != AKUNU_OK)
+        for (int64_t s = 0; s < n_sequences; s++)
+            b->step[s] = (struct akunu_batch_token){ .token = ids[i], .sequence = b->sequences[s], .logits = true };
+        if (akunu_decode(b->loaded->session, b->step, (size_t)n_sequences) != AKUNU_OK)
             return cli_library_failure();
         if (cli_interrupted())
             return CLI_EXIT_INTERRUPTED;
@@ -45,168 +54,301 @@ static int decode(struct bench *b, const akunu_token *ids, int64_t n)
     return CLI_EXIT_OK;
 }
 
+static int rewind_all(struct bench *b, int64_t length)
+{
+    for (int64_t s = 0; s < b->n_sequences; s++)
+        if (akunu_sequence_rewind(b->loaded->session, b->sequences[s], (uint32_t)length) != AKUNU_OK)
+            return cli_library_failure();
+    return CLI_EXIT_OK;
+}
+
+/* Leaves as many sequences as the test has, each of its depth. */
+static int fill_context(struct bench *b, const struct cli_bench_test *test)
+{
+    while (b->n_sequences > test->n_sequences)
+        akunu_sequence_free(b->loaded->session, b->sequences[--b->n_sequences]);
+    int code = rewind_all(b, 0);
+    while (code == CLI_EXIT_OK && b->n_sequences < test->n_sequences) {
+        akunu_sequence sequence = akunu_sequence_new(b->loaded->session);
+        if (sequence < 0)
+            return cli_library_failure();
+        b->sequences[b->n_sequences++] = sequence;
+    }
+    for (int64_t s = 0; code == CLI_EXIT_OK && s < b->n_sequences; s++)
+        code = prefill(b, b->sequences[s], b->ids, test->depth);
+    return code;
+}
+
 /* One run of at most `limit` generated tokens from the test's depth; *seconds is what it took. */
 static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t limit, double *seconds)
 {
-    if (akunu_sequence_rewind(b->loaded->session, b->loaded->sequence, (uint32_t)test->depth) != AKUNU_OK)
-        return cli_library_failure();
+    int code = rewind_all(b, test->depth);
     const akunu_token *ids = b->ids + test->depth;
     int64_t n_generate = test->n_generate < limit ? test->n_generate : limit;
     double started = cli_seconds();
-    int code = test->n_prompt > 0 ? prefill(b, ids, test->n_prompt) : decode(b, ids, n_generate);
+    if (code == CLI_EXIT_OK)
+        code = test->n_prompt > 0 ? prefill(b, b->sequences[0], ids, test->n_prompt) : decode(b, ids, n_generate, test->n_sequences);
     *seconds = cli_seconds() - started;
     return code;
 }
 
-static bool is_float_type(const char *type)
+/* ---- What the machine allows ---------------------------------------------------- */
+
+/* What bounds a test: in decode reading, of several sequences the products too. */
+static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_model_info *info)
 {
-    return type[0] == 'F' || type[0] == 'B'; /* F32, F16, BF16 */
+    unsigned what = test->n_prompt > 0 || test->n_sequences > 1 ? AKUNU_MEASURE_INT8 : 0;
+    if (what && info->float_parameters > 0)
+        what |= AKUNU_MEASURE_F32;
+    return test->n_prompt > 0 ? what : what | AKUNU_MEASURE_READ;
 }
 
-/* Bytes of keys and values that one token of attention reads at the mean
- * position of a generating test. */
-static double kv_bytes(const struct cli_options *o, const struct akunu_model_info *info, const struct cli_bench_test *test)
+/* Puts the larger of what is in *roof and of what is measured now there. */
+static bool measure_bounds(const struct bench *b, const struct cli_bench_test *test, struct akunu_roofline *roof)
 {
-    double position = (double)test->depth + ((double)test->n_generate + 1.0) / 2.0;
-    double k = o->k_type == AKUNU_KV_F32 ? 4.0 : 2.0, v = o->v_type == AKUNU_KV_F32 ? 4.0 : 2.0;
-    return position * (double)info->n_layers * (double)info->n_kv_heads * (double)info->head_dim * (k + v);
+    struct akunu_roofline now = { .size = sizeof now };
+    const struct akunu_model_info *info = &b->loaded->info;
+    if (akunu_measure(info->cpu, akunu_session_threads(b->loaded->session), bounds_of(test, info), &now) != AKUNU_OK) {
+        cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
+        return false;
+    }
+    roof->read_bytes_per_second = fmax(roof->read_bytes_per_second, now.read_bytes_per_second);
+    roof->int8_ops_per_second = fmax(roof->int8_ops_per_second, now.int8_ops_per_second);
+    roof->f32_ops_per_second = fmax(roof->f32_ops_per_second, now.f32_ops_per_second);
+    return true;
 }
 
-/* How near `ts` tokens a second come to what the machine allows: in decode the
- * bytes that a token needs against the bandwidth of reading, in prefill two
- * operations a parameter against the rate of int8 products. */
-static double roofline_percent(const struct bench *b, const struct cli_options *o, const struct cli_bench_test *test, double ts)
+/* Seconds of the products of one token of a prompt, two operations a parameter. */
+static double product_seconds(const struct akunu_model_info *info, const struct akunu_roofline *roof)
+{
+    double floats = (double)info->float_parameters, ints = (double)info->matrix_parameters - floats;
+    double seconds = ints > 0.0 ? 2.0 * ints / roof->int8_ops_per_second : 0.0;
+    return floats > 0.0 ? seconds + 2.0 * floats / roof->f32_ops_per_second : seconds;
+}
+
+/* How near `ts` tokens a second come to what the machine allows: in decode a pass
+ * reads the weights once and the keys and values of each sequence at the mean
+ * position; in prefill it does the products. Several sequences have both bounds. */
+static double roofline_percent(const struct bench *b, const struct cli_bench_test *test, const struct akunu_roofline *roof, double ts)
 {
     const struct akunu_model_info *info = &b->loaded->info;
-    double limit = NAN;
-    if (test->n_prompt > 0 && info->matrix_parameters > 0 && !is_float_type(info->weight_type))
-        limit = b->roofline.int8_ops_per_second / (2.0 * (double)info->matrix_parameters);
-    else if (test->n_prompt == 0 && info->token_weight_bytes > 0)
-        limit = b->roofline.read_bytes_per_second / ((double)info->token_weight_bytes + kv_bytes(o, info, test));
-    return limit > 0.0 ? 100.0 * ts / limit : NAN;
+    double n = (double)test->n_sequences, position = (double)test->depth + ((double)test->n_generate + 1.0) / 2.0;
+    double seconds = product_seconds(info, roof); /* least of a token */
+    if (test->n_prompt == 0) {
+        double read = ((double)info->token_weight_bytes + n * position * b->kv_token_bytes) / roof->read_bytes_per_second / n;
+        seconds = test->n_sequences > 1 ? fmax(seconds, read) : read;
+    }
+    return seconds > 0.0 && isfinite(seconds) ? 100.0 * ts * seconds : NAN;
 }
 
-static int run_test(struct bench *b, const struct cli_bench_test *test, struct cli_bench_context *report)
+/* ---- Tests ------------------------------------------------------------------------ */
+
+static int measure_test(struct bench *b, const struct cli_bench_test *test, double *samples, const char *name)
 {
     enum { WARM_UP_TOKENS = 4 };
-    const struct cli_options *o = report->options;
-    char name[CLI_BENCH_NAME_BYTES];
-    double *samples = malloc((size_t)o->repetitions * sizeof *samples);
-    double seconds;
-    if (!samples)
-        return cli_no_memory();
+    const struct cli_options *o = b->report->options;
     struct cli_progress progress = cli_progress_begin();
-    cli_bench_name(test, name);
-
-    int code = akunu_sequence_rewind(b->loaded->session, b->loaded->sequence, 0) == AKUNU_OK ? CLI_EXIT_OK : cli_library_failure();
-    if (code == CLI_EXIT_OK)
-        code = prefill(b, b->ids, test->depth);
+    double seconds;
+    cli_progress_show(&progress, name, 0.0);
+    int code = fill_context(b, test);
     if (code == CLI_EXIT_OK)
         code = run_once(b, test, WARM_UP_TOKENS, &seconds);
     for (int64_t i = 0; code == CLI_EXIT_OK && i < o->repetitions; i++) {
         cli_progress_show(&progress, name, (double)i / (double)o->repetitions);
         code = run_once(b, test, INT64_MAX, &seconds);
-        samples[i] = (double)(test->n_prompt + test->n_generate) / fmax(seconds, 1e-9);
+        samples[i] = (double)((test->n_prompt + test->n_generate) * test->n_sequences) / fmax(seconds, 1e-9);
     }
     cli_progress_end(&progress);
+    return code;
+}
+
+static int run_test(const struct cli_bench_test *test, void *user)
+{
+    struct bench *b = user;
+    const struct cli_options *o = b->report->options;
+    struct akunu_roofline roof = { .size = sizeof roof };
+    char name[CLI_BENCH_NAME_BYTES];
+    double *samples = malloc((size_t)o->repetitions * sizeof *samples);
+    if (!samples)
+        return cli_no_memory();
+    cli_bench_name(test, name);
+    bool known = measure_bounds(b, test, &roof);
+    int code = measure_test(b, test, samples, name);
     if (code == CLI_EXIT_OK) {
-        struct cli_bench_result result = { .test = *test, .samples = samples, .n_samples = (size_t)o->repetitions };
-        result.roofline_percent = roofline_percent(b, o, test, cli_bench_mean(&result));
-        cli_bench_row(report, &result);
-        if (!cli_output_flush(&report->out))
+        struct cli_bench_result result = { .test = *test, .samples = samples, .n_samples = (size_t)o->repetitions, .roofline_percent = NAN };
+        if (known && measure_bounds(b, test, &roof))
+            result.roofline_percent = roofline_percent(b, test, &roof, cli_bench_median(samples, result.n_samples));
+        cli_bench_row(b->report, &result);
+        if (!cli_output_flush(&b->report->out))
             code = CLI_EXIT_FAILURE;
     }
     free(samples);
     return code;
 }
 
-/* Calls `test` for every depth with every prompt length, then every number of
- * generated tokens, leaving out zeros. */
+/* Calls `visit` for every depth with every prompt length, then with every number of
+ * generated tokens for every number of sequences, leaving out zeros. */
 static int each_test(const struct cli_options *o, int (*visit)(const struct cli_bench_test *test, void *user), void *user)
 {
+    int code = CLI_EXIT_OK;
     for (size_t d = 0; d < o->depth.n; d++) {
-        for (size_t i = 0; i < o->n_prompt.n + o->n_generate.n; i++) {
-            bool is_prompt = i < o->n_prompt.n;
-            struct cli_bench_test test = { .depth = o->depth.values[d] };
-            if (is_prompt)
-                test.n_prompt = o->n_prompt.values[i];
-            else
-                test.n_generate = o->n_generate.values[i - o->n_prompt.n];
-            int code = test.n_prompt + test.n_generate > 0 ? visit(&test, user) : CLI_EXIT_OK;
-            if (code != CLI_EXIT_OK)
-                return code;
+        struct cli_bench_test test = { .depth = o->depth.values[d], .n_sequences = 1 };
+        for (size_t i = 0; i < o->n_prompt.n && code == CLI_EXIT_OK; i++) {
+            test.n_prompt = o->n_prompt.values[i];
+            code = test.n_prompt > 0 ? visit(&test, user) : CLI_EXIT_OK;
+        }
+        test.n_prompt = 0;
+        for (size_t i = 0; i < o->n_generate.n * o->n_parallel.n && code == CLI_EXIT_OK; i++) {
+            test.n_generate = o->n_generate.values[i / o->n_parallel.n];
+            test.n_sequences = o->n_parallel.values[i % o->n_parallel.n];
+            code = test.n_generate > 0 ? visit(&test, user) : CLI_EXIT_OK;
         }
     }
+    return code;
+}
+
+/* The largest of all tests: tokens of a sequence, of all of them, sequences. */
+struct extent { int64_t length, tokens, sequences; };
+
+static int extend(const struct cli_bench_test *test, void *user)
+{
+    struct extent *e = user;
+    int64_t length = test->depth + test->n_prompt + test->n_generate, tokens = length * test->n_sequences;
+    e->length = length > e->length ? length : e->length;
+    e->tokens = tokens > e->tokens ? tokens : e->tokens;
+    e->sequences = test->n_sequences > e->sequences ? test->n_sequences : e->sequences;
     return CLI_EXIT_OK;
 }
 
-static int longest(const struct cli_bench_test *test, void *user)
-{
-    int64_t *n = user, length = test->depth + test->n_prompt + test->n_generate;
-    *n = length > *n ? length : *n;
-    return CLI_EXIT_OK;
-}
+/* ---- Sessions and models -------------------------------------------------------------- */
 
 /* A fixed sequence of ids (Knuth's MMIX generator, its upper bits). */
-static int fill_ids(struct bench *b, int64_t n)
+static void fill_ids(struct bench *b, int64_t n)
 {
     uint64_t state = 1;
-    b->ids = malloc((size_t)n * sizeof *b->ids);
-    if (!b->ids)
-        return cli_no_memory();
     for (int64_t i = 0; i < n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         b->ids[i] = (akunu_token)((state >> 33) % b->loaded->info.vocab_size);
     }
-    return CLI_EXIT_OK;
 }
 
-struct visit {
-    struct bench *bench;
-    struct cli_bench_context *report;
-};
-
-static int visit_test(const struct cli_bench_test *test, void *user)
+/* Of the session's pool, so that it holds for every type of keys and values. */
+static double kv_token_bytes(const struct cli_loaded *loaded, int64_t n_sequences)
 {
-    struct visit *visit = user;
-    return run_test(visit->bench, test, visit->report);
+    enum { PAGE_TOKENS = 64 };
+    struct akunu_memory memory = { .size = sizeof memory };
+    uint64_t tokens = akunu_session_context(loaded->session) + (uint64_t)n_sequences * (PAGE_TOKENS - 1);
+    if (akunu_memory_report(loaded->model, loaded->session, &memory) != AKUNU_OK)
+        return NAN;
+    return (double)memory.kv / (double)(tokens / PAGE_TOKENS * PAGE_TOKENS);
 }
 
-static int all_tests(struct bench *b, struct cli_bench_context *report)
+/* All tests with one number of threads and one batch, as o has them. */
+static int run_session(struct bench *b, const struct cli_options *o, const struct extent *e)
 {
-    struct visit visit = { .bench = b, .report = report };
-    b->roofline = (struct akunu_roofline){ .size = sizeof b->roofline };
-    if (akunu_measure_roofline(akunu_session_threads(b->loaded->session), &b->roofline) != AKUNU_OK) {
-        cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
-        b->roofline = (struct akunu_roofline){ .size = sizeof b->roofline };
+    struct cli_loaded *loaded = b->loaded;
+    int64_t batch = o->batch;
+    if (batch > 0 && batch < e->sequences) {
+        cli_warn("-b %lld: raised to %lld, a token of each sequence", (long long)batch, (long long)e->sequences);
+        batch = e->sequences;
     }
-    cli_bench_begin(report);
-    int code = each_test(report->options, visit_test, &visit);
-    if (code == CLI_EXIT_OK)
-        cli_bench_end(report);
+    loaded->max_sequences = (uint32_t)e->sequences;
+    int code = cli_open_session(o, loaded, (uint32_t)(o->context ? o->context : e->tokens), (uint32_t)batch);
+    if (code == CLI_EXIT_OK && akunu_session_batch(loaded->session) < e->sequences)
+        code = cli_failure("a pass of this session has at most %u tokens, and -np wants %lld", (unsigned)akunu_session_batch(loaded->session),
+                           (long long)e->sequences);
+    if (code == CLI_EXIT_OK) {
+        b->sequences[0] = loaded->sequence;
+        b->n_sequences = 1;
+        b->kv_token_bytes = kv_token_bytes(loaded, e->sequences);
+        code = each_test(o, run_test, b);
+        while (b->n_sequences > 1)
+            akunu_sequence_free(loaded->session, b->sequences[--b->n_sequences]);
+    }
+    cli_close_session(loaded);
     return code;
+}
+
+static int64_t value_or_0(const struct cli_list *list, size_t i)
+{
+    return i < list->n ? list->values[i] : 0;
+}
+
+/* All numbers of threads and batches with one model. */
+static int run_sessions(struct bench *b, const struct cli_options *o, const struct extent *e)
+{
+    int code = CLI_EXIT_OK;
+    fill_ids(b, e->length);
+    for (size_t t = 0; t == 0 || t < o->thread_counts.n; t++) {
+        for (size_t i = 0; (i == 0 || i < o->batches.n) && code == CLI_EXIT_OK; i++) {
+            struct cli_options one = *o;
+            one.threads = value_or_0(&o->thread_counts, t);
+            one.batch = value_or_0(&o->batches, i);
+            code = run_session(b, &one, e);
+        }
+    }
+    return code;
+}
+
+/* o->model is the one at hand. */
+static int run_model(const struct cli_options *o, const struct extent *e, struct cli_bench_context *report)
+{
+    struct cli_loaded loaded = { .sequence = -1 };
+    struct bench b = { .loaded = &loaded, .report = report };
+    int code = CLI_EXIT_OK;
+    report->options = o;
+    report->loaded = &loaded;
+    if (o->load)
+        code = cli_bench_loading(o, report);
+    report->loaded = &loaded;
+    if (code == CLI_EXIT_OK && e->length > 0)
+        code = cli_load_model(o, &loaded);
+    if (code == CLI_EXIT_OK && e->length > 0) {
+        b.ids = malloc((size_t)e->length * sizeof *b.ids);
+        b.sequences = malloc((size_t)e->sequences * sizeof *b.sequences);
+        b.step = malloc((size_t)e->sequences * sizeof *b.step);
+        code = b.ids && b.sequences && b.step ? run_sessions(&b, o, e) : cli_no_memory();
+    }
+    free(b.ids);
+    free(b.sequences);
+    free(b.step);
+    cli_unload(&loaded);
+    return code;
+}
+
+static int64_t largest(const struct cli_list *list)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < list->n; i++)
+        most = list->values[i] > most ? list->values[i] : most;
+    return most;
 }
 
 int cli_bench(const struct cli_options *o)
 {
-    struct cli_loaded loaded = { .sequence = -1 };
-    struct bench b = { .loaded = &loaded };
-    struct cli_bench_context report = { .options = o, .loaded = &loaded, .out = cli_output_stdout() };
-    int64_t n = 0;
-    report.json = o->json || o->form == CLI_FORM_JSON;
-    each_test(o, longest, &n);
-    if (n == 0)
-        return cli_usage("nothing to measure: -p and -n are both 0");
-    int code = cli_load_model(o, &loaded);
-    if (code == CLI_EXIT_OK && o->context > 0 && n > o->context)
-        code = cli_failure("the longest test has %lld tokens and the context holds %lld (-c)", (long long)n, (long long)o->context);
+    struct cli_bench_context report = { .options = o, .out = cli_output_stdout(), .json = o->json || o->form == CLI_FORM_JSON };
+    struct extent e = { 0 };
+    int code = CLI_EXIT_OK;
+    if (o->tune)
+        return cli_bench_tune(o);
+    if (o->profile_out)
+        return cli_usage("--profile-out %s: only --tune writes a profile", o->profile_out);
+    each_test(o, extend, &e);
+    if (e.length == 0 && !o->load)
+        return cli_usage("nothing to measure: -p and -n are both 0, and no --load");
+    if (e.tokens > INT32_MAX)
+        return cli_usage("-np and -d: the sequences have %lld tokens together", (long long)e.tokens);
+    if (o->context > 0 && e.tokens > o->context)
+        return cli_failure("the longest test has %lld tokens and the context holds %lld (-c)", (long long)e.tokens, (long long)o->context);
+    cli_bench_begin(&report);
+    for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
+        struct cli_options one = *o;
+        one.model = i < o->models.n ? o->models.values[i] : NULL;
+        one.threads = largest(&o->thread_counts); /* for loading */
+        one.batch = largest(&o->batches);
+        code = run_model(&one, &e, &report);
+    }
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, &loaded, (uint32_t)(o->context ? o->context : n), (uint32_t)o->batch);
-    if (code == CLI_EXIT_OK)
-        code = fill_ids(&b, n);
-    if (code == CLI_EXIT_OK)
-        code = all_tests(&b, &report);
-    free(b.ids);
-    cli_unload(&loaded);
+        cli_bench_end(&report);
     return cli_output_end(&report.out, code);
 }

@@ -7,29 +7,40 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-/* One test: a prompt, or tokens one by one, behind `depth` tokens. */
+/* One test: a prompt, or tokens one by one for each of several sequences, behind
+ * `depth` tokens. */
 struct cli_bench_test {
     int64_t n_prompt, n_generate; /* one of them is 0 */
     int64_t depth;
+    int64_t n_sequences;          /* 1 for a prompt */
 };
 
 struct cli_bench_result {
     struct cli_bench_test test;
-    const double *samples; /* tokens a second, one a repetition */
+    const double *samples; /* tokens a second of all sequences, one a repetition */
     size_t n_samples;
     double roofline_percent; /* of what the machine allows; NaN where unknown */
 };
 
-/* The test's name: "pp512", "tg16@d4096". `out` holds CLI_BENCH_NAME_BYTES. */
-enum { CLI_BENCH_NAME_BYTES = 80 };
+/* How long it took from the start of loading; n_samples each. */
+struct cli_bench_load {
+    bool cold;           /* the files were not in the page cache */
+    const double *ready; /* seconds until the session was there */
+    const double *first; /* … and the first token */
+    size_t n_samples;
+    double kept;         /* cold: what stayed in the page cache all the same, 0 … 1 */
+};
+
+/* The test's name: "pp512", "tg16@d4096", "tg16@d4096@np8". `out` holds CLI_BENCH_NAME_BYTES. */
+enum { CLI_BENCH_NAME_BYTES = 112 };
 void cli_bench_name(const struct cli_bench_test *test, char *out);
 
-double cli_bench_mean(const struct cli_bench_result *result);
+double cli_bench_median(const double *samples, size_t n);
 
 /* What a row says beside the result. */
 struct cli_bench_context {
     const struct cli_options *options;
-    const struct cli_loaded *loaded;
+    const struct cli_loaded *loaded; /* a row of loading needs no session */
     struct cli_output out;
     bool json;
     size_t n_rows;
@@ -38,6 +49,14 @@ struct cli_bench_context {
 /* Call begin, row for each result as it comes, end. Errors stay in context->out. */
 void cli_bench_begin(struct cli_bench_context *context);
 void cli_bench_row(struct cli_bench_context *context, const struct cli_bench_result *result);
+void cli_bench_load_row(struct cli_bench_context *context, const struct cli_bench_load *result);
 void cli_bench_end(struct cli_bench_context *context);
+
+/* bench_load.c: times loading the model of options->model, cold and warm, and
+ * reports both. */
+int cli_bench_loading(const struct cli_options *options, struct cli_bench_context *report);
+
+/* bench_tune.c: --tune. */
+int cli_bench_tune(const struct cli_options *options);
 
 #endif

@@ -65,6 +65,7 @@ int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uin
     akunu_session_params_default(&params);
     params.context = context;
     params.batch = batch;
+    params.max_sequences = loaded->max_sequences;
     params.n_threads = (unsigned)o->threads;
     params.k_type = (enum akunu_kv_type)o->k_type;
     params.v_type = (enum akunu_kv_type)o->v_type;
@@ -89,11 +90,18 @@ int cli_need_tokenizer(const struct cli_loaded *loaded, const char *command)
     return CLI_EXIT_MODEL;
 }
 
-void cli_unload(struct cli_loaded *loaded)
+void cli_close_session(struct cli_loaded *loaded)
 {
     if (loaded->sequence >= 0)
         akunu_sequence_free(loaded->session, loaded->sequence);
     akunu_session_free(loaded->session);
+    loaded->sequence = -1;
+    loaded->session = NULL;
+}
+
+void cli_unload(struct cli_loaded *loaded)
+{
+    cli_close_session(loaded);
     akunu_model_free(loaded->model);
     free(loaded->path);
     *loaded = (struct cli_loaded){ .sequence = -1 };

@@ -13,6 +13,7 @@ struct cli_loaded {
     const struct akunu_tokenizer *tokenizer; /* NULL where the model has none */
     struct akunu_session *session;
     akunu_sequence sequence;
+    uint32_t max_sequences; /* of the next session; 0: one */
     double load_seconds; /* the model and the session */
     struct cli_progress progress; /* of the load */
     bool verbose;
@@ -30,6 +31,8 @@ int cli_open_session(const struct cli_options *options, struct cli_loaded *loade
 /* CLI_EXIT_OK, or CLI_EXIT_MODEL after a message that `command` needs a vocabulary. */
 int cli_need_tokenizer(const struct cli_loaded *loaded, const char *command);
 
+/* Frees the session, so that another can be opened. */
+void cli_close_session(struct cli_loaded *loaded);
 void cli_unload(struct cli_loaded *loaded);
 
 /* Opens only the vocabulary of -m; *out is to be freed where CLI_EXIT_OK is given. */

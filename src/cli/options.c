@@ -9,9 +9,11 @@ enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH };
 
 /* Two rows may share a name where no command takes both. */
 const struct cli_flag cli_flags[] = {
-    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL,
+    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL & ~CLI_BENCH,
       .offset = MEMBER(model),
       .help = "model file, or the name of one in the models folder; without it the one that quickstart fetched" },
+    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXTS, .value = "FILE", .group = "Model", .commands = CLI_BENCH,
+      .offset = MEMBER(models), .help = "as elsewhere; several: -m A -m B" },
     { .name = "cpu", .kind = CLI_FLAG_TEXT, .value = "ISA", .group = "Model", .commands = LOADS, .offset = MEMBER(cpu),
       .help = "highest instruction set to use: scalar, avx2, avx512, neon (the best there is)" },
     { .name = "no-cache", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(no_cache),
@@ -47,10 +49,14 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(context), .low = 0, .high = INT32_MAX, .help = "tokens that fit in the context (0: as many as are needed)" },
     { .name = "ctx-size", .brief = "c", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_PERPLEXITY,
       .offset = MEMBER(context), .low = 4, .high = INT32_MAX, .help = "tokens of a chunk (512)" },
-    { .name = "batch-size", .brief = "b", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = LOADS,
+    { .name = "batch-size", .brief = "b", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = LOADS & ~CLI_BENCH,
       .offset = MEMBER(batch), .low = 1, .high = 65536, .help = "most tokens of one pass over a prompt (512)" },
-    { .name = "threads", .brief = "t", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = LOADS,
+    { .name = "batch-size", .brief = "b", .kind = CLI_FLAG_LIST, .value = "N,…", .group = "Size", .commands = CLI_BENCH,
+      .offset = MEMBER(batches), .low = 1, .high = 65536, .help = "most tokens of one pass over a prompt (512)" },
+    { .name = "threads", .brief = "t", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = LOADS & ~CLI_BENCH,
       .offset = MEMBER(threads), .low = 1, .high = 1024, .help = "threads (the physical cores)" },
+    { .name = "threads", .brief = "t", .kind = CLI_FLAG_LIST, .value = "N,…", .group = "Size", .commands = CLI_BENCH,
+      .offset = MEMBER(thread_counts), .low = 1, .high = 1024, .help = "threads (the physical cores)" },
     { .name = "cache-type-k", .brief = "ctk", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Size", .commands = LOADS,
       .offset = MEMBER(k_type), .choices = kv_types, .help = "keys of the KV cache: f16, f32, bf16, q8_0, q4_0 (f16)" },
     { .name = "cache-type-v", .brief = "ctv", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Size", .commands = LOADS,
@@ -86,6 +92,14 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(n_generate), .low = 0, .high = 1 << 24, .help = "numbers of tokens to generate (128; 0: none)" },
     { .name = "n-depth", .brief = "d", .kind = CLI_FLAG_LIST, .value = "N,…", .group = "Measuring", .commands = CLI_BENCH,
       .offset = MEMBER(depth), .low = 0, .high = 1 << 24, .help = "tokens already in the context (0)" },
+    { .name = "parallel", .brief = "np", .kind = CLI_FLAG_LIST, .value = "N,…", .group = "Measuring", .commands = CLI_BENCH,
+      .offset = MEMBER(n_parallel), .low = 1, .high = 4096, .help = "sequences that generate at once; speeds are their total (1)" },
+    { .name = "load", .kind = CLI_FLAG_SWITCH, .group = "Measuring", .commands = CLI_BENCH, .offset = MEMBER(load),
+      .help = "also time loading: to ready and to the first token, cold and warm" },
+    { .name = "tune", .kind = CLI_FLAG_SWITCH, .group = "Measuring", .commands = CLI_BENCH, .offset = MEMBER(tune),
+      .help = "measure what is best for this machine, with -m also threads and batch, and write a chip profile" },
+    { .name = "profile-out", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Measuring", .commands = CLI_BENCH,
+      .offset = MEMBER(profile_out), .help = "where --tune writes (the user's akunu/profile.yaml)" },
     { .name = "repetitions", .brief = "r", .kind = CLI_FLAG_INT, .value = "N", .group = "Measuring", .commands = CLI_BENCH,
       .offset = MEMBER(repetitions), .low = 1, .high = 10000, .help = "timed runs of each test, after one that is not timed (5)" },
 
@@ -107,5 +121,10 @@ const struct cli_flag cli_flags[] = {
     { .name = "version", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(version),
       .help = "version, build and instruction sets" },
 };
+
+const char *cli_kv_type_name(int type)
+{
+    return kv_types[type];
+}
 
 const size_t cli_n_flags = sizeof cli_flags / sizeof *cli_flags;

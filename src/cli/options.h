@@ -23,6 +23,13 @@ struct cli_list {
     int64_t values[CLI_MAX_LIST];
 };
 
+/* A flag that may be given several times. */
+enum { CLI_MAX_TEXTS = 16 };
+struct cli_texts {
+    size_t n;
+    const char *values[CLI_MAX_TEXTS];
+};
+
 /* What was asked for. Strings point into argv or the environment, NULL where
  * not given; numbers hold their defaults. */
 struct cli_options {
@@ -48,6 +55,10 @@ struct cli_options {
     const char *out;
     int64_t chunks;                 /* -1: all */
     struct cli_list n_prompt, n_generate, depth;
+    struct cli_texts models;        /* bench's -m */
+    struct cli_list n_parallel, batches, thread_counts; /* the last two empty: the library's default */
+    bool load, tune;
+    const char *profile_out;
     int64_t repetitions;
     int form;                       /* enum cli_output_form */
     bool json, sha256, verbose;
@@ -58,7 +69,8 @@ enum cli_flag_kind {
     CLI_FLAG_TEXT,   /* const char * */
     CLI_FLAG_INT,    /* int64_t in low … high */
     CLI_FLAG_REAL,   /* double in low … high */
-    CLI_FLAG_LIST,   /* struct cli_list, each in low … high */
+    CLI_FLAG_LIST,   /* struct cli_list, each in low … high; may be given several times */
+    CLI_FLAG_TEXTS,  /* struct cli_texts; may be given several times */
     CLI_FLAG_CHOICE  /* int, an index into `choices` */
 };
 
@@ -76,6 +88,9 @@ struct cli_flag {
     const char *const *choices; /* ends with NULL */
     bool source;            /* gives what to work on: at most one of these */
 };
+
+/* "f16": a value of enum akunu_kv_type as flags spell it. */
+const char *cli_kv_type_name(int type);
 
 extern const struct cli_flag cli_flags[];
 extern const size_t cli_n_flags;

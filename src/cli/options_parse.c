@@ -10,7 +10,7 @@
 #include "cli/message.h"
 #include "cli/number.h"
 
-enum { MAX_FLAGS = 64 };
+enum { MAX_FLAGS = 96 };
 
 /* Where a value came from; a stronger one is larger. */
 enum source { ABSENT = 0, ENVIRONMENT = 1, ARGUMENT = 2 };
@@ -19,6 +19,7 @@ enum source { ABSENT = 0, ENVIRONMENT = 1, ARGUMENT = 2 };
 struct found {
     enum source source;
     const char *text; /* of a switch: "1" from an argument */
+    struct cli_texts all; /* what a flag was given that may be repeated */
     char joint;       /* between the two where they are shown: ' ' or '=' */
     char shown[CLI_ENV_BYTES]; /* the flag as it was typed, or its variable */
 };
@@ -43,6 +44,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .presence_penalty = (double)sampling.presence_penalty,
         .frequency_penalty = (double)sampling.frequency_penalty,
         .chunks = -1,
+        .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },
         .n_generate = { 1, { 128 } },
         .depth = { 1, { 0 } },
@@ -133,6 +135,11 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         } else {
             return cli_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
         }
+        if (flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS) {
+            if (f->all.n == CLI_MAX_TEXTS)
+                return cli_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
+            f->all.values[f->all.n++] = f->text;
+        }
     }
     return CLI_EXIT_OK;
 }
@@ -160,6 +167,7 @@ static void read_environment(const struct cli_command *command, struct found *fo
         found[i].source = ENVIRONMENT;
         found[i].joint = '=';
         found[i].text = text;
+        found[i].all = (struct cli_texts){ 1, { text } };
         memcpy(found[i].shown, name, sizeof name);
     }
 }
@@ -228,9 +236,9 @@ static bool in_range(const struct cli_flag *flag, double value)
     return value >= flag->low && value <= flag->high;
 }
 
-static int set_list(const struct cli_flag *flag, const struct found *f, struct cli_list *out)
+/* Adds the numbers of one value. */
+static int add_to_list(const struct cli_flag *flag, const struct found *f, struct cli_list *out)
 {
-    out->n = 0;
     for (const char *p = f->text;; p++) {
         size_t n = strcspn(p, ",");
         char word[24];
@@ -247,6 +255,18 @@ static int set_list(const struct cli_flag *flag, const struct found *f, struct c
         if (*p == '\0')
             return CLI_EXIT_OK;
     }
+}
+
+static int set_list(const struct cli_flag *flag, const struct found *f, struct cli_list *out)
+{
+    int code = CLI_EXIT_OK;
+    out->n = 0;
+    for (size_t i = 0; i < f->all.n && code == CLI_EXIT_OK; i++) {
+        struct found one = *f;
+        one.text = f->all.values[i];
+        code = add_to_list(flag, &one, out);
+    }
+    return code;
 }
 
 static int set_value(const struct cli_flag *flag, const struct found *f, struct cli_options *options)
@@ -268,6 +288,9 @@ static int set_value(const struct cli_flag *flag, const struct found *f, struct 
         return CLI_EXIT_OK;
     case CLI_FLAG_LIST:
         return set_list(flag, f, member);
+    case CLI_FLAG_TEXTS:
+        *(struct cli_texts *)member = f->all;
+        return CLI_EXIT_OK;
     case CLI_FLAG_CHOICE:
         return set_choice(flag, f, member);
     }

@@ -107,6 +107,19 @@ static ak_task *task_of(const struct tuner *t, enum ak_type type)
     return type == AK_F32 || type == AK_F16 || type == AK_BF16 ? rows_task : NULL;
 }
 
+/* Keeps the longest run at a fiftieth of a second on slow machines. */
+static void limit_rows(struct tuner *t, ak_task *task)
+{
+    size_t all = t->n_rows, some = ak_min_size(all, (size_t)AK_SLAB_TILES * 4 * ak_pool_threads(t->pool));
+    t->n = AK_SMALL_N;
+    t->few = true;
+    t->n_rows = some;
+    double start = now();
+    ak_pool_run(t->pool, task, t);
+    double fit = 0.02 / ((now() - start) / (double)some + 1e-12);
+    t->n_rows = fit > (double)all ? all : ak_max_size((size_t)fit, some);
+}
+
 /* Times of few-token kernels and of the others, relative to the sum of both, added
  * to the class's. */
 static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS], double many[N_COUNTS])
@@ -120,6 +133,7 @@ static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS
     t->row_bytes = task == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
     t->n_rows = ak_min_size(weight_bytes / t->row_bytes, t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
     quantise(t, form);
+    limit_rows(t, task);
     for (size_t i = 0; i < N_COUNTS; i++) {
         double a, b;
         t->n = counts[i];
