@@ -438,7 +438,7 @@ enum {
     AKUNU_MEASURE_READ = 1, AKUNU_MEASURE_INT8 = 2, AKUNU_MEASURE_F32 = 4, AKUNU_MEASURE_BF16 = 8, AKUNU_MEASURE_CLOCK = 16,
     AKUNU_MEASURE_ALL = 31
 };
-/* Measures what the bits of `what` say, the rest of *out is 0; some 50 ms a bit.
+/* Measures what the bits of `what` say, the rest of *out is 0; a tenth of a second or less a bit.
  * cpu: the ISA bundle whose instructions count; NULL: the best there is. */
 AKUNU_API enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out);
 

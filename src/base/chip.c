@@ -65,8 +65,29 @@ static uint64_t parse_size(const char *text)
     return n < (1ull << 33) ? (uint64_t)n << shift : 0;
 }
 
+/* CPUs in a list such as "0-7,64-71"; 1 where it says nothing. */
+static unsigned long count_list(const char *list)
+{
+    unsigned long n = 0;
+    for (const char *p = list; isdigit((unsigned char)*p);) {
+        char *end;
+        unsigned long first = strtoul(p, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+        n += last >= first && last - first < 1ul << 16 ? last - first + 1 : 1;
+        p = *end == ',' ? end + 1 : "";
+    }
+    return n ? n : 1;
+}
+
+/* Each instance serves as many CPUs as the first one. */
+static uint64_t total_l3(uint64_t bytes, unsigned long sharing)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return bytes * (cpus > 0 ? ((uint64_t)cpus + sharing - 1) / sharing : 1);
+}
+
 static void find_caches(struct ak_chip *chip)
 {
+    unsigned long sharing = 1;
     uint64_t *const sizes[] = { NULL, &chip->l1d_bytes, &chip->l2_bytes, &chip->l3_bytes };
     for (int i = 0; i < MOST_CACHES; i++) {
         char path[96], text[TEXT_BYTES];
@@ -77,6 +98,8 @@ static void find_caches(struct ak_chip *chip)
             continue;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
         *sizes[level] = parse_size(first_line(path, text));
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", i);
+        sharing = level == 3 ? count_list(first_line(path, text)) : sharing;
     }
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
@@ -86,6 +109,7 @@ static void find_caches(struct ak_chip *chip)
             *sizes[level] = (uint64_t)bytes;
     }
 #endif
+    chip->l3_total_bytes = total_l3(chip->l3_bytes, sharing);
 }
 
 static unsigned count_nodes(void)

@@ -106,13 +106,15 @@ static double drop(const struct cli_options *o, const char *path)
 
 /* ---- Loading -------------------------------------------------------------------------- */
 
+enum { CONTEXT = 512 }; /* where -c does not say */
+
 /* *loaded is left loaded, to be unloaded whatever the code. */
 static int load_once(const struct cli_options *o, struct cli_loaded *loaded, double *ready, double *first)
 {
     double started = cli_seconds();
     int code = cli_load_model(o, loaded);
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, loaded, (uint32_t)o->context, (uint32_t)o->batch);
+        code = cli_open_session(o, loaded, o->context ? (uint32_t)o->context : CONTEXT, (uint32_t)o->batch);
     *ready = cli_seconds() - started;
     if (code == CLI_EXIT_OK) {
         struct akunu_batch_token token = { .token = 0, .sequence = loaded->sequence, .logits = true };

@@ -9,7 +9,7 @@
 
 static const size_t read_bytes_least = (size_t)192 << 20, read_bytes_most = (size_t)2 << 30;
 
-enum { PAGE = 4096, REPEATS = 5, RUNS_A_SECOND = 100 };
+enum { PAGE = 4096, LEAST_RUNS = 3, RUNS_A_SECOND = 100 };
 
 struct probe {
     struct ak_pool *pool;
@@ -29,15 +29,15 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of the fastest of several runs. */
-static double best_of(struct probe *p, ak_task *task)
+/* Seconds of the fastest of the runs that fit into `budget` seconds. */
+static double best_of(struct probe *p, ak_task *task, double budget)
 {
-    double best = 1e9;
-    for (int i = 0; i < REPEATS; i++) {
+    double best = 1e9, begin = now(), end = begin;
+    for (int i = 0; i < LEAST_RUNS || end - begin < budget; i++) {
         double start = now();
         ak_pool_run(p->pool, task, p);
-        double seconds = now() - start;
-        best = seconds < best ? seconds : best;
+        end = now();
+        best = end - start < best ? end - start : best;
     }
     return best > 1e-9 ? best : 1e-9;
 }
@@ -75,7 +75,8 @@ static size_t bytes_to_read(void)
 {
     struct ak_chip chip;
     ak_chip_detect(&chip);
-    size_t bytes = ak_max_size(read_bytes_least, (size_t)ak_min_size((size_t)chip.l3_bytes * 4, read_bytes_most));
+    size_t most = ak_min_size(read_bytes_most, (size_t)chip.memory_bytes / 16);
+    size_t bytes = ak_max_size(read_bytes_least, ak_min_size((size_t)chip.l3_total_bytes * 4, most));
     return bytes / PAGE * PAGE;
 }
 
@@ -86,7 +87,7 @@ static ak_status measure_read(struct probe *p, double *out, struct ak_error *err
     if (!p->memory)
         return ak_fail_memory(error, "measuring the memory", p->memory_bytes);
     ak_pool_run(p->pool, touch_task, p);
-    *out = (double)p->memory_bytes / best_of(p, read_task);
+    *out = (double)p->memory_bytes / best_of(p, read_task, 0.1);
     ak_pages_free(p->memory, p->memory_bytes);
     return AKUNU_OK;
 }
@@ -108,9 +109,9 @@ static double measure_work(struct probe *p, uint64_t (*work)(size_t rounds, uint
 {
     p->work = work;
     p->rounds = 1 << 12;
-    double once = best_of(p, work_task);
+    double once = best_of(p, work_task, 0.0);
     p->rounds = (size_t)((double)p->rounds / once / RUNS_A_SECOND) + 1;
-    double seconds = best_of(p, work_task);
+    double seconds = best_of(p, work_task, 0.05);
     return (double)p->ops / seconds;
 }
 

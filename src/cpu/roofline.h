@@ -20,7 +20,7 @@ enum {
 };
 
 /* The best of several short measurements with n_threads threads and the kernels
- * of `isa`; some 50 ms for each bit of `what`. */
+ * of `isa`; a tenth of a second or less for each bit of `what`. */
 ak_status ak_roofline_measure(enum ak_isa isa, unsigned n_threads, unsigned what, struct ak_roofline *out, struct ak_error *error);
 
 #endif
