@@ -222,7 +222,7 @@ typedef bool akunu_progress_fn(enum akunu_load_stage stage, double fraction, voi
 struct akunu_load_params {
     size_t size;
     const char *cpu;        /* highest ISA bundle ("avx2"); NULL: the best there is */
-    unsigned n_threads;     /* for packing; 0: the physical cores */
+    unsigned n_threads;     /* for packing; 0: the chip profile's, else the physical cores */
     bool strict;            /* a tensor that nothing claims is an error */
     bool warm_up;           /* touch the weights and run one token before returning */
     bool no_cache;          /* do not use the packed cache */
@@ -275,7 +275,7 @@ struct akunu_session_params {
     uint32_t context;        /* tokens over all sequences; 0: the model's, bounded by memory */
     uint32_t batch;          /* most tokens of one pass; 0: the chip profile's, else 512 */
     uint32_t max_sequences;  /* 0: 1 */
-    unsigned n_threads;      /* 0: the physical cores */
+    unsigned n_threads;      /* 0: the chip profile's, else the physical cores */
     enum akunu_kv_type k_type, v_type;
     akunu_log_fn *log;
     void *user;
