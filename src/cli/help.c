@@ -47,6 +47,15 @@ static void spelling(const struct cli_flag *flag, char *out, size_t capacity)
     snprintf(out, capacity, "%s--%s%s%s", brief, flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
 }
 
+/* Of UTF-8: they take no column. */
+static int continuation_bytes(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) == 0x80;
+    return n;
+}
+
 int cli_help_command(const struct cli_command *command)
 {
     struct cli_output out = cli_output_stdout();
@@ -63,7 +72,7 @@ int cli_help_command(const struct cli_command *command)
             heading(&out, flag->group);
         group = flag->group;
         spelling(flag, text, sizeof text);
-        cli_output_format(&out, "  %-28s %s\n", text, flag->help);
+        cli_output_format(&out, "  %-*s %s\n", 28 + continuation_bytes(text), text, flag->help);
     }
     return cli_output_end(&out, CLI_EXIT_OK);
 }
