@@ -1,6 +1,6 @@
 /* Every kernel alone: bundle × kernel × type × number of tokens, with the bytes
  * and operations that it does a second and their share of what this machine can
- * do, measured just before. Weights and KV pages come from memory, not from a
+ * do, measured in between, the best so far. Weights and KV pages come from memory, not from a
  * cache; of a slab the products alone are timed, in gemm opening and products.
  *
  *   tiles   dot_tiles          bytes of packed weights, int8 operations
@@ -14,6 +14,7 @@
 #include "measure.h"
 
 static const char usage[] = "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time SECONDS]\n"
+                            "       [-o text|json]\n"
                             "       (the best bundle, all, all, 1 and the physical cores, 1536, 0.1 a figure)";
 
 static const size_t few_counts[] = { 1, 2, 4, 8, 16 };
@@ -34,6 +35,8 @@ struct bench {
     unsigned threads;
     size_t k;
     double budget;
+    bool json;
+    size_t *n_rows;    /* printed so far */
     const char *kernel_list, *type_list;
     uint8_t *weights;  /* random, weight_bytes */
     float *floats;     /* float_bytes */
@@ -179,32 +182,63 @@ static void attend_task(void *context, unsigned thread)
 
 /* ---- Figures -------------------------------------------------------------------- */
 
-/* The two rates and their shares; 0 bytes or operations: there is no such rate,
- * a ceiling of 0: no share. */
+/* A number, or what stands for none. */
+static void print_cell(const char *format, int width, double value, bool json)
+{
+    if (isnan(value))
+        printf(json ? "null" : "%*s", json ? 0 : width, "-");
+    else
+        printf(format, value);
+}
+
+static void print_row(const struct figure *f, const char *kernel, const char *type, double bytes, double bytes_percent, double ops,
+                      double ops_percent)
+{
+    const struct bench *b = f->bench;
+    if (b->json) {
+        printf("%s{\"isa\": \"%s\", \"threads\": %u, \"kernel\": \"%s\", \"type\": \"%s\", \"n\": %zu, \"k\": %zu",
+               *b->n_rows ? ",\n " : "[", ak_isa_name(b->isa), b->threads, kernel, type, f->n, b->k);
+        printf(", \"bytes_per_second\": ");
+        print_cell("%.6g", 0, bytes, true);
+        printf(", \"read_percent\": ");
+        print_cell("%.4g", 0, bytes_percent, true);
+        printf(", \"ops_per_second\": ");
+        print_cell("%.6g", 0, ops, true);
+        printf(", \"ops_percent\": ");
+        print_cell("%.4g", 0, ops_percent, true);
+        printf("}");
+    } else {
+        printf("%-8s %7u %-11s %-8s %4zu", ak_isa_name(b->isa), b->threads, kernel, type, f->n);
+        print_cell(" %9.1f", 10, bytes * 1e-9, false);
+        print_cell(" %5.0f %%", 8, bytes_percent, false);
+        print_cell(" %9.1f", 10, ops * 1e-9, false);
+        print_cell(" %5.0f %%", 8, ops_percent, false);
+        printf("\n");
+    }
+    ++*b->n_rows;
+    fflush(stdout);
+}
+
+/* Times `task`, which reads `bytes` and does `ops` operations (0: not told), and
+ * prints both rates and their shares of the ceilings (0: none). */
 static void report(const struct figure *f, const char *kernel, const char *type, ak_task *task, double bytes, double read_ceiling,
                    double ops, double ops_ceiling)
 {
     struct figure figure = *f;
     double seconds = best_seconds(f->bench->pool, task, &figure, f->bench->budget);
-    double gb = bytes / seconds * 1e-9, gops = ops / seconds * 1e-9;
-    printf("%-8s %7u %-11s %-8s %4zu", ak_isa_name(f->bench->isa), f->bench->threads, kernel, type, f->n);
-    if (bytes > 0.0)
-        printf(" %9.1f", gb);
-    else
-        printf(" %9s", "-");
-    if (bytes > 0.0 && read_ceiling > 0.0)
-        printf(" %5.0f %%", 1e11 * gb / read_ceiling);
-    else
-        printf(" %7s", "-");
-    if (ops > 0.0)
-        printf(" %9.1f", gops);
-    else
-        printf(" %9s", "-");
-    if (ops > 0.0 && ops_ceiling > 0.0)
-        printf(" %5.0f %%\n", 1e11 * gops / ops_ceiling);
-    else
-        printf(" %7s\n", "-");
-    fflush(stdout);
+    double byte_rate = bytes > 0.0 ? bytes / seconds : NAN, op_rate = ops > 0.0 ? ops / seconds : NAN;
+    print_row(f, kernel, type, byte_rate, read_ceiling > 0.0 ? 100.0 * byte_rate / read_ceiling : NAN, op_rate,
+              ops_ceiling > 0.0 ? 100.0 * op_rate / ops_ceiling : NAN);
+}
+
+/* Measures the machine again and keeps the larger figures: other programs only ever
+ * make it look slower. */
+static void measure_again(struct bench *b)
+{
+    struct ak_roofline now = measure_roofline(b->isa, b->threads, AK_MEASURE_READ | AK_MEASURE_INT8 | AK_MEASURE_F32);
+    b->roof.read_bytes_per_second = fmax(b->roof.read_bytes_per_second, now.read_bytes_per_second);
+    b->roof.int8_ops_per_second = fmax(b->roof.int8_ops_per_second, now.int8_ops_per_second);
+    b->roof.f32_ops_per_second = fmax(b->roof.f32_ops_per_second, now.f32_ops_per_second);
 }
 
 static bool wants(const struct bench *b, const char *kernel)
@@ -230,6 +264,7 @@ static void make_acts(struct bench *b, enum ak_type type)
 
 static void bench_tiled(struct bench *b, enum ak_type type)
 {
+    measure_again(b);
     const char *name = ak_type_info(type)->name;
     bool slow = b->isa == AK_ISA_SCALAR;
     struct figure f = { .bench = b, .type = type, .item_bytes = ak_tile_row_bytes(type, b->k) };
@@ -275,6 +310,7 @@ static void bench_types(struct bench *b)
 
 static void bench_rows(struct bench *b)
 {
+    measure_again(b);
     struct figure f = { .bench = b, .type = AK_F32, .item_bytes = b->k * sizeof(float) };
     for (size_t i = 0; i <= sizeof few_counts / sizeof *few_counts; i++) {
         bool many = i == sizeof few_counts / sizeof *few_counts;
@@ -288,6 +324,7 @@ static void bench_rows(struct bench *b)
 static void bench_attention(struct bench *b)
 {
     static const size_t queries[] = { 1, 4, 8, MOST_QUERIES };
+    measure_again(b);
     for (int half = 1; half >= 0; half--) {
         struct figure f = { .bench = b, .type = half ? AK_F16 : AK_F32,
                             .scores = half ? b->kernels.attend_scores_f16 : b->kernels.attend_scores_f32,
@@ -307,10 +344,13 @@ static void bench_bundle(struct bench *b)
 {
     struct figure f = { .bench = b, .count = 512 };
     ak_kernels_fill(b->isa, &b->kernels);
-    b->roof = measure_roofline(b->isa, b->threads, AK_MEASURE_READ | AK_MEASURE_INT8 | AK_MEASURE_F32);
-    printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n", b->kernels.name, b->threads, b->k,
+    b->roof = (struct ak_roofline){ 0 };
+    measure_again(b);
+    if (!b->json)
+        printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n", b->kernels.name, b->threads, b->k,
            b->roof.read_bytes_per_second * 1e-9, b->roof.int8_ops_per_second * 1e-9, b->roof.f32_ops_per_second * 1e-9);
-    printf("isa      threads kernel      type        n      GB/s       %%      GOPS       %%\n");
+    if (!b->json)
+        printf("isa      threads kernel      type        n      GB/s       %%      GOPS       %%\n");
     bench_types(b);
     if (wants(b, "rows") && is_listed(b->type_list, "F32"))
         bench_rows(b);
@@ -353,16 +393,25 @@ int main(int argc, char **argv)
     const char *isas = take_option(argv, "--isa", ak_isa_name(ak_isa_best()));
     struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"), .type_list = take_option(argv, "--type", "all") };
     unsigned asked = (unsigned)number_option(argv, "--threads", 0, 0, 1024), cores = asked ? asked : ak_physical_cores();
+    const char *form = take_option(argv, "-o", "text");
+    size_t n_rows = 0;
     bool found = false;
+    b.json = strcmp(form, "json") == 0;
+    b.n_rows = &n_rows;
     b.k = (size_t)number_option(argv, "--k", 1536, 32, 1 << 20);
     b.budget = number_option(argv, "--time", 0.1, 0.001, 100);
     take_nothing_else(argv, usage);
+    if (!b.json && strcmp(form, "text") != 0) {
+        fprintf(stderr, "-o %s: expected text or json\n", form);
+        return 2;
+    }
     if (b.k % AK_BLOCK_K != 0) {
         fprintf(stderr, "--k %zu: expected a multiple of %d\n", b.k, AK_BLOCK_K);
         return 2;
     }
     allocate(&b, cores);
-    print_chip();
+    if (!b.json)
+        print_chip();
     for (int isa = 0; isa < AK_ISA_COUNT; isa++) {
         b.isa = (enum ak_isa)isa;
         if (!ak_isa_usable(b.isa) || !is_listed(isas, ak_isa_name(b.isa)))
@@ -374,6 +423,8 @@ int main(int argc, char **argv)
         }
         found = true;
     }
+    if (b.json)
+        printf("%s]\n", n_rows ? "" : "[");
     if (!found)
         fprintf(stderr, "no kernels of \"%s\" here\n", isas);
     return found ? 0 : 2;
