@@ -113,8 +113,9 @@ static int load_once(const struct cli_options *o, struct cli_loaded *loaded, dou
 {
     double started = cli_seconds();
     int code = cli_load_model(o, loaded);
+    uint32_t context = loaded->info.context < CONTEXT ? loaded->info.context : CONTEXT;
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, loaded, o->context ? (uint32_t)o->context : CONTEXT, (uint32_t)o->batch);
+        code = cli_open_session(o, loaded, o->context ? (uint32_t)o->context : context, (uint32_t)o->batch);
     *ready = cli_seconds() - started;
     if (code == CLI_EXIT_OK) {
         struct akunu_batch_token token = { .token = 0, .sequence = loaded->sequence, .logits = true };
