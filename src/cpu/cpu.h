@@ -2,10 +2,12 @@
  * walks the list. Between steps that depend on each other's rows lies a barrier;
  * steps without one between them form a stage.
  *
- * Rows of weights are split statically: a thread has the same 16-row tiles of a
- * part in every pass, so that what follows on those rows (residual, activation)
- * needs no barrier. With few tokens every thread makes the quantised activations
- * for itself; with many they are split and shared.
+ * The rows of a stage's weights are cut into shares, and a thread runs all of the
+ * stage's steps on a share before it takes the next one: what follows on those rows
+ * (residual, activation) needs no barrier and finds them in the cache. Each thread
+ * has the same shares in every pass; only its last ones go to whoever is free first.
+ * With few tokens every thread makes the quantised activations for itself; with many
+ * they are split and shared.
  */
 #ifndef AK_CPU_CPU_H
 #define AK_CPU_CPU_H
@@ -20,7 +22,9 @@ enum {
     AK_PLANES_MAX = 2,
     AK_WIDE_TILES = 64,       /* tiles whose two planes are added up at once */
     AK_WIDEN_ROWS_FEW = 4,    /* stored rows widened at once: few tokens, many */
-    AK_WIDEN_ROWS_MANY = 16
+    AK_WIDEN_ROWS_MANY = 16,
+    AK_SHARES = 20,           /* of a stage's rows, a thread */
+    AK_SHARES_STOLEN = 2      /* of these, by whoever is free */
 };
 
 struct ak_cpu {
@@ -39,6 +43,8 @@ struct ak_cpu_step {
     const struct ak_command *command;
     enum ak_domain domain;
     bool barrier_few, barrier_many; /* after this step, by the number of rows */
+    bool on_rows;                   /* works on a share of rows of weights */
+    bool steal;                     /* on_rows: its stage is worth it */
     unsigned forms;                 /* PREPARE: bit (1 << ak_act_form) */
     uint32_t k;                     /* PREPARE: elements of a row */
     uint32_t planes;                /* PREPARE: records a row in the quantised forms */
@@ -58,7 +64,14 @@ struct ak_thread_scratch {
     uint8_t *q_acts;                  /* the same queries quantised, where the keys are */
     float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */
     float *weights;                   /* AK_ATTEND_ROWS × a page's tokens */
+    uint32_t share, n_shares;         /* of the stage that runs: what own_rows gives */
     struct ak_counts counts;
+};
+
+/* The shares of one thread that others may take: 64 bits of one stage's number and
+ * how many of them are gone. */
+struct ak_tail {
+    _Alignas(AK_LINE_BYTES) _Atomic uint64_t taken;
 };
 
 struct ak_cpu_prepared {
@@ -79,6 +92,8 @@ struct ak_cpu_prepared {
     int32_t *candidates;              /* ARGMAX: [max logits][threads] */
     float *candidate_values;
     struct ak_thread_scratch *scratch;
+    struct ak_tail *tails;            /* [threads] */
+    uint64_t n_stages;                /* of all passes before */
     struct ak_cpu_step *steps;
     uint32_t n_steps;
     uint8_t *kv;
@@ -128,7 +143,8 @@ static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
     return packed->linear == AK_LINEAR_OUTPUT && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
 }
 
-/* The rows [*begin, *end) of n that `thread` owns: whole tiles. */
+/* The rows [*begin, *end) of n in the shares that `thread` works on: whole tiles,
+ * and whole slabs where there are many tokens. */
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end);
 
 /* K and V of one head in one page. */

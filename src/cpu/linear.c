@@ -176,7 +176,8 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
                          .n = ak_cpu_rows(p, step->domain), .y_stride = ak_cpu_stride(p, c->out), .own = own,
                          .small_n = ak_profile_small_n(&p->cpu->profile, form) };
     m.acts = ak_cpu_is_few((uint32_t)m.n) ? own->acts[form] : p->acts[form];
-    count(&own->counts, &m);
+    if (own->share % AK_SHARES == 0)
+        count(&own->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {
         const struct ak_packed_part *part = &packed->parts[i];
         uint32_t begin, end;

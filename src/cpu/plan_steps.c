@@ -1,6 +1,8 @@
 /* Turns commands into steps and says where barriers are needed. */
 #include "cpu/cpu.h"
 
+enum { WORTH_STEALING = 1 << 20 }; /* elements of a thread's part of a weight */
+
 static struct ak_cpu_step *add(struct ak_cpu_prepared *p, ak_step_fn *run, const struct ak_command *command, enum ak_domain domain)
 {
     struct ak_cpu_step *step = &p->steps[p->n_steps++];
@@ -62,8 +64,14 @@ static bool continues_on_own_rows(const struct ak_command *linear, const struct 
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *c = at(p, i);
+    const struct ak_packed *packed = &p->weights->packed[c->weight];
     struct ak_cpu_step *step = add(p, ak_step_linear, c, p->table->slots[c->out].domain);
+    uint64_t elements = 0;
+    for (uint32_t j = 0; j < packed->n_parts; j++)
+        elements += (uint64_t)packed->parts[j].rows * packed->cols;
     step->barrier_few = step->barrier_many = !continues_on_own_rows(c, at(p, i + 1));
+    step->on_rows = true;
+    step->steal = elements / p->n_threads >= WORTH_STEALING;
 }
 
 void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
@@ -88,8 +96,8 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
         }
         case AK_OP_QKV: add(p, ak_step_qkv, c, domain); break;
         case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
-        case AK_OP_GATED: add(p, ak_step_gated, c, domain); break;
-        case AK_OP_ADD: add(p, ak_step_add, c, domain); break;
+        case AK_OP_GATED: add(p, ak_step_gated, c, domain)->on_rows = true; break;
+        case AK_OP_ADD: add(p, ak_step_add, c, domain)->on_rows = true; break;
         case AK_OP_SELECT: add(p, ak_step_select, c, domain); break;
         case AK_OP_GUMBEL: add(p, ak_step_gumbel, c, domain); break;
         case AK_OP_ARGMAX:

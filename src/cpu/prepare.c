@@ -77,6 +77,7 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
     p->steps = carve(c, (size_t)p->table->n_commands * AK_STEPS_PER_COMMAND, sizeof *p->steps);
     p->scratch = carve(c, p->n_threads, sizeof *p->scratch);
+    p->tails = carve(c, p->n_threads, sizeof *p->tails);
     for (unsigned i = 0; i < p->n_threads; i++)
         carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
 }

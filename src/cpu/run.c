@@ -1,3 +1,5 @@
+#include <stdatomic.h>
+
 #include "cpu/cpu.h"
 
 uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain)
@@ -7,25 +9,81 @@ uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain)
 
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end)
 {
-    size_t first, last;
-    ak_split((n + AK_TILE_ROWS - 1) / AK_TILE_ROWS, p->n_threads, thread, &first, &last);
-    *begin = (uint32_t)first * AK_TILE_ROWS;
-    *end = (uint32_t)last * AK_TILE_ROWS;
+    const struct ak_thread_scratch *own = &p->scratch[thread];
+    uint32_t unit = ak_cpu_is_few(p->batch->n) ? AK_TILE_ROWS : AK_TILE_ROWS * AK_SLAB_TILES;
+    uint64_t units = (n + unit - 1) / unit, shares = (uint64_t)p->n_threads * AK_SHARES;
+    *begin = (uint32_t)(units * own->share / shares) * unit;
+    *end = (uint32_t)(units * (own->share + own->n_shares) / shares) * unit;
+    *begin = *begin < n ? *begin : n;
     *end = *end < n ? *end : n;
+}
+
+static bool ends_stage(const struct ak_cpu_step *step, bool few)
+{
+    return few ? step->barrier_few : step->barrier_many;
+}
+
+/* Runs steps [first, end) on shares [share, share + n). */
+static void run_shares(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t share, uint32_t n, unsigned thread)
+{
+    p->scratch[thread].share = share;
+    p->scratch[thread].n_shares = n;
+    for (uint32_t i = first; i < end; i++)
+        p->steps[i].run(&p->steps[i], p, thread);
+}
+
+/* Takes one of the last shares of `owner` in stage `stage`. What is left of an
+ * earlier stage counts as none taken. */
+static bool take(struct ak_tail *tail, uint64_t stage, uint32_t *index)
+{
+    uint64_t none = stage * (AK_SHARES_STOLEN + 1), found = atomic_load_explicit(&tail->taken, memory_order_relaxed), next;
+    do {
+        next = found < none ? none : found;
+        if (next - none >= AK_SHARES_STOLEN)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&tail->taken, &found, next + 1, memory_order_relaxed, memory_order_relaxed));
+    *index = (uint32_t)(next - none);
+    return true;
+}
+
+/* One stage's part on rows. With many tokens share by share, so that what a step
+ * leaves for the next one stays in the cache. */
+static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool few, uint64_t stage, unsigned thread)
+{
+    uint32_t n = p->n_threads > 1 && p->steps[first].steal ? AK_SHARES - AK_SHARES_STOLEN : AK_SHARES, index;
+    uint32_t at_once = few ? n : 1;
+    for (uint32_t i = 0; i < n; i += at_once)
+        run_shares(p, first, end, thread * AK_SHARES + i, at_once, thread);
+    for (unsigned i = 0; n < AK_SHARES && i < p->n_threads; i++) {
+        unsigned owner = (thread + i) % p->n_threads;
+        while (take(&p->tails[owner], stage, &index))
+            run_shares(p, first, end, owner * AK_SHARES + n + index, 1, thread);
+    }
 }
 
 static void walk(void *context, unsigned thread)
 {
     struct ak_cpu_prepared *p = context;
-    for (uint32_t i = 0; i < p->n_steps; i++) {
+    uint64_t stage = p->n_stages;
+    for (uint32_t i = 0, end; i < p->n_steps; i = end) {
         const struct ak_cpu_step *step = &p->steps[i];
         uint32_t rows = ak_cpu_rows(p, step->domain);
+        bool few = ak_cpu_is_few(rows);
+        end = i + 1;
         if (rows == 0)
             break; /* no logits wanted */
-        step->run(step, p, thread);
-        if (ak_cpu_is_few(rows) ? step->barrier_few : step->barrier_many)
+        if (step->on_rows) {
+            while (!ends_stage(&p->steps[end - 1], few))
+                end++;
+            run_stage(p, i, end, few, ++stage, thread);
+        } else {
+            step->run(step, p, thread);
+        }
+        if (ends_stage(&p->steps[end - 1], few))
             ak_pool_barrier(p->pool, thread);
     }
+    if (thread == 0)
+        p->n_stages = stage;
 }
 
 /* Cuts the batch into runs of one sequence that attention takes at once. */
