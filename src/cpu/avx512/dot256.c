@@ -214,14 +214,15 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     AK_UNROLL
     for (size_t part = 0; part < 2; part++) { /* of each sub-block the first 16, then the others */
         __m512i lines[4][3];
-        if (ahead)
-            prefetch_lines(tile + ahead + part * (Q3_K_LINES / 2) * AK_LINE_BYTES, Q3_K_LINES / 2);
         AK_UNROLL
         for (size_t i = 0; i < 12; i++)
             lines[i / 3][i % 3] = load_line_now(tile + Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
         AK_UNROLL
         for (size_t s = 0; s < 8; s += 2) {
             __m512i sums[2][MOST_TOKENS];
+            const size_t step = part * 4 + s / 2;
+            if (ahead && step < Q3_K_LINES / 4)
+                prefetch_lines(tile + ahead + step * 4 * AK_LINE_BYTES, 4);
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
                 sums[0][t] = sums[1][t] = _mm512_setzero_si512();

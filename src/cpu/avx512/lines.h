@@ -110,13 +110,14 @@ AK_KERNEL void next_block(enum ak_type type, struct tile_block *at)
     at->lines += block_bytes(type);
 }
 
-/* ak_e8m0_half of 16 exponents. */
+/* ak_e8m0_half of 16 exponents: the second term is the larger one for the two that
+ * give subnormals. */
 AK_KERNEL __m512 load_exponents(const uint8_t *p)
 {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-    __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
-    __mmask16 least = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
-    return _mm512_castsi512_ps(_mm512_mask_sllv_epi32(normal, least, _mm512_set1_epi32(0x200000), e));
+    __m512i normal = _mm512_sub_epi32(_mm512_slli_epi32(e, 23), _mm512_set1_epi32(1 << 23));
+    __m512i subnormal = _mm512_add_epi32(_mm512_slli_epi32(e, 21), _mm512_set1_epi32(1 << 21));
+    return _mm512_castsi512_ps(_mm512_max_epi32(normal, subnormal));
 }
 
 AK_KERNEL __m512 block_scale(enum ak_type type, const struct tile_block *at)
