@@ -242,31 +242,32 @@ static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block
     }
 }
 
-/* The three kernels of each type; the scalar slab is the tiles themselves. */
-#define KERNELS(name, type, block32, block256) \
-    static void dot_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                           size_t n, float *restrict y, size_t y_stride) \
+/* The kernels of each type; the scalar slab is the tiles themselves. */
+#define KERNELS(dot, open, type, block32, block256) \
+    static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+                    float *restrict y, size_t y_stride) \
     { \
         dot_tiles(type, block32, block256, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
     } \
-    static void open_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    static void open(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
     { \
-        memcpy(slab, tiles, n_tiles *ak_tile_row_bytes(type, k)); \
+        size_t bytes = ak_tile_row_bytes(type, k); \
+        memcpy(slab, tiles, n_tiles * bytes); \
     }
 
-KERNELS(q4_0, AK_Q4_0, block_q4_0, NULL)
-KERNELS(q4_1, AK_Q4_1, block_q4_1, NULL)
-KERNELS(q5_0, AK_Q5_0, block_q5_0, NULL)
-KERNELS(q5_1, AK_Q5_1, block_q5_1, NULL)
-KERNELS(q8_0, AK_Q8_0, block_q8_0, NULL)
-KERNELS(iq4_nl, AK_IQ4_NL, block_iq4_nl, NULL)
-KERNELS(mxfp4, AK_MXFP4, block_mxfp4, NULL)
-KERNELS(q2_k, AK_Q2_K, NULL, block_q2_k)
-KERNELS(q3_k, AK_Q3_K, NULL, block_q3_k)
-KERNELS(q4_k, AK_Q4_K, NULL, block_q4_k)
-KERNELS(q5_k, AK_Q5_K, NULL, block_q5_k)
-KERNELS(q6_k, AK_Q6_K, NULL, block_q6_k)
-KERNELS(iq4_xs, AK_IQ4_XS, NULL, block_iq4_xs)
+KERNELS(dot_q4_0, open_q4_0, AK_Q4_0, block_q4_0, NULL)
+KERNELS(dot_q4_1, open_q4_1, AK_Q4_1, block_q4_1, NULL)
+KERNELS(dot_q5_0, open_q5_0, AK_Q5_0, block_q5_0, NULL)
+KERNELS(dot_q5_1, open_q5_1, AK_Q5_1, block_q5_1, NULL)
+KERNELS(dot_q8_0, open_q8_0, AK_Q8_0, block_q8_0, NULL)
+KERNELS(dot_iq4_nl, open_iq4_nl, AK_IQ4_NL, block_iq4_nl, NULL)
+KERNELS(dot_mxfp4, open_mxfp4, AK_MXFP4, block_mxfp4, NULL)
+KERNELS(dot_q2_k, open_q2_k, AK_Q2_K, NULL, block_q2_k)
+KERNELS(dot_q3_k, open_q3_k, AK_Q3_K, NULL, block_q3_k)
+KERNELS(dot_q4_k, open_q4_k, AK_Q4_K, NULL, block_q4_k)
+KERNELS(dot_q5_k, open_q5_k, AK_Q5_K, NULL, block_q5_k)
+KERNELS(dot_q6_k, open_q6_k, AK_Q6_K, NULL, block_q6_k)
+KERNELS(dot_iq4_xs, open_iq4_xs, AK_IQ4_XS, NULL, block_iq4_xs)
 
 const struct ak_tile_kernels ak_scalar_tile[AK_TYPE_COUNT] = {
     [AK_Q4_0] = { dot_q4_0, open_q4_0, dot_q4_0 },
