@@ -36,7 +36,7 @@ static const char *golden_path(const char *name, const char *suffix, char path[4
     return path;
 }
 
-static struct akunu_model *golden_load(const char *name, const char *cpu)
+static inline struct akunu_model *golden_load(const char *name, const char *cpu)
 {
     char path[4096];
     struct akunu_load_params params;
@@ -74,7 +74,7 @@ struct golden_text {
     double leads[GOLDEN_TOKENS];
 };
 
-static void golden_read_text(const char *name, struct golden_text *text)
+static inline void golden_read_text(const char *name, struct golden_text *text)
 {
     char path[4096];
     FILE *f = fopen(golden_path(name, ".txt", path), "r");

@@ -1,5 +1,6 @@
 # One line a topic: tests/<topic>.mk registers test_<topic>.
 include tests/base.mk
+include tests/cache.mk
 include tests/gguf.mk
 include tests/kernels.mk
 include tests/kernels_hash.mk

@@ -225,8 +225,8 @@ struct akunu_load_params {
     unsigned n_threads;     /* for packing; 0: the chip profile's, else the physical cores */
     bool strict;            /* a tensor that nothing claims is an error */
     bool warm_up;           /* touch the weights and run one token before returning */
-    bool no_cache;          /* do not use the packed cache */
-    const char *cache_dir;  /* NULL: the user's cache folder */
+    bool no_cache;          /* do not use the packed cache: pack into memory */
+    const char *cache_dir;  /* its folder; NULL: $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu or ~/.cache/akunu */
     akunu_progress_fn *progress; /* NULL: silent */
     akunu_log_fn *log;           /* NULL: silent */
     void *user;                  /* for both callbacks */
@@ -264,6 +264,47 @@ AKUNU_API const struct akunu_file *akunu_model_file(const struct akunu_model *mo
  * ends in a Gumbel step. Lives with the model. */
 AKUNU_API const char *akunu_model_dump(const struct akunu_model *model, bool sampled);
 
+/* ---- The packed cache ------------------------------------------------------ */
+
+/* A model's first load packs its weights into a file of the cache folder, and
+ * later ones map that file. What cannot be cached (a full disk, a folder that
+ * cannot be written) is packed into memory, and the log says why in one line;
+ * results are the same bits either way. Processes that load a model at the same
+ * time build it once. Files may be removed at any time, also while in use. */
+struct akunu_cache;
+
+enum akunu_cache_state {
+    AKUNU_CACHE_READY = 1,
+    AKUNU_CACHE_STALE = 2,      /* its model file is gone, or has changed since */
+    AKUNU_CACHE_DAMAGED = 3,    /* not as it was written, or of another version: never used */
+    AKUNU_CACHE_UNFINISHED = 4, /* left by a process that ended while building it */
+    AKUNU_CACHE_BUILDING = 5    /* a process is building it at this moment */
+};
+AKUNU_API const char *akunu_cache_state_name(enum akunu_cache_state state); /* "ready" */
+
+/* What is in the folder `dir` now; NULL: the folder that akunu_load_model uses. A
+ * folder that does not exist is an empty cache. */
+AKUNU_API struct akunu_cache *akunu_cache_open(const char *dir);
+AKUNU_API void akunu_cache_free(struct akunu_cache *cache);
+AKUNU_API const char *akunu_cache_path(const struct akunu_cache *cache);
+AKUNU_API size_t akunu_cache_count(const struct akunu_cache *cache);
+
+struct akunu_cache_entry {
+    size_t size;         /* set by the caller */
+    const char *file;    /* its name in the folder */
+    const char *model;   /* path of the model file, "" where unknown */
+    const char *backend; /* "cpu", "" where unknown */
+    enum akunu_cache_state state;
+    uint64_t bytes;      /* on disk */
+    int64_t built, used; /* seconds since 1970; built is 0 where unknown, used is when it was last mapped */
+};
+/* i in 0 … count-1. Strings live as long as the cache. */
+AKUNU_API enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t i, struct akunu_cache_entry *entry);
+
+/* Removes the file of entry i; the entry stays, so that the numbers of others do
+ * not change. AKUNU_ERROR_IO: it cannot be removed, or it is being built. */
+AKUNU_API enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i);
+
 /* ---- Sessions -------------------------------------------------------------- */
 
 struct akunu_session;
@@ -292,11 +333,12 @@ AKUNU_API unsigned akunu_session_threads(const struct akunu_session *session);
 struct akunu_memory {
     size_t size;
     uint64_t mapped;    /* the file, in the page cache */
-    uint64_t packed;    /* weights in the kernels' layout */
+    uint64_t packed;    /* weights in the kernels' layout: memory of this process, and the packed cache */
     uint64_t kv;        /* the KV pool of this session */
     uint64_t scratch;   /* activations of this session */
     uint64_t tokenizer; /* vocabulary */
     uint64_t table;     /* dispatch tables and what the backend prepared */
+    uint64_t cached;    /* of packed: mapped from the packed cache, shared between processes */
 };
 /* session may be NULL: then kv and scratch are 0. */
 AKUNU_API enum akunu_status akunu_memory_report(const struct akunu_model *model, const struct akunu_session *session, struct akunu_memory *out);

@@ -1,3 +1,4 @@
+libak_la_SOURCES += src/api/cache.c
 libak_la_SOURCES += src/api/generate.c
 libak_la_SOURCES += src/api/model.c
 libak_la_SOURCES += src/api/model.h

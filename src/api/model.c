@@ -206,6 +206,7 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model, const str
         .scratch = session ? ak_session_scratch_bytes(session->inner) : 0,
         .tokenizer = m->tokenizer ? ak_tokenizer_bytes(m->tokenizer) : 0,
         .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table),
+        .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,
     };
     ak_versioned_give(out, &full, sizeof full, "akunu_memory", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);

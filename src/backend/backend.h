@@ -74,8 +74,9 @@ struct ak_backend_ops {
     uint32_t (*layout)(const struct ak_backend *b, enum ak_type type);
     uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols);
     /* Packs rows [first, first + n) of a stored matrix (multiples of 16, but the
-     * last) into its place; called by several threads for different rows. */
-    void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed);
+     * last) to `to`; called by several threads. 16 rows take packed_bytes of 16
+     * rows wherever they stand, and follow each other. */
+    void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *to);
 
     /* Memory that `run` can use for the KV pool. */
     void *(*alloc)(struct ak_backend *b, uint64_t bytes);

@@ -2,7 +2,9 @@
  *
  * AKUNU_CPU        highest ISA bundle to use (scalar, avx2, avx512, neon)
  * AKUNU_THREADS    number of threads where the host gives none
- * Both are read when a model is loaded or a session is made, never later. */
+ * AKUNU_CACHE_DIR  folder of the packed cache where the host gives none; without
+ *                  it XDG_CACHE_HOME and HOME tell
+ * They are read when a model is loaded or a session is made, never later. */
 #ifndef AK_BASE_ENV_H
 #define AK_BASE_ENV_H
 

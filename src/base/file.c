@@ -75,6 +75,7 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown, strerror(code));
     }
     file->data = data;
+    file->fd = fd;
     return AKUNU_OK;
 }
 
@@ -91,7 +92,8 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
     if (fd < 0)
         return fail_open(path, errno, error);
     ak_status status = map(fd, path, out, error);
-    close(fd);
+    if (!out->data)
+        close(fd);
     if (status != AKUNU_OK)
         ak_file_close(out);
     return status;
@@ -99,10 +101,21 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
 
 void ak_file_close(struct ak_file *file)
 {
-    if (file->data)
+    if (file->data) {
         munmap((void *)(uintptr_t)file->data, (size_t)file->bytes);
+        close(file->fd);
+    }
     ak_free(file->path);
     *file = (struct ak_file){0};
+}
+
+void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t begin = offset / page * page, end = (offset + bytes + page - 1) / page * page;
+    madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), use == AK_FILE_WANT ? MADV_WILLNEED : MADV_DONTNEED);
+    if (use == AK_FILE_FORGET)
+        posix_fadvise(file->fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED);
 }
 
 struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes)

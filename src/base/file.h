@@ -13,6 +13,7 @@ struct ak_file {
     const uint8_t *data; /* NULL where the file is empty */
     uint64_t bytes;
     int64_t mtime_ns;    /* identity for caches, with bytes */
+    int fd;              /* open where data is not NULL */
 };
 
 /* Maps `path`. Refused with AKUNU_ERROR_FORMAT: anything but a regular file
@@ -22,6 +23,15 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
 
 /* Accepts an all-zero struct. */
 void ak_file_close(struct ak_file *file);
+
+/* What will become of the pages of [offset, offset + bytes), which lies in the
+ * file. Reading them stays possible whatever was said. */
+enum ak_file_use {
+    AK_FILE_WANT,  /* read soon: the disk may begin */
+    AK_FILE_DROP,  /* not read for now: out of this process */
+    AK_FILE_FORGET /* nor by a later one: out of the page cache, where no other process maps them */
+};
+void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use);
 
 /* Reads little-endian values from [next, end). After a read beyond the end
  * `failed` stays true and every read returns false. */

@@ -4,6 +4,7 @@ libak_la_SOURCES += src/base/env.c src/base/env.h
 libak_la_SOURCES += src/base/error.c src/base/error.h
 libak_la_SOURCES += src/base/file.c src/base/file.h
 libak_la_SOURCES += src/base/half.h
+libak_la_SOURCES += src/base/hash.c src/base/hash.h
 libak_la_SOURCES += src/base/log.c src/base/log.h
 libak_la_SOURCES += src/base/math.c src/base/math.h
 libak_la_SOURCES += src/base/mem.c src/base/mem.h

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -61,14 +62,12 @@ static bool page_bytes(size_t bytes, size_t *whole)
     return true;
 }
 
-void *ak_pages_alloc(size_t bytes)
+/* Private pages at a multiple of 2 MiB: more than is needed is mapped, and what
+ * lies outside the aligned part given back. NULL on failure. */
+static char *reserve(size_t whole, int protection)
 {
-    size_t whole;
-    if (!page_bytes(bytes, &whole))
-        return NULL;
-    /* More than is needed is mapped, and what lies outside the aligned part given back. */
     size_t mapped = whole + HUGE_PAGE;
-    char *raw = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *raw = mmap(NULL, mapped, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED)
         return NULL;
     size_t before = (size_t)(-(uintptr_t)raw & (HUGE_PAGE - 1));
@@ -77,11 +76,20 @@ void *ak_pages_alloc(size_t bytes)
         munmap(raw, before);
     if (after)
         munmap(raw + before + whole, after);
-#ifdef MADV_HUGEPAGE
-    if (whole >= HUGE_PAGE)
-        madvise(raw + before, whole, MADV_HUGEPAGE);
-#endif
     return raw + before;
+}
+
+void *ak_pages_alloc(size_t bytes)
+{
+    size_t whole;
+    if (!page_bytes(bytes, &whole))
+        return NULL;
+    char *p = reserve(whole, PROT_READ | PROT_WRITE);
+#ifdef MADV_HUGEPAGE
+    if (p && whole >= HUGE_PAGE)
+        madvise(p, whole, MADV_HUGEPAGE);
+#endif
+    return p;
 }
 
 void ak_pages_free(void *p, size_t bytes)
@@ -89,4 +97,28 @@ void ak_pages_free(void *p, size_t bytes)
     size_t whole;
     if (p && page_bytes(bytes, &whole))
         munmap(p, whole);
+}
+
+void *ak_map_shared(int fd, uint64_t offset, size_t bytes)
+{
+    size_t whole;
+    char *p = bytes > 0 && page_bytes(bytes, &whole) ? reserve(whole, PROT_NONE) : NULL;
+    if (!p)
+        return NULL;
+    if (mmap(p, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED) {
+        munmap(p, whole);
+        return NULL;
+    }
+    size_t used = ak_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));
+    if (used < whole)
+        munmap(p + used, whole - used);
+#ifdef MADV_HUGEPAGE
+    madvise(p, used, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+void ak_unmap(void *p, size_t bytes)
+{
+    munmap(p, bytes);
 }

@@ -58,4 +58,10 @@ void *ak_alloc_aligned(size_t bytes);
 void *ak_pages_alloc(size_t bytes);
 void ak_pages_free(void *p, size_t bytes);
 
+/* Maps `bytes` bytes of an open file from `offset` on (a multiple of 2 MiB),
+ * read-only and shared, at a multiple of 2 MiB with huge pages advised. NULL on
+ * failure. */
+void *ak_map_shared(int fd, uint64_t offset, size_t bytes);
+void ak_unmap(void *p, size_t bytes);
+
 #endif

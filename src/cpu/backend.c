@@ -64,7 +64,7 @@ static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_
     uint64_t row_bytes = 0;
     (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
     size_t tile_bytes = ak_tile_row_bytes(view->type, view->cols);
-    uint8_t *to = (uint8_t *)packed + first / AK_TILE_ROWS * tile_bytes;
+    uint8_t *to = packed;
     for (uint32_t row = first; row < first + n; row += AK_TILE_ROWS, to += tile_bytes) {
         const void *rows[AK_TILE_ROWS];
         for (uint32_t i = 0; i < AK_TILE_ROWS; i++)

@@ -1,62 +1,93 @@
-/* Packs all weights on all threads: the rows of every part in pieces, handed out
- * in order to whoever is free. */
+/* Packs weights on all threads: the block in windows, handed out in order to
+ * whoever is free. */
 #include <stdatomic.h>
 
 #include "base/mem.h"
 #include "pack/weights.h"
 
-enum { PIECE_BYTES = 1 << 20 };
+enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
 
-struct job {
-    struct ak_weights *weights;
-    struct ak_backend *backend;
-    ak_pack_progress_fn *progress;
-    void *user;
-    atomic_ullong next;        /* piece to take, counted over all weights */
-    atomic_ullong done;        /* packed bytes */
-    atomic_bool cancelled;
+static uint64_t group_bytes(const struct ak_pack_job *job, const struct ak_packed *packed)
+{
+    return job->backend->ops->packed_bytes(job->backend, packed->type, GROUP_ROWS, packed->cols);
+}
+
+uint64_t ak_pack_overhang(const struct ak_pack_job *job)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < job->weights->n_packed; i++) {
+        uint64_t bytes = group_bytes(job, &job->weights->packed[i]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* Rows of one part that a range of the block takes. */
+struct rows {
+    uint32_t first, n;
+    uint64_t at; /* where they begin in the block */
 };
 
-/* Rows of a piece: about PIECE_BYTES, whole tiles. */
-static uint32_t piece_rows(uint64_t part_bytes, uint32_t rows)
+static bool rows_in(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_packed_part *part,
+                    const struct ak_pack_range *range, struct rows *out)
 {
-    return (uint32_t)(PIECE_BYTES / (part_bytes / rows + 1) / 16 + 1) * 16;
+    uint64_t bytes = group_bytes(job, packed), n_groups = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS;
+    if (bytes == 0 || part->offset >= range->end || part->offset + n_groups * bytes <= range->begin)
+        return false;
+    uint64_t before = range->begin > part->offset ? range->begin - part->offset : 0, until = range->end - part->offset;
+    uint64_t first = (before + (range->both_ends ? 0 : bytes - 1)) / bytes;
+    uint64_t last = (until + bytes - 1) / bytes;
+    last = last < n_groups ? last : n_groups;
+    if (first >= last)
+        return false;
+    out->first = (uint32_t)first * GROUP_ROWS;
+    out->n = last == n_groups ? part->rows - out->first : (uint32_t)(last - first) * GROUP_ROWS;
+    out->at = part->offset + first * bytes;
+    return true;
 }
 
-static void report(struct job *job, uint64_t bytes, unsigned thread)
+/* The embedding's rows are read again for every token: what is packed of it, the
+ * tied output, stays in the page cache. */
+static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, const struct rows *rows, enum ak_file_use use)
 {
-    uint64_t done = atomic_fetch_add(&job->done, bytes) + bytes;
-    if (thread == 0 && job->progress && !job->progress((double)done / (double)job->weights->block_bytes, job->user))
-        atomic_store(&job->cancelled, true);
+    if (use == AK_FILE_FORGET && view->plane[0].data == job->weights->embedding->plane[0].data)
+        use = AK_FILE_DROP;
+    for (int i = 0; i < AK_MAX_PLANES; i++) {
+        uint64_t row_bytes = view->plane[i].bytes / view->rows;
+        if (row_bytes > 0)
+            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + rows->first * row_bytes, rows->n * row_bytes, use);
+    }
 }
 
-/* Walks all pieces in order and packs those that this thread took. */
-static void pack_task(void *context, unsigned thread)
+void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *range, uint8_t *out)
 {
-    struct job *job = context;
-    const struct ak_backend_ops *ops = job->backend->ops;
-    unsigned long long piece = 0, mine = atomic_fetch_add(&job->next, 1);
+    struct rows rows;
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
-        struct ak_packed *packed = &job->weights->packed[i];
+        const struct ak_packed *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++) {
-            struct ak_packed_part *part = &packed->parts[j];
-            uint64_t bytes = ops->packed_bytes(job->backend, packed->type, part->rows, packed->cols);
-            uint32_t rows = bytes ? piece_rows(bytes, part->rows) : part->rows;
-            for (uint32_t first = 0; bytes && first < part->rows; first += rows) {
-                if (piece++ != mine)
-                    continue;
-                if (atomic_load(&job->cancelled))
-                    return;
-                uint32_t n = part->rows - first < rows ? part->rows - first : rows;
-                ops->pack(job->backend, part->view, first, n, (uint8_t *)job->weights->block + part->offset);
-                report(job, bytes * n / part->rows, thread);
-                mine = atomic_fetch_add(&job->next, 1);
-            }
+            const struct ak_packed_part *part = &packed->parts[j];
+            if (!rows_in(job, packed, part, range, &rows))
+                continue;
+            job->backend->ops->pack(job->backend, part->view, rows.first, rows.n, out + (rows.at - range->origin));
+            if (job->source)
+                tell_source(job, part->view, &rows, job->forget ? AK_FILE_FORGET : AK_FILE_DROP);
         }
     }
 }
 
-static void point_at_packed(struct ak_weights *w)
+void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t end)
+{
+    struct ak_pack_range range = { .begin = begin, .end = end };
+    struct rows rows;
+    for (uint32_t i = 0; job->source && i < job->weights->n_packed; i++) {
+        const struct ak_packed *packed = &job->weights->packed[i];
+        for (uint32_t j = 0; j < packed->n_parts; j++)
+            if (rows_in(job, packed, &packed->parts[j], &range, &rows))
+                tell_source(job, packed->parts[j].view, &rows, AK_FILE_WANT);
+    }
+}
+
+void ak_weights_point(struct ak_weights *w)
 {
     for (uint32_t i = 0; i < w->n_packed; i++)
         for (uint32_t j = 0; j < w->packed[i].n_parts; j++)
@@ -64,18 +95,40 @@ static void point_at_packed(struct ak_weights *w)
                 w->packed[i].parts[j].data = w->block + w->packed[i].parts[j].offset;
 }
 
-ak_status ak_weights_pack(struct ak_weights *w, struct ak_backend *backend, struct ak_pool *pool, ak_pack_progress_fn *progress, void *user,
-                          struct ak_error *error)
+/* ---- Into memory of this process --------------------------------------------- */
+
+struct run {
+    const struct ak_pack_job *job;
+    atomic_ullong next; /* byte of the block to go on with */
+    atomic_bool cancelled;
+};
+
+static void pack_task(void *context, unsigned thread)
 {
-    struct job job = { .weights = w, .backend = backend, .progress = progress, .user = user };
-    if (w->block_bytes > 0) {
-        w->block = ak_pages_alloc(w->block_bytes);
-        if (!w->block)
-            return ak_fail_memory(error, "the packed weights", w->block_bytes);
+    struct run *run = context;
+    const struct ak_pack_job *job = run->job;
+    uint64_t total = job->weights->block_bytes, begin;
+    while (!atomic_load(&run->cancelled) && (begin = atomic_fetch_add(&run->next, WINDOW_BYTES)) < total) {
+        struct ak_pack_range range = { .begin = begin, .end = begin + WINDOW_BYTES };
+        ak_pack_read_ahead(job, begin + AK_PACK_AHEAD, begin + AK_PACK_AHEAD + WINDOW_BYTES);
+        ak_pack_range(job, &range, job->weights->block);
+        if (thread == 0 && job->progress && !job->progress((double)begin / (double)total, job->user))
+            atomic_store(&run->cancelled, true);
     }
-    ak_pool_run(pool, pack_task, &job);
-    if (atomic_load(&job.cancelled))
+}
+
+ak_status ak_weights_pack(const struct ak_pack_job *job, struct ak_error *error)
+{
+    struct ak_weights *w = job->weights;
+    struct run run = { .job = job };
+    if (w->block_bytes == 0)
+        return AKUNU_OK;
+    w->block = ak_pages_alloc(w->block_bytes);
+    if (!w->block)
+        return ak_fail_memory(error, "the packed weights", w->block_bytes);
+    ak_pool_run(job->pool, pack_task, &run);
+    if (atomic_load(&run.cancelled))
         return ak_fail(error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
-    point_at_packed(w);
+    ak_weights_point(w);
     return AKUNU_OK;
 }

@@ -210,7 +210,9 @@ ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *b
 
 void ak_weights_clear(struct ak_weights *w)
 {
-    if (w->block)
+    if (w->block && w->block_mapped)
+        ak_unmap(w->block, w->block_bytes);
+    else if (w->block)
         ak_pages_free(w->block, w->block_bytes);
     if (w->vector_block)
         ak_pages_free(w->vector_block, w->vector_room);

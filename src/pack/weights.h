@@ -66,6 +66,7 @@ struct ak_weights {
     const struct ak_view *embedding;
     uint8_t *block;         /* packed weights, one block */
     uint64_t block_bytes;
+    bool block_mapped;      /* it is the packed cache, which nobody writes */
     float *vector_block;
     uint64_t vector_bytes, vector_room;
 };
@@ -74,12 +75,42 @@ struct ak_weights {
  * reads the vectors as float32. No weight is read. */
 ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error);
 
-/* Packs all weights on the pool's threads. `progress` (may be NULL) gets 0 … 1 from
- * the calling thread and returns false to cancel. */
+/* Gets 0 … 1 from the calling thread and returns false to cancel. */
 typedef bool ak_pack_progress_fn(double fraction, void *user);
-ak_status ak_weights_pack(struct ak_weights *w, struct ak_backend *backend, struct ak_pool *pool, ak_pack_progress_fn *progress, void *user,
-                          struct ak_error *error);
+
+/* What packing needs. The pages of `source` that were packed are dropped. */
+struct ak_pack_job {
+    struct ak_weights *weights;
+    struct ak_backend *backend;
+    const struct ak_provider *source; /* NULL: nothing is dropped */
+    bool forget;                      /* the source will not be read again: drop it from the page cache too */
+    struct ak_pool *pool;
+    ak_pack_progress_fn *progress;    /* NULL: silent */
+    void *user;
+};
+
+/* Packs all weights on the pool's threads into memory of this process. */
+ak_status ak_weights_pack(const struct ak_pack_job *job, struct ak_error *error);
 void ak_weights_clear(struct ak_weights *w);
+
+/* Packs the part [begin, end) of the block to out, which is block byte `origin`;
+ * 16 rows that lie only partly in it are packed wholly, those at its beginning
+ * only where `both_ends`. Called by several threads. */
+struct ak_pack_range {
+    uint64_t begin, end, origin;
+    bool both_ends;
+};
+void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *range, uint8_t *out);
+
+/* The source of [begin, end) will be wanted soon: the disk may begin. */
+enum { AK_PACK_AHEAD = 16 << 20 };
+void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t end);
+
+/* The largest 16 packed rows: what ak_pack_range may write beyond its range. */
+uint64_t ak_pack_overhang(const struct ak_pack_job *job);
+
+/* The block is there: lets the parts point into it. */
+void ak_weights_point(struct ak_weights *w);
 
 /* The weights of an operator: n of them from `first` on. */
 void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first, uint32_t *n);

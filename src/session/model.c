@@ -6,6 +6,8 @@
 #include "backend/list.h"
 #include "base/env.h"
 #include "base/mem.h"
+#include "pack/cache.h"
+#include "session/available.h"
 #include "session/session.h"
 
 struct loader {
@@ -107,7 +109,14 @@ static ak_status pack_weights(struct loader *l)
     unsigned threads;
     AK_TRY(ak_choose_threads(l->params->n_threads, &l->model->profile, &threads, l->error));
     AK_TRY(ak_pool_create(threads, &l->pool, l->error));
-    AK_TRY(ak_weights_pack(&l->model->weights, l->model->backend, l->pool, on_packed, l, l->error));
+    struct ak_pack_job job = { .weights = &l->model->weights, .backend = l->model->backend, .source = l->model->provider, .pool = l->pool,
+                               .progress = on_packed, .user = l };
+    if (l->params->no_cache) {
+        AK_TRY(ak_weights_pack(&job, l->error));
+    } else {
+        struct ak_cache_options options = { .dir = l->params->cache_dir, .available_memory = ak_available_memory(), .log = &l->log };
+        AK_TRY(ak_cache_weights(&job, &options, l->error));
+    }
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/show.h"
 #include "weights/formats.h"
@@ -162,6 +163,30 @@ static uint64_t bytes(const struct ak_provider *p)
     return sum;
 }
 
+static void identity(const struct ak_provider *p, struct ak_identity *out)
+{
+    const struct ak_gguf *g = gguf(p);
+    const struct ak_file *first = &g->parts[0].file;
+    *out = (struct ak_identity){.path = first->path, .bytes = first->bytes, .mtime_ns = first->mtime_ns};
+    for (uint32_t i = 0; i < g->n_parts; i++) {
+        const struct ak_file *file = &g->parts[i].file;
+        uint64_t facts[2] = {file->bytes, (uint64_t)file->mtime_ns};
+        ak_hash128(facts, sizeof facts, out->parts);
+        ak_hash128(file->data, g->parts[i].data < file->bytes ? g->parts[i].data : file->bytes, out->parts);
+    }
+}
+
+static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
+{
+    const struct ak_gguf *g = gguf(p);
+    for (uint32_t i = 0; i < g->n_parts; i++) {
+        const struct ak_file *file = &g->parts[i].file;
+        uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data); /* huge where data lies before it */
+        if (offset < file->bytes && n <= file->bytes - offset)
+            ak_file_tell(file, offset, n, use);
+    }
+}
+
 const struct ak_provider_format ak_format_gguf = {
     .name = "gguf",
     .probe = probe,
@@ -176,4 +201,6 @@ const struct ak_provider_format ak_format_gguf = {
     .element = element,
     .vocab = vocab,
     .bytes = bytes,
+    .identity = identity,
+    .tell = tell,
 };

@@ -77,3 +77,13 @@ uint64_t ak_provider_bytes(const struct ak_provider *p)
 {
     return p->format->bytes(p);
 }
+
+void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out)
+{
+    p->format->identity(p, out);
+}
+
+void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use)
+{
+    p->format->tell(p, data, bytes, use);
+}

@@ -7,6 +7,7 @@
 #define AK_WEIGHTS_PROVIDER_H
 
 #include "base/error.h"
+#include "base/file.h"
 #include "op/role.h"
 #include "quant/type.h"
 
@@ -79,6 +80,14 @@ struct ak_vocab {
 
 struct ak_provider;
 
+/* What tells a model file from any other, without its tensors. */
+struct ak_identity {
+    const char *path;  /* of the first part, as it was opened; for people */
+    uint64_t bytes;    /* of the first part */
+    int64_t mtime_ns;  /* of the first part */
+    uint64_t parts[2]; /* hash over sizes, times, and all that is no tensor, of all parts */
+};
+
 /* What a format implements; one static instance a format, listed in provider.c. */
 struct ak_provider_format {
     const char *name; /* "gguf" */
@@ -96,6 +105,8 @@ struct ak_provider_format {
     bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
     ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
     uint64_t (*bytes)(const struct ak_provider *p);
+    void (*identity)(const struct ak_provider *p, struct ak_identity *out);
+    void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
 };
 
 /* A format embeds this as its first member. */
@@ -126,6 +137,10 @@ bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *arra
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
 /* Bytes of all parts of the file. */
 uint64_t ak_provider_bytes(const struct ak_provider *p);
+/* The path lives as long as the provider. */
+void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out);
+/* What will become of the tensor data at [data, data + bytes): ak_file_tell. */
+void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
 
 /* Typed access with a default (A14). A key that is absent gives `fallback`; one
  * of another type, or out of range, is an error that names the key, the type

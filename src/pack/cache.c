@@ -1,0 +1,201 @@
+/* What a load does with the packed cache. */
+#include "pack/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/show.h"
+
+enum { POLL_MS = 20, STUCK_MS = 15000 };
+
+static const double mebibyte = 1024.0 * 1024.0;
+
+struct cache {
+    struct ak_pack_job *job;
+    const struct ak_cache_options *options;
+    char *path; /* of the folder */
+    int dir;
+    struct ak_cache_key key;
+    char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
+    bool cancelled;
+};
+
+static void sleep_ms(long ms)
+{
+    struct timespec pause = { .tv_nsec = ms * 1000000 };
+    nanosleep(&pause, NULL);
+}
+
+/* The one line about a cache that is done without. */
+static void say_without(const struct cache *c, const char *why)
+{
+    char shown[AK_SHOW_BYTES];
+    ak_log_line(c->options->log, AKUNU_LOG_WARN, "no cache of the packed weights%s%s: %s", c->path ? " in " : "",
+                c->path ? ak_show_path(c->path, shown) : "", why);
+}
+
+/* Points the weights into the open cache. */
+static bool map(const struct cache *c, int fd)
+{
+    struct ak_weights *w = c->job->weights;
+    w->block = ak_map_shared(fd, AK_CACHE_DATA, w->block_bytes);
+    if (!w->block)
+        return false;
+    w->block_mapped = true;
+    ak_weights_point(w);
+    /* told apart from building, for those who remove what is not used */
+    struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
+    (void)futimens(fd, times);
+    return true;
+}
+
+/* False: there is none that can be used. */
+static bool find(const struct cache *c, bool say)
+{
+    struct ak_cache_header header;
+    int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool valid = ak_cache_check(fd, &header) && memcmp(&header.key, &c->key, sizeof c->key) == 0 &&
+                 header.block_bytes == c->job->weights->block_bytes;
+    if (!valid && say)
+        ak_log_line(c->options->log, AKUNU_LOG_WARN, "the cache of the packed weights is damaged (%s): packing anew", c->name);
+    valid = valid && map(c, fd);
+    close(fd);
+    return valid;
+}
+
+/* Another process packs the same model: its progress is ours. True once it has
+ * ended, well or not; false where it does not get on. */
+static bool wait_for_other(struct cache *c)
+{
+    uint64_t last = 0, done, total;
+    for (int still = 0; still < STUCK_MS; still += POLL_MS) {
+        int fd = openat(c->dir, c->part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+            return true;
+        bool ended = flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+        bool known = ak_cache_get_progress(fd, &done, &total);
+        close(fd);
+        if (ended)
+            return true;
+        if (known && done != last) {
+            last = done;
+            still = 0;
+        }
+        if (c->job->progress && !c->job->progress(known ? (double)done / (double)total : 0.0, c->job->user)) {
+            c->cancelled = true;
+            return false;
+        }
+        sleep_ms(POLL_MS);
+    }
+    return false;
+}
+
+static void fill_header(const struct cache *c, struct ak_cache_header *header)
+{
+    struct ak_identity source;
+    ak_provider_identity(c->job->source, &source);
+    *header = (struct ak_cache_header){ .block_bytes = c->job->weights->block_bytes, .key = c->key, .source_bytes = source.bytes,
+                                        .source_mtime_ns = source.mtime_ns };
+    snprintf(header->backend, sizeof header->backend, "%s", c->job->backend->ops->name);
+    char *path = realpath(source.path, NULL);
+    if (path && strlen(path) < sizeof header->source)
+        snprintf(header->source, sizeof header->source, "%s", path);
+    free(path); /* the C library's */
+}
+
+/* Builds the cache in the part that is ours and uses it. */
+static bool build(struct cache *c, int fd)
+{
+    struct ak_cache_build build = { .dir = c->dir, .fd = fd, .part = c->part, .name = c->name };
+    const char *why = ak_cache_guard(c->dir, c->job->weights->block_bytes, c->options->available_memory);
+    if (why) {
+        unlinkat(c->dir, c->part, 0);
+        say_without(c, why);
+        return false;
+    }
+    fill_header(c, &build.header);
+    c->job->forget = true;
+    bool built = ak_cache_build(c->job, &build, &c->cancelled, &why);
+    c->job->forget = false;
+    if (!built) {
+        if (!c->cancelled)
+            say_without(c, why);
+        return false;
+    }
+    ak_cache_sweep(c->dir, c->name, &build.header);
+    ak_log_line(c->options->log, AKUNU_LOG_INFO, "packed weights: %.1f MiB, cached for the next start as %s/%s",
+                (double)build.header.block_bytes / mebibyte, c->path, c->name);
+    return map(c, fd);
+}
+
+/* True: the weights have their block. */
+static bool obtain(struct cache *c)
+{
+    bool busy = false;
+    for (int tries = 0; tries < 8; tries++) {
+        if (find(c, tries == 0))
+            return true;
+        int fd = ak_cache_take_part(c->dir, c->part, &busy);
+        if (fd >= 0) {
+            bool done = find(c, false); /* whoever had it may just have finished */
+            if (done)
+                unlinkat(c->dir, c->part, 0);
+            else
+                done = build(c, fd);
+            close(fd);
+            return done;
+        }
+        if (!busy) {
+            say_without(c, strerror(errno));
+            return false;
+        }
+        if (!wait_for_other(c))
+            break;
+    }
+    if (!c->cancelled)
+        say_without(c, "another process is building it and does not get on");
+    return false;
+}
+
+static ak_status open_cache(struct cache *c, struct ak_error *error)
+{
+    AK_TRY(ak_cache_key(c->job, &c->key, error));
+    ak_cache_name(&c->key, c->name);
+    ak_cache_part_name(&c->key, c->part);
+    c->path = c->options->dir ? ak_strndup(c->options->dir, strlen(c->options->dir)) : ak_cache_default_dir();
+    if (!c->path) {
+        say_without(c, "no folder for it is known (HOME is not set)");
+        return AKUNU_OK;
+    }
+    c->dir = ak_cache_dir_open(c->path, true);
+    if (c->dir < 0)
+        say_without(c, strerror(errno));
+    return AKUNU_OK;
+}
+
+ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options, struct ak_error *error)
+{
+    struct cache c = { .job = job, .options = options, .dir = -1 };
+    if (job->weights->block_bytes == 0)
+        return AKUNU_OK;
+    ak_status status = open_cache(&c, error);
+    bool obtained = status == AKUNU_OK && c.dir >= 0 && obtain(&c);
+    if (c.dir >= 0)
+        close(c.dir);
+    ak_free(c.path);
+    if (status != AKUNU_OK || obtained)
+        return status;
+    if (c.cancelled)
+        return ak_fail(error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
+    return ak_weights_pack(job, error);
+}

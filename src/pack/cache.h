@@ -1,0 +1,137 @@
+/* The packed cache: the packed block of a model in a file, which every later
+ * start maps and computes nothing (C6, C7). The folder holds
+ *
+ *     KEY.packed          complete; KEY is 32 hexadecimal digits
+ *     KEY.packed.part     being written, locked (flock) by its writer; without a
+ *                         lock it is what an interrupted writer left
+ *
+ * A file is a header of one page, and from 2 MiB on the block as planned:
+ *
+ *     0     "akunuPKD", version u32, byte order u32
+ *     16    bytes of the block u64, time of building i64 (seconds since 1970)
+ *     32    the key, 32 bytes
+ *     64    the model file: bytes u64, time of change i64 (ns), reserved u64[2]
+ *     96    backend, 32 bytes; path of the model file, 2048; both end in zeros
+ *     4064  SHA-256 of all before
+ *
+ * The header is written last, behind a sync of the block: it is the ready
+ * marker. The file's time of change is set to the time of building in whole
+ * seconds, so that a file that was written to since is known to be damaged.
+ *
+ * The key covers the model file (size, time, all that is no tensor), the backend,
+ * every weight's place in the block, and what the backend's packer makes of a
+ * made-up weight of each type. */
+#ifndef AK_PACK_CACHE_H
+#define AK_PACK_CACHE_H
+
+#include "base/sha256.h"
+#include "pack/weights.h"
+
+enum {
+    AK_CACHE_VERSION = 1,
+    AK_CACHE_HEADER = 4096,
+    AK_CACHE_DATA = 2 << 20, /* where the block begins */
+    AK_CACHE_BACKEND_BYTES = 32,
+    AK_CACHE_SOURCE_BYTES = 2048,
+    AK_CACHE_KEY_DIGITS = 32,
+    AK_CACHE_NAME_BYTES = 64
+};
+#define AK_CACHE_ENDING ".packed"
+#define AK_CACHE_PART_ENDING ".packed.part"
+
+/* ---- Use (cache.c) --------------------------------------------------------- */
+
+struct ak_cache_options {
+    const char *dir;           /* NULL: ak_cache_default_dir */
+    uint64_t available_memory; /* for a folder that lies in memory */
+    const struct ak_log *log;
+};
+
+/* Gives the weights of `job` their block: from the cache; else packs them into
+ * it; else, where that cannot be, packs them into memory and says why in one
+ * line of the log. Fails only where memory ends or progress cancels. */
+ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options, struct ak_error *error);
+
+/* ---- Key (cache_key.c) ----------------------------------------------------- */
+
+struct ak_cache_key {
+    uint8_t digest[AK_SHA256_BYTES];
+};
+ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, struct ak_error *error);
+
+/* "KEY.packed", "KEY.packed.part" */
+void ak_cache_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES]);
+void ak_cache_part_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES]);
+
+/* ---- One file (cache_file.c) ----------------------------------------------- */
+
+struct ak_cache_header {
+    uint64_t block_bytes;
+    int64_t built;
+    struct ak_cache_key key;
+    uint64_t source_bytes;
+    int64_t source_mtime_ns;
+    char backend[AK_CACHE_BACKEND_BYTES];
+    char source[AK_CACHE_SOURCE_BYTES]; /* absolute; "" where it did not fit */
+};
+
+void ak_cache_header_write(const struct ak_cache_header *header, uint8_t page[AK_CACHE_HEADER]);
+/* False: no header that this version wrote. */
+bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_header *out);
+
+/* Whether `fd` is a complete cache, unchanged since it was built, that nobody
+ * else can write to. */
+bool ak_cache_check(int fd, struct ak_cache_header *out);
+
+/* How far a writer is: kept where the header will be. */
+bool ak_cache_put_progress(int fd, uint64_t done, uint64_t total);
+bool ak_cache_get_progress(int fd, uint64_t *done, uint64_t *total);
+
+/* ---- Building (cache_build.c) ---------------------------------------------- */
+
+/* Writes the block of `job` into `fd`, the empty file `part` of the folder, which
+ * the caller has locked, and renames it to `name`. False where that failed, with
+ * the reason in *why (valid for good); *cancelled tells that progress did. */
+struct ak_cache_build {
+    int dir, fd;
+    const char *part, *name;
+    struct ak_cache_header header; /* built is filled in */
+};
+bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled, const char **why);
+
+/* Whether a cache of that many bytes leaves enough free: NULL, or why not. */
+const char *ak_cache_guard(int dir, uint64_t bytes, uint64_t available_memory);
+
+/* ---- The folder (cache_dir.c) ---------------------------------------------- */
+
+/* $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu, ~/.cache/akunu; NULL: none of them can
+ * be told, or no memory. The caller frees it. */
+char *ak_cache_default_dir(void);
+
+/* A descriptor of the folder, made with its parents where absent and wanted; -1,
+ * errno. */
+int ak_cache_dir_open(const char *path, bool make);
+
+/* Opens and locks `part` in the folder, and empties it. -1: *busy tells that
+ * another process writes it, and else errno why it cannot be. */
+int ak_cache_take_part(int dir, const char *part, bool *busy);
+
+struct ak_cache_entry {
+    char name[AK_CACHE_NAME_BYTES];
+    enum akunu_cache_state state;
+    uint64_t bytes;       /* on disk */
+    int64_t built, used;  /* seconds since 1970; built is 0 where unknown */
+    struct ak_cache_header header; /* of READY and STALE */
+};
+
+/* All caches in the folder by name; *entries is the caller's to free. */
+ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, struct ak_error *error);
+
+/* Removes one; false where it is being written (errno EBUSY) or cannot be removed. */
+bool ak_cache_remove(int dir, const char *name);
+
+/* Removes what interrupted writers left, and other caches of the same model file
+ * and backend than `keep`: they are out of date. */
+void ak_cache_sweep(int dir, const char *keep, const struct ak_cache_header *header);
+
+#endif

@@ -1,0 +1,216 @@
+#include "pack/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/mem.h"
+
+static char *joined(const char *folder, const char *below)
+{
+    size_t n = strlen(folder) + strlen(below) + 1;
+    char *path = ak_alloc(n, 1);
+    if (path)
+        snprintf(path, n, "%s%s", folder, below);
+    return path;
+}
+
+char *ak_cache_default_dir(void)
+{
+    const char *own = ak_env("AKUNU_CACHE_DIR"), *cache = ak_env("XDG_CACHE_HOME"), *home = ak_env("HOME");
+    if (own)
+        return joined(own, "");
+    if (cache && cache[0] == '/') /* relative ones are to be ignored, says the specification */
+        return joined(cache, "/akunu");
+    return home && home[0] == '/' ? joined(home, "/.cache/akunu") : NULL;
+}
+
+static bool make_folders(const char *path)
+{
+    char *part = joined(path, "");
+    if (!part)
+        return false;
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(part, 0700); /* what matters is the last one */
+        *slash = '/';
+    }
+    bool made = mkdir(part, 0700) == 0 || errno == EEXIST;
+    ak_free(part);
+    return made;
+}
+
+int ak_cache_dir_open(const char *path, bool make)
+{
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 && errno == ENOENT && make && path[0] != '\0' && make_folders(path))
+        dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir;
+}
+
+/* Whether `fd` is still what `name` names, and ours alone. */
+static bool is_own(int dir, const char *name, int fd)
+{
+    struct stat open_one, named;
+    return fstat(fd, &open_one) == 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && open_one.st_dev == named.st_dev &&
+           open_one.st_ino == named.st_ino && S_ISREG(named.st_mode) && named.st_nlink == 1 && named.st_uid == geteuid();
+}
+
+int ak_cache_take_part(int dir, const char *part, bool *busy)
+{
+    *busy = false;
+    /* One that is there may be finished or removed before it is locked: then once more. */
+    for (int tries = 0; tries < 16; tries++) {
+        int fd = openat(dir, part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return -1;
+        int failed = flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
+        *busy = failed == EWOULDBLOCK;
+        if (!failed && is_own(dir, part, fd)) {
+            if (ftruncate(fd, 0) == 0 && fchmod(fd, 0600) == 0)
+                return fd;
+            failed = errno;
+        }
+        close(fd);
+        if (failed) {
+            errno = failed;
+            return -1;
+        }
+    }
+    errno = EPERM;
+    return -1;
+}
+
+/* ---- What is there ----------------------------------------------------------- */
+
+/* 32 hexadecimal digits and one of the two endings. */
+static bool is_cache(const char *name, bool *part)
+{
+    if (strspn(name, "0123456789abcdef") != AK_CACHE_KEY_DIGITS)
+        return false;
+    *part = strcmp(name + AK_CACHE_KEY_DIGITS, AK_CACHE_PART_ENDING) == 0;
+    return *part || strcmp(name + AK_CACHE_KEY_DIGITS, AK_CACHE_ENDING) == 0;
+}
+
+/* Ready where the model file is what it was. */
+static enum akunu_cache_state state_of(const struct ak_cache_header *header)
+{
+    struct stat st;
+    if (header->source[0] == '\0')
+        return AKUNU_CACHE_READY;
+    if (stat(header->source, &st) != 0 || (uint64_t)st.st_size != header->source_bytes ||
+        (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec != header->source_mtime_ns)
+        return AKUNU_CACHE_STALE;
+    return AKUNU_CACHE_READY;
+}
+
+static bool look(int dir, const char *name, bool part, struct ak_cache_entry *out)
+{
+    *out = (struct ak_cache_entry){ .state = AKUNU_CACHE_DAMAGED };
+    memcpy(out->name, name, strlen(name)); /* is_cache: it fits */
+    struct stat st;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    out->bytes = (uint64_t)st.st_blocks * 512;
+    out->used = st.st_atim.tv_sec;
+    if (!S_ISREG(st.st_mode))
+        return true;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT;
+    if (part) {
+        out->state = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ? AKUNU_CACHE_BUILDING : AKUNU_CACHE_UNFINISHED;
+    } else if (ak_cache_check(fd, &out->header)) {
+        out->state = state_of(&out->header);
+        out->built = out->header.built;
+    }
+    close(fd);
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct ak_cache_entry *)a)->name, ((const struct ak_cache_entry *)b)->name);
+}
+
+ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, struct ak_error *error)
+{
+    *entries = NULL;
+    *n = 0;
+    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* fdopendir takes it */
+    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    if (!folder) {
+        if (own >= 0)
+            close(own);
+        return ak_fail(error, AKUNU_ERROR_IO, "the cache folder cannot be read");
+    }
+    ak_status status = AKUNU_OK;
+    bool part;
+    for (struct dirent *at; status == AKUNU_OK && (at = readdir(folder)) != NULL;) {
+        if (!is_cache(at->d_name, &part))
+            continue;
+        struct ak_cache_entry *more = ak_realloc(*entries, *n + 1, sizeof *more);
+        if (!more) {
+            status = ak_fail_memory(error, "the list of caches", (*n + 1) * sizeof *more);
+            break;
+        }
+        *entries = more;
+        *n += look(dir, at->d_name, part, &more[*n]);
+    }
+    closedir(folder);
+    if (status != AKUNU_OK) {
+        ak_free(*entries);
+        *entries = NULL;
+        *n = 0;
+    } else if (*n > 0) {
+        qsort(*entries, *n, sizeof **entries, by_name);
+    }
+    return status;
+}
+
+bool ak_cache_remove(int dir, const char *name)
+{
+    bool part;
+    if (!is_cache(name, &part)) {
+        errno = EINVAL;
+        return false;
+    }
+    if (!part)
+        return unlinkat(dir, name, 0) == 0;
+    /* Under its lock, so that nobody begins to write it at this moment. */
+    int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        errno = EBUSY;
+        return false;
+    }
+    bool removed = unlinkat(dir, name, 0) == 0;
+    int failed = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = failed;
+    return removed;
+}
+
+void ak_cache_sweep(int dir, const char *keep, const struct ak_cache_header *header)
+{
+    struct ak_cache_entry *entries;
+    size_t n;
+    if (ak_cache_list(dir, &entries, &n, NULL) != AKUNU_OK)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct ak_cache_entry *e = &entries[i];
+        bool replaced = e->built > 0 && header->source[0] != '\0' && strcmp(e->header.source, header->source) == 0 &&
+                        strcmp(e->header.backend, header->backend) == 0;
+        if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced))
+            (void)ak_cache_remove(dir, e->name);
+    }
+    ak_free(entries);
+}

@@ -1,0 +1,109 @@
+#include "pack/cache.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { GROUP_ROWS = 16, SAMPLE_COLS = 2 * 256 + 32 };
+
+static void add_number(struct ak_sha256 *h, uint64_t value)
+{
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    ak_sha256_add(h, bytes, sizeof bytes);
+}
+
+static void add_text(struct ak_sha256 *h, const char *text)
+{
+    add_number(h, strlen(text));
+    ak_sha256_add(h, text, strlen(text));
+}
+
+/* A weight's type, shape and place. Tensors go by their names in the file: the
+ * numbers of roles may change. */
+static void add_packed(struct ak_sha256 *h, const struct ak_packed *packed)
+{
+    add_text(h, ak_type_info(packed->type)->name);
+    add_number(h, packed->layout);
+    add_number(h, packed->cols);
+    add_number(h, packed->bytes);
+    for (uint32_t i = 0; i < packed->n_parts; i++) {
+        add_text(h, packed->parts[i].view->name);
+        add_number(h, packed->parts[i].rows);
+        add_number(h, packed->parts[i].offset);
+    }
+}
+
+/* What the packer makes of a made-up weight: a packer that was changed finds no
+ * cache of its former self, whether or not somebody thought of its number. */
+static ak_status add_sample(struct ak_sha256 *h, const struct ak_pack_job *job, enum ak_type type, struct ak_error *error)
+{
+    const struct ak_backend_ops *ops = job->backend->ops;
+    uint32_t block = ak_type_info(type)->block_elems, cols = SAMPLE_COLS / block * block;
+    uint64_t row_bytes;
+    if (!ak_type_row_bytes(type, cols, &row_bytes))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: no sample of it can be packed", ak_type_info(type)->name);
+    uint64_t bytes = GROUP_ROWS * row_bytes, packed_bytes = ops->packed_bytes(job->backend, type, GROUP_ROWS, cols);
+    uint8_t *stored = ak_alloc(bytes, 1), *packed = ak_alloc_aligned(packed_bytes);
+    ak_status status = AKUNU_OK;
+    if (!stored || !packed) {
+        status = ak_fail_memory(error, "a sample of packed weights", bytes + packed_bytes);
+    } else {
+        uint32_t x = 1;
+        for (uint64_t i = 0; i < bytes; i++)
+            stored[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
+        struct ak_view view = { .type = type, .rows = GROUP_ROWS, .cols = cols, .plane = { { stored, bytes } }, .name = "", .n_dims = 2 };
+        ops->pack(job->backend, &view, 0, GROUP_ROWS, packed);
+        ak_sha256_add(h, packed, packed_bytes);
+    }
+    ak_free(stored);
+    ak_free(packed);
+    return status;
+}
+
+ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, struct ak_error *error)
+{
+    const struct ak_weights *w = job->weights;
+    bool sampled[AK_TYPE_COUNT] = { false };
+    struct ak_identity source;
+    struct ak_sha256 h;
+    ak_provider_identity(job->source, &source);
+    ak_sha256_begin(&h);
+    add_number(&h, AK_CACHE_VERSION);
+    add_text(&h, job->backend->ops->name);
+    add_number(&h, source.bytes);
+    add_number(&h, (uint64_t)source.mtime_ns);
+    add_number(&h, source.parts[0]);
+    add_number(&h, source.parts[1]);
+    add_number(&h, w->block_bytes);
+    for (uint32_t i = 0; i < w->n_packed; i++) {
+        const struct ak_packed *packed = &w->packed[i];
+        if (packed->bytes == 0)
+            continue;
+        add_packed(&h, packed);
+        if (!sampled[packed->type])
+            AK_TRY(add_sample(&h, job, packed->type, error));
+        sampled[packed->type] = true;
+    }
+    ak_sha256_end(&h, out->digest);
+    return AKUNU_OK;
+}
+
+static void name_with(const struct ak_cache_key *key, const char *ending, char name[AK_CACHE_NAME_BYTES])
+{
+    for (int i = 0; i < AK_CACHE_KEY_DIGITS / 2; i++)
+        snprintf(name + 2 * i, 3, "%02x", key->digest[i]);
+    snprintf(name + AK_CACHE_KEY_DIGITS, AK_CACHE_NAME_BYTES - AK_CACHE_KEY_DIGITS, "%s", ending);
+}
+
+void ak_cache_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES])
+{
+    name_with(key, AK_CACHE_ENDING, name);
+}
+
+void ak_cache_part_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES])
+{
+    name_with(key, AK_CACHE_PART_ENDING, name);
+}
