@@ -16,6 +16,7 @@ trap 'rm -rf "$work"' EXIT
 out=$work/out err=$work/err
 n_checks=0 n_failed=0
 unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
+export AKUNU_CACHE_DIR="$work/packed"
 export XDG_DATA_HOME="$work/empty"
 
 # check NAME: counts what the last command says; shows its output where it fails.
@@ -74,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity bench; do
+for command in run tokenize detokenize inspect logits perplexity bench cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -267,6 +268,57 @@ for flags in "-b 1" "-b 7" "-t 2" "-t 2 -b 3"; do
     cmp -s "$work/l.npy" "$work/base.npy"
     check "the same logits with $flags"
 done
+
+# ---- The packed cache (REQUIREMENTS C7, C8; Faults) ----
+mixed=$data/models/mixed.gguf
+exits 0 logits -m "$mixed" --ids "$ids" --out "$work/mixed.npy" --no-cache
+same_logits() {
+    exits 0 logits -m "$mixed" --ids "$ids" --out "$work/l.npy" "$@"
+    cmp -s "$work/l.npy" "$work/mixed.npy"
+    check "the same logits with $*"
+}
+exits 0 cache list
+prints "nothing in $work/packed"
+same_logits
+says_nothing
+same_logits
+says_nothing
+exits 0 cache
+prints "ready"
+prints "mixed.gguf"
+exits 0 cache list --json
+prints '"state": "ready"'
+printf x | dd of="$(echo "$work"/packed/*.packed)" bs=1 seek=3000000 conv=notrunc 2>/dev/null
+exits 0 cache list
+prints "damaged"
+same_logits
+says "damaged"
+exits 0 cache prune
+prints_line "removed 0 files, 0.0 MB"
+exits 0 cache prune --older-than 1
+prints_line "removed 0 files, .*"
+: >"$work/packed/0123456789abcdef0123456789abcdef.packed.part"
+exits 0 cache list
+prints "unfinished"
+exits 0 cache prune --json
+prints '"removed": 1'
+exits 0 cache prune --all
+prints_line "removed 1 file, .*"
+[ -z "$(ls -A "$work/packed")" ]
+check "the cache is empty"
+same_logits --cache-dir "$work/l.npy/no"
+says "no cache of the packed weights in $work/l.npy/no"
+[ "$(wc -l <"$err")" -eq 1 ]
+check "one line about it"
+exits_with AKUNU_NO_CACHE=1 0 logits -m "$mixed" --ids "$ids" --out "$work/l.npy"
+[ -z "$(ls -A "$work/packed")" ]
+check "AKUNU_NO_CACHE is --no-cache"
+exits 2 cache prunee
+says "did you mean prune"
+exits 2 cache prune list
+exits 2 cache prune --older-than -1
+exits 1 cache list --cache-dir "$work/l.npy"
+
 exits 0 logits -m "$model" --ids "$ids" --out "$work/f32.npy" -ctk f32 -ctv f32
 exits 1 logits -m "$model" --ids "$ids" --out "$work/l2.npy" -c 8
 says "16"

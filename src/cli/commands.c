@@ -2,21 +2,25 @@
 
 #include <string.h>
 
+static const char *const cache_words[] = { "list", "prune", NULL };
+
 const struct cli_command cli_commands[] = {
     { "run", CLI_RUN, cli_run, "continue a prompt (the default command)",
-      "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100" },
+      "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100", NULL },
     { "tokenize", CLI_TOKENIZE, cli_tokenize, "text to tokens",
-      "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"" },
+      "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"", NULL },
     { "detokenize", CLI_DETOKENIZE, cli_detokenize, "tokens to text",
-      "akunu-cli detokenize -m model.gguf --ids \"19556 28 905\"" },
+      "akunu-cli detokenize -m model.gguf --ids \"19556 28 905\"", NULL },
     { "inspect", CLI_INSPECT, cli_inspect, "what a model file holds, without loading it",
-      "akunu-cli inspect -m model.gguf" },
+      "akunu-cli inspect -m model.gguf", NULL },
     { "logits", CLI_LOGITS, cli_logits, "logits of every position, as a .npy file",
-      "akunu-cli logits -m model.gguf --ids \"1 2 3\" --out logits.npy" },
+      "akunu-cli logits -m model.gguf --ids \"1 2 3\" --out logits.npy", NULL },
     { "perplexity", CLI_PERPLEXITY, cli_perplexity, "how well a model predicts a text",
-      "akunu-cli perplexity -m model.gguf -f text.txt -c 512 --chunks 20" },
+      "akunu-cli perplexity -m model.gguf -f text.txt -c 512 --chunks 20", NULL },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
-      "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096" },
+      "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL },
+    { "cache", CLI_CACHE, cli_cache, "the cache of packed weights: list it, prune it",
+      "akunu-cli cache prune --older-than 30", cache_words },
 };
 
 const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;

@@ -11,5 +11,6 @@ int cli_inspect(const struct cli_options *options);
 int cli_logits(const struct cli_options *options);
 int cli_perplexity(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
+int cli_cache(const struct cli_options *options);
 
 #endif

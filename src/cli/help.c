@@ -61,6 +61,11 @@ int cli_help_command(const struct cli_command *command)
     struct cli_output out = cli_output_stdout();
     const char *group = "";
     cli_output_format(&out, "akunu-cli %s: %s\n", command->name, command->summary);
+    if (command->words) {
+        heading(&out, "Usage");
+        for (size_t i = 0; command->words[i]; i++)
+            cli_output_format(&out, "  akunu-cli %s %s [FLAGS]\n", command->name, command->words[i]);
+    }
     heading(&out, "Example");
     cli_output_format(&out, "  %s\n", command->example);
     for (size_t i = 0; i < cli_n_flags; i++) {

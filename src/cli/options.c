@@ -9,7 +9,7 @@ enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH };
 
 /* Two rows may share a name where no command takes both. */
 const struct cli_flag cli_flags[] = {
-    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL & ~CLI_BENCH,
+    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL & ~CLI_BENCH & ~CLI_CACHE,
       .offset = MEMBER(model),
       .help = "model file, or the name of one in the models folder; without it the one that quickstart fetched" },
     { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXTS, .value = "FILE", .group = "Model", .commands = CLI_BENCH,
@@ -17,9 +17,9 @@ const struct cli_flag cli_flags[] = {
     { .name = "cpu", .kind = CLI_FLAG_TEXT, .value = "ISA", .group = "Model", .commands = LOADS, .offset = MEMBER(cpu),
       .help = "highest instruction set to use: scalar, avx2, avx512, neon (the best there is)" },
     { .name = "no-cache", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(no_cache),
-      .help = "do not use the cache of packed weights" },
+      .help = "do not use the cache of packed weights: pack into memory" },
     { .name = "cache-dir", .kind = CLI_FLAG_TEXT, .value = "DIR", .group = "Model", .commands = LOADS, .offset = MEMBER(cache_dir),
-      .help = "where that cache lies" },
+      .help = "folder of that cache (${XDG_CACHE_HOME:-~/.cache}/akunu)" },
     { .name = "profile", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = LOADS, .offset = MEMBER(profile),
       .help = "chip profile to use alone (the system's and the user's akunu/profile.yaml, where they exist)" },
     { .name = "strict", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(strict),
@@ -102,6 +102,13 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(profile_out), .help = "where --tune writes (the user's akunu/profile.yaml)" },
     { .name = "repetitions", .brief = "r", .kind = CLI_FLAG_INT, .value = "N", .group = "Measuring", .commands = CLI_BENCH,
       .offset = MEMBER(repetitions), .low = 1, .high = 10000, .help = "timed runs of each test, after one that is not timed (5)" },
+
+    { .name = "cache-dir", .kind = CLI_FLAG_TEXT, .value = "DIR", .group = "Cache", .commands = CLI_CACHE, .offset = MEMBER(cache_dir),
+      .help = "the folder (${XDG_CACHE_HOME:-~/.cache}/akunu)" },
+    { .name = "all", .kind = CLI_FLAG_SWITCH, .group = "Cache", .commands = CLI_CACHE, .offset = MEMBER(all),
+      .help = "prune: everything" },
+    { .name = "older-than", .kind = CLI_FLAG_INT, .value = "DAYS", .group = "Cache", .commands = CLI_CACHE, .offset = MEMBER(older_than),
+      .low = 0, .high = 1 << 20, .help = "prune: also what was not used for that many days" },
 
     { .name = "ids", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_TOKENIZE, .offset = MEMBER(ids_only),
       .help = "only the ids, on one line" },

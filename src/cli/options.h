@@ -10,8 +10,8 @@
 /* Commands, as bits of a set. */
 enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
-    CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6,
-    CLI_ALL = (1 << 7) - 1
+    CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
+    CLI_ALL = (1 << 8) - 1
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -34,6 +34,7 @@ struct cli_texts {
  * not given; numbers hold their defaults. */
 struct cli_options {
     enum cli_command_bit command;
+    const char *word;               /* one of the command's words: "list", "prune" */
     bool help, version;
 
     const char *model, *cpu, *cache_dir, *profile;
@@ -62,6 +63,9 @@ struct cli_options {
     int64_t repetitions;
     int form;                       /* enum cli_output_form */
     bool json, sha256, verbose;
+
+    bool all;
+    int64_t older_than;             /* days; -1: not given */
 };
 
 enum cli_flag_kind {
@@ -101,6 +105,7 @@ struct cli_command {
     int (*run)(const struct cli_options *options); /* gives the exit code */
     const char *summary;
     const char *example;
+    const char *const *words; /* what it does, the first one where none is given; NULL: it takes flags only */
 };
 
 extern const struct cli_command cli_commands[];

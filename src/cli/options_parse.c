@@ -50,6 +50,8 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .depth = { 1, { 0 } },
         .repetitions = 5,
         .form = CLI_FORM_MD,
+        .older_than = -1,
+        .word = command->words ? command->words[0] : NULL,
     };
 }
 
@@ -102,10 +104,31 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     return cli_usage("unknown flag %.*s of '%s' (akunu-cli %s --help lists them)", shown, typed, command->name, command->name);
 }
 
-static int read_arguments(const struct cli_command *command, int argc, char **argv, struct found *found)
+/* A word that is no flag: what the command is to do, where it has words. */
+static int read_word(const struct cli_command *command, const char *typed, struct cli_options *options)
+{
+    size_t n = 0;
+    while (command->words[n] && strcmp(command->words[n], typed) != 0)
+        n++;
+    if (command->words[n]) {
+        options->word = command->words[n];
+        return CLI_EXIT_OK;
+    }
+    const char *nearest = cli_nearest(typed, command->words, n);
+    return cli_usage("'%s' does not know '%s'%s%s (akunu-cli %s --help)", command->name, typed, nearest ? "; did you mean " : "",
+                     nearest ? nearest : "", command->name);
+}
+
+static int read_arguments(const struct cli_command *command, int argc, char **argv, struct cli_options *options, struct found *found)
 {
     for (int i = 0; i < argc; i++) {
         const char *typed = argv[i];
+        if (i == 0 && command->words && typed[0] != '-') {
+            int code = read_word(command, typed, options);
+            if (code != CLI_EXIT_OK)
+                return code;
+            continue;
+        }
         if (typed[0] != '-' || typed[1] == '\0')
             return cli_usage("unexpected argument '%s': '%s' takes flags only (akunu-cli %s --help)", typed, command->name, command->name);
         const char *name = typed + (typed[1] == '-' ? 2 : 1);
@@ -319,7 +342,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
     assert(cli_n_flags <= MAX_FLAGS);
     memset(found, 0, sizeof found);
     set_defaults(command, options);
-    int code = read_arguments(command, argc, argv, found);
+    int code = read_arguments(command, argc, argv, options, found);
     if (code != CLI_EXIT_OK)
         return code;
 
