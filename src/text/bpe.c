@@ -28,6 +28,10 @@ static bool decode(const char *text, uint32_t n, char *out, uint32_t *n_out)
 {
     *n_out = 0;
     for (uint32_t at = 0; at < n;) {
+        if (text[at] > 0x20 && text[at] < 0x7F) { /* most of them */
+            out[(*n_out)++] = text[at++];
+            continue;
+        }
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
         int byte = c.valid ? byte_of(c.code) : -1;
         if (byte < 0)
@@ -42,6 +46,8 @@ static bool decode(const char *text, uint32_t n, char *out, uint32_t *n_out)
  * tokens, and none that were added by hand, which are taken out of the text before. */
 static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
+    struct ak_pieces_batch findable = {.n = 0};
+
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
         uint8_t kind = ak_kind(t, id);
@@ -54,8 +60,9 @@ static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         }
         ak_pieces_append(&t->pieces, n);
         if (decoded)
-            ak_pieces_index(&t->pieces, id);
+            ak_pieces_index(&t->pieces, &findable, id);
     }
+    ak_pieces_index_end(&t->pieces, &findable);
     for (unsigned b = 0; b < 256; b++) {
         char byte = (char)b;
         t->byte_tokens[b] = ak_pieces_find(&t->pieces, &byte, 1);
@@ -78,24 +85,68 @@ static void add_pair(struct ak_tokenizer *t, struct ak_pair pair)
     t->pairs[at] = pair;
 }
 
-/* One line of the list: "left right". A pair of which a part or the whole is no
- * token can never be wanted. `scratch` has room for the line's bytes. */
-static void load_merge(struct ak_tokenizer *t, struct ak_text line, uint32_t rank, char *scratch)
+enum { MERGES_AT_ONCE = AK_PIECES_AT_ONCE / 3 };
+
+/* One line of the list: "left right". The bytes of both go to out, at least the
+ * line's; false where the line is none. */
+static bool decode_merge(struct ak_text line, char *out, struct ak_text parts[3])
 {
     /* A blank at the start would be a token of its own. */
     const char *blank = line.n > 1 ? memchr(line.bytes + 1, ' ', line.n - 1) : NULL;
     uint32_t n_left, n_right;
 
     if (!blank)
-        return;
+        return false;
     uint32_t left_bytes = (uint32_t)(blank - line.bytes);
-    if (!decode(line.bytes, left_bytes, scratch, &n_left) || !decode(blank + 1, line.n - left_bytes - 1, scratch + n_left, &n_right))
-        return;
-    int32_t left = ak_pieces_find(&t->pieces, scratch, n_left);
-    int32_t right = ak_pieces_find(&t->pieces, scratch + n_left, n_right);
-    int32_t joined = ak_pieces_find(&t->pieces, scratch, n_left + n_right);
-    if (left >= 0 && right >= 0 && joined >= 0)
-        add_pair(t, (struct ak_pair){(uint32_t)left, (uint32_t)right, rank, joined});
+    if (!decode(line.bytes, left_bytes, out, &n_left) || !decode(blank + 1, line.n - left_bytes - 1, out + n_left, &n_right))
+        return false;
+    parts[0] = (struct ak_text){out, n_left};
+    parts[1] = (struct ak_text){out + n_left, n_right};
+    parts[2] = (struct ak_text){out, n_left + n_right};
+    return true;
+}
+
+/* Lines [first, first + n) of the list. A pair of which a part or the whole is no
+ * token can never be wanted. */
+static void load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, char *scratch)
+{
+    struct ak_text parts[AK_PIECES_AT_ONCE] = {{NULL, 0}};
+    int32_t ids[AK_PIECES_AT_ONCE];
+    uint32_t ranks[MERGES_AT_ONCE];
+    size_t n_pairs = 0;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        if (!decode_merge(vocab->merges[i], scratch, &parts[3 * n_pairs]))
+            continue;
+        scratch += vocab->merges[i].n;
+        ranks[n_pairs++] = i;
+    }
+    ak_pieces_find_all(&t->pieces, parts, 3 * n_pairs, ids);
+    for (size_t i = 0; i < n_pairs; i++)
+        __builtin_prefetch(&t->pairs[hash_pair((uint32_t)ids[3 * i], (uint32_t)ids[3 * i + 1]) & t->pair_mask], 1);
+    for (size_t i = 0; i < n_pairs; i++) {
+        const int32_t *id = &ids[3 * i];
+        if (id[0] >= 0 && id[1] >= 0 && id[2] >= 0)
+            add_pair(t, (struct ak_pair){(uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2]});
+    }
+}
+
+static uint32_t merges_from(const struct ak_vocab *vocab, uint32_t first)
+{
+    return vocab->n_merges - first < MERGES_AT_ONCE ? vocab->n_merges - first : MERGES_AT_ONCE;
+}
+
+/* Room for the bytes of any lines that are loaded at once. */
+static size_t scratch_bytes(const struct ak_vocab *vocab)
+{
+    size_t most = 1;
+    for (uint32_t first = 0; first < vocab->n_merges; first += MERGES_AT_ONCE) {
+        size_t bytes = 0;
+        for (uint32_t i = first; i < first + merges_from(vocab, first); i++)
+            bytes += vocab->merges[i].n;
+        most = ak_max_size(most, bytes);
+    }
+    return most;
 }
 
 static ak_status load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
@@ -105,12 +156,10 @@ static ak_status load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     if (vocab->n_merges > INT32_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u merges: at most 2^31 are supported", vocab->n_merges);
 
-    size_t longest = 0, n_pairs = 16;
-    for (uint32_t i = 0; i < vocab->n_merges; i++)
-        longest = ak_max_size(longest, vocab->merges[i].n);
+    size_t n_pairs = 16;
     while (n_pairs / 3 * 2 < vocab->n_merges)
         n_pairs *= 2;
-    char *scratch = ak_alloc(longest + 1, 1);
+    char *scratch = ak_alloc(scratch_bytes(vocab), 1);
     t->pairs = ak_alloc(n_pairs, sizeof *t->pairs);
     if (!scratch || !t->pairs) {
         ak_free(scratch);
@@ -119,8 +168,8 @@ static ak_status load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     t->pair_mask = (uint32_t)(n_pairs - 1);
     for (size_t i = 0; i < n_pairs; i++)
         t->pairs[i].left = UINT32_MAX;
-    for (uint32_t i = 0; i < vocab->n_merges; i++)
-        load_merge(t, vocab->merges[i], i, scratch);
+    for (uint32_t first = 0; first < vocab->n_merges; first += MERGES_AT_ONCE)
+        load_some_merges(t, vocab, first, merges_from(vocab, first), scratch);
     ak_free(scratch);
     return AKUNU_OK;
 }

@@ -54,37 +54,81 @@ void ak_pieces_append(struct ak_pieces *p, uint32_t n)
     p->n++;
 }
 
-void ak_pieces_index(struct ak_pieces *p, uint32_t id)
+/* Whether slot `at` is free, or holds these bytes. */
+static bool ends_search(const struct ak_pieces *p, uint32_t at, uint32_t hash, const char *bytes, size_t n)
 {
-    struct ak_text piece = ak_pieces_get(p, id);
-    if (piece.n == 0)
-        return;
-    uint32_t hash = hash_bytes(piece.bytes, piece.n), at = hash & p->slot_mask;
-    for (; p->slots[at].id != no_piece; at = (at + 1) & p->slot_mask) {
-        if (p->slots[at].hash != hash)
-            continue;
-        struct ak_text other = ak_pieces_get(p, p->slots[at].id);
-        if (other.n == piece.n && memcmp(other.bytes, piece.bytes, piece.n) == 0)
-            return;
+    if (p->slots[at].id == no_piece)
+        return true;
+    if (p->slots[at].hash != hash)
+        return false;
+    struct ak_text piece = ak_pieces_get(p, p->slots[at].id);
+    return piece.n == n && memcmp(piece.bytes, bytes, n) == 0;
+}
+
+static uint32_t search(const struct ak_pieces *p, uint32_t hash, const char *bytes, size_t n)
+{
+    uint32_t at = hash & p->slot_mask;
+    while (!ends_search(p, at, hash, bytes, n))
+        at = (at + 1) & p->slot_mask;
+    return at;
+}
+
+void ak_pieces_index(struct ak_pieces *p, struct ak_pieces_batch *batch, uint32_t id)
+{
+    batch->ids[batch->n++] = id;
+    if (batch->n == AK_PIECES_AT_ONCE)
+        ak_pieces_index_end(p, batch);
+}
+
+void ak_pieces_index_end(struct ak_pieces *p, struct ak_pieces_batch *batch)
+{
+    uint32_t hashes[AK_PIECES_AT_ONCE];
+    for (size_t i = 0; i < batch->n; i++) {
+        struct ak_text piece = ak_pieces_get(p, batch->ids[i]);
+        hashes[i] = hash_bytes(piece.bytes, piece.n);
+        __builtin_prefetch(&p->slots[hashes[i] & p->slot_mask], 1);
     }
-    p->slots[at] = (struct ak_piece_slot){hash, id};
-    if (p->longest < piece.n)
-        p->longest = piece.n;
+    for (size_t i = 0; i < batch->n; i++) {
+        struct ak_text piece = ak_pieces_get(p, batch->ids[i]);
+        uint32_t at = piece.n > 0 ? search(p, hashes[i], piece.bytes, piece.n) : 0;
+        if (piece.n == 0 || p->slots[at].id != no_piece)
+            continue;
+        p->slots[at] = (struct ak_piece_slot){hashes[i], batch->ids[i]};
+        if (p->longest < piece.n)
+            p->longest = piece.n;
+    }
+    batch->n = 0;
 }
 
 int32_t ak_pieces_find(const struct ak_pieces *p, const char *bytes, size_t n)
 {
     if (n == 0 || n > p->longest)
         return -1;
-    uint32_t hash = hash_bytes(bytes, n), at = hash & p->slot_mask;
-    for (; p->slots[at].id != no_piece; at = (at + 1) & p->slot_mask) {
-        if (p->slots[at].hash != hash)
-            continue;
-        struct ak_text piece = ak_pieces_get(p, p->slots[at].id);
-        if (piece.n == n && memcmp(piece.bytes, bytes, n) == 0)
-            return (int32_t)p->slots[at].id;
+    uint32_t id = p->slots[search(p, hash_bytes(bytes, n), bytes, n)].id;
+    return id == no_piece ? -1 : (int32_t)id;
+}
+
+/* Each step asks for the memory that the next one needs, for all of them. */
+void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, size_t n, int32_t *ids)
+{
+    uint32_t hashes[AK_PIECES_AT_ONCE], likely[AK_PIECES_AT_ONCE];
+    for (size_t i = 0; i < n; i++) {
+        hashes[i] = hash_bytes(texts[i].bytes, texts[i].n);
+        __builtin_prefetch(&p->slots[hashes[i] & p->slot_mask]);
     }
-    return -1;
+    for (size_t i = 0; i < n; i++) {
+        likely[i] = p->slots[hashes[i] & p->slot_mask].id;
+        if (likely[i] != no_piece)
+            __builtin_prefetch(&p->offsets[likely[i]]);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (likely[i] != no_piece)
+            __builtin_prefetch(p->arena + p->offsets[likely[i]]);
+    for (size_t i = 0; i < n; i++) {
+        bool possible = texts[i].n > 0 && texts[i].n <= p->longest;
+        uint32_t id = possible ? p->slots[search(p, hashes[i], texts[i].bytes, texts[i].n)].id : no_piece;
+        ids[i] = id == no_piece ? -1 : (int32_t)id;
+    }
 }
 
 void ak_pieces_drop_index(struct ak_pieces *p)

@@ -31,11 +31,22 @@ void ak_pieces_free(struct ak_pieces *p);
 char *ak_pieces_next(struct ak_pieces *p);
 void ak_pieces_append(struct ak_pieces *p, uint32_t n);
 
-/* Makes piece `id` findable, unless it is empty or an equal one is there already. */
-void ak_pieces_index(struct ak_pieces *p, uint32_t id);
+/* Makes piece `id` findable, unless it is empty or an equal one is there already:
+ * at the latest with ak_pieces_index_end. Several at once take less time than one
+ * by one, since they do not wait for memory one after another. */
+enum { AK_PIECES_AT_ONCE = 96 };
+struct ak_pieces_batch {
+    uint32_t ids[AK_PIECES_AT_ONCE];
+    size_t n;
+};
+void ak_pieces_index(struct ak_pieces *p, struct ak_pieces_batch *batch, uint32_t id);
+void ak_pieces_index_end(struct ak_pieces *p, struct ak_pieces_batch *batch);
 
 /* The token that stands for these bytes, -1 where none was indexed. */
 int32_t ak_pieces_find(const struct ak_pieces *p, const char *bytes, size_t n);
+
+/* The same for n ≤ AK_PIECES_AT_ONCE texts. */
+void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, size_t n, int32_t *ids);
 
 /* Gives back the index, where nothing will be looked up any more. */
 void ak_pieces_drop_index(struct ak_pieces *p);

@@ -61,6 +61,8 @@ static bool spans_words(struct ak_text piece)
  * tokens, and none that were added by hand, which are taken out of the text before. */
 static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
+    struct ak_pieces_batch findable = {.n = 0};
+
     memset(t->byte_tokens, 0xFF, sizeof t->byte_tokens);
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
@@ -81,8 +83,9 @@ static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         }
         ak_pieces_append(&t->pieces, n);
         if (plain && !memchr(text.bytes, ' ', text.n))
-            ak_pieces_index(&t->pieces, id);
+            ak_pieces_index(&t->pieces, &findable, id);
     }
+    ak_pieces_index_end(&t->pieces, &findable);
 }
 
 /* Maps scores to integers in the opposite order: the best is the lowest. */
