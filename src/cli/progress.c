@@ -23,7 +23,10 @@ void cli_progress_show(struct cli_progress *p, const char *what, double fraction
     double now = cli_seconds();
     if (!p->enabled || now - p->started < 1.0 || now - p->drawn < 0.1)
         return;
-    fprintf(stderr, "\r%s %3.0f %%", what, 100.0 * fraction);
+    enum { CELLS = 24 };
+    int filled = (int)(fraction * CELLS);
+    filled = filled < 0 ? 0 : filled > CELLS ? CELLS : filled;
+    fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%", what, filled, "########################", CELLS - filled, "", 100.0 * fraction);
     fflush(stderr);
     p->drawn = now;
     p->shown = true;
@@ -32,6 +35,6 @@ void cli_progress_show(struct cli_progress *p, const char *what, double fraction
 void cli_progress_end(struct cli_progress *p)
 {
     if (p->shown) /* blanks, for terminals that know no escape sequences */
-        fprintf(stderr, "\r%40s\r", "");
+        fprintf(stderr, "\r%60s\r", "");
     p->shown = false;
 }

@@ -15,7 +15,7 @@ struct cli_progress {
 
 struct cli_progress cli_progress_begin(void);
 
-/* Shows "WHAT 43 %" once the work has taken a second, ten times a second at
+/* Shows "WHAT [##########              ] 43 %" once the work has taken a second, ten times a second at
  * most. `fraction` is 0 … 1. */
 void cli_progress_show(struct cli_progress *progress, const char *what, double fraction);
 
