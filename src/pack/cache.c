@@ -25,6 +25,7 @@ struct cache {
     int dir;
     struct ak_cache_key key;
     char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
+    bool damaged;   /* what has the name cannot be used */
     bool cancelled;
 };
 
@@ -58,7 +59,7 @@ static bool map(const struct cache *c, int fd)
 }
 
 /* False: there is none that can be used. */
-static bool find(const struct cache *c, bool say)
+static bool find(struct cache *c)
 {
     struct ak_cache_header header;
     int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -66,8 +67,7 @@ static bool find(const struct cache *c, bool say)
         return false;
     bool valid = ak_cache_check(fd, &header) && memcmp(&header.key, &c->key, sizeof c->key) == 0 &&
                  header.block_bytes == c->job->weights->block_bytes;
-    if (!valid && say)
-        ak_log_line(c->options->log, AKUNU_LOG_WARN, "the cache of the packed weights is damaged (%s): packing anew", c->name);
+    c->damaged = !valid;
     valid = valid && map(c, fd);
     close(fd);
     return valid;
@@ -133,8 +133,11 @@ static bool build(struct cache *c, int fd)
         return false;
     }
     ak_cache_sweep(c->dir, c->name, &build.header);
-    ak_log_line(c->options->log, AKUNU_LOG_INFO, "packed weights: %.1f MiB, cached for the next start as %s/%s",
-                (double)build.header.block_bytes / mebibyte, c->path, c->name);
+    if (c->damaged)
+        ak_log_line(c->options->log, AKUNU_LOG_WARN, "the cache of the packed weights was damaged: it is packed anew as %s", c->name);
+    else
+        ak_log_line(c->options->log, AKUNU_LOG_INFO, "packed weights: %.1f MiB, cached for the next start as %s",
+                    (double)build.header.block_bytes / mebibyte, c->name);
     return map(c, fd);
 }
 
@@ -143,11 +146,11 @@ static bool obtain(struct cache *c)
 {
     bool busy = false;
     for (int tries = 0; tries < 8; tries++) {
-        if (find(c, tries == 0))
+        if (find(c))
             return true;
         int fd = ak_cache_take_part(c->dir, c->part, &busy);
         if (fd >= 0) {
-            bool done = find(c, false); /* whoever had it may just have finished */
+            bool done = find(c); /* whoever had it may just have finished */
             if (done)
                 unlinkat(c->dir, c->part, 0);
             else
