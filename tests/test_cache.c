@@ -262,7 +262,8 @@ static void check_replaced(const char *what)
 
 START_TEST(damaged)
 {
-    static const long flips[] = { 0, 8, 12, 16, 23, 24, 31, 32, 63, 64, 96, 128, 2200, 4063, 4064, 4095, AK_CACHE_DATA, AK_CACHE_DATA + 70000 };
+    static const long flips[] = { 0, 8, 12, 16, 23, 24, 31, 32, 63, 64, 96, 128, 2200, 4063, 4064, 4095, AK_CACHE_DATA,
+                                  AK_CACHE_DATA + 70000 };
     char what[64];
     load_mixed(folder);
     const char *path = only_file();
@@ -280,8 +281,8 @@ START_TEST(damaged)
         snprintf(what, sizeof what, "byte %ld", flips[i]);
         check_replaced(what);
     }
-    const long lengths[] = { 0, 1, 8, 4095, 4096, 4097, AK_CACHE_DATA - 1, AK_CACHE_DATA, AK_CACHE_DATA + 1, st.st_size / 2, st.st_size - 1,
-                             st.st_size + 1 };
+    const long lengths[] = { 0, 1, 8, 4095, 4096, 4097, AK_CACHE_DATA - 1, AK_CACHE_DATA, AK_CACHE_DATA + 1, st.st_size / 2,
+                             st.st_size - 1, st.st_size + 1 };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         struct timespec times[2] = { st.st_atim, st.st_mtim };
         ck_assert_int_eq(stat(path, &st), 0);
@@ -311,6 +312,55 @@ START_TEST(header_bits)
     memset(made.source, 'x', sizeof made.source); /* without its end */
     ak_cache_header_write(&made, page);
     ck_assert(!ak_cache_header_read(page, &got));
+}
+END_TEST
+
+static void pack_otherwise(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *to)
+{
+    (void)b, (void)view, (void)first, (void)n;
+    *(uint8_t *)to = 1;
+}
+
+/* The key is of the model file, the plan and what the packer does. */
+START_TEST(keys)
+{
+    char path[4096];
+    struct ak_model *model = NULL, *copy = NULL;
+    struct ak_cache_key key, other;
+    struct akunu_load_params params = params_for(NULL);
+    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_model_load(copy_mixed(), &params, &copy, NULL), AKUNU_OK);
+    struct ak_pack_job job = { .weights = &model->weights, .backend = model->backend, .source = model->provider };
+    ck_assert_int_eq(ak_cache_key(&job, &key, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_mem_eq(&key, &other, sizeof key);
+
+    job.source = copy->provider; /* another time of change */
+    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_mem_ne(&key, &other, sizeof key);
+    job.source = model->provider;
+
+    uint32_t i = 0;
+    while (model->weights.packed[i].bytes == 0)
+        i++;
+    model->weights.packed[i].layout++;
+    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_mem_ne(&key, &other, sizeof key);
+    model->weights.packed[i].layout--;
+    model->weights.packed[i].parts[0].offset += 64;
+    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_mem_ne(&key, &other, sizeof key);
+    model->weights.packed[i].parts[0].offset -= 64;
+
+    const struct ak_backend_ops *ops = model->backend->ops;
+    struct ak_backend_ops changed = *ops;
+    changed.pack = pack_otherwise;
+    model->backend->ops = &changed;
+    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_mem_ne(&key, &other, sizeof key);
+    model->backend->ops = ops;
+    ak_model_free(model);
+    ak_model_free(copy);
 }
 END_TEST
 
@@ -598,6 +648,7 @@ int main(void)
     tcase_add_test(tests, ranges);
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, header_bits);
+    tcase_add_test(tests, keys);
     tcase_add_test(tests, foreign);
     tcase_add_test(tests, in_the_way);
     tcase_add_test(tests, stale);
