@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "text/state.h"
-#include "text/utf8.h"
 
 /* The byte that a character of the printable form stands for, -1 for none. Bytes
  * that print as Latin-1 characters are themselves; the other 68 follow from
@@ -32,12 +31,14 @@ static bool decode(const char *text, uint32_t n, char *out, uint32_t *n_out)
             out[(*n_out)++] = text[at++];
             continue;
         }
-        struct ak_utf8 c = ak_utf8_next(text + at, n - at);
-        int byte = c.valid ? byte_of(c.code) : -1;
+        /* The others of the printable form have two bytes in UTF-8. */
+        bool two = n - at >= 2 && (text[at] & 0xE0) == 0xC0 && (text[at + 1] & 0xC0) == 0x80;
+        uint32_t code = two ? (uint32_t)(text[at] & 0x1F) << 6 | (uint32_t)(text[at + 1] & 0x3F) : 0;
+        int byte = code >= 0x80 ? byte_of(code) : -1;
         if (byte < 0)
             return false;
         out[(*n_out)++] = (char)byte;
-        at += c.bytes;
+        at += 2;
     }
     return true;
 }
