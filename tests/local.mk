@@ -1,4 +1,5 @@
 # One line a topic: tests/<topic>.mk registers test_<topic>.
+include tests/amx.mk
 include tests/base.mk
 include tests/cache.mk
 include tests/gguf.mk

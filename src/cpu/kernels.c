@@ -9,11 +9,16 @@
 #include <cpuid.h>
 #endif
 
+#ifdef HAVE_AK_AMX
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
-static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avx512", "neon" };
+static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avx512", "amx", "neon" };
 
 const char *ak_isa_name(enum ak_isa isa)
 {
@@ -48,6 +53,22 @@ static bool machine_has_avx512bf16(void)
 }
 #endif
 
+#ifdef HAVE_AK_AMX
+/* The registers are large, so the kernel saves them only for a process that asks. */
+static bool kernel_grants_tiles(void)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+static bool machine_has_amx(void)
+{
+    unsigned a, b, c, d;
+    const unsigned tile = 1u << 24, int8 = 1u << 25;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & tile) && (d & int8) && kernel_grants_tiles();
+}
+#endif
+
 #ifdef HAVE_AK_NEON
 static bool machine_has_dotprod(void)
 {
@@ -64,6 +85,9 @@ bool ak_isa_usable(enum ak_isa isa)
 #endif
 #ifdef HAVE_AK_AVX512
     case AK_ISA_AVX512: return machine_has_avx2() && machine_has_avx512();
+#endif
+#ifdef HAVE_AK_AMX
+    case AK_ISA_AMX: return ak_isa_usable(AK_ISA_AVX512) && machine_has_amx();
 #endif
 #ifdef HAVE_AK_NEON
     case AK_ISA_NEON: return machine_has_dotprod();
@@ -97,15 +121,19 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
     memset(out, 0, sizeof *out);
     ak_kernels_scalar(out);
 #ifdef HAVE_AK_AVX2
-    if (isa == AK_ISA_AVX2 || isa == AK_ISA_AVX512)
+    if (isa >= AK_ISA_AVX2 && isa <= AK_ISA_AMX)
         ak_kernels_avx2(out);
 #endif
 #ifdef HAVE_AK_AVX512
-    if (isa == AK_ISA_AVX512) {
+    if (isa == AK_ISA_AVX512 || isa == AK_ISA_AMX) {
         ak_kernels_avx512(out);
         if (!machine_has_avx512bf16())
             out->probe_bf16 = NULL;
     }
+#endif
+#ifdef HAVE_AK_AMX
+    if (isa == AK_ISA_AMX)
+        ak_kernels_amx(out);
 #endif
 #ifdef HAVE_AK_NEON
     if (isa == AK_ISA_NEON)

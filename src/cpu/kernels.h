@@ -119,7 +119,7 @@ struct ak_kernels {
 };
 
 /* Bundles, worst to best. A bundle implies all before it of the same machine. */
-enum ak_isa { AK_ISA_SCALAR, AK_ISA_AVX2, AK_ISA_AVX512, AK_ISA_NEON, AK_ISA_COUNT };
+enum ak_isa { AK_ISA_SCALAR, AK_ISA_AVX2, AK_ISA_AVX512, AK_ISA_AMX, AK_ISA_NEON, AK_ISA_COUNT };
 
 const char *ak_isa_name(enum ak_isa isa);
 
@@ -136,6 +136,7 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out);
 void ak_kernels_scalar(struct ak_kernels *k);
 void ak_kernels_avx2(struct ak_kernels *k);
 void ak_kernels_avx512(struct ak_kernels *k);
+void ak_kernels_amx(struct ak_kernels *k);
 void ak_kernels_neon(struct ak_kernels *k);
 
 #endif

@@ -8,6 +8,7 @@ libak_avx512_la_SOURCES = \
 	src/cpu/avx512/lanes.h \
 	src/cpu/avx512/lines.h \
 	src/cpu/avx512/probe.c \
+	src/cpu/avx512/slab.h \
 	src/cpu/avx512/slab256.c \
 	src/cpu/avx512/slab32.c \
 	src/cpu/avx512/table.c

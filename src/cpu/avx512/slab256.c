@@ -1,55 +1,8 @@
-/* Many tokens times the K-types, over an open slab of one or two tile rows.
- *
- * A slab super-block, for T tile rows: 8 parts of 32 k, each 8 words × T lines and
- * then its integer scales, 0, 1 or 2 (one per 16) × T lines | T lines of f32 d | where
- * there are minimums: T lines of f32 dmin, 4 or 8 × T lines of pairs of them.
- *
- * Q2_K and Q3_K have no scales here: scale times number fits a byte. */
-#include "cpu/avx512/lines.h"
+/* Many tokens times the K-types, over an open slab of one or two tile rows. Q2_K and
+ * Q3_K have no scales there: scale times number fits a byte. */
+#include "cpu/avx512/slab.h"
 
-enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6, PARTS = AK_TILE_K / AK_BLOCK_K };
-
-/* All that a product must know of a type. */
-enum form {
-    SCALES_32_MINIMUMS,    /* Q4_K, Q5_K */
-    SCALES_32_OFFSET_128,  /* IQ4_XS */
-    SCALES_16_OFFSET_32,   /* Q6_K */
-    NO_SCALES_MINIMUMS_16, /* Q2_K */
-    NO_SCALES_OFFSET_124   /* Q3_K */
-};
-
-AK_KERNEL enum form form_of(enum ak_type type)
-{
-    switch (type) {
-    case AK_Q2_K: return NO_SCALES_MINIMUMS_16;
-    case AK_Q3_K: return NO_SCALES_OFFSET_124;
-    case AK_Q4_K: case AK_Q5_K: return SCALES_32_MINIMUMS;
-    case AK_Q6_K: return SCALES_16_OFFSET_32;
-    default: return SCALES_32_OFFSET_128;
-    }
-}
-
-/* Scales of 32 k. */
-AK_KERNEL size_t scales_of_part(enum form form)
-{
-    return form == SCALES_16_OFFSET_32 ? 2 : form == SCALES_32_MINIMUMS || form == SCALES_32_OFFSET_128 ? 1 : 0;
-}
-
-AK_KERNEL size_t minimum_pairs(enum form form)
-{
-    return form == SCALES_32_MINIMUMS ? 4 : form == NO_SCALES_MINIMUMS_16 ? 8 : 0;
-}
-
-AK_KERNEL size_t part_bytes(enum form form, size_t n_tiles)
-{
-    return n_tiles * (BLOCK_WORDS + scales_of_part(form)) * AK_LINE_BYTES;
-}
-
-AK_KERNEL size_t super_bytes(enum form form, size_t n_tiles)
-{
-    size_t factors = minimum_pairs(form) ? 2 + minimum_pairs(form) : 1;
-    return PARTS * part_bytes(form, n_tiles) + n_tiles * factors * AK_LINE_BYTES;
-}
+enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
 
 /* Byte j of each lane as the number in both its halves. */
 AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
@@ -187,22 +140,6 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, size_t t)
-{
-    return (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
-}
-
-/* What the sums of scale `scale` (of a part, or of a super-block) start from. */
-AK_KERNEL __m512i start_of(enum form form, const struct ak_act256 *act, size_t scale)
-{
-    switch (form) {
-    case SCALES_16_OFFSET_32: return _mm512_set1_epi32(act->minus32_sum16[scale]);
-    case SCALES_32_OFFSET_128: return _mm512_set1_epi32(4 * (act->minus32_sum16[2 * scale] + act->minus32_sum16[2 * scale + 1]));
-    case NO_SCALES_OFFSET_124: return _mm512_set1_epi32(-124 * act->sum);
-    default: return _mm512_setzero_si512();
-    }
-}
-
 /* sums[r][t] += words of a part times activations. */
 AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t n_words, const uint8_t *acts, size_t act_bytes,
                          __m512i sums[MOST_TILES][GROUP])
@@ -286,26 +223,11 @@ AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *sl
             plain_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
         const uint8_t *rest = slab + PARTS * part_bytes(form, n_tiles);
         AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++) {
+        for (size_t r = 0; r < n_tiles; r++)
             AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
-                const struct ak_act256 *act = act_of(acts, act_bytes, t);
-                float *out = y + t * y_stride + r * AK_TILE_ROWS;
-                __m512 scale = _mm512_set1_ps(act->scale), d = _mm512_loadu_ps(rest + r * AK_LINE_BYTES);
-                __m512 acc = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[r][t]), _mm512_loadu_ps(out));
-                if (minimum_pairs(form)) {
-                    const int16_t *pairs = form == NO_SCALES_MINIMUMS_16 ? act->pair_sum16 : act->pair_sum32;
-                    __m512i minimum = _mm512_setzero_si512();
-                    AK_UNROLL
-                    for (size_t i = 0; i < minimum_pairs(form); i++)
-                        minimum = _mm512_dpwssd_epi32(minimum, load_line(rest + ((2 + i) * n_tiles + r) * AK_LINE_BYTES),
-                                                      spread(pairs + 2 * i));
-                    __m512 dmin = _mm512_loadu_ps(rest + (n_tiles + r) * AK_LINE_BYTES);
-                    acc = _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum), acc);
-                }
-                _mm512_storeu_ps(out, acc);
-            }
-        }
+            for (size_t t = 0; t < n; t++)
+                add_super(form, n_tiles, scaled[r][t], rest + r * AK_LINE_BYTES, act_of(acts, act_bytes, t),
+                          y + t * y_stride + r * AK_TILE_ROWS);
     }
 }
 

@@ -1,18 +1,10 @@
 /* Many tokens times the types whose blocks have 32 elements. A slab of one or two
  * tile rows is opened once, into a byte a quant, and used for all tokens; sums of
- * 32 rows × 6 tokens, integer and float, stay in registers over the whole of k.
- *
- * A slab block, for T tile rows: 8 words × T lines | T lines of f32 scales | T
- * lines of f32 minimums, for the types that have them (they have no offset). So
- * one product serves all types of one offset. */
-#include "cpu/avx512/lines.h"
+ * 32 rows × 6 tokens, integer and float, stay in registers over the whole of k. One
+ * product serves all types of one offset. */
+#include "cpu/avx512/slab.h"
 
 enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
-
-AK_KERNEL size_t slab_block_bytes(bool minimum, size_t n_tiles)
-{
-    return n_tiles * (size_t)(BLOCK_WORDS + (minimum ? 2 : 1)) * AK_LINE_BYTES;
-}
 
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {

@@ -1,0 +1,5 @@
+libak_amx_la_SOURCES = \
+	src/cpu/amx/amx.h \
+	src/cpu/amx/slab.c \
+	src/cpu/amx/table.c \
+	src/cpu/amx/tile_unit.h

@@ -1,0 +1,24 @@
+/* The tile unit of AMX as the kernels use it: eight registers of up to 16 rows of
+ * 64 bytes. Numbers of registers are constants. tests/amx/ has a model of it in
+ * plain C behind the same names. (Intel SDM, volume 2, "TDPBSUD".) */
+#ifndef AK_CPU_AMX_TILE_UNIT_H
+#define AK_CPU_AMX_TILE_UNIT_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+struct ak_tile_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+};
+
+#define ak_tile_configure(config) _tile_loadconfig(config)
+#define ak_tile_release() _tile_release()
+#define ak_tile_zero(t) _tile_zero(t)
+#define ak_tile_load(t, p, stride) _tile_loadd(t, p, stride)
+#define ak_tile_store(t, p, stride) _tile_stored(t, p, stride)
+/* c[m][n] += Σ_k Σ_j a[m][4k+j] · b[k][4n+j]: a signed, b unsigned bytes */
+#define ak_tile_dot(c, a, b) _tile_dpbsud(c, a, b)
+
+#endif

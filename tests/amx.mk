@@ -1,0 +1,12 @@
+if HAVE_AMX
+noinst_LTLIBRARIES += libak_amx_model.la
+libak_amx_model_la_SOURCES = src/cpu/amx/slab.c tests/amx/tile_unit.h
+libak_amx_model_la_CFLAGS = $(AM_CFLAGS) $(AK_AVX512_CFLAGS)
+libak_amx_model_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/amx
+
+check_PROGRAMS += tests/test_amx
+tests_test_amx_SOURCES = tests/test_amx.c
+tests_test_amx_CFLAGS = $(AK_TEST_CFLAGS)
+tests_test_amx_LDADD = libak_amx_model.la $(AK_TEST_LIBS)
+endif
+EXTRA_DIST += tests/test_amx.c tests/amx/tile_unit.h
