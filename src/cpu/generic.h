@@ -11,6 +11,14 @@
 
 #define AK_KERNEL static inline __attribute__((always_inline))
 
+/* Before a loop over registers, whose count is a constant once all is inlined:
+ * arrays of vectors then are registers and not memory. */
+#ifdef __clang__
+#define AK_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define AK_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -17,7 +17,7 @@ enum {
     AK_PAGE_TOKENS = 64,  /* tokens of a KV page */
     AK_PAGE_GROUP = 16,   /* tokens whose K values lie side by side */
     AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
-    AK_SLAB_BYTES_32 = 704 /* room of a slab for one tile's block of 32 k */
+    AK_SLAB_BYTES_32 = 736 /* room of a slab for one tile's block of 32 k */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile

@@ -5,10 +5,10 @@
 
 #include "cpu/kernels.h"
 
-ak_dot_tiles_fn ak_avx2_dot_q4_0, ak_avx2_dot_q4_1, ak_avx2_dot_q5_0, ak_avx2_dot_q8_0, ak_avx2_dot_q4_k, ak_avx2_dot_q6_k;
-ak_open_slab_fn ak_avx2_open_q4_0, ak_avx2_open_q4_1, ak_avx2_open_q5_0, ak_avx2_open_q8_0, ak_avx2_open_q4_k, ak_avx2_open_q6_k;
-ak_dot_slab_fn ak_avx2_dot_slab_q4_0, ak_avx2_dot_slab_q4_1, ak_avx2_dot_slab_q5_0, ak_avx2_dot_slab_q8_0, ak_avx2_dot_slab_q4_k,
-    ak_avx2_dot_slab_q6_k;
+/* Set the products of packed types: blocks of 32, of 256. */
+void ak_avx2_products32(struct ak_kernels *k);
+void ak_avx2_products256(struct ak_kernels *k);
+
 ak_attend_scores_fn ak_avx2_attend_scores_f16, ak_avx2_attend_scores_f32;
 ak_attend_values_fn ak_avx2_attend_values_f16, ak_avx2_attend_values_f32;
 ak_dequantise_fn ak_avx2_widen_f16, ak_avx2_widen_bf16;

@@ -3,12 +3,8 @@
 void ak_kernels_avx2(struct ak_kernels *k)
 {
     k->name = "avx2";
-    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ ak_avx2_dot_q4_0, ak_avx2_open_q4_0, ak_avx2_dot_slab_q4_0 };
-    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_avx2_dot_q4_1, ak_avx2_open_q4_1, ak_avx2_dot_slab_q4_1 };
-    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ ak_avx2_dot_q5_0, ak_avx2_open_q5_0, ak_avx2_dot_slab_q5_0 };
-    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ ak_avx2_dot_q8_0, ak_avx2_open_q8_0, ak_avx2_dot_slab_q8_0 };
-    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_avx2_dot_q4_k, ak_avx2_open_q4_k, ak_avx2_dot_slab_q4_k };
-    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_avx2_dot_q6_k, ak_avx2_open_q6_k, ak_avx2_dot_slab_q6_k };
+    ak_avx2_products32(k);
+    ak_avx2_products256(k);
     k->widen[AK_F16] = ak_avx2_widen_f16;
     k->widen[AK_BF16] = ak_avx2_widen_bf16;
     k->dot_rows = ak_avx2_dot_rows;

@@ -2,6 +2,7 @@
 #ifndef AK_CPU_AVX2_TILES_H
 #define AK_CPU_AVX2_TILES_H
 
+#include "base/mem.h"
 #include "cpu/avx2/lanes.h"
 
 enum {
@@ -28,6 +29,31 @@ AK_KERNEL void zero_rows(float *y, size_t y_stride, size_t n)
 {
     for (size_t t = 0; t < n; t++)
         memset(y + t * y_stride, 0, AK_TILE_ROWS * sizeof *y);
+}
+
+AK_KERNEL __m256i low_nibbles(__m256i x)
+{
+    return _mm256_and_si256(x, _mm256_set1_epi8(15));
+}
+
+AK_KERNEL __m256i high_nibbles(__m256i x)
+{
+    return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
+}
+
+/* a | (b & mask) */
+AK_KERNEL __m256i or_masked(__m256i a, __m256i b, int mask)
+{
+    return _mm256_or_si256(a, _mm256_and_si256(b, _mm256_set1_epi8((char)mask)));
+}
+
+/* The number that each nibble stands for: MXFP4's values + 16; those of IQ4_NL and
+ * IQ4_XS, which are wide, + `bias`. */
+AK_KERNEL __m256i nibble_values(enum ak_type type, int bias, __m256i nibbles)
+{
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
+    values = _mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_MXFP4 ? 16 : bias)));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(values), nibbles);
 }
 
 #endif

@@ -7,14 +7,6 @@
 
 #include "cpu/generic.h"
 
-/* Before a loop over registers, whose count is a constant once all is inlined:
- * arrays of vectors then are registers and not memory. */
-#ifdef __clang__
-#define AK_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define AK_UNROLL _Pragma("GCC unroll 32")
-#endif
-
 AK_KERNEL __m512i load_line(const void *p)
 {
     return _mm512_loadu_si512(p);

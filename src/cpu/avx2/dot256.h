@@ -1,0 +1,508 @@
+/* Products of the types whose blocks have 256 elements and integer scales for each
+ * 32 or 16 of them: the kernels of every bundle of 256-bit vectors, which includes
+ * its step.h first.
+ *
+ * One function, dot_supers, makes them all: 16 rows (two vectors) times up to
+ * GROUP tokens over some super-blocks, from a tile as it is packed (few tokens) or
+ * from an open slab (many). A slab is, super-block after super-block of a tile row,
+ * 64 lines with a byte a number, unsigned, and then the factors:
+ *
+ *   8 or 16 lines of scales, each twice as int16
+ *   4 or 8 lines of pairs, to be multiplied with pairs of sums of activations: the
+ *     minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset of the rest
+ *   1 line of f32 scales | 1 line of f32 scales of the minimums, if there are any
+ *
+ * A tile's factors are brought into the same form first. */
+#ifndef AK_CPU_AVX2_DOT256_H
+#define AK_CPU_AVX2_DOT256_H
+
+#include "cpu/avx2/tiles.h"
+
+enum {
+    CHUNK_SUPERS = 2, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    PREFETCH_AHEAD = 16384,
+    OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
+    FACTOR_LINES = 26, /* at most */
+    SCALES_AT = 64,    /* in a tile of any of these types */
+    Q2_K_QUANTS_AT = 320,
+    Q3_K_QUANTS_AT = 256,
+    Q4_K_QUANTS_AT = 256,
+    Q5_K_HIGH_AT = 256,
+    Q5_K_QUANTS_AT = 768,
+    Q6_K_HALVES_AT = 320,
+    Q6_K_HALF_BYTES = 1536,
+    Q6_K_LOW_AT = 512,
+    IQ4_XS_QUANTS_AT = 128
+};
+_Static_assert(OPEN_QUANTS + FACTOR_LINES * AK_LINE_BYTES <= AK_TILE_BLOCKS * AK_SLAB_BYTES_32, "room for a super-block");
+
+AK_KERNEL size_t tile_bytes(enum ak_type type)
+{
+    switch (type) {
+    case AK_Q2_K: return 21 * AK_LINE_BYTES;
+    case AK_Q3_K: return 28 * AK_LINE_BYTES;
+    case AK_Q4_K: return 36 * AK_LINE_BYTES;
+    case AK_Q5_K: return 44 * AK_LINE_BYTES;
+    case AK_Q6_K: return 53 * AK_LINE_BYTES;
+    default: return 34 * AK_LINE_BYTES;
+    }
+}
+
+/* Scales of a super-block: of 16 or of 32 elements each. */
+AK_KERNEL size_t n_scales(enum ak_type type)
+{
+    return type == AK_Q2_K || type == AK_Q3_K || type == AK_Q6_K ? 16 : 8;
+}
+
+AK_KERNEL bool has_minimums(enum ak_type type)
+{
+    return type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
+}
+
+AK_KERNEL bool is_wide(enum ak_type type)
+{
+    return type == AK_IQ4_XS;
+}
+
+/* Whether there is something to be taken from the numbers, and its log2. */
+AK_KERNEL bool has_offset(enum ak_type type)
+{
+    return !has_minimums(type) && (!is_wide(type) || WIDE_BIAS);
+}
+
+AK_KERNEL int offset_bits(enum ak_type type)
+{
+    return type == AK_Q3_K ? 2 : type == AK_Q6_K ? 5 : 7;
+}
+
+/* The largest number that is not wide. */
+AK_KERNEL unsigned most_of(enum ak_type type)
+{
+    return type == AK_Q2_K ? 3 : type == AK_Q3_K ? 7 : type == AK_Q4_K ? 15 : type == AK_Q5_K ? 31 : 63;
+}
+
+AK_KERNEL size_t factor_lines(enum ak_type type)
+{
+    return n_scales(type) + n_scales(type) / 2 + (has_minimums(type) ? 2 : 1);
+}
+
+AK_KERNEL size_t open_super_bytes(enum ak_type type)
+{
+    return OPEN_QUANTS + factor_lines(type) * AK_LINE_BYTES;
+}
+
+/* ---- Factors ----------------------------------------------------------------- */
+
+/* Half lines of bytes: [i] has those of scales 4i … 4i + 3 in the bytes of each
+ * lane. The other numbers are minimums, or the scales again. */
+struct factors {
+    __m256i scales[4], others[4];
+};
+
+AK_KERNEL struct factors q2_k_factors(const uint8_t *lines)
+{
+    struct factors f;
+    AK_UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        __m256i both = load_bytes(lines + i * AK_LINE_BYTES);
+        f.scales[i] = low_nibbles(both);
+        f.others[i] = high_nibbles(both);
+    }
+    return f;
+}
+
+AK_KERNEL struct factors q3_k_factors(const uint8_t *lines)
+{
+    struct factors f;
+    __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES), high = load_bytes(lines + 2 * AK_LINE_BYTES);
+    f.scales[0] = or_masked(low_nibbles(a), _mm256_slli_epi16(high, 4), 0x30);
+    f.scales[1] = or_masked(low_nibbles(b), _mm256_slli_epi16(high, 2), 0x30);
+    f.scales[2] = or_masked(high_nibbles(a), high, 0x30);
+    f.scales[3] = or_masked(high_nibbles(b), _mm256_srli_epi16(high, 2), 0x30);
+    AK_UNROLL
+    for (size_t i = 0; i < 4; i++)
+        f.others[i] = f.scales[i] = _mm256_sub_epi8(f.scales[i], _mm256_set1_epi8(32));
+    return f;
+}
+
+AK_KERNEL struct factors q45_k_factors(const uint8_t *lines)
+{
+    const __m256i six = _mm256_set1_epi8(63);
+    __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES), c = load_bytes(lines + 2 * AK_LINE_BYTES);
+    return (struct factors){
+        .scales = { _mm256_and_si256(a, six), or_masked(low_nibbles(c), _mm256_srli_epi16(a, 2), 0x30) },
+        .others = { _mm256_and_si256(b, six), or_masked(high_nibbles(c), _mm256_srli_epi16(b, 2), 0x30) },
+    };
+}
+
+AK_KERNEL struct factors q6_k_factors(const uint8_t *lines)
+{
+    struct factors f;
+    AK_UNROLL
+    for (size_t i = 0; i < 4; i++)
+        f.others[i] = f.scales[i] = load_bytes(lines + i * AK_LINE_BYTES);
+    return f;
+}
+
+/* `first` is the line of d and high bits. */
+AK_KERNEL struct factors iq4_xs_factors(const uint8_t *first, const uint8_t *low)
+{
+    struct factors f;
+    AK_UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m256i four = _mm256_srli_epi32(load_bytes(low), 16 * i), two = _mm256_srli_epi32(load_bytes(first), 16 + 8 * i);
+        __m256i bytes = _mm256_setzero_si256();
+        AK_UNROLL
+        for (int j = 0; j < 4; j++) {
+            bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(four, 4 * j), _mm256_set1_epi32(15 << 8 * j)));
+            bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(two, 6 * j + 4), _mm256_set1_epi32(48 << 8 * j)));
+        }
+        f.others[i] = f.scales[i] = _mm256_sub_epi8(bytes, _mm256_set1_epi8(32));
+    }
+    return f;
+}
+
+AK_KERNEL struct factors factors_of(enum ak_type type, const uint8_t *tile)
+{
+    const uint8_t *lines = tile + SCALES_AT;
+    switch (type) {
+    case AK_Q2_K: return q2_k_factors(lines);
+    case AK_Q3_K: return q3_k_factors(lines);
+    case AK_Q4_K: case AK_Q5_K: return q45_k_factors(lines);
+    case AK_Q6_K: return q6_k_factors(lines);
+    default: return iq4_xs_factors(tile, lines);
+    }
+}
+
+/* Byte j (0 … 3) of each 32-bit lane, signed, in both its 16-bit halves. */
+AK_KERNEL __m256i byte_twice(__m256i bytes, size_t j)
+{
+    const __m256i lanes = _mm256_set_epi32(0xc800c80, 0x8800880, 0x4800480, 0x0800080, 0xc800c80, 0x8800880, 0x4800480, 0x0800080);
+    __m256i pick = _mm256_add_epi16(lanes, _mm256_set1_epi16((int16_t)(j << 8)));
+    return _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, pick), 8);
+}
+
+AK_KERNEL void tile_factors(enum ak_type type, const uint8_t *tile, uint8_t *to)
+{
+    AK_UNROLL
+    for (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
+        struct factors f = factors_of(type, tile);
+        uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_scales(type) / 2 * AK_LINE_BYTES;
+        AK_UNROLL
+        for (size_t j = 0; j < n_scales(type); j++)
+            store_bytes(to + j * AK_LINE_BYTES, byte_twice(f.scales[j / 4], j % 4));
+        AK_UNROLL
+        for (size_t i = 0; i < n_scales(type) / 4; i++) { /* the even bytes of a lane, then the odd ones */
+            store_bytes(pairs + 2 * i * AK_LINE_BYTES, _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
+            store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
+        }
+        if (type == AK_Q3_K || type == AK_Q6_K) {
+            _mm256_storeu_ps((float *)(void *)rest, load_f16(tile - half * HALF_LINE + half * 16));
+        } else { /* a lane has the row's scale in its lower half, that of its minimums in the upper */
+            __m256i both = load_bytes(tile);
+            both = _mm256_packus_epi32(_mm256_and_si256(both, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(both, 16));
+            both = _mm256_permute4x64_epi64(both, 0xd8);
+            _mm256_storeu_ps((float *)(void *)rest, _mm256_cvtph_ps(_mm256_castsi256_si128(both)));
+            if (has_minimums(type))
+                _mm256_storeu_ps((float *)(void *)(rest + AK_LINE_BYTES), _mm256_cvtph_ps(_mm256_extracti128_si256(both, 1)));
+        }
+    }
+}
+
+/* ---- Numbers ----------------------------------------------------------------- */
+
+/* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K),
+ * quarters of a half (Q2_K, Q6_K), all (Q3_K). An open one has nothing to share. */
+AK_KERNEL size_t parts_of_lines(enum ak_type type, bool open)
+{
+    if (open || type == AK_IQ4_XS)
+        return 1;
+    return type == AK_Q3_K ? 8 : type == AK_Q4_K || type == AK_Q5_K ? 2 : 4;
+}
+
+/* Numbers of sub-block `sub` from three lines. */
+AK_KERNEL __m256i q3_k_word(const uint8_t *lines, size_t sub)
+{
+    if (sub < 6) {
+        __m256i v = load_bytes(lines + sub / 2 * AK_LINE_BYTES);
+        return _mm256_and_si256(sub % 2 ? _mm256_srli_epi16(v, 3) : v, _mm256_set1_epi8(7));
+    }
+    __m256i two = load_bytes(lines + (sub - 6) * AK_LINE_BYTES), one = load_bytes(lines + 2 * AK_LINE_BYTES);
+    two = _mm256_and_si256(_mm256_srli_epi16(two, 5), _mm256_set1_epi8(6));
+    return or_masked(two, _mm256_srli_epi16(one, (int)sub), 1);
+}
+
+AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
+{
+    __m256i low = load_bytes(lines + Q6_K_LOW_AT + quarter % 2 * BLOCK_WORDS * AK_LINE_BYTES), high = load_bytes(lines);
+    low = quarter < 2 ? low_nibbles(low) : high_nibbles(low);
+    if (quarter < 2)
+        high = _mm256_slli_epi16(high, quarter == 0 ? 4 : 2);
+    else if (quarter == 3)
+        high = _mm256_srli_epi16(high, 2);
+    return or_masked(low, high, 48);
+}
+
+/* Rows 8·half … 8·half + 7 of word i of a part of group `group`. */
+AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, size_t group, size_t part, size_t i, size_t half)
+{
+    const uint8_t *line = w + i * AK_LINE_BYTES + half * HALF_LINE;
+    if (open)
+        return load_bytes(line + group * BLOCK_WORDS * AK_LINE_BYTES);
+    switch (type) {
+    case AK_Q2_K: {
+        __m256i v = load_bytes(line + Q2_K_QUANTS_AT + group * BLOCK_WORDS * AK_LINE_BYTES);
+        return _mm256_and_si256(part ? _mm256_srli_epi16(v, (int)(2 * part)) : v, _mm256_set1_epi8(3));
+    }
+    case AK_Q3_K: return q3_k_word(w + Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part);
+    case AK_Q4_K: case AK_Q5_K: {
+        __m256i v = load_bytes(line + (type == AK_Q5_K ? Q5_K_QUANTS_AT : Q4_K_QUANTS_AT) + group * BLOCK_WORDS * AK_LINE_BYTES);
+        v = part == 0 ? low_nibbles(v) : high_nibbles(v);
+        if (type == AK_Q4_K)
+            return v;
+        const __m256i bit = _mm256_set1_epi8((char)(1 << (2 * group + part)));
+        __m256i fifth = _mm256_cmpeq_epi8(_mm256_and_si256(load_bytes(line + Q5_K_HIGH_AT), bit), bit);
+        return or_masked(v, fifth, 16);
+    }
+    case AK_Q6_K: return q6_k_word(line + Q6_K_HALVES_AT + group * Q6_K_HALF_BYTES, part);
+    default: {
+        line = w + IQ4_XS_QUANTS_AT + (group * 4 + i % 4) * AK_LINE_BYTES + half * HALF_LINE;
+        return nibble_values(type, WIDE_BIAS, i < 4 ? low_nibbles(load_bytes(line)) : high_nibbles(load_bytes(line)));
+    }
+    }
+}
+
+/* ---- Products ---------------------------------------------------------------- */
+
+/* sums[t][half] += scale_j · Σ w·a over a part of 32 k, each of its scales. */
+AK_KERNEL void narrow_part(enum ak_type type, bool open, const uint8_t *w, size_t group, size_t part, const uint8_t *scales,
+                           const uint8_t *acts, size_t act_bytes, size_t n, __m256i sums[GROUP][2])
+{
+    const size_t sub_words = AK_TILE_K / 4 / n_scales(type), together = words_together(most_of(type), sub_words);
+    __m256i partial[GROUP][2];
+    for (size_t first = 0; first < BLOCK_WORDS; first += together) {
+        AK_UNROLL
+        for (size_t j = 0; j < together; j++) {
+            size_t i = first + j;
+            const __m256i word[2] = { super_word(type, open, w, group, part, i, 0), super_word(type, open, w, group, part, i, 1) };
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                __m256i a = spread_word(acts + t * act_bytes + i * 4);
+                AK_UNROLL
+                for (size_t half = 0; half < 2; half++)
+                    partial[t][half] = add_word(j == 0, _mm256_setzero_si256(), partial[t][half], word[half], a);
+            }
+        }
+        const uint8_t *scale = scales + first / sub_words * AK_LINE_BYTES;
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++)
+            AK_UNROLL
+            for (size_t half = 0; half < 2; half++)
+                sums[t][half] = widen_scaled(sums[t][half], partial[t][half], load_bytes(scale + half * HALF_LINE));
+    }
+}
+
+AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t group, const uint8_t *scale, const uint8_t *acts,
+                         size_t act_bytes, size_t n, __m256i sums[GROUP][2])
+{
+    __m256i block[GROUP][2];
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        block[t][0] = block[t][1] = _mm256_setzero_si256();
+    for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
+        AK_UNROLL
+        for (size_t i = line; i < BLOCK_WORDS; i += 4) {
+            const struct wide_word word[2] = { wide_word(super_word(type, open, w, group, 0, i, 0)),
+                                               wide_word(super_word(type, open, w, group, 0, i, 1)) };
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                __m256i a = spread_word(acts + t * act_bytes + i * 4);
+                AK_UNROLL
+                for (size_t half = 0; half < 2; half++)
+                    block[t][half] = add_wide_word(block[t][half], word[half], a);
+            }
+        }
+    }
+    AK_UNROLL
+    for (size_t half = 0; half < 2; half++) {
+        __m256i lanes = _mm256_srai_epi32(load_bytes(scale + half * HALF_LINE), 16);
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++)
+            sums[t][half] = in_order(_mm256_add_epi32(sums[t][half], _mm256_mullo_epi32(block[t][half], lanes)));
+    }
+}
+
+/* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset. */
+AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const uint8_t *scales, const uint8_t *acts, size_t act_bytes,
+                          size_t n, __m256i sums[GROUP][2])
+{
+    const size_t parts = parts_of_lines(type, open);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        sums[t][0] = sums[t][1] = _mm256_setzero_si256();
+    for (size_t group = 0; group < 8 / parts; group++) {
+        AK_UNROLL
+        for (size_t part = 0; part < parts; part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
+            if (!open)
+                prefetch(w + (group * parts + part) * (tile_bytes(type) / 8), tile_bytes(type) / 8, PREFETCH_AHEAD, false);
+            if (is_wide(type))
+                wide_part(type, open, w, group, scales, acts, act_bytes, n, sums);
+            else
+                narrow_part(type, open, w, group, part, scales, acts, act_bytes, n, sums);
+        }
+    }
+}
+
+/* Σ of the products of pairs: what minimums or an offset add, but for a factor. */
+AK_KERNEL __m256i pair_sum(enum ak_type type, const uint8_t *pairs, const struct ak_act256 *act)
+{
+    const int16_t *sums = n_scales(type) == 16 ? act->pair_sum16 : act->pair_sum32;
+    __m256i sum = _mm256_setzero_si256();
+    AK_UNROLL
+    for (size_t i = 0; i < n_scales(type) / 2; i++)
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(load_bytes(pairs + i * AK_LINE_BYTES), spread_word(sums + 2 * i)));
+    return sum;
+}
+
+/* Adds n_supers super-blocks of w to y, for n ≤ GROUP tokens. */
+AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
+{
+    uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
+    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : tile_bytes(type)) {
+        const uint8_t *factors = open ? w + OPEN_QUANTS : own;
+        if (!open)
+            tile_factors(type, w, own);
+        __m256i sums[GROUP][2];
+        super_sums(type, open, w, factors, acts, act_bytes, n, sums);
+        const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_scales(type) / 2 * AK_LINE_BYTES;
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++) {
+            const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+            __m256 act_scale = _mm256_set1_ps(act->scale);
+            AK_UNROLL
+            for (size_t half = 0; half < 2; half++) {
+                float *out = y + t * y_stride + half * 8;
+                const float *scale = (const float *)(const void *)(rest + half * HALF_LINE);
+                __m256i sum = sums[t][half], of_pairs = pair_sum(type, pairs + half * HALF_LINE, act);
+                if (has_offset(type))
+                    sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(of_pairs, offset_bits(type)));
+                __m256 acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scale), act_scale), _mm256_cvtepi32_ps(sum),
+                                             _mm256_loadu_ps(out));
+                if (has_minimums(type))
+                    acc = _mm256_fnmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scale + AK_TILE_ROWS), act_scale), _mm256_cvtepi32_ps(of_pairs),
+                                           acc);
+                _mm256_storeu_ps(out, acc);
+            }
+        }
+    }
+}
+
+AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                              size_t y_stride)
+{
+    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
+        dot_supers(type, false, w, n_supers, acts, act_bytes, GROUP, y, y_stride);
+    switch (n) {
+    case 3: dot_supers(type, false, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_supers(type, false, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_supers(type, false, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
+    default: break;
+    }
+}
+
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                         float *y, size_t y_stride)
+{
+    size_t n_supers = k / AK_TILE_K;
+    for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
+        zero_rows(y, y_stride, n);
+        for (size_t s = 0; s < n_supers; s++, tiles += tile_bytes(type))
+            dot_few_tokens(type, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y, y_stride);
+    }
+}
+
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+{
+    size_t parts = parts_of_lines(type, false);
+    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += tile_bytes(type)) {
+        for (size_t group = 0; group < 8 / parts; group++)
+            AK_UNROLL
+            for (size_t part = 0; part < parts; part++)
+                for (size_t i = 0; i < BLOCK_WORDS; i++, slab += AK_LINE_BYTES) {
+                    store_bytes(slab, super_word(type, false, tiles, group, part, i, 0));
+                    store_bytes(slab + HALF_LINE, super_word(type, false, tiles, group, part, i, 1));
+                }
+        tile_factors(type, tiles, slab);
+        slab += open_super_bytes(type) - OPEN_QUANTS;
+    }
+}
+
+/* Some supers of all tile rows, row_bytes apart, times n tokens, n a constant. */
+AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes, size_t n_supers, const uint8_t *acts,
+                         size_t act_bytes, size_t n, float *y, size_t y_stride)
+{
+    for (size_t i = 0; i < n_tiles; i++)
+        dot_supers(type, true, slab + i * row_bytes, n_supers, acts, act_bytes, n, y + i * AK_TILE_ROWS, y_stride);
+}
+
+AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                        float *y, size_t y_stride)
+{
+    const size_t n_supers = k / AK_TILE_K, row_bytes = n_supers * open_super_bytes(type);
+    for (size_t i = 0; i < n_tiles; i++)
+        zero_rows(y + i * AK_TILE_ROWS, y_stride, n);
+    for (size_t first = 0; first < n_supers; first += CHUNK_SUPERS) {
+        const size_t count = ak_min_size(n_supers - first, CHUNK_SUPERS);
+        const uint8_t *chunk = slab + first * open_super_bytes(type), *a = acts + first * sizeof(struct ak_act256);
+        size_t t = 0;
+        for (; t + GROUP <= n; t += GROUP)
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP, y + t * y_stride, y_stride);
+        for (; t < n; t++)
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, 1, y + t * y_stride, y_stride);
+    }
+}
+
+#define TILES(name, type) \
+    static void name##_dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                           size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    } \
+    static void name##_open(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(type, tiles, n_tiles, k, slab); \
+    }
+
+TILES(q2_k, AK_Q2_K)
+TILES(q3_k, AK_Q3_K)
+TILES(q4_k, AK_Q4_K)
+TILES(q5_k, AK_Q5_K)
+TILES(q6_k, AK_Q6_K)
+TILES(iq4_xs, AK_IQ4_XS)
+
+#define SLAB(name, type) \
+    static void name##_slab(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                            size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
+
+SLAB(q2_k, AK_Q2_K)
+SLAB(q3_k, AK_Q3_K)
+SLAB(q4_k, AK_Q4_K)
+SLAB(q5_k, AK_Q5_K)
+SLAB(q6_k, AK_Q6_K)
+SLAB(iq4_xs, AK_IQ4_XS)
+
+AK_KERNEL void set_kernels256(struct ak_kernels *k)
+{
+    k->tile[AK_Q2_K] = (struct ak_tile_kernels){ q2_k_dot, q2_k_open, q2_k_slab };
+    k->tile[AK_Q3_K] = (struct ak_tile_kernels){ q3_k_dot, q3_k_open, q3_k_slab };
+    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ q4_k_dot, q4_k_open, q4_k_slab };
+    k->tile[AK_Q5_K] = (struct ak_tile_kernels){ q5_k_dot, q5_k_open, q5_k_slab };
+    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ q6_k_dot, q6_k_open, q6_k_slab };
+    k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ iq4_xs_dot, iq4_xs_open, iq4_xs_slab };
+}
+
+#endif

@@ -1,0 +1,358 @@
+/* Products of the types whose blocks have 32 elements: the kernels of every bundle
+ * of 256-bit vectors, which includes its step.h first.
+ *
+ * One function, dot_blocks, makes them all: 16 rows (two vectors) times up to
+ * GROUP tokens over some blocks, from a tile as it is packed (few tokens) or from
+ * an open slab (many). A slab is, tile row after tile row and block after block:
+ * 8 lines with a byte a number, a line of f32 scales, one of f32 minimums where the
+ * type has any. Numbers are unsigned and have their offset in them, unless they are
+ * wide (step.h); sums start from what it adds. */
+#ifndef AK_CPU_AVX2_DOT32_H
+#define AK_CPU_AVX2_DOT32_H
+
+#include "cpu/avx2/tiles.h"
+
+enum {
+    CHUNK_BLOCKS = 16, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    PREFETCH_AHEAD = 8192,
+    OPEN_QUANTS = BLOCK_WORDS * AK_LINE_BYTES
+};
+
+AK_KERNEL bool has_minimum(enum ak_type type)
+{
+    return type == AK_Q4_1 || type == AK_Q5_1;
+}
+
+AK_KERNEL bool has_fifth_bits(enum ak_type type)
+{
+    return type == AK_Q5_0 || type == AK_Q5_1;
+}
+
+AK_KERNEL bool has_values(enum ak_type type)
+{
+    return type == AK_IQ4_NL || type == AK_MXFP4;
+}
+
+AK_KERNEL bool is_wide(enum ak_type type)
+{
+    return type == AK_Q8_0 || type == AK_IQ4_NL;
+}
+
+/* The largest number that is not wide. */
+AK_KERNEL unsigned most_of(enum ak_type type)
+{
+    return has_fifth_bits(type) || type == AK_MXFP4 ? 31 : 15;
+}
+
+/* −offset · Σq of the activations, as many times minus8_sum. */
+AK_KERNEL __m256i block_offset(enum ak_type type, const struct ak_act32 *act)
+{
+    switch (type) {
+    case AK_Q4_0: return spread_word(&act->minus8_sum);
+    case AK_Q5_0: case AK_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
+    case AK_Q8_0: case AK_IQ4_NL: return WIDE_BIAS ? _mm256_slli_epi32(spread_word(&act->minus8_sum), 4) : _mm256_setzero_si256();
+    default: return _mm256_setzero_si256();
+    }
+}
+
+AK_KERNEL size_t open_block_bytes(enum ak_type type)
+{
+    return OPEN_QUANTS + (has_minimum(type) ? 2 : 1) * AK_LINE_BYTES;
+}
+
+AK_KERNEL size_t scale_bytes(enum ak_type type)
+{
+    return type == AK_MXFP4 ? 16 : 32;
+}
+
+AK_KERNEL size_t line_bytes(enum ak_type type)
+{
+    return type == AK_Q8_0 ? 512 : 256;
+}
+
+/* What a block takes in a whole tile. */
+AK_KERNEL size_t packed_block_bytes(enum ak_type type)
+{
+    return line_bytes(type) + scale_bytes(type) + (has_minimum(type) ? 32 : 0) + (has_fifth_bits(type) ? 64 : 0);
+}
+
+/* Where the parts of one block are. */
+struct block {
+    const uint8_t *scales, *minimums, *high, *lines;
+};
+
+AK_KERNEL struct block find_block(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks, size_t b)
+{
+    if (open) {
+        const uint8_t *lines = w + b * open_block_bytes(type);
+        return (struct block){ lines + OPEN_QUANTS, lines + OPEN_QUANTS + AK_LINE_BYTES, NULL, lines };
+    }
+    size_t factors = n_blocks * (scale_bytes(type) + (has_minimum(type) ? 32 : 0));
+    const uint8_t *high = w + (factors + AK_LINE_BYTES - 1) / AK_LINE_BYTES * AK_LINE_BYTES;
+    const uint8_t *lines = high + (has_fifth_bits(type) ? n_blocks * 64 : 0);
+    return (struct block){ w + b * scale_bytes(type), w + n_blocks * 32 + b * 32, high + b * 64, lines + b * line_bytes(type) };
+}
+
+AK_KERNEL __m256 load_floats(const uint8_t *p)
+{
+    return _mm256_loadu_ps((const float *)(const void *)p);
+}
+
+/* ak_e8m0_half of 8 exponents. */
+AK_KERNEL __m256 load_exponents(const uint8_t *p)
+{
+    __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+    __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    __m256i least = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e); /* of 0 and 1 */
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, least, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+}
+
+AK_KERNEL __m256 load_scale(enum ak_type type, bool open, const uint8_t *scales, size_t half)
+{
+    if (open)
+        return load_floats(scales + half * HALF_LINE);
+    return type == AK_MXFP4 ? load_exponents(scales + half * 8) : load_f16(scales + half * 16);
+}
+
+AK_KERNEL __m256 load_minimum(bool open, const uint8_t *minimums, size_t half)
+{
+    return open ? load_floats(minimums + half * HALF_LINE) : load_f16(minimums + half * 16);
+}
+
+/* 16 in each byte whose bit is set in the 32 bits at `bits`. */
+AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
+{
+    const __m256i byte_of = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bit_of = _mm256_set1_epi64x((long long)0x8040201008040201u);
+    __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(spread_word(bits), byte_of), bit_of);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
+}
+
+/* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block, which is what lies
+ * in that nibble of that line of a 4-bit type. */
+AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *at, size_t line, size_t nibble, size_t half)
+{
+    size_t i = line + 4 * nibble;
+    const uint8_t *lines = at->lines + half * HALF_LINE;
+    if (open)
+        return load_bytes(lines + i * AK_LINE_BYTES);
+    if (type == AK_Q8_0) /* packed with a bias of 128 */
+        return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES), _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
+    __m256i v = load_bytes(lines + line * AK_LINE_BYTES);
+    v = nibble == 0 ? low_nibbles(v) : high_nibbles(v);
+    if (has_values(type))
+        return nibble_values(type, WIDE_BIAS, v);
+    return has_fifth_bits(type) ? _mm256_or_si256(v, fifth_bits(at->high + i * 8 + half * 4)) : v;
+}
+
+/* sums[t][half] += Σ w·a over the block for n ≤ GROUP tokens. */
+AK_KERNEL void narrow_sums(enum ak_type type, bool open, const struct block *at, const uint8_t *acts, size_t act_bytes, size_t n,
+                           __m256i sums[GROUP][2])
+{
+    const size_t together = words_together(most_of(type), BLOCK_WORDS), lines = together / 2;
+    __m256i partial[GROUP][2];
+    for (size_t line = 0; line < BLOCK_WORDS / 2; line += lines) {
+        AK_UNROLL
+        for (size_t step = 0; step < together; step++) { /* both nibbles of a line while it is there */
+            size_t own = line + step / 2, nibble = step % 2;
+            const __m256i w[2] = { block_word(type, open, at, own, nibble, 0), block_word(type, open, at, own, nibble, 1) };
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                __m256i a = spread_word(acts + t * act_bytes + (own + 4 * nibble) * 4);
+                AK_UNROLL
+                for (size_t half = 0; half < 2; half++)
+                    partial[t][half] = add_word(step == 0, sums[t][half], partial[t][half], w[half], a);
+            }
+        }
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++)
+            AK_UNROLL
+            for (size_t half = 0; half < 2; half++)
+                sums[t][half] = widen(sums[t][half], partial[t][half]);
+    }
+}
+
+AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, const uint8_t *acts, size_t act_bytes, size_t n,
+                         __m256i sums[GROUP][2])
+{
+    for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
+        AK_UNROLL
+        for (size_t nibble = 0; nibble < 2; nibble++) {
+            const struct wide_word w[2] = { wide_word(block_word(type, open, at, line, nibble, 0)),
+                                            wide_word(block_word(type, open, at, line, nibble, 1)) };
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++) {
+                __m256i a = spread_word(acts + t * act_bytes + (line + 4 * nibble) * 4);
+                AK_UNROLL
+                for (size_t half = 0; half < 2; half++)
+                    sums[t][half] = add_wide_word(sums[t][half], w[half], a);
+            }
+        }
+    }
+}
+
+/* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. */
+AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
+{
+    __m256 acc[GROUP][2];
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        acc[t][0] = _mm256_loadu_ps(y + t * y_stride);
+        acc[t][1] = _mm256_loadu_ps(y + t * y_stride + 8);
+    }
+    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
+        struct block at = find_block(type, open, w, n_blocks, b);
+        if (!open)
+            prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), PREFETCH_AHEAD, true);
+        __m256i sums[GROUP][2];
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++)
+            sums[t][0] = sums[t][1] = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
+        if (is_wide(type))
+            wide_sums(type, open, &at, acts, act_bytes, n, sums);
+        else
+            narrow_sums(type, open, &at, acts, act_bytes, n, sums);
+        const __m256 scales[2] = { load_scale(type, open, at.scales, 0), load_scale(type, open, at.scales, 1) };
+        AK_UNROLL
+        for (size_t t = 0; t < n; t++) {
+            const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+            __m256 act_scale = _mm256_set1_ps(act->scale);
+            AK_UNROLL
+            for (size_t half = 0; half < 2; half++) {
+                acc[t][half] = _mm256_fmadd_ps(_mm256_mul_ps(scales[half], act_scale), _mm256_cvtepi32_ps(sums[t][half]), acc[t][half]);
+                if (has_minimum(type))
+                    acc[t][half] = _mm256_fmadd_ps(load_minimum(open, at.minimums, half), _mm256_set1_ps(act->scaled_sum), acc[t][half]);
+            }
+        }
+    }
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        _mm256_storeu_ps(y + t * y_stride, acc[t][0]);
+        _mm256_storeu_ps(y + t * y_stride + 8, acc[t][1]);
+    }
+}
+
+AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                              size_t y_stride)
+{
+    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
+        dot_blocks(type, false, w, n_blocks, acts, act_bytes, GROUP, y, y_stride);
+    switch (n) {
+    case 3: dot_blocks(type, false, w, n_blocks, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_blocks(type, false, w, n_blocks, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_blocks(type, false, w, n_blocks, acts, act_bytes, 1, y, y_stride); break;
+    default: break;
+    }
+}
+
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                         float *y, size_t y_stride)
+{
+    size_t whole = ak_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
+    for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
+        zero_rows(y, y_stride, n);
+        for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
+            size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
+            dot_few_tokens(type, tiles, blocks, acts + b * sizeof(struct ak_act32), act_bytes, n, y, y_stride);
+            tiles += blocks == AK_TILE_BLOCKS ? whole : ak_tile_bytes(type, blocks);
+        }
+    }
+}
+
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+{
+    size_t n_blocks = k / AK_BLOCK_K;
+    for (size_t i = 0; i < n_tiles; i++) {
+        for (size_t first = 0; first < n_blocks; first += AK_TILE_BLOCKS) {
+            size_t blocks = ak_min_size(n_blocks - first, AK_TILE_BLOCKS);
+            for (size_t b = 0; b < blocks; b++, slab += open_block_bytes(type)) {
+                struct block at = find_block(type, false, tiles, blocks, b);
+                float *scales = (float *)(void *)(slab + OPEN_QUANTS);
+                AK_UNROLL
+                for (size_t half = 0; half < 2; half++) {
+                    uint8_t *to = slab + half * HALF_LINE;
+                    for (size_t line = 0; line < BLOCK_WORDS / 2; line++, to += AK_LINE_BYTES) {
+                        store_bytes(to, block_word(type, false, &at, line, 0, half));
+                        store_bytes(to + 4 * AK_LINE_BYTES, block_word(type, false, &at, line, 1, half));
+                    }
+                    _mm256_storeu_ps(scales + half * 8, load_scale(type, false, at.scales, half));
+                    if (has_minimum(type))
+                        _mm256_storeu_ps(scales + AK_TILE_ROWS + half * 8, load_minimum(false, at.minimums, half));
+                }
+            }
+            tiles += ak_tile_bytes(type, blocks);
+        }
+    }
+}
+
+/* Some blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
+AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes, size_t n_blocks, const uint8_t *acts,
+                         size_t act_bytes, size_t n, float *y, size_t y_stride)
+{
+    for (size_t i = 0; i < n_tiles; i++)
+        dot_blocks(type, true, slab + i * row_bytes, n_blocks, acts, act_bytes, n, y + i * AK_TILE_ROWS, y_stride);
+}
+
+AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                        float *y, size_t y_stride)
+{
+    const size_t n_blocks = k / AK_BLOCK_K, row_bytes = n_blocks * open_block_bytes(type);
+    for (size_t i = 0; i < n_tiles; i++)
+        zero_rows(y + i * AK_TILE_ROWS, y_stride, n);
+    for (size_t first = 0; first < n_blocks; first += CHUNK_BLOCKS) {
+        const size_t count = ak_min_size(n_blocks - first, CHUNK_BLOCKS);
+        const uint8_t *chunk = slab + first * open_block_bytes(type), *a = acts + first * sizeof(struct ak_act32);
+        size_t t = 0;
+        for (; t + GROUP <= n; t += GROUP)
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP, y + t * y_stride, y_stride);
+        for (; t < n; t++)
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, 1, y + t * y_stride, y_stride);
+    }
+}
+
+#define TILES(name, type) \
+    static void name##_dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                           size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    } \
+    static void name##_open(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(type, tiles, n_tiles, k, slab); \
+    }
+
+TILES(q4_0, AK_Q4_0)
+TILES(q4_1, AK_Q4_1)
+TILES(q5_0, AK_Q5_0)
+TILES(q5_1, AK_Q5_1)
+TILES(q8_0, AK_Q8_0)
+TILES(iq4_nl, AK_IQ4_NL)
+TILES(mxfp4, AK_MXFP4)
+
+/* Open, IQ4_NL is as Q8_0, and MXFP4 as Q5_0. */
+#define SLAB(name, type) \
+    static void name##_slab(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                            size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
+
+SLAB(q4_0, AK_Q4_0)
+SLAB(q4_1, AK_Q4_1)
+SLAB(q5_0, AK_Q5_0)
+SLAB(q5_1, AK_Q5_1)
+SLAB(q8_0, AK_Q8_0)
+
+AK_KERNEL void set_kernels32(struct ak_kernels *k)
+{
+    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ q4_0_dot, q4_0_open, q4_0_slab };
+    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ q4_1_dot, q4_1_open, q4_1_slab };
+    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ q5_0_dot, q5_0_open, q5_0_slab };
+    k->tile[AK_Q5_1] = (struct ak_tile_kernels){ q5_1_dot, q5_1_open, q5_1_slab };
+    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ q8_0_dot, q8_0_open, q8_0_slab };
+    k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ iq4_nl_dot, iq4_nl_open, q8_0_slab };
+    k->tile[AK_MXFP4] = (struct ak_tile_kernels){ mxfp4_dot, mxfp4_open, q5_0_slab };
+}
+
+#endif
