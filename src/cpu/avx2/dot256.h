@@ -9,7 +9,7 @@
  *
  *   8 or 16 lines of scales, each twice as int16
  *   4 or 8 lines of pairs, to be multiplied with pairs of sums of activations: the
- *     minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset of the rest
+ *     minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset (Q3_K, Q6_K)
  *   1 line of f32 scales | 1 line of f32 scales of the minimums, if there are any
  *
  * A tile's factors are brought into the same form first. */
@@ -20,6 +20,7 @@
 
 enum {
     CHUNK_SUPERS = 2, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    WIDE_BLOCKS = CHUNK_SUPERS * AK_TILE_BLOCKS,
     PREFETCH_AHEAD = 16384,
     OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
     FACTOR_LINES = 26, /* at most */
@@ -64,15 +65,16 @@ AK_KERNEL bool is_wide(enum ak_type type)
     return type == AK_IQ4_XS;
 }
 
-/* Whether there is something to be taken from the numbers, and its log2. */
-AK_KERNEL bool has_offset(enum ak_type type)
-{
-    return !has_minimums(type) && (!is_wide(type) || WIDE_BIAS);
-}
-
+/* Log2 of the offset that is in numbers with neither minimums nor 8 bits. */
 AK_KERNEL int offset_bits(enum ak_type type)
 {
-    return type == AK_Q3_K ? 2 : type == AK_Q6_K ? 5 : 7;
+    return type == AK_Q3_K ? 2 : 5;
+}
+
+/* Lines of pairs. */
+AK_KERNEL size_t n_pairs(enum ak_type type)
+{
+    return is_wide(type) ? 0 : n_scales(type) / 2;
 }
 
 /* The largest number that is not wide. */
@@ -83,7 +85,7 @@ AK_KERNEL unsigned most_of(enum ak_type type)
 
 AK_KERNEL size_t factor_lines(enum ak_type type)
 {
-    return n_scales(type) + n_scales(type) / 2 + (has_minimums(type) ? 2 : 1);
+    return n_scales(type) + n_pairs(type) + (has_minimums(type) ? 2 : 1);
 }
 
 AK_KERNEL size_t open_super_bytes(enum ak_type type)
@@ -187,12 +189,12 @@ AK_KERNEL void tile_factors(enum ak_type type, const uint8_t *tile, uint8_t *to)
     AK_UNROLL
     for (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
         struct factors f = factors_of(type, tile);
-        uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_scales(type) / 2 * AK_LINE_BYTES;
+        uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t j = 0; j < n_scales(type); j++)
             store_bytes(to + j * AK_LINE_BYTES, byte_twice(f.scales[j / 4], j % 4));
         AK_UNROLL
-        for (size_t i = 0; i < n_scales(type) / 4; i++) { /* the even bytes of a lane, then the odd ones */
+        for (size_t i = 0; i < n_pairs(type) / 2; i++) { /* the even bytes of a lane, then the odd ones */
             store_bytes(pairs + 2 * i * AK_LINE_BYTES, _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
             store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
         }
@@ -302,21 +304,34 @@ AK_KERNEL void narrow_part(enum ak_type type, bool open, const uint8_t *w, size_
     }
 }
 
-AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t group, const uint8_t *scale, const uint8_t *acts,
-                         size_t act_bytes, size_t n, __m256i sums[GROUP][2])
+/* The activations of up to CHUNK_SUPERS super-blocks for wide numbers. */
+AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_supers, struct wide_acts to[GROUP][WIDE_BLOCKS])
+{
+    for (size_t t = 0; t < n; t++) {
+        const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+        for (size_t b = 0; b < n_supers * AK_TILE_BLOCKS; b++) {
+            const struct ak_act256 *own = act + b / AK_TILE_BLOCKS;
+            const int32_t *sums = own->minus32_sum16 + b % AK_TILE_BLOCKS * 2;
+            set_wide_acts(own->q + b % AK_TILE_BLOCKS * AK_BLOCK_K, 4 * (sums[0] + sums[1]), &to[t][b]);
+        }
+    }
+}
+
+/* As narrow_part; the part is block b of `acts`. */
+AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t group, const uint8_t *scale,
+                         struct wide_acts acts[GROUP][WIDE_BLOCKS], size_t b, size_t n, __m256i sums[GROUP][2])
 {
     __m256i block[GROUP][2];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
-        block[t][0] = block[t][1] = _mm256_setzero_si256();
+        block[t][0] = block[t][1] = spread_word(&acts[t][b].start);
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
         AK_UNROLL
         for (size_t i = line; i < BLOCK_WORDS; i += 4) {
-            const struct wide_word word[2] = { wide_word(super_word(type, open, w, group, 0, i, 0)),
-                                               wide_word(super_word(type, open, w, group, 0, i, 1)) };
+            const __m256i word[2] = { super_word(type, open, w, group, 0, i, 0), super_word(type, open, w, group, 0, i, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                __m256i a = spread_word(acts + t * act_bytes + i * 4);
+                struct wide_word a = wide_word(&acts[t][b], i);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     block[t][half] = add_wide_word(block[t][half], word[half], a);
@@ -332,9 +347,10 @@ AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t 
     }
 }
 
-/* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset. */
+/* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset; its
+ * first block is number `first` of `wide`. */
 AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const uint8_t *scales, const uint8_t *acts, size_t act_bytes,
-                          size_t n, __m256i sums[GROUP][2])
+                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t first, size_t n, __m256i sums[GROUP][2])
 {
     const size_t parts = parts_of_lines(type, open);
     AK_UNROLL
@@ -346,7 +362,7 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
             if (!open)
                 prefetch(w + (group * parts + part) * (tile_bytes(type) / 8), tile_bytes(type) / 8, PREFETCH_AHEAD, false);
             if (is_wide(type))
-                wide_part(type, open, w, group, scales, acts, act_bytes, n, sums);
+                wide_part(type, open, w, group, scales, wide, first + group * parts + part, n, sums);
             else
                 narrow_part(type, open, w, group, part, scales, acts, act_bytes, n, sums);
         }
@@ -359,14 +375,15 @@ AK_KERNEL __m256i pair_sum(enum ak_type type, const uint8_t *pairs, const struct
     const int16_t *sums = n_scales(type) == 16 ? act->pair_sum16 : act->pair_sum32;
     __m256i sum = _mm256_setzero_si256();
     AK_UNROLL
-    for (size_t i = 0; i < n_scales(type) / 2; i++)
+    for (size_t i = 0; i < n_pairs(type); i++)
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(load_bytes(pairs + i * AK_LINE_BYTES), spread_word(sums + 2 * i)));
     return sum;
 }
 
-/* Adds n_supers super-blocks of w to y, for n ≤ GROUP tokens. */
-AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
-                          float *y, size_t y_stride)
+/* Adds n_supers super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same
+ * activations for wide numbers. */
+AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes,
+                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t n, float *y, size_t y_stride)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
     for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : tile_bytes(type)) {
@@ -374,8 +391,8 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
         if (!open)
             tile_factors(type, w, own);
         __m256i sums[GROUP][2];
-        super_sums(type, open, w, factors, acts, act_bytes, n, sums);
-        const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_scales(type) / 2 * AK_LINE_BYTES;
+        super_sums(type, open, w, factors, acts, act_bytes, wide, s * AK_TILE_BLOCKS, n, sums);
+        const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
@@ -385,7 +402,7 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
                 float *out = y + t * y_stride + half * 8;
                 const float *scale = (const float *)(const void *)(rest + half * HALF_LINE);
                 __m256i sum = sums[t][half], of_pairs = pair_sum(type, pairs + half * HALF_LINE, act);
-                if (has_offset(type))
+                if (!has_minimums(type) && !is_wide(type))
                     sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(of_pairs, offset_bits(type)));
                 __m256 acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scale), act_scale), _mm256_cvtepi32_ps(sum),
                                              _mm256_loadu_ps(out));
@@ -398,15 +415,25 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
     }
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                              size_t y_stride)
+/* A tile times n ≤ GROUP tokens, n a constant. */
+AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                        size_t y_stride)
+{
+    struct wide_acts wide[GROUP][WIDE_BLOCKS];
+    if (is_wide(type))
+        set_all_wide(acts, act_bytes, n, n_supers, wide);
+    dot_supers(type, false, w, n_supers, acts, act_bytes, wide, n, y, y_stride);
+}
+
+AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
+                              float *y, size_t y_stride)
 {
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_supers(type, false, w, n_supers, acts, act_bytes, GROUP, y, y_stride);
+        dot_tile(type, w, n_supers, acts, act_bytes, GROUP, y, y_stride);
     switch (n) {
-    case 3: dot_supers(type, false, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
-    case 2: dot_supers(type, false, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
-    case 1: dot_supers(type, false, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
+    case 3: dot_tile(type, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_tile(type, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_tile(type, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
     default: break;
     }
 }
@@ -442,8 +469,11 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes, size_t n_supers, const uint8_t *acts,
                          size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
+    struct wide_acts wide[GROUP][WIDE_BLOCKS];
+    if (is_wide(type))
+        set_all_wide(acts, act_bytes, n, n_supers, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_supers(type, true, slab + i * row_bytes, n_supers, acts, act_bytes, n, y + i * AK_TILE_ROWS, y_stride);
+        dot_supers(type, true, slab + i * row_bytes, n_supers, acts, act_bytes, wide, n, y + i * AK_TILE_ROWS, y_stride);
 }
 
 AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,

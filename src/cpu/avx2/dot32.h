@@ -44,13 +44,12 @@ AK_KERNEL unsigned most_of(enum ak_type type)
     return has_fifth_bits(type) || type == AK_MXFP4 ? 31 : 15;
 }
 
-/* −offset · Σq of the activations, as many times minus8_sum. */
+/* −offset · Σq of the activations, for numbers that are not wide. */
 AK_KERNEL __m256i block_offset(enum ak_type type, const struct ak_act32 *act)
 {
     switch (type) {
     case AK_Q4_0: return spread_word(&act->minus8_sum);
     case AK_Q5_0: case AK_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
-    case AK_Q8_0: case AK_IQ4_NL: return WIDE_BIAS ? _mm256_slli_epi32(spread_word(&act->minus8_sum), 4) : _mm256_setzero_si256();
     default: return _mm256_setzero_si256();
     }
 }
@@ -145,12 +144,15 @@ AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *a
     return has_fifth_bits(type) ? _mm256_or_si256(v, fifth_bits(at->high + i * 8 + half * 4)) : v;
 }
 
-/* sums[t][half] += Σ w·a over the block for n ≤ GROUP tokens. */
+/* sums[t][half] = Σ w·a over the block for n ≤ GROUP tokens. */
 AK_KERNEL void narrow_sums(enum ak_type type, bool open, const struct block *at, const uint8_t *acts, size_t act_bytes, size_t n,
                            __m256i sums[GROUP][2])
 {
     const size_t together = words_together(most_of(type), BLOCK_WORDS), lines = together / 2;
     __m256i partial[GROUP][2];
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        sums[t][0] = sums[t][1] = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
     for (size_t line = 0; line < BLOCK_WORDS / 2; line += lines) {
         AK_UNROLL
         for (size_t step = 0; step < together; step++) { /* both nibbles of a line while it is there */
@@ -172,17 +174,29 @@ AK_KERNEL void narrow_sums(enum ak_type type, bool open, const struct block *at,
     }
 }
 
-AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, const uint8_t *acts, size_t act_bytes, size_t n,
-                         __m256i sums[GROUP][2])
+/* The activations of up to CHUNK_BLOCKS blocks for wide numbers. */
+AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_blocks, struct wide_acts to[GROUP][CHUNK_BLOCKS])
 {
+    for (size_t t = 0; t < n; t++) {
+        const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+        for (size_t b = 0; b < n_blocks; b++)
+            set_wide_acts(act[b].q, 16 * act[b].minus8_sum, &to[t][b]);
+    }
+}
+
+AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, struct wide_acts acts[GROUP][CHUNK_BLOCKS], size_t b,
+                         size_t n, __m256i sums[GROUP][2])
+{
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        sums[t][0] = sums[t][1] = spread_word(&acts[t][b].start);
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
         AK_UNROLL
         for (size_t nibble = 0; nibble < 2; nibble++) {
-            const struct wide_word w[2] = { wide_word(block_word(type, open, at, line, nibble, 0)),
-                                            wide_word(block_word(type, open, at, line, nibble, 1)) };
+            const __m256i w[2] = { block_word(type, open, at, line, nibble, 0), block_word(type, open, at, line, nibble, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                __m256i a = spread_word(acts + t * act_bytes + (line + 4 * nibble) * 4);
+                struct wide_word a = wide_word(&acts[t][b], line + 4 * nibble);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     sums[t][half] = add_wide_word(sums[t][half], w[half], a);
@@ -191,9 +205,10 @@ AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, c
     }
 }
 
-/* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. */
-AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n,
-                          float *y, size_t y_stride)
+/* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same
+ * activations for wide numbers. */
+AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
+                          struct wide_acts wide[GROUP][CHUNK_BLOCKS], size_t n, float *y, size_t y_stride)
 {
     __m256 acc[GROUP][2];
     AK_UNROLL
@@ -206,11 +221,8 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
         if (!open)
             prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), PREFETCH_AHEAD, true);
         __m256i sums[GROUP][2];
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            sums[t][0] = sums[t][1] = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
         if (is_wide(type))
-            wide_sums(type, open, &at, acts, act_bytes, n, sums);
+            wide_sums(type, open, &at, wide, b, n, sums);
         else
             narrow_sums(type, open, &at, acts, act_bytes, n, sums);
         const __m256 scales[2] = { load_scale(type, open, at.scales, 0), load_scale(type, open, at.scales, 1) };
@@ -233,15 +245,25 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
     }
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                              size_t y_stride)
+/* Blocks of a tile times n ≤ GROUP tokens, n a constant. */
+AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                        size_t y_stride)
+{
+    struct wide_acts wide[GROUP][CHUNK_BLOCKS];
+    if (is_wide(type))
+        set_all_wide(acts, act_bytes, n, n_blocks, wide);
+    dot_blocks(type, false, w, n_blocks, acts, act_bytes, wide, n, y, y_stride);
+}
+
+AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n,
+                              float *y, size_t y_stride)
 {
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_blocks(type, false, w, n_blocks, acts, act_bytes, GROUP, y, y_stride);
+        dot_tile(type, w, n_blocks, acts, act_bytes, GROUP, y, y_stride);
     switch (n) {
-    case 3: dot_blocks(type, false, w, n_blocks, acts, act_bytes, 3, y, y_stride); break;
-    case 2: dot_blocks(type, false, w, n_blocks, acts, act_bytes, 2, y, y_stride); break;
-    case 1: dot_blocks(type, false, w, n_blocks, acts, act_bytes, 1, y, y_stride); break;
+    case 3: dot_tile(type, w, n_blocks, acts, act_bytes, 3, y, y_stride); break;
+    case 2: dot_tile(type, w, n_blocks, acts, act_bytes, 2, y, y_stride); break;
+    case 1: dot_tile(type, w, n_blocks, acts, act_bytes, 1, y, y_stride); break;
     default: break;
     }
 }
@@ -290,8 +312,11 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes, size_t n_blocks, const uint8_t *acts,
                          size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
+    struct wide_acts wide[GROUP][CHUNK_BLOCKS];
+    if (is_wide(type))
+        set_all_wide(acts, act_bytes, n, n_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_blocks(type, true, slab + i * row_bytes, n_blocks, acts, act_bytes, n, y + i * AK_TILE_ROWS, y_stride);
+        dot_blocks(type, true, slab + i * row_bytes, n_blocks, acts, act_bytes, wide, n, y + i * AK_TILE_ROWS, y_stride);
 }
 
 AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,

@@ -10,11 +10,11 @@
  *
  *   15   8 words, 30480      31   4 words, 31496      63   2 words, 32004
  *
- * Numbers of 8 bits are signed, −128 … 127, and multiplied by magnitude, the sign
- * given to the activation: 2 · 128 · 127 = 32512, so that each word is widened for
- * itself. That is four instructions where others need two and a bit. Nothing shorter
- * was found: unsigned ones, as two halves of four bits or as 16-bit numbers with
- * vpmaddwd, take four as well and more registers. */
+ * Numbers of 8 bits are signed, −128 … 127, and multiplied with |a|, inverted where
+ * a < 0: w·a = |a| · ~w + |a|. What is to be added follows from the activations
+ * alone, once for all rows. 2 · 127 · 128 = 32512, so that each word is widened for
+ * itself: four instructions where others need two and a bit. (vpsignb would do
+ * without preparation, but takes the units of the multiplications.) */
 #ifndef AK_CPU_AVX2_STEP_H
 #define AK_CPU_AVX2_STEP_H
 
@@ -53,19 +53,38 @@ AK_KERNEL __m256i widen_scaled(__m256i sum, __m256i partial, __m256i scale)
 
 enum { WIDE_BIAS = 0 }; /* what they have added to them */
 
-struct wide_word {
-    __m256i number, magnitude;
+/* 32 activations: |a|, and −1 where a < 0. Sums start from `start`. */
+struct wide_acts {
+    uint8_t magnitudes[32] __attribute__((aligned(32)));
+    uint8_t signs[32];
+    int32_t start;
 };
 
-AK_KERNEL struct wide_word wide_word(__m256i number)
+/* minus128_sum: −128 · Σq, for steps with a bias. */
+AK_KERNEL void set_wide_acts(const int8_t *q, int32_t minus128_sum, struct wide_acts *to)
 {
-    return (struct wide_word){ number, _mm256_abs_epi8(number) };
+    (void)minus128_sum;
+    __m256i a = load_bytes(q), magnitudes = _mm256_abs_epi8(a), signs = _mm256_cmpgt_epi8(_mm256_setzero_si256(), a);
+    __m256i sums = _mm256_sad_epu8(_mm256_and_si256(magnitudes, signs), _mm256_setzero_si256());
+    __m128i half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    store_bytes(to->magnitudes, magnitudes);
+    store_bytes(to->signs, signs);
+    to->start = _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_unpackhi_epi64(half, half)));
+}
+
+struct wide_word {
+    __m256i magnitude, sign;
+};
+
+AK_KERNEL struct wide_word wide_word(const struct wide_acts *acts, size_t i)
+{
+    return (struct wide_word){ spread_word(acts->magnitudes + 4 * i), spread_word(acts->signs + 4 * i) };
 }
 
 /* `sum` with one word more. */
-AK_KERNEL __m256i add_wide_word(__m256i sum, struct wide_word word, __m256i acts)
+AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word acts)
 {
-    __m256i pairs = _mm256_maddubs_epi16(word.magnitude, _mm256_sign_epi8(acts, word.number));
+    __m256i pairs = _mm256_maddubs_epi16(acts.magnitude, _mm256_xor_si256(word, acts.sign));
     return in_order(_mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
 }
 
