@@ -11,6 +11,7 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "cpu/kernels.h"
+#include "evex.h"
 
 static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
                                             AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4 };
@@ -82,16 +83,15 @@ static void expect_floats(const float *got, const float *want, size_t n, const c
 static bool bundles(int isa, struct ak_kernels *tested, struct ak_kernels *scalar)
 {
     random_state = 0x9e3779b97f4a7c15u + (uint64_t)isa;
-    if (!ak_isa_usable((enum ak_isa)isa))
+    if (!fill_bundle(isa, tested))
         return false;
-    ak_kernels_fill((enum ak_isa)isa, tested);
     ak_kernels_fill(AK_ISA_SCALAR, scalar);
     return true;
 }
 
 /* ---- Weights --------------------------------------------------------------- */
 
-enum weights { W_RANDOM, W_ZERO_BITS, W_ONE_BITS, W_LARGE_SCALES, W_SMALL_SCALES, W_COUNT };
+enum weights { W_RANDOM, W_ZERO_BITS, W_ONE_BITS, W_LARGE_SCALES, W_SMALL_SCALES, W_COUNT, W_LEAST_BYTES = W_COUNT, W_MOST_BYTES };
 
 static void put_scale(uint8_t *at, enum weights kind)
 {
@@ -123,6 +123,8 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
         random_bytes(stored, bytes);
         if (kind == W_ZERO_BITS || kind == W_ONE_BITS)
             memset(stored, kind == W_ONE_BITS ? 0xff : 0, bytes);
+        if (kind == W_LEAST_BYTES || kind == W_MOST_BYTES)
+            memset(stored, kind == W_LEAST_BYTES ? 0x80 : 0x7f, bytes);
         switch (type) {
         case AK_MXFP4: put_exponent(stored, kind); break;
         case AK_Q3_K: put_scale(stored + 108, kind); break;
@@ -236,13 +238,15 @@ END_TEST
 
 /* ---- Activations ----------------------------------------------------------- */
 
-enum activations { A_RANDOM, A_EXTREME, A_ZERO, A_TINY, A_HUGE, A_MIXED, A_NOT_FINITE, A_TIES, A_COUNT };
+enum activations { A_RANDOM, A_EXTREME, A_ZERO, A_TINY, A_HUGE, A_MIXED, A_NOT_FINITE, A_TIES, A_COUNT, A_LEAST = A_COUNT, A_MOST };
 
 static float activation(enum activations kind, size_t i)
 {
     static const float mixed[] = { 0.0f, -0.0f, 0x1p-100f, 0x1.fffffep-101f, -0x1p-99f, 1e-40f, 1.0f, -1e30f };
     switch (kind) {
     case A_EXTREME: return random_bits() & 1024 ? 3.0f : -3.0f; /* all ±127 */
+    case A_LEAST: return -3.0f;
+    case A_MOST: return 3.0f;
     case A_ZERO: return 0.0f;
     case A_TINY: return random_float() * 0x1p-99f;
     case A_HUGE: return random_float() * FLT_MAX;
@@ -380,6 +384,32 @@ START_TEST(products_are_scalar)
             struct weight w = make_weight(type, weights, 1 + (size_t)i % 3, k);
             uint8_t *acts = make_records(&scalar, form, activations, MOST_TOKENS, k);
             check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, k), where);
+            free(acts);
+            free_weight(&w);
+        }
+    }
+}
+END_TEST
+
+/* The largest sums that there can be, also of two, of four, of all products in a
+ * lane: what has 16 bits must not saturate. −128 and 127 are 0x80 and 0x7f. */
+START_TEST(products_do_not_saturate)
+{
+    static const enum weights weights[] = { W_ZERO_BITS, W_ONE_BITS, W_LEAST_BYTES, W_MOST_BYTES };
+    static const enum activations activations[] = { A_LEAST, A_MOST, A_EXTREME };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i / N_TILED, &tested, &scalar))
+        return;
+    enum ak_type type = tiled_types[_i % N_TILED];
+    enum ak_act_form form = ak_type_act_form(type);
+    enum { K = 512 };
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t j = 0; j < 3; j++) {
+            char where[96];
+            snprintf(where, sizeof where, "%s: largest sums %zu %zu", tested.name, i, j);
+            struct weight w = make_weight(type, weights[i], 1, K);
+            uint8_t *acts = make_records(&scalar, form, activations[j], MOST_TOKENS, K);
+            check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, K), where);
             free(acts);
             free_weight(&w);
         }
@@ -744,7 +774,8 @@ int main(void)
     /* the loop's index is the bundle; for products, times the type */
     TCase *kernels = tcase_create("kernels");
     tcase_add_loop_test(kernels, quantise_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, products_are_scalar, N_TILED, AK_ISA_COUNT * N_TILED);
+    tcase_add_loop_test(kernels, products_are_scalar, N_TILED, N_BUNDLES * N_TILED);
+    tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);

@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/mem.h"
 #include "cpu/kernels.h"
+#include "evex.h"
 
 /* ---- Inputs and hashes, in integers --------------------------------------------- */
 
@@ -382,11 +383,9 @@ static const struct slot {
 
 START_TEST(hashes)
 {
-    enum ak_isa isa = (enum ak_isa)_i;
-    if (!ak_isa_usable(isa))
-        return;
     struct ak_kernels kernels;
-    ak_kernels_fill(isa, &kernels);
+    if (!fill_bundle(_i, &kernels))
+        return;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         uint64_t hash = slots[i].run(&kernels, slots[i].type);
         ck_assert_msg(hash == slots[i].hash, "%s of %s: 0x%016llx", slots[i].name, kernels.name, (unsigned long long)hash);
@@ -399,7 +398,7 @@ int main(void)
     Suite *suite = suite_create("kernels_hash");
     TCase *tests = tcase_create("hashes");
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, hashes, 0, AK_ISA_COUNT);
+    tcase_add_loop_test(tests, hashes, 0, N_BUNDLES);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

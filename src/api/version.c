@@ -27,6 +27,9 @@ const char *akunu_build_info(void)
 #ifdef HAVE_AK_AVX2
         " avx2"
 #endif
+#ifdef HAVE_AK_AVXVNNI
+        " avxvnni"
+#endif
 #ifdef HAVE_AK_AVX512
         " avx512"
 #endif

@@ -18,7 +18,7 @@
 #include <sys/auxv.h>
 #endif
 
-static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avx512", "amx", "neon" };
+static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avxvnni", "avx512", "amx", "neon" };
 
 const char *ak_isa_name(enum ak_isa isa)
 {
@@ -36,6 +36,15 @@ static bool machine_has_f16c(void)
 static bool machine_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && machine_has_f16c();
+}
+#endif
+
+#ifdef HAVE_AK_AVXVNNI
+/* Neither gcc 12 nor clang 14 has a name for it. */
+static bool machine_has_avxvnni(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & (1u << 4)) != 0;
 }
 #endif
 
@@ -83,6 +92,9 @@ bool ak_isa_usable(enum ak_isa isa)
 #ifdef HAVE_AK_AVX2
     case AK_ISA_AVX2: return machine_has_avx2();
 #endif
+#ifdef HAVE_AK_AVXVNNI
+    case AK_ISA_AVXVNNI: return machine_has_avx2() && machine_has_avxvnni();
+#endif
 #ifdef HAVE_AK_AVX512
     case AK_ISA_AVX512: return machine_has_avx2() && machine_has_avx512();
 #endif
@@ -123,6 +135,10 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
 #ifdef HAVE_AK_AVX2
     if (isa >= AK_ISA_AVX2 && isa <= AK_ISA_AMX)
         ak_kernels_avx2(out);
+#endif
+#ifdef HAVE_AK_AVXVNNI
+    if (isa == AK_ISA_AVXVNNI)
+        ak_kernels_avxvnni(out);
 #endif
 #ifdef HAVE_AK_AVX512
     if (isa == AK_ISA_AVX512 || isa == AK_ISA_AMX) {

@@ -1,0 +1,58 @@
+/* How AVX-VNNI multiplies (see cpu/avx2/step.h): vpdpbusd adds a word's four products
+ * to a sum of 32 bits. There are no partial sums, nothing can overflow, and numbers
+ * of 8 bits are unsigned like all others, with their offset in them. */
+#ifndef AK_CPU_AVXVNNI_STEP_H
+#define AK_CPU_AVXVNNI_STEP_H
+
+#include "cpu/avx2/lanes.h"
+
+AK_KERNEL size_t words_together(unsigned most, size_t words)
+{
+    (void)most;
+    return words;
+}
+
+AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word, __m256i acts)
+{
+    return _mm256_dpbusd_epi32(first ? sum : partial, word, acts);
+}
+
+AK_KERNEL __m256i widen(__m256i sum, __m256i partial)
+{
+    (void)sum;
+    return partial;
+}
+
+AK_KERNEL __m256i widen_scaled(__m256i sum, __m256i partial, __m256i scale)
+{
+    return _mm256_add_epi32(sum, _mm256_mullo_epi32(partial, _mm256_srai_epi32(scale, 16)));
+}
+
+enum { WIDE_BIAS = 128 };
+
+struct wide_acts {
+    int8_t q[32] __attribute__((aligned(32)));
+    int32_t start;
+};
+
+AK_KERNEL void set_wide_acts(const int8_t *q, int32_t minus128_sum, struct wide_acts *to)
+{
+    store_bytes(to->q, load_bytes(q));
+    to->start = minus128_sum;
+}
+
+struct wide_word {
+    __m256i a;
+};
+
+AK_KERNEL struct wide_word wide_word(const struct wide_acts *acts, size_t i)
+{
+    return (struct wide_word){ spread_word(acts->q + 4 * i) };
+}
+
+AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word acts)
+{
+    return _mm256_dpbusd_epi32(sum, word, acts.a);
+}
+
+#endif
