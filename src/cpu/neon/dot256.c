@@ -1,38 +1,41 @@
-/* Products of the K-types: one token straight from the tiles, more by way of
+/* Products of the types with blocks of 256: one token straight from the tiles, more by way of
  * panels. */
 #include "base/mem.h"
 #include "cpu/neon/neon.h"
 #include "cpu/neon/panel.h"
 #include "cpu/neon/tile256.h"
 
-/* One token and one tile of Q4_K. The groups of rows are a loop: unrolled, they
- * want more registers than there are. */
-AK_KERNEL void add_q4_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+/* In all of these the groups of rows are a loop: unrolled, they want more registers
+ * than there are. */
+
+/* One token and one tile of Q4_K or Q5_K. */
+AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
     int8x16_t mins[AK_NEON_GROUPS][2];
     int32x4_t scaled[AK_NEON_GROUPS];
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-        ak_neon_scales_q4_k(tile, g, scales[g], mins[g]);
+        ak_neon_scales_q45_k(tile, g, scales[g], mins[g]);
         scaled[g] = vdupq_n_s32(0);
     }
 #pragma GCC unroll 1
     for (size_t c = 0; c < 4; c++) {
-        const uint8_t *lines = tile + AK_NEON_Q4_K_QUANTS + c * 8 * AK_LINE_BYTES;
         const int8_t *q = act->q + c * 64;
         int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32), b1 = vld1q_s8(q + 48);
+        int32x4_t start[2] = { vdupq_n_s32(0), vdupq_n_s32(0) };
+        if (type == AK_Q5_K) { /* 16 · Σq gives back what was taken off */
+            int32x4_t sums = vld1q_s32(act->minus32_sum16 + c * 4);
+            sums = vnegq_s32(vshrq_n_s32(vpaddq_s32(sums, sums), 1));
+            start[0] = vdupq_laneq_s32(sums, 0);
+            start[1] = vdupq_laneq_s32(sums, 1);
+        }
 #pragma GCC unroll 1
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
             int8x16_t low[8], high[8];
-#pragma GCC unroll 8
-            for (size_t i = 0; i < 8; i++) {
-                uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES + g * 16);
-                low[i] = vreinterpretq_s8_u8(vandq_u8(v, vdupq_n_u8(15)));
-                high[i] = vreinterpretq_s8_u8(vshrq_n_u8(v, 4));
-            }
-            int32x4_t a = ak_neon_dot16(ak_neon_dot16(vdupq_n_s32(0), low, a0), low + 4, a1);
-            int32x4_t b = ak_neon_dot16(ak_neon_dot16(vdupq_n_s32(0), high, b0), high + 4, b1);
+            ak_neon_quants_q45_k(type, tile, c, g, low, high);
+            int32x4_t a = ak_neon_dot16(ak_neon_dot16(start[0], low, a0), low + 4, a1);
+            int32x4_t b = ak_neon_dot16(ak_neon_dot16(start[1], high, b0), high + 4, b1);
             int32x4_t sum = vmlaq_s32(scaled[g], a, ak_neon_byte_u8(scales[g][c / 2], c % 2 * 2));
             scaled[g] = vmlaq_s32(sum, b, ak_neon_byte_u8(scales[g][c / 2], c % 2 * 2 + 1));
         }
@@ -41,13 +44,93 @@ AK_KERNEL void add_q4_k(const uint8_t *tile, const struct ak_act256 *act, float3
     int8x16_t split = ak_neon_split_sums(act);
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-        float32x4_t min, scale = ak_neon_super_q4_k(tile, g, &min);
+        float32x4_t min, scale = ak_neon_super(tile, g, &min);
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(scale, act_scale), vcvtq_f32_s32(scaled[g]));
         acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale), vcvtq_f32_s32(ak_neon_dot_mins(mins[g], split)));
     }
 }
 
-/* One token and one tile of Q6_K: 16 k of four blocks at a time. */
+/* One token and one tile of Q2_K: 16 k of four blocks at a time. */
+AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+{
+    uint8x16_t scales[AK_NEON_GROUPS][4];
+    int8x16_t mins[AK_NEON_GROUPS][4];
+    int32x4_t scaled[AK_NEON_GROUPS];
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+        ak_neon_scales_q2_k(tile, g, scales[g], mins[g]);
+        scaled[g] = vdupq_n_s32(0);
+    }
+#pragma GCC unroll 1
+    for (size_t part = 0; part < 4; part++) {
+        size_t h = part / 2, s = part % 2;
+        const int8_t *q = act->q + h * 128 + s * 16;
+        int8x16_t a[4] = { vld1q_s8(q), vld1q_s8(q + 32), vld1q_s8(q + 64), vld1q_s8(q + 96) };
+#pragma GCC unroll 1
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+            const uint8x16_t *first = scales[g] + 2 * h;
+            int8x16_t w[4][4];
+            ak_neon_quants_q2_k(tile, h, s, g, w);
+            int32x4_t sum = vmlaq_s32(scaled[g], ak_neon_dot16(vdupq_n_s32(0), w[0], a[0]), ak_neon_byte_u8(first[0], s));
+            sum = vmlaq_s32(sum, vshrq_n_s32(ak_neon_dot16(vdupq_n_s32(0), w[1], a[1]), 2), ak_neon_byte_u8(first[0], s + 2));
+            sum = vmlaq_s32(sum, vshrq_n_s32(ak_neon_dot16(vdupq_n_s32(0), w[2], a[2]), 4), ak_neon_byte_u8(first[1], s));
+            scaled[g] = vmlaq_s32(sum, ak_neon_dot16(vdupq_n_s32(0), w[3], a[3]), ak_neon_byte_u8(first[1], s + 2));
+        }
+    }
+    float32x4_t act_scale = vdupq_n_f32(act->scale);
+    int8x16_t split[2];
+    ak_neon_split_sums16(act, split);
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+        float32x4_t min, scale = ak_neon_super(tile, g, &min);
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(scale, act_scale), vcvtq_f32_s32(scaled[g]));
+        acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale), vcvtq_f32_s32(ak_neon_dot_mins16(mins[g], split)));
+    }
+}
+
+/* One token and one tile of Q3_K: of each block the first 16 k, then the others. The
+ * offset of 4 is taken with the scales, all at once. */
+AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+{
+    int8x16_t scales[AK_NEON_GROUPS][4];
+    int32x4_t scaled[AK_NEON_GROUPS];
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+        ak_neon_scales_q3_k(tile, g, scales[g]);
+        scaled[g] = vdupq_n_s32(0);
+    }
+#pragma GCC unroll 1
+    for (size_t s = 0; s < 2; s++) {
+        const int8_t *q = act->q + s * 16;
+#pragma GCC unroll 1
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+            int8x16_t w[4][8];
+            int32x4_t sum = scaled[g];
+#pragma GCC unroll 4
+            for (size_t i = 0; i < 4; i++)
+                ak_neon_quants_q3_k(tile, s * 4 + i, g, w[i]);
+#pragma GCC unroll 8
+            for (size_t j = 0; j < 8; j++) {
+                const int8x16_t block[4] = { w[0][j], w[1][j], w[2][j], w[3][j] };
+                int32x4_t dot = ak_neon_dot16(vdupq_n_s32(0), block, vld1q_s8(q + j * 32));
+                if (j == 1 || j == 3 || j == 5)
+                    dot = vshrq_n_s32(dot, 3);
+                sum = vmlaq_s32(sum, dot, ak_neon_byte_s8(vreinterpretq_u8_s8(scales[g][j / 2]), j % 2 * 2 + s));
+            }
+            scaled[g] = sum;
+        }
+    }
+    float32x4_t act_scale = vdupq_n_f32(act->scale);
+    int8x16_t split[2];
+    ak_neon_split_sums16(act, split);
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+        int32x4_t sum = vsubq_s32(scaled[g], vshlq_n_s32(ak_neon_dot_mins16(scales[g], split), 2));
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale), vcvtq_f32_s32(sum));
+    }
+}
+
+/* One token and one tile of Q6_K, as Q2_K. */
 AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     int32x4_t scaled[AK_NEON_GROUPS];
@@ -59,40 +142,80 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float3
         size_t h = part / 2, s = part % 2;
         const int8_t *q = act->q + h * 128 + s * 16;
         int8x16_t a[4] = { vld1q_s8(q), vld1q_s8(q + 32), vld1q_s8(q + 64), vld1q_s8(q + 96) };
+        const int32_t *offset = act->minus32_sum16 + h * 8 + s; /* of every second 16 k */
+        int32x4_t start[4] = { vld1q_dup_s32(offset), vld1q_dup_s32(offset + 2), vld1q_dup_s32(offset + 4), vld1q_dup_s32(offset + 6) };
 #pragma GCC unroll 1
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-            const uint8_t *scales = tile + AK_NEON_Q6_K_SCALES + 2 * h * AK_LINE_BYTES + g * 16;
+            const uint8_t *scales = tile + AK_NEON_K_SCALES + 2 * h * AK_LINE_BYTES + g * 16;
             int32x4_t sum = scaled[g];
             int8x16_t w[4][4];
             ak_neon_quants_q6_k(tile, h, s, g, w);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
                 int32x4_t scale = ak_neon_byte_s8(vld1q_u8(scales + i / 2 * AK_LINE_BYTES), i % 2 * 2 + s);
-                sum = vmlaq_s32(sum, ak_neon_dot16(vdupq_n_s32(0), w[i], a[i]), scale);
+                sum = vmlaq_s32(sum, ak_neon_dot16(start[i], w[i], a[i]), scale);
             }
             scaled[g] = sum;
         }
     }
     float32x4_t act_scale = vdupq_n_f32(act->scale);
 #pragma GCC unroll 4
-    for (size_t g = 0; g < AK_NEON_GROUPS; g++) /* four times the quants: two bits of the sum are a fraction */
-        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale), vcvtq_n_f32_s32(scaled[g], 2));
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++)
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale), vcvtq_f32_s32(scaled[g]));
+}
+
+/* One token and one tile of IQ4_XS, two blocks at a time. */
+AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+{
+    uint8x16_t scales[AK_NEON_GROUPS][2];
+    float32x4_t d[AK_NEON_GROUPS];
+    int32x4_t scaled[AK_NEON_GROUPS];
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+        ak_neon_scales_iq4_xs(tile, g, d + g, scales[g]);
+        scaled[g] = vdupq_n_s32(0);
+    }
+#pragma GCC unroll 1
+    for (size_t c = 0; c < 4; c++) {
+        const int8_t *q = act->q + c * 64;
+        int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32), b1 = vld1q_s8(q + 48);
+#pragma GCC unroll 1
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+            int8x16_t first[8], second[8];
+            ak_neon_quants_iq4_xs(tile, 2 * c, g, first);
+            ak_neon_quants_iq4_xs(tile, 2 * c + 1, g, second);
+            int32x4_t a = ak_neon_dot16(ak_neon_dot16(vdupq_n_s32(0), first, a0), first + 4, a1);
+            int32x4_t b = ak_neon_dot16(ak_neon_dot16(vdupq_n_s32(0), second, b0), second + 4, b1);
+            int32x4_t sum = vmlaq_s32(scaled[g], a, ak_neon_byte_s8(scales[g][0], c));
+            scaled[g] = vmlaq_s32(sum, b, ak_neon_byte_s8(scales[g][1], c));
+        }
+    }
+    float32x4_t act_scale = vdupq_n_f32(act->scale);
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++)
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(d[g], act_scale), vcvtq_f32_s32(scaled[g]));
+}
+
+AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+{
+    switch (type) {
+    case AK_Q2_K: add_q2_k(tile, act, acc); break;
+    case AK_Q3_K: add_q3_k(tile, act, acc); break;
+    case AK_Q4_K: case AK_Q5_K: add_q45_k(type, tile, act, acc); break;
+    case AK_Q6_K: add_q6_k(tile, act, acc); break;
+    default: add_iq4_xs(tile, act, acc); break;
+    }
 }
 
 AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, float *y)
 {
-    const size_t bytes = type == AK_Q4_K ? AK_NEON_Q4_K_TILE : AK_NEON_Q6_K_TILE;
     for (size_t i = 0; i < n_tiles; i++) {
         float32x4_t acc[AK_NEON_GROUPS];
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             acc[g] = vdupq_n_f32(0.0f);
-        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += bytes) {
-            if (type == AK_Q4_K)
-                add_q4_k(tiles, ak_neon_act256(acts, b), acc);
-            else
-                add_q6_k(tiles, ak_neon_act256(acts, b), acc);
-        }
+        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_neon_tile256_bytes(type))
+            add_tile(type, tiles, ak_neon_act256(acts, b), acc);
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             vst1q_f32(y + i * AK_TILE_ROWS + g * 4, acc[g]);
@@ -143,42 +266,28 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
     }
 }
 
-void ak_neon_dot_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                      float *restrict y, size_t y_stride)
-{
-    if (n == 1)
-        dot_one(AK_Q4_K, tiles, n_tiles, k, acts, y);
-    else
-        dot_few(AK_Q4_K, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+#define KERNELS(name, type) \
+    void ak_neon_dot_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                            size_t n, float *restrict y, size_t y_stride) \
+    { \
+        if (n == 1) \
+            dot_one(type, tiles, n_tiles, k, acts, y); \
+        else \
+            dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    } \
+    void ak_neon_open_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(type, tiles, n_tiles, k, slab); \
+    } \
+    void ak_neon_dot_slab_##name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                                 size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
 
-void ak_neon_dot_q6_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                      float *restrict y, size_t y_stride)
-{
-    if (n == 1)
-        dot_one(AK_Q6_K, tiles, n_tiles, k, acts, y);
-    else
-        dot_few(AK_Q6_K, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_open_q4_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_K, tiles, n_tiles, k, slab);
-}
-
-void ak_neon_open_q6_k(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q6_K, tiles, n_tiles, k, slab);
-}
-
-void ak_neon_dot_slab_q4_k(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                           float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q4_K, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_dot_slab_q6_k(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                           float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q6_K, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+KERNELS(q2_k, AK_Q2_K)
+KERNELS(q3_k, AK_Q3_K)
+KERNELS(q4_k, AK_Q4_K)
+KERNELS(q5_k, AK_Q5_K)
+KERNELS(q6_k, AK_Q6_K)
+KERNELS(iq4_xs, AK_IQ4_XS)

@@ -4,6 +4,16 @@
 #include "cpu/neon/panel.h"
 #include "cpu/neon/tile32.h"
 
+/* What a block's sum starts from, so that quants serve as they come: −offset · Σq. */
+AK_KERNEL int32x4_t sum_offset(enum ak_type type, int32x4_t minus8_sum)
+{
+    switch (ak_neon_offset32(type)) {
+    case 8: return minus8_sum;
+    case -16: return vnegq_s32(vshlq_n_s32(minus8_sum, 1));
+    default: return vdupq_n_s32(0);
+    }
+}
+
 /* One token and one tile: one sequential stream, a block at a time. */
 AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks, const struct ak_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -12,17 +22,21 @@ AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks, c
         int8x16_t a0 = vld1q_s8(act[b].q), a1 = vld1q_s8(act[b].q + 16);
         uint8x16_t terms = ak_neon_act32_terms(act + b);
         float32x4_t terms_f32 = vreinterpretq_f32_u8(terms);
-        /* −8 · Σq, so that nibbles serve as they are; the other types come signed */
-        int32x4_t offset = type == AK_Q4_0 ? vdupq_laneq_s32(vreinterpretq_s32_u8(terms), 1) : vdupq_n_s32(0);
+        int32x4_t offset = sum_offset(type, vdupq_laneq_s32(vreinterpretq_s32_u8(terms), 1));
+        float32x4_t scales[AK_NEON_GROUPS];
+        uint8x16_t clear_bits[4];
+        ak_neon_scales32(type, &tile32, b, scales);
+        ak_neon_clear_bits(type, &tile32, b, clear_bits);
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
             int8x16_t w[8];
-            ak_neon_quants32(type, &tile32, b, g, w);
+            ak_neon_quants32(type, &tile32, b, clear_bits, g, w);
             int32x4_t sum = ak_neon_dot16(ak_neon_dot16(offset, w, a0), w + 4, a1);
-            float32x4_t d = vmulq_laneq_f32(ak_neon_load_f16(tile32.scales + b * 32 + g * 8), terms_f32, 0);
+            float32x4_t d = vmulq_laneq_f32(scales[g], terms_f32, 0);
             acc[g] = vfmaq_f32(acc[g], d, vcvtq_f32_s32(sum));
-            if (type == AK_Q4_1)
+            if (ak_neon_has_minimum(type))
                 acc[g] = vfmaq_laneq_f32(acc[g], ak_neon_load_f16(tile32.mins + b * 32 + g * 8), terms_f32, 2);
+            ak_neon_fence();
         }
     }
 }
@@ -92,82 +106,29 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
     }
 }
 
-void ak_neon_dot_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                      float *restrict y, size_t y_stride)
-{
-    if (n == 1)
-        dot_one(AK_Q4_0, tiles, n_tiles, k, acts, y);
-    else
-        dot_few(AK_Q4_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+#define KERNELS(name, type) \
+    void ak_neon_dot_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                            size_t n, float *restrict y, size_t y_stride) \
+    { \
+        if (n == 1) \
+            dot_one(type, tiles, n_tiles, k, acts, y); \
+        else \
+            dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    } \
+    void ak_neon_open_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(type, tiles, n_tiles, k, slab); \
+    } \
+    void ak_neon_dot_slab_##name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
+                                 size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
 
-void ak_neon_dot_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                      float *restrict y, size_t y_stride)
-{
-    if (n == 1)
-        dot_one(AK_Q4_1, tiles, n_tiles, k, acts, y);
-    else
-        dot_few(AK_Q4_1, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_dot_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                      float *restrict y, size_t y_stride)
-{
-    if (n == 1)
-        dot_one(AK_Q5_0, tiles, n_tiles, k, acts, y);
-    else
-        dot_few(AK_Q5_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_dot_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                      float *restrict y, size_t y_stride)
-{
-    if (n == 1)
-        dot_one(AK_Q8_0, tiles, n_tiles, k, acts, y);
-    else
-        dot_few(AK_Q8_0, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_open_q4_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_0, tiles, n_tiles, k, slab);
-}
-
-void ak_neon_open_q4_1(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q4_1, tiles, n_tiles, k, slab);
-}
-
-void ak_neon_open_q5_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q5_0, tiles, n_tiles, k, slab);
-}
-
-void ak_neon_open_q8_0(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)
-{
-    open_slab(AK_Q8_0, tiles, n_tiles, k, slab);
-}
-
-void ak_neon_dot_slab_q4_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                           float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q4_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_dot_slab_q4_1(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                           float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q4_1, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_dot_slab_q5_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                           float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q5_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
-
-void ak_neon_dot_slab_q8_0(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                           float *restrict y, size_t y_stride)
-{
-    dot_slab(AK_Q8_0, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);
-}
+KERNELS(q4_0, AK_Q4_0)
+KERNELS(q4_1, AK_Q4_1)
+KERNELS(q5_0, AK_Q5_0)
+KERNELS(q5_1, AK_Q5_1)
+KERNELS(q8_0, AK_Q8_0)
+KERNELS(iq4_nl, AK_IQ4_NL)
+KERNELS(mxfp4, AK_MXFP4)

@@ -10,6 +10,33 @@
 
 enum { AK_NEON_GROUPS = 4 }; /* registers of a word line */
 
+/* Loads and stores stay on their side: gcc would have more in flight than there are
+ * registers. */
+AK_KERNEL void ak_neon_fence(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+/* x, where it is: gcc would copy a sum from register to register between additions. */
+AK_KERNEL int32x4_t ak_neon_hold(int32x4_t x)
+{
+    __asm__("" : "+w"(x));
+    return x;
+}
+
+/* x, of which the compiler knows nothing: what is made of it is computed, not loaded. */
+AK_KERNEL uint8x16_t ak_neon_keep(uint8x16_t x)
+{
+    __asm__("" : "+w"(x));
+    return x;
+}
+
+/* Makes y before x is used: an instruction that overwrites x then needs no copy. */
+AK_KERNEL void ak_neon_make_first(uint8x16_t y, uint8x16_t *x)
+{
+    __asm__("" : "+w"(*x) : "w"(y));
+}
+
 /* Four rows times 16 k: word i of `a` belongs to line i. */
 AK_KERNEL int32x4_t ak_neon_dot16(int32x4_t sum, const int8x16_t w[4], int8x16_t a)
 {
@@ -44,9 +71,9 @@ AK_KERNEL const struct ak_act256 *ak_neon_act256(const uint8_t *acts, size_t blo
     return (const struct ak_act256 *)(const void *)acts + block;
 }
 
-/* The eight sums of 32 as 64·h + l with 0 ≤ l < 64, which makes both parts
- * operands of sdot (|sum| ≤ 32·127 < 64·64). Words: l of blocks 0 … 3, l of
- * 4 … 7, then h alike. */
+/* Sums as 64·h + l with 0 ≤ l < 64, which makes both parts operands of sdot
+ * (|sum| ≤ 32·127 < 64·64). The eight of 32: l of blocks 0 … 3, l of 4 … 7, then h
+ * alike, a word each. */
 AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_act256 *a)
 {
     static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
@@ -55,12 +82,30 @@ AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_act256 *a)
     return vqtbl1q_s8(vcombine_s8(low, high), vld1q_u8(natural));
 }
 
+/* The sixteen of 16: l in split[0], h in split[1]. */
+AK_KERNEL void ak_neon_split_sums16(const struct ak_act256 *a, int8x16_t split[2])
+{
+    static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
+    int16x8_t first = vld1q_s16(a->pair_sum16), last = vld1q_s16(a->pair_sum16 + 8);
+    int8x16_t low = vandq_s8(vcombine_s8(vmovn_s16(first), vmovn_s16(last)), vdupq_n_s8(63));
+    int8x16_t high = vcombine_s8(vshrn_n_s16(first, 6), vshrn_n_s16(last, 6));
+    split[0] = vqtbl1q_s8(low, vld1q_u8(natural));
+    split[1] = vqtbl1q_s8(high, vld1q_u8(natural));
+}
+
 /* Σ min·sum of four rows: `mins` are those of blocks 0 … 3 and of 4 … 7. */
 AK_KERNEL int32x4_t ak_neon_dot_mins(const int8x16_t mins[2], int8x16_t split)
 {
     int32x4_t sum = vdotq_laneq_s32(vdupq_n_s32(0), mins[0], split, 2);
     sum = vshlq_n_s32(vdotq_laneq_s32(sum, mins[1], split, 3), 6);
     return vdotq_laneq_s32(vdotq_laneq_s32(sum, mins[0], split, 0), mins[1], split, 1);
+}
+
+/* The same for numbers of each 16 k, four a word. */
+AK_KERNEL int32x4_t ak_neon_dot_mins16(const int8x16_t mins[4], const int8x16_t split[2])
+{
+    int32x4_t sum = vshlq_n_s32(ak_neon_dot16(vdupq_n_s32(0), mins, split[1]), 6);
+    return ak_neon_dot16(sum, mins, split[0]);
 }
 
 #endif

@@ -8,7 +8,9 @@ libak_neon_la_SOURCES = \
 	src/cpu/neon/lanes.h \
 	src/cpu/neon/neon.h \
 	src/cpu/neon/open256.c \
+	src/cpu/neon/open256.h \
 	src/cpu/neon/open32.c \
+	src/cpu/neon/open32.h \
 	src/cpu/neon/panel.h \
 	src/cpu/neon/panel256.c \
 	src/cpu/neon/panel32.c \

@@ -1,37 +1,69 @@
 /* Weights opened into signed bytes, for more than one token: panels of 8 rows,
  * half of a tile, so that 8 rows × 4 tokens of sums stay in registers. A slab
  * is, tile by tile, the panels of its rows 0 … 7 over the whole of k, then those
- * of its rows 8 … 15. */
+ * of its rows 8 … 15.
+ *
+ * Two lines of 4 k are 64 bytes. They lie one after the other, or, `paired` (for
+ * products of two rows), as four registers of two rows × 8 k. */
 #ifndef AK_CPU_NEON_PANEL_H
 #define AK_CPU_NEON_PANEL_H
 
 #include <string.h>
 
-#include "cpu/kernels.h"
+#include "cpu/neon/lanes.h"
 
 enum { AK_NEON_PANEL_ROWS = 8 };
 
 /* 32 k. Line i holds k = 4i … 4i+3 of each row. */
 struct ak_neon_panel32 {
     int8_t q[8][32];
-    float scale[8], min[8]; /* min: of Q4_1 alone */
+    float scale[8], min[8]; /* min: of Q4_1 and Q5_1 alone */
 };
 
-/* 256 k of a K-type. */
+/* 256 k. The quants of Q2_K are multiplied by their scales, those of Q3_K by minus
+ * their scales (−124 … 128 would not fit). Minimums are numbers of each 32 k, or of
+ * each 16 k in Q2_K, four a line. */
 struct ak_neon_panel256 {
-    float scale[8], min[8]; /* min: negative, of Q4_K alone */
-    int8_t mins[2][32];     /* of blocks 0 … 3 and 4 … 7, four a row */
+    float scale[8], min[8]; /* min: negative, where there are minimums */
+    int8_t mins[4][32];
     struct {
-        int8_t q[8][32];     /* Q6_K: four times the quant */
-        int32_t scale[2][8]; /* of k 0 … 15 and 16 … 31; Q4_K has one */
+        int8_t q[8][32];
+        int32_t scale[2][8]; /* of k 0 … 15 and 16 … 31 in Q6_K; one, or none */
     } block[8];
 };
 
 _Static_assert(2 * sizeof(struct ak_neon_panel32) <= AK_SLAB_BYTES_32, "two panels are a tile's block");
 _Static_assert(2 * sizeof(struct ak_neon_panel256) <= 8 * AK_SLAB_BYTES_32, "two panels are a tile");
 
+/* Scales of a block of 32 k in a panel of 256. */
+AK_KERNEL size_t ak_neon_block_scales(enum ak_type type)
+{
+    return type == AK_Q6_K ? 2 : type == AK_Q2_K || type == AK_Q3_K ? 0 : 1;
+}
+
+/* Minimums of a panel of 256, in words of four. */
+AK_KERNEL size_t ak_neon_min_words(enum ak_type type)
+{
+    return type == AK_Q2_K ? 4 : type == AK_Q4_K || type == AK_Q5_K ? 2 : 0;
+}
+
+/* The sum that a panel of 256 stands for. */
+AK_KERNEL float32x4_t ak_neon_panel_sum(enum ak_type type, int32x4_t sum)
+{
+    return vcvtq_f32_s32(type == AK_Q3_K ? vnegq_s32(sum) : sum);
+}
+
+/* Puts two lines (the first of them even) of rows 4·(g mod 2) … in their place. */
+AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16_t first, int8x16_t second)
+{
+    int32x4_t a = vreinterpretq_s32_s8(first), b = vreinterpretq_s32_s8(second);
+    int8_t *to = lines + g % 2 * (paired ? 32 : 16);
+    vst1q_s8(to, paired ? vreinterpretq_s8_s32(vzip1q_s32(a, b)) : first);
+    vst1q_s8(to + (paired ? 16 : 32), paired ? vreinterpretq_s8_s32(vzip2q_s32(a, b)) : second);
+}
+
 /* Opens a tile of `blocks` blocks of 32 k: rows 0 … 7 and 8 … 15 go to panels
- * lower[b] and upper[b], for the K-types to one panel each. */
+ * lower[b] and upper[b], for the types with blocks of 256 to one panel each. */
 void ak_neon_open_tile32(enum ak_type type, const uint8_t *restrict tile, size_t blocks, struct ak_neon_panel32 *restrict lower,
                          struct ak_neon_panel32 *restrict upper);
 void ak_neon_open_tile256(enum ak_type type, const uint8_t *restrict tile, struct ak_neon_panel256 *restrict lower,

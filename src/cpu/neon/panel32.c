@@ -1,5 +1,5 @@
-#include "cpu/neon/lanes.h"
 #include "cpu/neon/panel.h"
+#include "cpu/neon/tile32.h"
 
 enum { TOKENS = 4 }; /* sums of 8 rows × 4 tokens: 8 registers of ints, 8 of floats */
 
@@ -24,6 +24,7 @@ AK_KERNEL void block_sums(const struct ak_neon_panel32 *panel, const struct ak_a
             sums[t][0] = ak_neon_dot16(sums[t][0], w[0], a);
             sums[t][1] = ak_neon_dot16(sums[t][1], w[1], a);
         }
+        ak_neon_fence();
     }
 }
 
@@ -80,7 +81,7 @@ AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_panel32 *panels, si
 void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels, size_t n_panels, const uint8_t *restrict acts,
                           size_t act_bytes, size_t n, float *restrict y, size_t y_stride)
 {
-    if (type == AK_Q4_1)
+    if (ak_neon_has_minimum(type))
         dot_panels(true, panels, n_panels, acts, act_bytes, n, y, y_stride);
     else
         dot_panels(false, panels, n_panels, acts, act_bytes, n, y, y_stride);

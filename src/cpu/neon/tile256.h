@@ -1,30 +1,36 @@
-/* Tiles of the K-types: where things lie, and quants and scales as int8. */
+/* Tiles of the types with blocks of 256: where things lie, and quants and scales
+ * as int8. */
 #ifndef AK_CPU_NEON_TILE256_H
 #define AK_CPU_NEON_TILE256_H
 
 #include "cpu/neon/lanes.h"
 
 enum {
-    AK_NEON_Q4_K_SCALES = 64,
+    AK_NEON_K_SCALES = 64, /* behind a line of d, or of d and dmin, in all of them */
+    AK_NEON_Q2_K_QUANTS = 320,
+    AK_NEON_Q3_K_QUANTS = 256,
     AK_NEON_Q4_K_QUANTS = 256,
-    AK_NEON_Q4_K_TILE = 2304,
-    AK_NEON_Q6_K_SCALES = 64,
+    AK_NEON_Q5_K_HIGH = 256,
+    AK_NEON_Q5_K_QUANTS = 768,
     AK_NEON_Q6_K_HALVES = 320,
     AK_NEON_Q6_K_HALF = 1536,
     AK_NEON_Q6_K_LOW = 512,
-    AK_NEON_Q6_K_TILE = 3392
+    AK_NEON_IQ4_XS_QUANTS = 128
 };
 
-/* Four rows' 6-bit scales and minimums of blocks 0 … 3 and 4 … 7, a byte each. */
-AK_KERNEL void ak_neon_scales_q4_k(const uint8_t *tile, size_t g, uint8x16_t scales[2], int8x16_t mins[2])
+AK_KERNEL size_t ak_neon_tile256_bytes(enum ak_type type)
 {
-    const uint8_t *lines = tile + AK_NEON_Q4_K_SCALES + g * 16;
-    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
-    scales[0] = vandq_u8(a, vdupq_n_u8(63));
-    mins[0] = vreinterpretq_s8_u8(vandq_u8(b, vdupq_n_u8(63)));
-    mins[1] = vreinterpretq_s8_u8(vsliq_n_u8(vshrq_n_u8(c, 4), vshrq_n_u8(b, 6), 4));
-    scales[1] = vsliq_n_u8(c, vshrq_n_u8(a, 6), 4);
+    switch (type) {
+    case AK_Q2_K: return 21 * AK_LINE_BYTES;
+    case AK_Q3_K: return 28 * AK_LINE_BYTES;
+    case AK_Q4_K: return 36 * AK_LINE_BYTES;
+    case AK_Q5_K: return 44 * AK_LINE_BYTES;
+    case AK_Q6_K: return 53 * AK_LINE_BYTES;
+    default: return 34 * AK_LINE_BYTES;
+    }
 }
+
+/* ---- Scales and minimums ---------------------------------------------------- */
 
 /* Byte j of each word. */
 AK_KERNEL int32x4_t ak_neon_byte_u8(uint8x16_t words, size_t j)
@@ -41,30 +47,161 @@ AK_KERNEL int32x4_t ak_neon_byte_s8(uint8x16_t words, size_t j)
     return vshrq_n_s32(vreinterpretq_s32_u8(vqtbl1q_u8(words, index)), 24);
 }
 
-/* The super-scales of four rows; *min is that of the minimums. */
-AK_KERNEL float32x4_t ak_neon_super_q4_k(const uint8_t *tile, size_t g, float32x4_t *min)
+/* Byte j of each word in all four of its bytes. */
+AK_KERNEL uint8x16_t ak_neon_spread_byte(uint8x16_t words, size_t j)
+{
+    static const uint8_t first[16] = { 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12 };
+    return vqtbl1q_u8(words, vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j)));
+}
+
+/* The super-scales of four rows of Q2_K, Q4_K and Q5_K; *min is that of the minimums. */
+AK_KERNEL float32x4_t ak_neon_super(const uint8_t *tile, size_t g, float32x4_t *min)
 {
     uint16x8_t both = vreinterpretq_u16_u8(vld1q_u8(tile + g * 16));
     *min = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp2q_u16(both, both))));
     return vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp1q_u16(both, both))));
 }
 
+/* Q2_K, four rows: a byte for each 16 k, words of four. */
+AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t scales[4], int8x16_t mins[4])
+{
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        uint8x16_t both = vld1q_u8(tile + AK_NEON_K_SCALES + i * AK_LINE_BYTES + g * 16);
+        scales[i] = vandq_u8(both, vdupq_n_u8(15));
+        mins[i] = vreinterpretq_s8_u8(vshrq_n_u8(both, 4));
+    }
+}
+
+/* Q3_K, the same: −32 … 31. */
+AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scales[4])
+{
+    const uint8x16_t four = vdupq_n_u8(15), top = vdupq_n_u8(0x30);
+    const uint8_t *lines = tile + AK_NEON_K_SCALES + g * 16;
+    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), high = vld1q_u8(lines + 2 * AK_LINE_BYTES), u[4];
+    u[0] = vbslq_u8(top, vshlq_n_u8(high, 4), vandq_u8(a, four));
+    u[1] = vbslq_u8(top, vshlq_n_u8(high, 2), vandq_u8(b, four));
+    u[2] = vbslq_u8(top, high, vshrq_n_u8(a, 4));
+    u[3] = vbslq_u8(top, vshrq_n_u8(high, 2), vshrq_n_u8(b, 4));
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++)
+        scales[i] = vreinterpretq_s8_u8(vsubq_u8(u[i], vdupq_n_u8(32)));
+}
+
+/* Q4_K and Q5_K, four rows: 6-bit scales and minimums of blocks 0 … 3 and 4 … 7, a
+ * byte each. */
+AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t scales[2], int8x16_t mins[2])
+{
+    const uint8_t *lines = tile + AK_NEON_K_SCALES + g * 16;
+    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
+    scales[0] = vandq_u8(a, vdupq_n_u8(63));
+    mins[0] = vreinterpretq_s8_u8(vandq_u8(b, vdupq_n_u8(63)));
+    mins[1] = vreinterpretq_s8_u8(vsliq_n_u8(vshrq_n_u8(c, 4), vshrq_n_u8(b, 6), 4));
+    scales[1] = vsliq_n_u8(c, vshrq_n_u8(a, 6), 4);
+}
+
+/* IQ4_XS, four rows: −32 … 31, scales[0] of blocks 0, 2, 4, 6 and scales[1] of the
+ * others. *d is the super-scale. */
+AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t *d, uint8x16_t scales[2])
+{
+    static const uint8_t bytes[16] = { 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15 }; /* of the high bits */
+    static const int8_t right[16] = { 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4 };
+    uint8x16_t first = vld1q_u8(tile + g * 16), low = vld1q_u8(tile + AK_NEON_K_SCALES + g * 16);
+    uint8x16_t high = vshlq_u8(vqtbl1q_u8(first, vld1q_u8(bytes)), vld1q_s8(right)); /* two bits, the next two above them */
+    uint16x8_t halves = vreinterpretq_u16_u8(first);
+    *d = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp1q_u16(halves, halves))));
+    uint8x16_t even = vsliq_n_u8(low, vandq_u8(high, vdupq_n_u8(3)), 4);
+    uint8x16_t odd = vsliq_n_u8(vshrq_n_u8(low, 4), vandq_u8(vshrq_n_u8(high, 2), vdupq_n_u8(3)), 4);
+    scales[0] = vsubq_u8(even, vdupq_n_u8(32));
+    scales[1] = vsubq_u8(odd, vdupq_n_u8(32));
+}
+
+/* ---- Quants ------------------------------------------------------------------- */
+
+/* Register g of four lines of Q2_K in half h, lines 4s … 4s+3 of each quarter: w[q]
+ * are k = 128h + 32q + 16s …, left where they are in their bytes: 4 times the quant
+ * for q = 1, 16 times for q = 2. */
+AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size_t g, int8x16_t w[4][4])
+{
+    const uint8_t *lines = tile + AK_NEON_Q2_K_QUANTS + (h * 8 + s * 4) * AK_LINE_BYTES + g * 16;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
+        w[0][i] = vreinterpretq_s8_u8(vandq_u8(v, vdupq_n_u8(3)));
+        w[1][i] = vreinterpretq_s8_u8(vandq_u8(v, vdupq_n_u8(12)));
+        w[2][i] = vreinterpretq_s8_u8(vandq_u8(v, vdupq_n_u8(48)));
+        w[3][i] = vreinterpretq_s8_u8(vshrq_n_u8(v, 6));
+    }
+}
+
+/* Register g of lines i of Q3_K: w[j] is k = 32j + 4i …, 0 … 7, but eight times that
+ * for j = 1, 3, 5. */
+AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8x16_t w[8])
+{
+    const uint8_t *lines = tile + AK_NEON_Q3_K_QUANTS + i * 3 * AK_LINE_BYTES + g * 16;
+    const uint8x16_t low = vdupq_n_u8(7), high = vdupq_n_u8(0x38);
+    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
+    w[0] = vreinterpretq_s8_u8(vandq_u8(a, low));
+    w[1] = vreinterpretq_s8_u8(vandq_u8(a, high));
+    w[2] = vreinterpretq_s8_u8(vandq_u8(b, low));
+    w[3] = vreinterpretq_s8_u8(vandq_u8(b, high));
+    w[4] = vreinterpretq_s8_u8(vandq_u8(c, low));
+    w[5] = vreinterpretq_s8_u8(vandq_u8(c, high));
+    /* the two upper bits, below them that of c, all moved down */
+    w[6] = vreinterpretq_s8_u8(vshrq_n_u8(vsriq_n_u8(a, vshlq_n_u8(c, 1), 2), 5));
+    w[7] = vreinterpretq_s8_u8(vshrq_n_u8(vsriq_n_u8(b, c, 2), 5));
+}
+
+/* Register g of the eight lines of blocks 2c and 2c+1 of Q4_K, or of Q5_K, 16 taken
+ * off: −16 more where the fifth bit is clear, as in Q5_0. */
+AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size_t c, size_t g, int8x16_t low[8], int8x16_t high[8])
+{
+    const uint8_t *lines = tile + (type == AK_Q5_K ? AK_NEON_Q5_K_QUANTS : AK_NEON_Q4_K_QUANTS) + c * 8 * AK_LINE_BYTES + g * 16;
+    const uint8x16_t first = vdupq_n_u8((uint8_t)(1u << 2 * c)), second = vdupq_n_u8((uint8_t)(2u << 2 * c));
+#pragma GCC unroll 8
+    for (size_t i = 0; i < 8; i++) {
+        uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
+        if (type == AK_Q5_K) {
+            uint8x16_t clear = ak_neon_keep(vmvnq_u8(vld1q_u8(tile + AK_NEON_Q5_K_HIGH + i * AK_LINE_BYTES + g * 16)));
+            low[i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), v, vtstq_u8(clear, first)));
+            high[i] = vreinterpretq_s8_u8(vsriq_n_u8(vtstq_u8(clear, second), v, 4));
+        } else {
+            low[i] = vreinterpretq_s8_u8(vandq_u8(v, vdupq_n_u8(15)));
+            high[i] = vreinterpretq_s8_u8(vshrq_n_u8(v, 4));
+        }
+    }
+}
+
 /* Register g of four lines of Q6_K in half h, lines 4s … 4s+3 of each quarter:
- * w[q] are k = 128h + 32q + 16s …, as 4·(quant − 32). The two high bits go on
- * top, the low four below them, and flipping the sign bit takes 32 off. */
+ * w[q] are k = 128h + 32q + 16s …, 0 … 63. */
 AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size_t g, int8x16_t w[4][4])
 {
     const uint8_t *high = tile + AK_NEON_Q6_K_HALVES + h * AK_NEON_Q6_K_HALF + s * 4 * AK_LINE_BYTES + g * 16;
     const uint8_t *low = high + AK_NEON_Q6_K_LOW;
-    const uint8x16_t upper = vdupq_n_u8(0xf0);
+    const uint8x16_t bits = vdupq_n_u8(0x30);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
         uint8x16_t a = vld1q_u8(low + i * AK_LINE_BYTES), b = vld1q_u8(low + (8 + i) * AK_LINE_BYTES);
-        uint8x16_t top = veorq_u8(vld1q_u8(high + i * AK_LINE_BYTES), vdupq_n_u8(0xaa));
-        w[0][i] = vreinterpretq_s8_u8(vsriq_n_u8(vshlq_n_u8(top, 6), vshlq_n_u8(a, 4), 2));
-        w[1][i] = vreinterpretq_s8_u8(vsriq_n_u8(vshlq_n_u8(top, 4), vshlq_n_u8(b, 4), 2));
-        w[2][i] = vreinterpretq_s8_u8(vsriq_n_u8(vshlq_n_u8(top, 2), vandq_u8(a, upper), 2));
-        w[3][i] = vreinterpretq_s8_u8(vsriq_n_u8(top, vandq_u8(b, upper), 2));
+        uint8x16_t top = vld1q_u8(high + i * AK_LINE_BYTES);
+        uint8x16_t third = vsriq_n_u8(vandq_u8(top, bits), a, 4);
+        ak_neon_make_first(third, &a);
+        w[2][i] = vreinterpretq_s8_u8(third);
+        w[0][i] = vreinterpretq_s8_u8(vsliq_n_u8(a, vandq_u8(top, vdupq_n_u8(3)), 4));
+        w[1][i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), b, vandq_u8(vshlq_n_u8(top, 2), bits)));
+        w[3][i] = vreinterpretq_s8_u8(vsriq_n_u8(vandq_u8(vshrq_n_u8(top, 2), bits), b, 4));
+    }
+}
+
+/* Register g of the eight lines of block j of IQ4_XS. */
+AK_KERNEL void ak_neon_quants_iq4_xs(const uint8_t *tile, size_t j, size_t g, int8x16_t w[8])
+{
+    const uint8_t *lines = tile + AK_NEON_IQ4_XS_QUANTS + j * 4 * AK_LINE_BYTES + g * 16;
+    int8x16_t values = vld1q_s8(ak_iq4_values);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
+        w[i] = vqtbl1q_s8(values, vandq_u8(v, vdupq_n_u8(15)));
+        w[4 + i] = vqtbl1q_s8(values, vshrq_n_u8(v, 4));
     }
 }
 

@@ -5,16 +5,58 @@
 #include "base/mem.h"
 #include "cpu/neon/lanes.h"
 
+AK_KERNEL bool ak_neon_has_minimum(enum ak_type type)
+{
+    return type == AK_Q4_1 || type == AK_Q5_1;
+}
+
+AK_KERNEL bool ak_neon_has_fifth_bits(enum ak_type type)
+{
+    return type == AK_Q5_0 || type == AK_Q5_1;
+}
+
+AK_KERNEL bool ak_neon_has_values(enum ak_type type)
+{
+    return type == AK_IQ4_NL || type == AK_MXFP4;
+}
+
 struct ak_neon_tile32 {
-    const uint8_t *scales, *mins, *high, *quants; /* mins: Q4_1 alone, high: Q5_0 alone */
+    const uint8_t *scales, *mins, *high, *quants; /* mins, high: of the types that have them */
 };
 
 AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_type type, const uint8_t *tile, size_t blocks)
 {
     struct ak_neon_tile32 t = { .scales = tile, .mins = tile + 32 * blocks };
-    t.high = tile + (type == AK_Q4_1 ? 64 * blocks : ak_round_up(32 * blocks, AK_LINE_BYTES));
-    t.quants = t.high + (type == AK_Q5_0 ? 64 * blocks : 0);
+    size_t scales = blocks * (type == AK_MXFP4 ? 16 : ak_neon_has_minimum(type) ? 64 : 32);
+    t.high = tile + ak_round_up(scales, AK_LINE_BYTES);
+    t.quants = t.high + (ak_neon_has_fifth_bits(type) ? 64 * blocks : 0);
     return t;
+}
+
+/* ak_e8m0_half of 16 exponents. Its upper 16 bits are (e − 1) << 7, and below 2 it
+ * is subnormal, which the table has. */
+AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GROUPS])
+{
+    static const uint8_t least[16] = { 0x20, 0x40, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0 };
+    uint8x16_t e = vld1q_u8(p), below = vqsubq_u8(e, vdupq_n_u8(1));
+    uint8x16_t low = vqtbx1q_u8(vshlq_n_u8(below, 7), vld1q_u8(least), e), high = vshrq_n_u8(below, 1);
+    uint16x8_t first = vreinterpretq_u16_u8(vzip1q_u8(low, high)), last = vreinterpretq_u16_u8(vzip2q_u8(low, high));
+    d[0] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(first), 16));
+    d[1] = vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(first), 16));
+    d[2] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(last), 16));
+    d[3] = vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(last), 16));
+}
+
+/* The scales of block b, all 16 rows. */
+AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, float32x4_t d[AK_NEON_GROUPS])
+{
+    if (type == AK_MXFP4) {
+        ak_neon_load_exponents(t->scales + b * 16, d);
+        return;
+    }
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++)
+        d[g] = ak_neon_load_f16(t->scales + b * 32 + g * 8);
 }
 
 /* The nibbles of four lines, register g: k 0 … 15 and 16 … 31, unsigned. */
@@ -28,36 +70,48 @@ AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4]
     }
 }
 
+/* The fifth bits of a block, inverted, of two lines in each register. */
+AK_KERNEL void ak_neon_clear_bits(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, uint8x16_t clear[4])
+{
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++)
+        clear[i] = ak_neon_has_fifth_bits(type) ? ak_neon_keep(vmvnq_u8(vld1q_u8(t->high + b * 64 + i * 16))) : vdupq_n_u8(0);
+}
+
 /* −16 more where the fifth bit is clear: the upper nibble then takes the mask's
- * ones, and the byte is the quant in two's complement. */
-AK_KERNEL void ak_neon_quants_q5_0(const struct ak_neon_tile32 *t, size_t b, size_t g, int8x16_t w[8])
+ * ones, and the byte is the quant of Q5_0 in two's complement. */
+AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bits[4], size_t g, int8x16_t w[8])
 {
     static const uint8_t first_bytes[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1 };
     static const uint8_t bits[16] = { 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128 };
-    const uint8_t *lines = t->quants + b * 256, *words = t->high + b * 64;
-    uint8x16_t even = vaddq_u8(vld1q_u8(first_bytes), vdupq_n_u8((uint8_t)(2 * g)));
+    uint8x16_t even = vaddq_u8(ak_neon_keep(vld1q_u8(first_bytes)), vdupq_n_u8((uint8_t)(2 * g)));
     uint8x16_t odd = vaddq_u8(even, vdupq_n_u8(8)), bit = vld1q_u8(bits), clear[8];
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
-        uint8x16_t pair = vmvnq_u8(vld1q_u8(words + i * 16));
-        clear[2 * i] = vtstq_u8(vqtbl1q_u8(pair, even), bit);
-        clear[2 * i + 1] = vtstq_u8(vqtbl1q_u8(pair, odd), bit);
+        clear[2 * i] = vtstq_u8(vqtbl1q_u8(clear_bits[i], even), bit);
+        clear[2 * i + 1] = vtstq_u8(vqtbl1q_u8(clear_bits[i], odd), bit);
     }
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES + g * 16);
-        w[4 + i] = vreinterpretq_s8_u8(vsliq_n_u8(vshrq_n_u8(v, 4), clear[4 + i], 4));
-        w[i] = vreinterpretq_s8_u8(vsliq_n_u8(v, clear[i], 4));
+        w[i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), v, clear[i]));
+        w[4 + i] = vreinterpretq_s8_u8(vsriq_n_u8(clear[4 + i], v, 4));
     }
 }
 
-/* Register g of the block's 8 lines of 4 k, signed. The nibbles of Q4_0 and
- * Q4_1 as they are: whether an offset of 8 is taken off here or from the sum is
- * the caller's choice. */
-AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, size_t g, int8x16_t w[8])
+/* What is still to be taken off the quants that ak_neon_quants32 gives, and whether
+ * from them or from the sum is the caller's choice. */
+AK_KERNEL int8_t ak_neon_offset32(enum ak_type type)
 {
-    if (type == AK_Q5_0) {
-        ak_neon_quants_q5_0(t, b, g, w);
+    return type == AK_Q4_0 ? 8 : type == AK_Q5_1 ? -16 : 0;
+}
+
+/* Register g of the block's 8 lines of 4 k, signed, with the offset above. */
+AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, const uint8x16_t clear_bits[4], size_t g,
+                                int8x16_t w[8])
+{
+    if (ak_neon_has_fifth_bits(type)) {
+        ak_neon_quants_q5(t->quants + b * 256, clear_bits, g, w);
     } else if (type == AK_Q8_0) {
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
@@ -65,12 +119,13 @@ AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *
             w[i] = vreinterpretq_s8_u8(veorq_u8(v, vdupq_n_u8(0x80)));
         }
     } else {
+        int8x16_t values = vld1q_s8(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values);
         uint8x16_t low[4], high[4];
         ak_neon_nibbles(t->quants + b * 256, g, low, high);
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++) {
-            w[i] = vreinterpretq_s8_u8(low[i]);
-            w[4 + i] = vreinterpretq_s8_u8(high[i]);
+            w[i] = ak_neon_has_values(type) ? vqtbl1q_s8(values, low[i]) : vreinterpretq_s8_u8(low[i]);
+            w[4 + i] = ak_neon_has_values(type) ? vqtbl1q_s8(values, high[i]) : vreinterpretq_s8_u8(high[i]);
         }
     }
 }
