@@ -36,6 +36,9 @@ const char *akunu_build_info(void)
 #ifdef HAVE_AK_NEON
         " neon"
 #endif
+#ifdef HAVE_AK_NEON_I8MM
+        " neon_i8mm"
+#endif
         ;
 }
 

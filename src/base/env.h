@@ -1,6 +1,6 @@
 /* The one place of the library that reads the environment.
  *
- * AKUNU_CPU        highest ISA bundle to use (scalar, avx2, avxvnni, avx512, neon)
+ * AKUNU_CPU        highest ISA bundle to use (scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm)
  * AKUNU_THREADS    number of threads where the host gives none
  * AKUNU_CACHE_DIR  folder of the packed cache where the host gives none; without
  *                  it XDG_CACHE_HOME and HOME tell

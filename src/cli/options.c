@@ -15,7 +15,7 @@ const struct cli_flag cli_flags[] = {
     { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXTS, .value = "FILE", .group = "Model", .commands = CLI_BENCH,
       .offset = MEMBER(models), .help = "as elsewhere; several: -m A -m B" },
     { .name = "cpu", .kind = CLI_FLAG_TEXT, .value = "ISA", .group = "Model", .commands = LOADS, .offset = MEMBER(cpu),
-      .help = "highest instruction set to use: scalar, avx2, avxvnni, avx512, neon (the best there is)" },
+      .help = "highest instruction set to use: scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm (the best there is)" },
     { .name = "no-cache", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(no_cache),
       .help = "do not use the cache of packed weights: pack into memory" },
     { .name = "cache-dir", .kind = CLI_FLAG_TEXT, .value = "DIR", .group = "Model", .commands = LOADS, .offset = MEMBER(cache_dir),

@@ -18,7 +18,7 @@
 #include <sys/auxv.h>
 #endif
 
-static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avxvnni", "avx512", "amx", "neon" };
+static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avxvnni", "avx512", "amx", "neon", "neon_i8mm" };
 
 const char *ak_isa_name(enum ak_isa isa)
 {
@@ -85,6 +85,13 @@ static bool machine_has_dotprod(void)
 }
 #endif
 
+#ifdef HAVE_AK_NEON_I8MM
+static bool machine_has_i8mm(void)
+{
+    return (getauxval(AT_HWCAP2) & (1ul << 13)) != 0; /* HWCAP2_I8MM */
+}
+#endif
+
 bool ak_isa_usable(enum ak_isa isa)
 {
     switch (isa) {
@@ -103,6 +110,9 @@ bool ak_isa_usable(enum ak_isa isa)
 #endif
 #ifdef HAVE_AK_NEON
     case AK_ISA_NEON: return machine_has_dotprod();
+#endif
+#ifdef HAVE_AK_NEON_I8MM
+    case AK_ISA_NEON_I8MM: return machine_has_dotprod() && machine_has_i8mm();
 #endif
     default: return false;
     }
@@ -152,8 +162,12 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
         ak_kernels_amx(out);
 #endif
 #ifdef HAVE_AK_NEON
-    if (isa == AK_ISA_NEON)
+    if (isa == AK_ISA_NEON || isa == AK_ISA_NEON_I8MM)
         ak_kernels_neon(out);
+#endif
+#ifdef HAVE_AK_NEON_I8MM
+    if (isa == AK_ISA_NEON_I8MM)
+        ak_kernels_neon_i8mm(out);
 #endif
     (void)isa;
 }

@@ -118,9 +118,11 @@ struct ak_kernels {
     uint64_t (*probe_bf16)(size_t rounds, uint64_t *sink);
 };
 
-/* Bundles, worst to best. AVX-VNNI and AVX-512 are each made on top of AVX2, AMX on
- * top of AVX-512. */
-enum ak_isa { AK_ISA_SCALAR, AK_ISA_AVX2, AK_ISA_AVXVNNI, AK_ISA_AVX512, AK_ISA_AMX, AK_ISA_NEON, AK_ISA_COUNT };
+/* Bundles, worst to best of a kind of machine. AVX-VNNI and AVX-512 are each made on
+ * top of AVX2, AMX on top of AVX-512, neon_i8mm on top of NEON. */
+enum ak_isa {
+    AK_ISA_SCALAR, AK_ISA_AVX2, AK_ISA_AVXVNNI, AK_ISA_AVX512, AK_ISA_AMX, AK_ISA_NEON, AK_ISA_NEON_I8MM, AK_ISA_COUNT
+};
 
 const char *ak_isa_name(enum ak_isa isa);
 
@@ -140,5 +142,6 @@ void ak_kernels_avxvnni(struct ak_kernels *k);
 void ak_kernels_avx512(struct ak_kernels *k);
 void ak_kernels_amx(struct ak_kernels *k);
 void ak_kernels_neon(struct ak_kernels *k);
+void ak_kernels_neon_i8mm(struct ak_kernels *k);
 
 #endif
