@@ -67,7 +67,6 @@ AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g, str
 
 AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
 {
-    size_t at = g % 2 * 4; /* first of the four rows in the panel */
     uint8x16_t scales[2];
     int8x16_t mins[2];
     ak_neon_store_super(tile, g, panel);
@@ -82,8 +81,8 @@ AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t 
             low[i] = type == AK_Q5_K ? vaddq_s8(low[i], vdupq_n_s8(16)) : low[i];
             high[i] = type == AK_Q5_K ? vaddq_s8(high[i], vdupq_n_s8(16)) : high[i];
         }
-        vst1q_s32(panel->block[2 * c].scale[0] + at, ak_neon_byte_u8(scales[c / 2], c % 2 * 2));
-        vst1q_s32(panel->block[2 * c + 1].scale[0] + at, ak_neon_byte_u8(scales[c / 2], c % 2 * 2 + 1));
+        ak_neon_store_scales(paired, panel->block[2 * c].scales, g, ak_neon_byte_u8(scales[c / 2], c % 2 * 2));
+        ak_neon_store_scales(paired, panel->block[2 * c + 1].scales, g, ak_neon_byte_u8(scales[c / 2], c % 2 * 2 + 1));
 #pragma GCC unroll 4
         for (size_t i = 0; i < 8; i += 2) {
             ak_neon_store_lines(paired, panel->block[2 * c].q[i], g, low[i], low[i + 1]);
@@ -94,14 +93,13 @@ AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t 
 
 AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
 {
-    size_t at = g % 2 * 4;
-    vst1q_f32(panel->scale + at, ak_neon_load_f16(tile + g * 8));
+    vst1q_f32(panel->scale + g % 2 * 4, ak_neon_load_f16(tile + g * 8));
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) { /* scales 4i … 4i+3 are those of blocks 2i and 2i+1 */
         uint8x16_t scales = vld1q_u8(tile + AK_NEON_K_SCALES + i * AK_LINE_BYTES + g * 16);
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++)
-            vst1q_s32(panel->block[2 * i + j / 2].scale[j % 2] + at, ak_neon_byte_s8(scales, j));
+            ak_neon_store_scales(false, panel->block[2 * i + j / 2].scales + j % 2 * 8, g, ak_neon_byte_s8(scales, j));
     }
     for (size_t part = 0; part < 4; part++) {
         size_t h = part / 2, s = part % 2;
@@ -120,15 +118,14 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, str
 
 AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
 {
-    size_t at = g % 2 * 4;
     uint8x16_t scales[2];
     float32x4_t d;
     ak_neon_scales_iq4_xs(tile, g, &d, scales);
-    vst1q_f32(panel->scale + at, d);
+    vst1q_f32(panel->scale + g % 2 * 4, d);
     for (size_t j = 0; j < 8; j++) {
         int8x16_t w[8];
         ak_neon_quants_iq4_xs(tile, j, g, w);
-        vst1q_s32(panel->block[j].scale[0] + at, ak_neon_byte_s8(scales[j % 2], j / 2));
+        ak_neon_store_scales(paired, panel->block[j].scales, g, ak_neon_byte_s8(scales[j % 2], j / 2));
 #pragma GCC unroll 4
         for (size_t i = 0; i < 8; i += 2)
             ak_neon_store_lines(paired, panel->block[j].q[i], g, w[i], w[i + 1]);

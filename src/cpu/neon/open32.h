@@ -19,7 +19,7 @@ AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak
     for (size_t i = 0; i < 8; i += 2)
         ak_neon_store_lines(paired, panel->q[i], g, w[i], w[i + 1]);
     if (ak_neon_has_minimum(type))
-        vst1q_f32(panel->min + g % 2 * 4, ak_neon_load_f16(t->mins + b * 32 + g * 8));
+        ak_neon_store_factors(false, panel->factors + 8, g, ak_neon_load_f16(t->mins + b * 32 + g * 8));
 }
 
 AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *tile, size_t blocks, struct ak_neon_panel32 *lower,
@@ -34,7 +34,7 @@ AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *til
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
             struct ak_neon_panel32 *panel = g < 2 ? lower + b : upper + b;
-            vst1q_f32(panel->scale + g % 2 * 4, d[g]);
+            ak_neon_store_factors(paired && !ak_neon_has_minimum(type), panel->factors, g, d[g]);
             ak_neon_open_rows(type, paired, &t, b, clear_bits, g, panel);
         }
     }

@@ -4,7 +4,8 @@
  * of its rows 8 … 15.
  *
  * Two lines of 4 k are 64 bytes. They lie one after the other, or, `paired` (for
- * products of two rows), as four registers of two rows × 8 k. */
+ * products of two rows), as four registers of two rows × 8 k. Paired panels have
+ * each scale twice, where there is room. */
 #ifndef AK_CPU_NEON_PANEL_H
 #define AK_CPU_NEON_PANEL_H
 
@@ -17,7 +18,7 @@ enum { AK_NEON_PANEL_ROWS = 8 };
 /* 32 k. Line i holds k = 4i … 4i+3 of each row. */
 struct ak_neon_panel32 {
     int8_t q[8][32];
-    float scale[8], min[8]; /* min: of Q4_1 and Q5_1 alone */
+    float factors[16]; /* scales, and from 8 on minimums where there are any */
 };
 
 /* 256 k. The quants of Q2_K are multiplied by their scales, those of Q3_K by minus
@@ -28,7 +29,7 @@ struct ak_neon_panel256 {
     int8_t mins[4][32];
     struct {
         int8_t q[8][32];
-        int32_t scale[2][8]; /* of k 0 … 15 and 16 … 31 in Q6_K; one, or none */
+        int32_t scales[16]; /* of the 32 k; in Q6_K of k 0 … 15, and from 8 on of the others; or none */
     } block[8];
 };
 
@@ -60,6 +61,23 @@ AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16
     int8_t *to = lines + g % 2 * (paired ? 32 : 16);
     vst1q_s8(to, paired ? vreinterpretq_s8_s32(vzip1q_s32(a, b)) : first);
     vst1q_s8(to + (paired ? 16 : 32), paired ? vreinterpretq_s8_s32(vzip2q_s32(a, b)) : second);
+}
+
+/* Puts a factor of each of rows 4·(g mod 2) … in its place, twice if so wanted. */
+AK_KERNEL void ak_neon_store_factors(bool twice, float *factors, size_t g, float32x4_t x)
+{
+    float *to = factors + g % 2 * (twice ? 8 : 4);
+    vst1q_f32(to, twice ? vzip1q_f32(x, x) : x);
+    if (twice)
+        vst1q_f32(to + 4, vzip2q_f32(x, x));
+}
+
+AK_KERNEL void ak_neon_store_scales(bool twice, int32_t *scales, size_t g, int32x4_t x)
+{
+    int32_t *to = scales + g % 2 * (twice ? 8 : 4);
+    vst1q_s32(to, twice ? vzip1q_s32(x, x) : x);
+    if (twice)
+        vst1q_s32(to + 4, vzip2q_s32(x, x));
 }
 
 /* Opens a tile of `blocks` blocks of 32 k: rows 0 … 7 and 8 … 15 go to panels

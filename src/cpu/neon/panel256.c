@@ -28,7 +28,7 @@ AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel
                 }
                 sums[t][g] = ak_neon_hold(ak_neon_dot16(first ? vdupq_n_s32(0) : sums[t][g], w[g], a));
                 if (last) {
-                    int32x4_t scale = vld1q_s32(panel->block[j].scale[n_scales == 2 ? s : 0] + g * 4);
+                    int32x4_t scale = vld1q_s32(panel->block[j].scales + (n_scales == 2 ? s * 8 : 0) + g * 4);
                     scaled[t][g] = ak_neon_hold(vmlaq_s32(scaled[t][g], sums[t][g], scale));
                 }
             }

@@ -51,10 +51,10 @@ AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, si
             float32x4_t terms = vreinterpretq_f32_u8(ak_neon_act32_terms(act[t]));
 #pragma GCC unroll 2
             for (size_t g = 0; g < 2; g++) {
-                float32x4_t d = vmulq_laneq_f32(vld1q_f32(panel->scale + g * 4), terms, 0);
+                float32x4_t d = vmulq_laneq_f32(vld1q_f32(panel->factors + g * 4), terms, 0);
                 acc[t][g] = vfmaq_f32(acc[t][g], d, vcvtq_f32_s32(sums[t][g]));
                 if (has_min)
-                    acc[t][g] = vfmaq_laneq_f32(acc[t][g], vld1q_f32(panel->min + g * 4), terms, 2);
+                    acc[t][g] = vfmaq_laneq_f32(acc[t][g], vld1q_f32(panel->factors + 8 + g * 4), terms, 2);
             }
         }
     }

@@ -28,19 +28,33 @@ AK_KERNEL void ak_i8mm_pair_quants(const int8_t *a, const int8_t *b, int8_t out[
     vst1q_s8(out + 16, vreinterpretq_s8_s64(vzip2q_s64(x, y)));
 }
 
-/* A number of each of a panel's eight rows, as it meets the sums. */
-AK_KERNEL void ak_i8mm_pair_rows(const float *x, float32x4_t out[AK_I8MM_ROW_PAIRS])
+/* A number of each of a panel's eight rows, as it meets the sums; `twice`: as it lies. */
+AK_KERNEL void ak_i8mm_pair_rows(bool twice, const float *x, float32x4_t out[AK_I8MM_ROW_PAIRS])
 {
     float32x4_t low = vld1q_f32(x), high = vld1q_f32(x + 4);
+    if (twice) {
+        out[0] = low;
+        out[1] = high;
+        out[2] = vld1q_f32(x + 8);
+        out[3] = vld1q_f32(x + 12);
+        return;
+    }
     out[0] = vzip1q_f32(low, low);
     out[1] = vzip2q_f32(low, low);
     out[2] = vzip1q_f32(high, high);
     out[3] = vzip2q_f32(high, high);
 }
 
-AK_KERNEL void ak_i8mm_pair_rows_s32(const int32_t *x, int32x4_t out[AK_I8MM_ROW_PAIRS])
+AK_KERNEL void ak_i8mm_pair_rows_s32(bool twice, const int32_t *x, int32x4_t out[AK_I8MM_ROW_PAIRS])
 {
     int32x4_t low = vld1q_s32(x), high = vld1q_s32(x + 4);
+    if (twice) {
+        out[0] = low;
+        out[1] = high;
+        out[2] = vld1q_s32(x + 8);
+        out[3] = vld1q_s32(x + 12);
+        return;
+    }
     out[0] = vzip1q_s32(low, low);
     out[1] = vzip2q_s32(low, low);
     out[2] = vzip1q_s32(high, high);
@@ -59,7 +73,7 @@ AK_KERNEL void ak_i8mm_add8(const int8_t *w, const int8_t *a, size_t step, size_
         int8x16_t rows = vld1q_s8(w + r * 16);
 #pragma GCC unroll 2
         for (size_t p = 0; p < AK_I8MM_GROUP && p < pairs; p++)
-            sums[p][r] = vmmlaq_s32(sums[p][r], rows, q[p]);
+            sums[p][r] = ak_neon_hold(vmmlaq_s32(sums[p][r], rows, q[p]));
     }
     ak_neon_fence();
 }

@@ -66,7 +66,7 @@ AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *pa
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4 && i < steps; i++)
                 ak_i8mm_add8(panel->block[j].q[2 * (s * steps + i)], a + (s * steps + i) * 16, step, pairs, sums);
-            ak_i8mm_pair_rows_s32(panel->block[j].scale[s], scale);
+            ak_i8mm_pair_rows_s32(n_scales == 1, panel->block[j].scales + s * 8, scale);
 #pragma GCC unroll 2
             for (size_t p = 0; p < AK_I8MM_GROUP && p < pairs; p++)
 #pragma GCC unroll 4
@@ -95,9 +95,9 @@ AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel
     int32x4_t scaled[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS];
     float32x4_t d[AK_I8MM_ROW_PAIRS], m[AK_I8MM_ROW_PAIRS];
     integer_sums(type, panel, acts, first, pairs, scaled);
-    ak_i8mm_pair_rows(panel->scale, d);
+    ak_i8mm_pair_rows(false, panel->scale, d);
     if (ak_neon_min_words(type))
-        ak_i8mm_pair_rows(panel->min, m);
+        ak_i8mm_pair_rows(false, panel->min, m);
 #pragma GCC unroll 2
     for (size_t p = 0; p < AK_I8MM_GROUP && p < pairs; p++) {
         float32x4_t scale = vld1q_f32(acts->scale[first + p]);

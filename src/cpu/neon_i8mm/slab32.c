@@ -45,9 +45,9 @@ AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_panel32 *panels
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++)
             ak_i8mm_add8(panels[b].q[2 * i], acts->q[first] + b * 64 + i * 16, sizeof acts->q[0], pairs, block);
-        ak_i8mm_pair_rows(panels[b].scale, d);
+        ak_i8mm_pair_rows(!has_minimum, panels[b].factors, d);
         if (has_minimum)
-            ak_i8mm_pair_rows(panels[b].min, m);
+            ak_i8mm_pair_rows(false, panels[b].factors + 8, m);
 #pragma GCC unroll 2
         for (size_t p = 0; p < AK_I8MM_GROUP && p < pairs; p++) {
             float32x4_t scale = vld1q_f32(acts->scale[first + p][b]);
