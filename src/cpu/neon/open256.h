@@ -13,6 +13,15 @@ AK_KERNEL void ak_neon_store_super(const uint8_t *tile, size_t g, struct ak_neon
     vst1q_f32(panel->min + g % 2 * 4, vnegq_f32(min));
 }
 
+/* Where the rows' part of line 4s of block 4h goes. The other lines are a constant
+ * away, which gcc is kept from adding up in parts. */
+AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_panel256 *panel, size_t h, size_t s, size_t g)
+{
+    int8_t *lines = (int8_t *)(panel->block + 4 * h) + s * sizeof panel->block[0].q / 2 + g % 2 * (paired ? 32 : 16);
+    __asm__("" : "+r"(lines));
+    return lines;
+}
+
 AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
 {
     uint8x16_t scales[4];
@@ -23,6 +32,7 @@ AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g, str
     ak_neon_store_lines(paired, panel->mins[2], g, mins[2], mins[3]);
     for (size_t part = 0; part < 4; part++) {
         size_t h = part / 2, s = part % 2;
+        int8_t *lines = ak_neon_part_lines(paired, panel, h, s, g);
         int8x16_t w[4][4];
         ak_neon_quants_q2_k(tile, h, s, g, w);
 #pragma GCC unroll 4
@@ -35,7 +45,7 @@ AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g, str
             int8x16_t scale = vreinterpretq_s8_u8(ak_neon_spread_byte(scales[2 * h + q / 2], q % 2 * 2 + s));
 #pragma GCC unroll 2
             for (size_t i = 0; i < 4; i += 2)
-                ak_neon_store_lines(paired, panel->block[4 * h + q].q[4 * s + i], g, vmulq_s8(w[q][i], scale),
+                ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + i * 32, 0, vmulq_s8(w[q][i], scale),
                                     vmulq_s8(w[q][i + 1], scale));
         }
     }
@@ -103,6 +113,7 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, str
     }
     for (size_t part = 0; part < 4; part++) {
         size_t h = part / 2, s = part % 2;
+        int8_t *lines = ak_neon_part_lines(paired, panel, h, s, g);
         int8x16_t w[4][4];
         ak_neon_quants_q6_k(tile, h, s, g, w);
 #pragma GCC unroll 4
@@ -110,8 +121,8 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, str
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++)
                 w[q][i] = vsubq_s8(w[q][i], vdupq_n_s8(32));
-            ak_neon_store_lines(paired, panel->block[4 * h + q].q[4 * s], g, w[q][0], w[q][1]);
-            ak_neon_store_lines(paired, panel->block[4 * h + q].q[4 * s + 2], g, w[q][2], w[q][3]);
+            ak_neon_store_lines(paired, lines + q * sizeof panel->block[0], 0, w[q][0], w[q][1]);
+            ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + 64, 0, w[q][2], w[q][3]);
         }
     }
 }

@@ -28,7 +28,7 @@ struct ak_neon_panel256 {
     float scale[8], min[8]; /* min: negative, where there are minimums */
     int8_t mins[4][32];
     struct {
-        int8_t q[8][32];
+        int8_t q[8][32]; /* first */
         int32_t scales[16]; /* of the 32 k; in Q6_K of k 0 … 15, and from 8 on of the others; or none */
     } block[8];
 };
