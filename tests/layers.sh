@@ -25,7 +25,7 @@ BEGIN {
     may["api"] = may["session"] " session"
     may["cli"] = ""
     isa["avx2"]; isa["avxvnni"]; isa["avx512"]; isa["amx"]; isa["neon"]; isa["neon_i8mm"]
-    # bundles that use another's inline functions, compiled anew
+    # bundles that compile the inline functions of another anew
     builds_on["avxvnni"] = "avx2"; builds_on["amx"] = "avx512"; builds_on["neon_i8mm"] = "neon"
 }
 function layer(path) {
