@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -374,6 +375,43 @@ START_TEST(pool_sizes)
 }
 END_TEST
 
+START_TEST(cpus)
+{
+    static const char *const bad[] = { "", ",", "1,", "-1", "1-", "2-1", "1024", "0-1024", "99999999999999999999", "x", "1 2", "1-2-3" };
+    struct ak_cpus list;
+    struct ak_error error;
+    ck_assert_int_eq(ak_cpus_parse("0-2,8,1,10-10", &list, &error), AKUNU_OK);
+    ck_assert_uint_eq(list.n, 5);
+    ck_assert_uint_eq(list.cpu[2], 2);
+    ck_assert_uint_eq(list.cpu[4], 10);
+    ck_assert_int_eq(ak_cpus_parse("0-1023,0-1023", &list, &error), AKUNU_OK);
+    ck_assert_uint_eq(list.n, AK_CPUS_MAX);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(ak_cpus_parse(bad[i], &list, &error) == AKUNU_ERROR_ARGUMENT, "\"%s\" is taken", bad[i]);
+}
+END_TEST
+
+START_TEST(pool_pinned)
+{
+    struct ak_pool *p;
+    struct ak_error error;
+    struct ak_cpus list = { .n = 1, .cpu = { 0 } };
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    while (!CPU_ISSET(list.cpu[0], &allowed))
+        list.cpu[0]++;
+    ck_assert_int_eq(ak_pool_create(3, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_pool_pin(p, &list, &error), AKUNU_OK);
+    list.cpu[0] = AK_CPUS_MAX - 1;
+    if (!CPU_ISSET(list.cpu[0], &allowed)) {
+        ck_assert_int_eq(ak_pool_pin(p, &list, &error), AKUNU_ERROR_ARGUMENT);
+        ck_assert_ptr_nonnull(strstr(error.message, "CPU 1023"));
+    }
+    ak_pool_free(p);
+}
+END_TEST
+
 START_TEST(split)
 {
     for (size_t count = 0; count < 40; count++)
@@ -414,6 +452,8 @@ int main(void)
     tcase_add_test(t, pool_after_a_pause);
     tcase_add_test(t, pool_sizes);
     tcase_add_test(t, split);
+    tcase_add_test(t, cpus);
+    tcase_add_test(t, pool_pinned);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -320,6 +320,9 @@ struct akunu_session_params {
     enum akunu_kv_type k_type, v_type;
     akunu_log_fn *log;
     void *user;
+    /* CPUs to pin threads to, as "0-3,8": the i-th thread to the i-th one. The calling
+     * thread, which is the first, is the caller's to place. NULL: the system places them. */
+    const char *cpus;
 };
 AKUNU_API void akunu_session_params_default(struct akunu_session_params *params);
 AKUNU_API struct akunu_session *akunu_session_new(const struct akunu_model *model, const struct akunu_session_params *params);

@@ -3,6 +3,7 @@
 #define AK_BACKEND_BACKEND_H
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "model/model.h"
 
 struct ak_backend;
@@ -37,6 +38,7 @@ uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
 /* What a session asks of a prepared table. */
 struct ak_prepare_options {
     unsigned n_threads;
+    const struct ak_cpus *cpus; /* to pin threads to; NULL: the system places them */
     uint32_t max_tokens; /* of one pass */
     uint32_t max_logits; /* rows of logits of one pass */
     struct ak_kv_shape kv;

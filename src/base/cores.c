@@ -83,3 +83,45 @@ unsigned ak_physical_cores(void)
         CPU_FREE(set);
     return n > 0 ? n : 1;
 }
+
+/* A number below AK_CPUS_MAX at *text; moves on behind it. */
+static bool read_cpu(const char **text, unsigned *out)
+{
+    unsigned n = 0;
+    if (**text < '0' || **text > '9')
+        return false;
+    for (; **text >= '0' && **text <= '9' && n < AK_CPUS_MAX; (*text)++)
+        n = n * 10 + (unsigned)(**text - '0');
+    *out = n;
+    return n < AK_CPUS_MAX;
+}
+
+static void add_cpu(struct ak_cpus *cpus, unsigned cpu)
+{
+    for (unsigned i = 0; i < cpus->n; i++)
+        if (cpus->cpu[i] == cpu)
+            return;
+    cpus->cpu[cpus->n++] = (uint16_t)cpu;
+}
+
+ak_status ak_cpus_parse(const char *text, struct ak_cpus *out, struct ak_error *error)
+{
+    const char *next = text;
+    out->n = 0;
+    for (;;) {
+        unsigned first, last;
+        bool good = read_cpu(&next, &first);
+        last = first;
+        if (good && *next == '-') {
+            next++;
+            good = read_cpu(&next, &last) && last >= first;
+        }
+        if (!good || (*next != '\0' && *next != ','))
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the CPUs are '%.100s': expected a list as 0-3,8 of numbers below %d", text,
+                           AK_CPUS_MAX);
+        for (unsigned cpu = first; cpu <= last; cpu++)
+            add_cpu(out, cpu);
+        if (*next++ == '\0')
+            return AKUNU_OK;
+    }
+}

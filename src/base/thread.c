@@ -1,8 +1,10 @@
 #include "base/thread.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -177,6 +179,21 @@ void ak_pool_free(struct ak_pool *pool)
         pthread_join(pool->workers[i].handle, NULL);
     ak_free(pool->workers);
     ak_free(pool);
+}
+
+ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct ak_error *error)
+{
+    for (unsigned i = 1; i < pool->n_threads; i++) {
+        unsigned cpu = cpus->cpu[i % cpus->n];
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        int code = pthread_setaffinity_np(pool->workers[i].handle, sizeof set, &set);
+        if (code != 0)
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "thread %u cannot run on CPU %u: %s", i, cpu,
+                           code == EINVAL ? "this process has no such CPU" : strerror(code));
+    }
+    return AKUNU_OK;
 }
 
 unsigned ak_pool_threads(const struct ak_pool *pool)

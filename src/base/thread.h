@@ -9,6 +9,7 @@
 #define AK_BASE_THREAD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -28,6 +29,20 @@ void ak_pool_run(struct ak_pool *pool, ak_task *task, void *context);
 /* Called by every thread of a running region: returns when all have arrived;
  * what each wrote before is then visible to all. */
 void ak_pool_barrier(struct ak_pool *pool, unsigned thread);
+
+/* CPUs to pin threads to. */
+enum { AK_CPUS_MAX = 1024 };
+struct ak_cpus {
+    unsigned n;
+    uint16_t cpu[AK_CPUS_MAX];
+};
+
+/* Reads a list as "0-3,8,10-11"; each CPU once. */
+ak_status ak_cpus_parse(const char *text, struct ak_cpus *out, struct ak_error *error);
+
+/* Pins thread i of the pool, 1 and up, to the i-th CPU, round again where there are
+ * fewer. Thread 0 is the caller's to place. */
+ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct ak_error *error);
 
 /* The physical cores that this process may run on; at least 1. */
 unsigned ak_physical_cores(void);

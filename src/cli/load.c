@@ -1,5 +1,6 @@
 #include "cli/load.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,16 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     return CLI_EXIT_OK;
 }
 
+/* The library pins its own threads; the first one is ours. It had to be free until
+ * now, since threads start where the one is that makes them. */
+static void pin_to_first(const char *cpus)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(strtoul(cpus, NULL, 10), &set); /* the library has checked the list */
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
 int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uint32_t context, uint32_t batch)
 {
     double started = cli_seconds();
@@ -69,12 +80,15 @@ int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uin
     params.n_threads = (unsigned)o->threads;
     params.k_type = (enum akunu_kv_type)o->k_type;
     params.v_type = (enum akunu_kv_type)o->v_type;
+    params.cpus = o->cpus;
     params.log = on_log;
     params.user = loaded;
 
     loaded->session = akunu_session_new(loaded->model, &params);
     if (!loaded->session)
         return cli_library_failure();
+    if (o->cpus)
+        pin_to_first(o->cpus);
     loaded->sequence = akunu_sequence_new(loaded->session);
     if (loaded->sequence < 0)
         return cli_library_failure();

@@ -57,6 +57,8 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(threads), .low = 1, .high = 1024, .help = "threads (the physical cores)" },
     { .name = "threads", .brief = "t", .kind = CLI_FLAG_LIST, .value = "N,…", .group = "Size", .commands = CLI_BENCH,
       .offset = MEMBER(thread_counts), .low = 1, .high = 1024, .help = "threads (the physical cores)" },
+    { .name = "cpu-range", .brief = "Cr", .kind = CLI_FLAG_TEXT, .value = "LIST", .group = "Size", .commands = LOADS,
+      .offset = MEMBER(cpus), .help = "pin threads to these CPUs, as 0-3,8 (the system places them)" },
     { .name = "cache-type-k", .brief = "ctk", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Size", .commands = LOADS,
       .offset = MEMBER(k_type), .choices = kv_types, .help = "keys of the KV cache: f16, f32, bf16, q8_0, q4_0 (f16)" },
     { .name = "cache-type-v", .brief = "ctv", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Size", .commands = LOADS,

@@ -46,6 +46,7 @@ struct cli_options {
     int64_t n_predict;              /* -1: until the text or the context ends */
     int64_t context;                /* 0: the command's own choice */
     int64_t batch, threads;         /* 0: the library's default */
+    const char *cpus;               /* to pin threads to */
     int k_type, v_type;             /* enum akunu_kv_type */
 
     int64_t seed;                   /* -1: a random one */

@@ -118,6 +118,8 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     carve_all(&carver, p, &needs);
     ak_cpu_plan_steps(p);
     status = ak_pool_create(options->n_threads, &p->pool, error);
+    if (status == AKUNU_OK && options->cpus)
+        status = ak_pool_pin(p->pool, options->cpus, error);
     if (status != AKUNU_OK)
         goto fail;
     *out = (struct ak_prepared *)p;

@@ -111,6 +111,10 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     if (n_sequences > MOST_SEQUENCES)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible", (unsigned)n_sequences, MOST_SEQUENCES);
     AK_TRY(check_kv_types(params, config->head_dim, error));
+    if (params->cpus) {
+        AK_TRY(ak_cpus_parse(params->cpus, &s->cpus, error));
+        s->options.cpus = &s->cpus;
+    }
 
     struct ak_kv_shape shape = {
         .n_layers = config->n_layers,

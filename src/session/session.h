@@ -16,6 +16,7 @@ struct ak_session {
     struct ak_log log;
     struct ak_kv kv;
     struct ak_prepare_options options;
+    struct ak_cpus cpus;
     struct ak_prepared *plain, *sampled; /* sampled: one token a pass; NULL until it is prepared */
     uint32_t batch;
 
