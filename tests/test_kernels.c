@@ -480,6 +480,91 @@ START_TEST(dot_rows_is_scalar)
 }
 END_TEST
 
+/* Stored rows of `cols` elements, random but finite. */
+static uint8_t *random_stored(enum ak_type type, size_t rows, size_t cols, size_t row_bytes)
+{
+    uint8_t *stored = exact(rows * row_bytes);
+    for (size_t i = 0; i < rows * cols; i++) {
+        float value = random_float();
+        uint16_t half = type == AK_F16 ? ak_float_to_f16(value) : ak_float_to_bf16(value);
+        uint8_t *to = stored + i / cols * row_bytes + i % cols * (type == AK_F32 ? 4 : 2);
+        memcpy(to, type == AK_F32 ? (const void *)&value : (const void *)&half, type == AK_F32 ? 4 : 2);
+    }
+    return stored;
+}
+
+/* What every way through stored rows has to give: widened rows, the scalar product. */
+static float *stored_products(const struct ak_kernels *scalar, enum ak_type type, const uint8_t *stored, size_t rows, size_t cols,
+                              size_t row_bytes, const float *x, size_t k, size_t n, float **widened)
+{
+    float *w = exact(rows * k * sizeof *w), *y = exact(n * rows * sizeof *y);
+    memset(w, 0, rows * k * sizeof *w);
+    for (size_t r = 0; r < rows; r++)
+        scalar->widen[type](stored + r * row_bytes, w + r * k, cols);
+    scalar->dot_rows(w, k, rows, x, k, n, k, y, rows);
+    *widened = w;
+    return y;
+}
+
+START_TEST(stored_rows_are_scalar)
+{
+    static const enum ak_type types[] = { AK_F32, AK_F16, AK_BF16 };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t i = 0; i < 3; i++) {
+        enum ak_type type = types[i];
+        for (size_t rows = 1; rows <= 9 && tested.dot_stored[type]; rows++) {
+            for (size_t n = 1; n <= AK_SMALL_N; n++) {
+                size_t cols = 1 + random_below(300), k = ak_round_up(cols, AK_LANES), bytes = cols * (type == AK_F32 ? 4 : 2);
+                uint8_t *stored = random_stored(type, rows, cols, bytes);
+                float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
+                for (size_t t = 0; t < n; t++)
+                    memset(x + t * k + cols, 0, (k - cols) * sizeof *x);
+                if (n == 5)
+                    x[0] = INFINITY;
+                float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
+                tested.dot_stored[type](stored, bytes, rows, cols, x, k, n, got, rows);
+                expect_floats(got, want, n * rows, tested.name, "dot_stored");
+                free(stored);
+                free(x);
+                free(got);
+                free(want);
+                free(widened);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(panels_are_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel)
+        return;
+    for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows < 14 ? 1 : 5) {
+        for (size_t n = 1; n <= 17; n += n < 9 ? 1 : 4) {
+            size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), x_stride = k + 8, y_stride = rows + 2;
+            float *w = random_floats(rows * k), *x = random_floats(n * x_stride);
+            float *panel = exact(ak_round_up(rows, 12) * k * sizeof *panel);
+            float *got = exact(n * y_stride * sizeof *got), *want = exact(n * y_stride * sizeof *want);
+            if (n == 5)
+                w[0] = INFINITY;
+            for (size_t r = 0; r < rows; r++)
+                tested.open_row(w + r * k, k, r, panel);
+            tested.dot_panel(panel, rows, x, x_stride, n, k, got, y_stride);
+            scalar.dot_rows(w, k, rows, x, x_stride, n, k, want, y_stride);
+            expect_floats(got, want, n * y_stride, tested.name, "dot_panel");
+            free(w);
+            free(x);
+            free(panel);
+            free(got);
+            free(want);
+        }
+    }
+}
+END_TEST
+
 /* ---- Elements -------------------------------------------------------------- */
 
 /* Floats of all kinds: random bits, ordinary numbers, and the edges of exp. */
@@ -778,6 +863,8 @@ int main(void)
     tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, panels_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);

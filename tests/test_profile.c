@@ -50,7 +50,7 @@ START_TEST(nothing)
         ck_assert_msg(parse(texts[i], &p, &error) == AKUNU_OK, "'%s': %s", texts[i], error.message);
         ck_assert_mem_eq(&p, &zero, sizeof p);
         for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-            ck_assert_uint_eq(ak_profile_small_n(&p, (enum ak_act_form)form), AK_SMALL_N);
+            ck_assert_uint_eq(ak_profile_small_n(&p, (enum ak_act_form)form), form == AK_ACT_F32 ? AK_SMALL_N_FLOAT : AK_SMALL_N);
         ck_assert_uint_eq(ak_profile_chunk(&p), 512);
     }
 }
@@ -297,7 +297,7 @@ START_TEST(in_effect)
     struct akunu_counters plain, some, most;
     unsigned threads, batch;
     size_t n, m;
-    float *expected = run_with(model, "threads: 1\n", &n, &plain, &threads, &batch);
+    float *expected = run_with(model, "threads: 1\nfloat: {small_n: 16}\n", &n, &plain, &threads, &batch);
     ck_assert_uint_eq(threads, 1);
     ck_assert_uint_eq(batch, 512);
     ck_assert_uint_gt(plain.small_n, 0);

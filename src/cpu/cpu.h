@@ -23,9 +23,24 @@ enum {
     AK_WIDE_TILES = 64,       /* tiles whose two planes are added up at once */
     AK_WIDEN_ROWS_FEW = 4,    /* stored rows widened at once: few tokens, many */
     AK_WIDEN_ROWS_MANY = 16,
+    AK_PANEL_FLOATS = 147456, /* of a panel: half of a second-level cache */
     AK_SHARES = 20,           /* of a stage's rows, a thread */
     AK_SHARES_STOLEN = 2      /* of these, by whoever is free */
 };
+
+/* Rows of a panel for rows of k floats. */
+static inline size_t ak_panel_rows(size_t k)
+{
+    size_t rows = AK_PANEL_FLOATS / k / 12 * 12;
+    return rows < 12 ? 12 : rows > AK_PANEL_ROWS ? AK_PANEL_ROWS : rows;
+}
+
+/* Rows that are widened at once, at most, and whose room is `widened`. */
+static inline size_t ak_widened_rows(size_t k)
+{
+    size_t rows = ak_panel_rows(k);
+    return rows > AK_WIDEN_ROWS_MANY ? rows : AK_WIDEN_ROWS_MANY;
+}
 
 struct ak_cpu {
     struct ak_backend base;
@@ -59,7 +74,7 @@ struct ak_thread_scratch {
     uint8_t *slab;
     float *planes;                    /* products of both planes before they are added */
     float *row;                       /* one row of activations */
-    float *widened;                   /* AK_WIDEN_ROWS_MANY rows of weights */
+    float *widened;                   /* rows of weights or a panel of them */
     float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
     uint8_t *q_acts;                  /* the same queries quantised, where the keys are */
     float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */

@@ -17,7 +17,8 @@ enum {
     AK_PAGE_TOKENS = 64,  /* tokens of a KV page */
     AK_PAGE_GROUP = 16,   /* tokens whose K values lie side by side */
     AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
-    AK_SLAB_BYTES_32 = 736 /* room of a slab for one tile's block of 32 k */
+    AK_SLAB_BYTES_32 = 736, /* room of a slab for one tile's block of 32 k */
+    AK_PANEL_ROWS = 48      /* most rows of a panel */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile
@@ -39,6 +40,20 @@ struct ak_tile_kernels {
     ak_open_slab_fn *open_slab;
     ak_dot_slab_fn *dot_slab;
 };
+
+/* y[t·y_stride + r] = row r times token t, the sums as those of dot_rows, for stored
+ * rows of `cols` elements, row_bytes apart, and n = 1 … AK_SMALL_N tokens. Tokens
+ * are padded with zeros to a multiple of AK_LANES elements; rows are not. */
+typedef void ak_dot_stored_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x,
+                              size_t x_stride, size_t n, float *restrict y, size_t y_stride);
+
+/* Puts one row of k floats, a multiple of AK_LANES, in its place of a panel, a form
+ * of the ISA's own choice of ceil(rows/12) · 12 · k floats at 64. */
+typedef void ak_open_row_fn(const float *restrict w, size_t k, size_t row, float *restrict panel);
+
+/* As dot_rows, over a panel with n_rows = 1 … AK_PANEL_ROWS rows. */
+typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+                             float *restrict y, size_t y_stride);
 
 /* Query rows against one KV page, in two halves with room for n_rows rows of
  * AK_PAGE_TOKENS floats, 64-byte aligned, between them.
@@ -73,6 +88,12 @@ struct ak_kernels {
      * step from 0; then the upper half is added to the lower until one is left. */
     void (*dot_rows)(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
                      size_t k, float *restrict y, size_t y_stride);
+
+    /* Faster ways to the bits of widen and dot_rows, NULL where a bundle has none:
+     * rows as they are stored, and many tokens. */
+    ak_dot_stored_fn *dot_stored[AK_TYPE_COUNT];
+    ak_open_row_fn *open_row;
+    ak_dot_panel_fn *dot_panel;
 
     /* n is a multiple of 32, of 256. */
     void (*quantise32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);

@@ -131,23 +131,58 @@ static void product_wide_tiles(const struct product *m, const struct ak_packed_p
     }
 }
 
-static void product_rows(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
+/* One stored row as k floats, k a multiple of AK_LANES. */
+static void widen_row(const struct product *m, const uint8_t *stored, size_t k, float *to)
 {
-    enum ak_type type = m->packed->type;
-    size_t cols = m->packed->cols, k = ak_round_up(cols, AK_LANES);
-    size_t most = takes_few(m) ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
-    const float *x = (const float *)(const void *)m->acts;
-    uint64_t row_bytes = 0;
-    (void)ak_type_row_bytes(type, cols, &row_bytes);
-    for (size_t row = begin, n; row < end; row += n) {
-        n = ak_min_size(end - row, most);
+    size_t cols = m->packed->cols;
+    m->kernels->widen[m->packed->type](stored, to, cols);
+    memset(to + cols, 0, (k - cols) * sizeof *to);
+}
+
+/* Rows [begin, end) of a part that is stored as it was. */
+struct stored_rows { const uint8_t *data; size_t row_bytes, begin, end; };
+
+/* Many tokens: as many rows as the near cache holds are opened and meet all tokens. */
+static void product_panels(const struct product *m, const struct stored_rows *rows, const float *x, size_t k)
+{
+    size_t most = ak_panel_rows(k);
+    for (size_t row = rows->begin, n; row < rows->end; row += n) {
+        n = ak_min_size(rows->end - row, most);
         for (size_t i = 0; i < n; i++) {
-            float *to = m->own->widened + i * k;
-            m->kernels->widen[type](part->data + (row + i) * row_bytes, to, cols);
-            memset(to + cols, 0, (k - cols) * sizeof *to);
+            widen_row(m, rows->data + (row + i) * rows->row_bytes, k, m->own->row);
+            m->kernels->open_row(m->own->row, k, i, m->own->widened);
         }
+        m->kernels->dot_panel(m->own->widened, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
+    }
+}
+
+static void product_widened(const struct product *m, const struct stored_rows *rows, const float *x, size_t k)
+{
+    size_t most = takes_few(m) ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
+    for (size_t row = rows->begin, n; row < rows->end; row += n) {
+        n = ak_min_size(rows->end - row, most);
+        for (size_t i = 0; i < n; i++)
+            widen_row(m, rows->data + (row + i) * rows->row_bytes, k, m->own->widened + i * k);
         m->kernels->dot_rows(m->own->widened, k, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
     }
+}
+
+static void product_rows(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
+{
+    const struct ak_kernels *kernels = m->kernels;
+    enum ak_type type = m->packed->type;
+    size_t k = ak_round_up(m->packed->cols, AK_LANES);
+    const float *x = (const float *)(const void *)m->acts;
+    uint64_t row_bytes = 0;
+    (void)ak_type_row_bytes(type, m->packed->cols, &row_bytes);
+    struct stored_rows rows = { .data = part->data, .row_bytes = (size_t)row_bytes, .begin = begin, .end = end };
+    if (takes_few(m) && kernels->dot_stored[type])
+        kernels->dot_stored[type](part->data + begin * row_bytes, (size_t)row_bytes, end - begin, m->packed->cols, x,
+                                  m->act_bytes / sizeof *x, m->n, m->y + begin, m->y_stride);
+    else if (!takes_few(m) && kernels->dot_panel)
+        product_panels(m, &rows, x, k);
+    else
+        product_widened(m, &rows, x, k);
 }
 
 static void add_bias(const struct product *m, const float *bias, uint32_t begin, uint32_t end)

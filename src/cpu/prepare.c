@@ -17,7 +17,13 @@ static void *carve(struct carver *c, size_t n, size_t size)
 }
 
 /* Largest of what the weights ask for; act_bytes are a token's, all planes. */
-struct needs { size_t act_bytes[AK_ACT_FORM_COUNT]; size_t k, slab; };
+struct needs { size_t act_bytes[AK_ACT_FORM_COUNT]; size_t k, slab, widened; };
+
+static size_t widened_floats(size_t cols)
+{
+    size_t k = ak_round_up(cols, AK_LANES);
+    return ak_widened_rows(k) * k;
+}
 
 static struct needs needs_of(const struct ak_weights *w, const struct ak_spec *spec)
 {
@@ -29,6 +35,8 @@ static struct needs needs_of(const struct ak_weights *w, const struct ak_spec *s
         needs.k = ak_max_size(needs.k, packed->cols);
         if (form != AK_ACT_F32)
             needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES * ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
+        else
+            needs.widened = ak_max_size(needs.widened, widened_floats(packed->cols));
     }
     return needs;
 }
@@ -48,7 +56,7 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
     own.planes = carve(c, ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
                                       max_logits * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
     own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
-    own.widened = carve(c, AK_WIDEN_ROWS_MANY * ak_round_up(needs->k, AK_LANES), sizeof(float));
+    own.widened = carve(c, needs->widened, sizeof(float));
     own.q = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));

@@ -56,14 +56,26 @@ static void tiles_task(void *context, unsigned thread)
 static void rows_task(void *context, unsigned thread)
 {
     const struct tuner *t = context;
-    float *widened = (float *)(void *)(t->slabs + thread * t->slab_bytes);
-    size_t most = t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
+    const struct ak_kernels *kernels = &t->kernels;
+    float *room = (float *)(void *)(t->slabs + thread * t->slab_bytes), *row = room + ak_widened_rows(K) * K;
+    bool panels = !t->few && kernels->dot_panel;
+    size_t most = panels ? ak_panel_rows(K) : t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
     ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
+    if (t->few && kernels->dot_stored[t->type]) {
+        kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin, K, t->x, K, t->n, t->y + begin, t->n_rows);
+        return;
+    }
     for (size_t i = begin, n; i < end; i += n) {
         n = ak_min_size(end - i, most);
-        for (size_t j = 0; j < n; j++)
-            t->kernels.widen[t->type](t->weights + (i + j) * t->row_bytes, widened + j * K, K);
-        t->kernels.dot_rows(widened, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
+        for (size_t j = 0; j < n; j++) {
+            kernels->widen[t->type](t->weights + (i + j) * t->row_bytes, panels ? row : room + j * K, K);
+            if (panels)
+                kernels->open_row(row, K, j, room);
+        }
+        if (panels)
+            kernels->dot_panel(room, n, t->x, K, t->n, K, t->y + i, t->n_rows);
+        else
+            kernels->dot_rows(room, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
     }
 }
 
@@ -199,7 +211,7 @@ ak_status ak_tune(enum ak_isa isa, unsigned n_threads, ak_tune_fn *progress, voi
     size_t act_bytes = 0, x_bytes = (size_t)AK_SMALL_N * K * sizeof(float);
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         act_bytes = ak_max_size(act_bytes, AK_SMALL_N * ak_act_bytes((enum ak_act_form)form, K));
-    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, AK_WIDEN_ROWS_MANY * K * sizeof(float));
+    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, (ak_widened_rows(K) + 1) * K * sizeof(float));
     t->y_floats = weight_bytes / K * 4 * AK_SMALL_N; /* of the types of two bits a weight all rows */
     ak_kernels_fill(isa, &t->kernels);
     t->weights = ak_pages_alloc(weight_bytes);

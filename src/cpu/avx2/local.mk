@@ -2,12 +2,14 @@ libak_avx2_la_SOURCES = \
 	src/cpu/avx2/attend.c \
 	src/cpu/avx2/avx2.h \
 	src/cpu/avx2/dot_rows.c \
+	src/cpu/avx2/dot_stored.c \
 	src/cpu/avx2/dot256.c \
 	src/cpu/avx2/dot256.h \
 	src/cpu/avx2/dot32.c \
 	src/cpu/avx2/dot32.h \
 	src/cpu/avx2/elementwise.c \
 	src/cpu/avx2/lanes.h \
+	src/cpu/avx2/panel.c \
 	src/cpu/avx2/probe.c \
 	src/cpu/avx2/quantise.c \
 	src/cpu/avx2/step.h \

@@ -8,6 +8,11 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->widen[AK_F16] = ak_avx2_widen_f16;
     k->widen[AK_BF16] = ak_avx2_widen_bf16;
     k->dot_rows = ak_avx2_dot_rows;
+    k->dot_stored[AK_F32] = ak_avx2_dot_f32;
+    k->dot_stored[AK_F16] = ak_avx2_dot_f16;
+    k->dot_stored[AK_BF16] = ak_avx2_dot_bf16;
+    k->open_row = ak_avx2_open_row;
+    k->dot_panel = ak_avx2_dot_panel;
     k->quantise32 = ak_avx2_quantise32;
     k->quantise256 = ak_avx2_quantise256;
     k->rms_norm = ak_avx2_rms_norm;

@@ -20,6 +20,11 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->widen[AK_F16] = ak_avx512_widen_f16;
     k->widen[AK_BF16] = ak_avx512_widen_bf16;
     k->dot_rows = ak_avx512_dot_rows;
+    k->dot_stored[AK_F32] = ak_avx512_dot_f32;
+    k->dot_stored[AK_F16] = ak_avx512_dot_f16;
+    k->dot_stored[AK_BF16] = ak_avx512_dot_bf16;
+    k->open_row = ak_avx512_open_row;
+    k->dot_panel = ak_avx512_dot_panel;
     k->rms_norm = ak_avx512_rms_norm;
     k->add = ak_avx512_add;
     k->silu_mul = ak_avx512_silu_mul;
