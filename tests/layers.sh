@@ -24,7 +24,7 @@ BEGIN {
     may["session"] = may["backend"] " backend text"
     may["api"] = may["session"] " session"
     may["cli"] = ""
-    isa["avx2"]; isa["avxvnni"]; isa["avx512"]; isa["amx"]; isa["neon"]; isa["neon_i8mm"]
+    isa["avx2"]; isa["avxvnni"]; isa["avx512"]; isa["avx512bf16"]; isa["amx"]; isa["neon"]; isa["neon_i8mm"]
     # bundles that compile the inline functions of another anew
     builds_on["avxvnni"] = "avx2"; builds_on["amx"] = "avx512"; builds_on["neon_i8mm"] = "neon"
 }

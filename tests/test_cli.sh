@@ -399,6 +399,37 @@ says "--tune"
 exits 3 bench -m "$model" -m "$work/absent.gguf" -p 4 -n 0 -r 1
 prints "| pp4 |"
 
+# ---- Relaxed rounding, and OpenBLAS ----
+# Prompts of 64 tokens: fewer are never BLAS's.
+long_ids=$(i=0; while [ $i -lt 64 ]; do printf '%s ' $((i % 50 + 3)); i=$((i + 1)); done)
+# near A B: logits that differ in rounding only.
+near() {
+    command -v python3 >/dev/null || return 0
+    python3 -c 'import sys
+def floats(path):
+    import struct
+    data = open(path, "rb").read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    return struct.unpack("<%df" % ((len(data) - start) // 4), data[start:])
+a, b = floats(sys.argv[1]), floats(sys.argv[2])
+scale = max(map(abs, a))
+sys.exit(len(a) != len(b) or max(abs(x - y) for x, y in zip(a, b)) > 0.1 * scale)' "$1" "$2"
+    check "$3"
+}
+for relaxed_model in "$model" "$AK_TEST_DATA/models/llama-f32.gguf"; do
+    exits 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/own.npy"
+    exits 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/l.npy" --relaxed
+    near "$work/own.npy" "$work/l.npy" "--relaxed gives logits near the others"
+    exits 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/l.npy" --prefill blas
+    near "$work/own.npy" "$work/l.npy" "--prefill blas gives logits near the others"
+    exits_with AKUNU_BLAS=libno-such-blas.so.0 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/l.npy" --prefill blas
+    says "no BLAS"
+    cmp -s "$work/l.npy" "$work/own.npy"
+    check "without BLAS the own kernels serve"
+done
+exits 2 logits -m "$model" --ids "$ids" --out "$work/l.npy" --prefill mkl
+says "auto, own, blas"
+
 # ---- Chip profiles (B7) ----
 printf 'threads: 1\nprefill_chunk: 7\nscale32: {small_n: 3}\n' >"$work/p.yaml"
 exits 0 bench -m "$model" --profile "$work/p.yaml" -p 16 -n 0 -r 1 -o json

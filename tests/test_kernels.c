@@ -10,6 +10,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
+#include "cpu/blas.h"
 #include "cpu/kernels.h"
 #include "evex.h"
 
@@ -565,6 +566,65 @@ START_TEST(panels_are_scalar)
 }
 END_TEST
 
+/* Against products of the rounded values: only the order of the sums is free. */
+START_TEST(bf16_panels_are_near)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.dot_bf16)
+        return;
+    for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows < 8 ? 1 : 9) {
+        for (size_t n = 1; n <= 9; n++) {
+            size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
+            uint8_t *stored = random_stored(AK_BF16, rows, k, bytes);
+            uint16_t *panel = exact(ak_round_up(rows, 12) * bytes);
+            float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
+            for (size_t r = 0; r < rows; r++)
+                tested.open_bf16((const uint16_t *)(const void *)(stored + r * bytes), k, r, panel);
+            tested.dot_bf16(panel, rows, x, k, n, k, got, rows);
+            for (size_t i = 0; i < n * k; i++)
+                x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
+            float *want = stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
+            for (size_t i = 0; i < n * rows; i++) {
+                double terms = 0.0;
+                for (size_t j = 0; j < k; j++)
+                    terms += fabs((double)x[i / rows * k + j] * (double)widened[i % rows * k + j]);
+                ck_assert_double_le(fabs((double)got[i] - (double)want[i]), terms * 0x1p-20);
+            }
+            free(stored);
+            free(panel);
+            free(x);
+            free(got);
+            free(want);
+            free(widened);
+        }
+    }
+}
+END_TEST
+
+START_TEST(blas_is_near_or_absent)
+{
+    struct ak_kernels scalar;
+    struct ak_blas blas;
+    struct ak_error error;
+    ck_assert_int_eq(ak_blas_load("libno-such-blas.so.0", &blas, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_null((void *)(uintptr_t)blas.sgemm);
+    ck_assert_ptr_nonnull(strstr(error.message, "BLAS") ? error.message : strstr(error.message, "libno-such-blas.so.0"));
+    if (ak_blas_load(NULL, &blas, &error) != AKUNU_OK)
+        return;
+    enum { ROWS = 19, N = 33, K = 96 };
+    float *w = random_floats(ROWS * K), *x = random_floats(N * (K + 5)), got[N * (ROWS + 2)], want[N * (ROWS + 2)];
+    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    scalar.dot_rows(w, K, ROWS, x, K + 5, N, K, want, ROWS + 2);
+    ck_assert(!ak_blas_dot_rows(&blas, w, K, ROWS, x, SIZE_MAX, N, K, got, ROWS + 2));
+    ck_assert(ak_blas_dot_rows(&blas, w, K, ROWS, x, K + 5, N, K, got, ROWS + 2));
+    for (size_t i = 0; i < N * (ROWS + 2); i++)
+        if (i % (ROWS + 2) < ROWS)
+            ck_assert_float_eq_tol(got[i], want[i], 1e-4f);
+    free(w);
+    free(x);
+}
+END_TEST
+
 /* ---- Elements -------------------------------------------------------------- */
 
 /* Floats of all kinds: random bits, ordinary numbers, and the edges of exp. */
@@ -865,6 +925,8 @@ int main(void)
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, panels_are_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, bf16_panels_are_near, 1, AK_ISA_COUNT);
+    tcase_add_test(kernels, blas_is_near_or_absent);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);

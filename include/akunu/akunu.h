@@ -219,6 +219,13 @@ AKUNU_API const char *akunu_load_stage_name(enum akunu_load_stage stage);
  * than once. Return false to cancel the load. */
 typedef bool akunu_progress_fn(enum akunu_load_stage stage, double fraction, void *user);
 
+/* What multiplies weights with many tokens. */
+enum akunu_prefill {
+    AKUNU_PREFILL_CHOOSE = 0, /* as the chip profile says where `relaxed` is set, else own */
+    AKUNU_PREFILL_OWN = 1,
+    AKUNU_PREFILL_BLAS = 2    /* OpenBLAS, where it is found, over weights as floats; rounds otherwise */
+};
+
 struct akunu_load_params {
     size_t size;
     const char *cpu;        /* highest ISA bundle ("avx2"); NULL: the best there is */
@@ -231,6 +238,8 @@ struct akunu_load_params {
     akunu_log_fn *log;           /* NULL: silent */
     void *user;                  /* for both callbacks */
     const char *profile;    /* a chip profile to use alone; NULL: the system's, then the user's, where there are any */
+    bool relaxed;           /* faster kernels that round otherwise: bits depend on machine, batch and threads */
+    enum akunu_prefill prefill;
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 

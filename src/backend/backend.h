@@ -15,6 +15,9 @@ struct ak_cpu_profile; /* cpu/profile.h */
 struct ak_backend_options {
     const char *cpu; /* ISA bundle; NULL: the best */
     const struct ak_cpu_profile *cpu_profile; /* copied; NULL: all as detected */
+    bool relaxed;                             /* kernels may round otherwise */
+    enum akunu_prefill prefill;
+    const struct ak_log *log;                 /* may be NULL */
 };
 
 enum ak_kv_type { AK_KV_F16 = 0, AK_KV_F32 = 1, AK_KV_BF16 = 2, AK_KV_Q8_0 = 3, AK_KV_Q4_0 = 4, AK_KV_TYPE_COUNT = 5 };

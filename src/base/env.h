@@ -4,7 +4,8 @@
  * AKUNU_THREADS    number of threads where the host gives none
  * AKUNU_CACHE_DIR  folder of the packed cache where the host gives none; without
  *                  it XDG_CACHE_HOME and HOME tell
- * They are read when a model is loaded or a session is made, never later. */
+ * AKUNU_BLAS       file name of the OpenBLAS to load where one is wanted
+ * All are read when a model is loaded or a session is made, never later. */
 #ifndef AK_BASE_ENV_H
 #define AK_BASE_ENV_H
 

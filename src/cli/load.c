@@ -43,6 +43,8 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     params.no_cache = o->no_cache;
     params.cache_dir = o->cache_dir;
     params.profile = o->profile;
+    params.relaxed = o->relaxed;
+    params.prefill = (enum akunu_prefill)o->prefill;
     params.progress = on_progress;
     params.log = on_log;
     params.user = out;

@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL }; /* in the order of enum akunu_kv_type */
+static const char *const prefills[] = { "auto", "own", "blas", NULL }; /* in the order of enum akunu_prefill */
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
 enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH };
@@ -24,6 +25,10 @@ const struct cli_flag cli_flags[] = {
       .help = "chip profile to use alone (the system's and the user's akunu/profile.yaml, where they exist)" },
     { .name = "strict", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(strict),
       .help = "a tensor that the architecture does not know is an error" },
+    { .name = "relaxed", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(relaxed),
+      .help = "faster kernels for float weights that round otherwise; results then depend on machine, batch and threads" },
+    { .name = "prefill", .kind = CLI_FLAG_CHOICE, .value = "WHAT", .group = "Model", .commands = LOADS, .offset = MEMBER(prefill),
+      .choices = prefills, .help = "what runs prompts: auto, own or blas: OpenBLAS over weights as floats, which rounds otherwise (auto)" },
 
     { .name = "prompt", .brief = "p", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Prompt",
       .commands = CLI_RUN | CLI_TOKENIZE | CLI_PERPLEXITY, .offset = MEMBER(prompt), .source = true, .help = "the text" },

@@ -38,7 +38,8 @@ struct cli_options {
     bool help, version;
 
     const char *model, *cpu, *cache_dir, *profile;
-    bool no_cache, strict;
+    bool no_cache, strict, relaxed;
+    int prefill;                    /* enum akunu_prefill */
 
     const char *prompt, *file, *ids;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;

@@ -1,4 +1,5 @@
 /* The CPU backend's vtable. */
+#include "base/env.h"
 #include "base/mem.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
@@ -10,12 +11,31 @@ static bool probe(void)
     return true;
 }
 
+/* Decides what BLAS does, and loads it where that is something. */
+static void choose_blas(struct ak_cpu *cpu, const struct ak_backend_options *options)
+{
+    struct ak_error error = { 0 };
+    bool wanted = false;
+    cpu->prefers_blas = options->prefill == AKUNU_PREFILL_BLAS;
+    for (int form = 0; form < AK_ACT_FORM_COUNT; form++) {
+        bool chosen = options->prefill == AKUNU_PREFILL_CHOOSE && options->relaxed && cpu->profile.blas[form];
+        cpu->uses_blas[form] = cpu->prefers_blas || chosen;
+        wanted = wanted || cpu->uses_blas[form];
+    }
+    if (!wanted || ak_blas_load(ak_env("AKUNU_BLAS"), &cpu->blas, &error) == AKUNU_OK)
+        return;
+    ak_log_line(options->log, AKUNU_LOG_WARN, "no BLAS: %s; our own kernels serve", error.message);
+    memset(cpu->uses_blas, 0, sizeof cpu->uses_blas);
+}
+
 static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error)
 {
     enum ak_isa isa = ak_isa_best();
     if (options->cpu && !ak_isa_parse(options->cpu, &isa))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this machine or build has no CPU kernels called \"%s\"; the best here is %s", options->cpu,
                        ak_isa_name(ak_isa_best()));
+    if ((unsigned)options->prefill > AKUNU_PREFILL_BLAS)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "prefill is %d: expected a value of enum akunu_prefill", (int)options->prefill);
     struct ak_cpu *cpu = ak_alloc(1, sizeof *cpu);
     if (!cpu)
         return ak_fail_memory(error, "the CPU backend", sizeof *cpu);
@@ -24,6 +44,8 @@ static ak_status open_backend(const struct ak_backend_options *options, struct a
     ak_kernels_fill(isa, &cpu->kernels);
     if (options->cpu_profile)
         cpu->profile = *options->cpu_profile;
+    cpu->relaxed = options->relaxed;
+    choose_blas(cpu, options);
     *out = &cpu->base;
     return AKUNU_OK;
 }

@@ -13,6 +13,7 @@
 #define AK_CPU_CPU_H
 
 #include "base/thread.h"
+#include "cpu/blas.h"
 #include "cpu/kernels.h"
 #include "cpu/profile.h"
 #include "dispatch/table.h"
@@ -35,6 +36,13 @@ static inline size_t ak_panel_rows(size_t k)
     return rows < 12 ? 12 : rows > AK_PANEL_ROWS ? AK_PANEL_ROWS : rows;
 }
 
+/* Rows of k floats that BLAS takes at once. */
+static inline size_t ak_blas_rows(size_t k)
+{
+    size_t rows = ((size_t)1 << 20) / k / AK_TILE_ROWS * AK_TILE_ROWS;
+    return rows < AK_TILE_ROWS ? AK_TILE_ROWS : rows > 256 ? 256 : rows;
+}
+
 /* Rows that are widened at once, at most, and whose room is `widened`. */
 static inline size_t ak_widened_rows(size_t k)
 {
@@ -47,6 +55,10 @@ struct ak_cpu {
     enum ak_isa isa;
     struct ak_kernels kernels;
     struct ak_cpu_profile profile;
+    bool relaxed;
+    struct ak_blas blas;
+    bool prefers_blas;                 /* over whatever kernels there are */
+    bool uses_blas[AK_ACT_FORM_COUNT]; /* for weights of a form, where tokens are many */
 };
 
 struct ak_cpu_prepared;
@@ -75,6 +87,7 @@ struct ak_thread_scratch {
     float *planes;                    /* products of both planes before they are added */
     float *row;                       /* one row of activations */
     float *widened;                   /* rows of weights or a panel of them */
+    float *blas;                      /* ak_blas_rows() rows of weights for BLAS */
     float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
     uint8_t *q_acts;                  /* the same queries quantised, where the keys are */
     float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */
@@ -164,6 +177,18 @@ void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned threa
 
 /* K and V of one head in one page. */
 uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head);
+
+/* Whether many tokens are rounded to BF16 to meet weights of `type`. */
+static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, enum ak_type type)
+{
+    return cpu->relaxed && type == AK_BF16 && cpu->kernels.dot_bf16;
+}
+
+/* Whether the product of weights of `type` with n tokens is BLAS's. */
+static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, enum ak_type type, size_t n)
+{
+    return n >= AK_BLAS_TOKENS && cpu->uses_blas[ak_type_act_form(type)] && !(ak_cpu_takes_bf16(cpu, type) && !cpu->prefers_blas);
+}
 
 /* Steps. */
 ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated, ak_step_add,

@@ -155,6 +155,10 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
         ak_kernels_avx512(out);
         if (!machine_has_avx512bf16())
             out->probe_bf16 = NULL;
+#ifdef HAVE_AK_AVX512BF16
+        else
+            ak_kernels_avx512bf16(out);
+#endif
     }
 #endif
 #ifdef HAVE_AK_AMX

@@ -55,6 +55,12 @@ typedef void ak_open_row_fn(const float *restrict w, size_t k, size_t row, float
 typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
                              float *restrict y, size_t y_stride);
 
+/* The same for stored BF16 rows and tokens rounded to BF16: k elements a row of the
+ * panel, of half the bytes. The sums are in no order that is promised. */
+typedef void ak_open_bf16_fn(const uint16_t *restrict w, size_t k, size_t row, uint16_t *restrict panel);
+typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+                            float *restrict y, size_t y_stride);
+
 /* Query rows against one KV page, in two halves with room for n_rows rows of
  * AK_PAGE_TOKENS floats, 64-byte aligned, between them.
  *
@@ -94,6 +100,11 @@ struct ak_kernels {
     ak_dot_stored_fn *dot_stored[AK_TYPE_COUNT];
     ak_open_row_fn *open_row;
     ak_dot_panel_fn *dot_panel;
+
+    /* For --relaxed alone, the only kernels that round otherwise than the scalar ones;
+     * NULL where the machine has no such products. */
+    ak_open_bf16_fn *open_bf16;
+    ak_dot_bf16_fn *dot_bf16;
 
     /* n is a multiple of 32, of 256. */
     void (*quantise32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);
@@ -164,5 +175,8 @@ void ak_kernels_avx512(struct ak_kernels *k);
 void ak_kernels_amx(struct ak_kernels *k);
 void ak_kernels_neon(struct ak_kernels *k);
 void ak_kernels_neon_i8mm(struct ak_kernels *k);
+
+/* What instructions beyond a bundle's add to it. */
+void ak_kernels_avx512bf16(struct ak_kernels *k);
 
 #endif

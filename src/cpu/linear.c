@@ -43,6 +43,15 @@ static void convert(const struct ak_kernels *k, enum ak_act_form form, float *x,
     }
 }
 
+/* BLAS takes floats, whatever form the weights are for. */
+static bool blas_takes_any(const struct ak_cpu *cpu, unsigned forms, size_t rows)
+{
+    for (unsigned form = 0; form < AK_ACT_FORM_COUNT; form++)
+        if (forms & (1u << form) && cpu->uses_blas[form] && rows >= AK_BLAS_TOKENS)
+            return true;
+    return false;
+}
+
 void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -50,6 +59,7 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     struct ak_thread_scratch *own = &p->scratch[thread];
     size_t rows = ak_cpu_rows(p, step->domain), begin = 0, end = rows;
     bool few = ak_cpu_is_few((uint32_t)rows);
+    unsigned forms = step->forms | (blas_takes_any(p->cpu, step->forms, rows) ? 1u << AK_ACT_F32 : 0);
     if (!few)
         ak_split(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
@@ -61,7 +71,7 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
             x = memcpy(own->row, x, step->k * sizeof *x);
         }
         for (int form = 0; form < AK_ACT_FORM_COUNT; form++) {
-            if (step->forms & (1u << form)) {
+            if (forms & (1u << form)) {
                 uint8_t *to = few ? own->acts[form] : p->acts[form];
                 to += t * step->planes * ak_act_bytes((enum ak_act_form)form, step->k);
                 convert(k, (enum ak_act_form)form, x, step->k, step->planes, to);
@@ -80,6 +90,7 @@ struct product {
     size_t y_stride;
     struct ak_thread_scratch *own;
     uint32_t small_n;    /* most tokens for the kernels of few */
+    bool rounds_bf16;    /* many tokens, to the weights' BF16 */
 };
 
 /* The chip profile's choice of kernels; both give the same bits. */
@@ -167,6 +178,19 @@ static void product_widened(const struct product *m, const struct stored_rows *r
     }
 }
 
+/* Tokens rounded to BF16. */
+static void product_bf16(const struct product *m, const struct stored_rows *rows, const float *x)
+{
+    size_t k = m->packed->cols, most = ak_panel_rows(k / 2);
+    uint16_t *panel = (uint16_t *)(void *)m->own->widened;
+    for (size_t row = rows->begin, n; row < rows->end; row += n) {
+        n = ak_min_size(rows->end - row, most);
+        for (size_t i = 0; i < n; i++)
+            m->kernels->open_bf16((const uint16_t *)(const void *)(rows->data + (row + i) * rows->row_bytes), k, i, panel);
+        m->kernels->dot_bf16(panel, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
+    }
+}
+
 static void product_rows(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
 {
     const struct ak_kernels *kernels = m->kernels;
@@ -179,16 +203,63 @@ static void product_rows(const struct product *m, const struct ak_packed_part *p
     if (takes_few(m) && kernels->dot_stored[type])
         kernels->dot_stored[type](part->data + begin * row_bytes, (size_t)row_bytes, end - begin, m->packed->cols, x,
                                   m->act_bytes / sizeof *x, m->n, m->y + begin, m->y_stride);
+    else if (!takes_few(m) && m->rounds_bf16)
+        product_bf16(m, &rows, x);
     else if (!takes_few(m) && kernels->dot_panel)
         product_panels(m, &rows, x, k);
     else
         product_widened(m, &rows, x, k);
 }
 
+/* ---- BLAS --------------------------------------------------------------------- */
+
+/* Rows of a part as floats. */
+static void widen_rows(const struct ak_packed *packed, const struct ak_kernels *kernels, const struct ak_packed_part *part, size_t row,
+                       size_t n, float *to)
+{
+    uint64_t row_bytes = 0;
+    (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
+    for (size_t end = row + n; row < end; row++, to += packed->cols) {
+        if (ak_type_act_form(packed->type) == AK_ACT_F32)
+            kernels->widen[packed->type](part->data + row * row_bytes, to, packed->cols);
+        else
+            ak_unpack_row(packed->type, part->data + row / AK_TILE_ROWS * ak_tile_row_bytes(packed->type, packed->cols), packed->cols,
+                          row % AK_TILE_ROWS, to);
+    }
+}
+
+/* All threads widen a slab, the first one calls. */
+static void product_blas(const struct product *m, const struct ak_cpu_prepared *p, const struct ak_packed_part *part, unsigned thread)
+{
+    size_t k = m->packed->cols, most = ak_blas_rows(k);
+    float *slab = p->scratch[0].blas;
+    for (size_t row = 0, n; row < part->rows; row += n) {
+        size_t begin, end;
+        n = ak_min_size(part->rows - row, most);
+        ak_split(n, p->n_threads, thread, &begin, &end);
+        widen_rows(m->packed, m->kernels, part, row + begin, end - begin, slab + begin * k);
+        ak_pool_barrier(p->pool, thread);
+        if (thread == 0)
+            ak_blas_dot_rows(&p->cpu->blas, slab, k, n, (const float *)(const void *)m->acts, m->act_bytes / sizeof(float), m->n, k,
+                             m->y + row, m->y_stride);
+        ak_pool_barrier(p->pool, thread);
+    }
+}
+
 static void add_bias(const struct product *m, const float *bias, uint32_t begin, uint32_t end)
 {
     for (size_t t = 0; t < m->n && end > begin; t++)
         m->kernels->add(m->y + t * m->y_stride + begin, bias + begin, end - begin);
+}
+
+static void product_part(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
+{
+    if (ak_type_act_form(m->packed->type) == AK_ACT_F32)
+        product_rows(m, part, begin, end);
+    else if (ak_cpu_planes(m->packed) > 1)
+        product_wide_tiles(m, part, begin, end);
+    else
+        product_tiles(m, part, begin, end);
 }
 
 static void count(struct ak_counts *counts, const struct product *m)
@@ -211,21 +282,25 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
                          .n = ak_cpu_rows(p, step->domain), .y_stride = ak_cpu_stride(p, c->out), .own = own,
                          .small_n = ak_profile_small_n(&p->cpu->profile, form) };
     m.acts = ak_cpu_is_few((uint32_t)m.n) ? own->acts[form] : p->acts[form];
+    m.rounds_bf16 = ak_cpu_takes_bf16(p->cpu, packed->type) && packed->cols % AK_LANES == 0;
+    bool blas = ak_cpu_takes_blas(p->cpu, packed->type, m.n);
+    if (blas) {
+        m.acts = p->acts[AK_ACT_F32];
+        m.act_bytes = ak_cpu_planes(packed) * ak_act_bytes(AK_ACT_F32, packed->cols);
+    }
     if (own->share % AK_SHARES == 0)
         count(&own->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {
         const struct ak_packed_part *part = &packed->parts[i];
         uint32_t begin, end;
         ak_cpu_own_rows(p, part->rows, thread, &begin, &end);
+        m.y = ak_cpu_slot(p, c->out) + part->at;
+        if (blas)
+            product_blas(&m, p, part, thread);
         if (begin >= end)
             continue;
-        m.y = ak_cpu_slot(p, c->out) + part->at;
-        if (form == AK_ACT_F32)
-            product_rows(&m, part, begin, end);
-        else if (ak_cpu_planes(packed) > 1)
-            product_wide_tiles(&m, part, begin, end);
-        else
-            product_tiles(&m, part, begin, end);
+        if (!blas)
+            product_part(&m, part, begin, end);
         if (c->vector != AK_NONE)
             add_bias(&m, p->weights->vectors[c->vector].data + part->at, begin, end);
     }

@@ -2,6 +2,8 @@ libak_la_SOURCES += \
 	src/cpu/attention.c \
 	src/cpu/backend.c \
 	src/cpu/backend.h \
+	src/cpu/blas.c \
+	src/cpu/blas.h \
 	src/cpu/cpu.h \
 	src/cpu/draw.c \
 	src/cpu/generic.h \

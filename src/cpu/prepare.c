@@ -17,7 +17,7 @@ static void *carve(struct carver *c, size_t n, size_t size)
 }
 
 /* Largest of what the weights ask for; act_bytes are a token's, all planes. */
-struct needs { size_t act_bytes[AK_ACT_FORM_COUNT]; size_t k, slab, widened; };
+struct needs { size_t act_bytes[AK_ACT_FORM_COUNT]; size_t k, slab, widened, blas; };
 
 static size_t widened_floats(size_t cols)
 {
@@ -25,7 +25,7 @@ static size_t widened_floats(size_t cols)
     return ak_widened_rows(k) * k;
 }
 
-static struct needs needs_of(const struct ak_weights *w, const struct ak_spec *spec)
+static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
 {
     struct needs needs = { .k = spec->config.width };
     for (uint32_t i = 0; i < w->n_packed; i++) {
@@ -33,6 +33,11 @@ static struct needs needs_of(const struct ak_weights *w, const struct ak_spec *s
         enum ak_act_form form = ak_type_act_form(packed->type);
         needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
         needs.k = ak_max_size(needs.k, packed->cols);
+        if (ak_cpu_takes_blas(cpu, packed->type, SIZE_MAX)) {
+            size_t bytes = ak_cpu_planes(packed) * ak_act_bytes(AK_ACT_F32, packed->cols);
+            needs.act_bytes[AK_ACT_F32] = ak_max_size(needs.act_bytes[AK_ACT_F32], bytes);
+            needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
+        }
         if (form != AK_ACT_F32)
             needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES * ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
         else
@@ -57,6 +62,7 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
                                       max_logits * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
     own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
     own.widened = carve(c, needs->widened, sizeof(float));
+    own.blas = carve(c, needs->blas, sizeof(float));
     own.q = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
@@ -96,7 +102,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     _Static_assert((int)AK_PAGE_TOKENS == (int)AK_KV_PAGE_TOKENS, "kernels and sessions agree on the page");
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
-    struct needs needs = needs_of(weights, spec);
+    struct needs needs = needs_of((const struct ak_cpu *)b, weights, spec);
     struct carver carver = { 0 };
     if (!p)
         return ak_fail_memory(error, "a session", sizeof *p);

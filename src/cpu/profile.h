@@ -1,5 +1,6 @@
 /* What the planner takes from the chip. A file can override each value; what
- * none does is as it was detected. No value changes a bit of a result. */
+ * none does is as it was detected. No value changes a bit of a result, unless
+ * rounding is relaxed. */
 #ifndef AK_CPU_PROFILE_H
 #define AK_CPU_PROFILE_H
 
@@ -18,6 +19,7 @@ struct ak_cpu_profile {
      * weights are multiplied with; else AK_SMALL_N, which is also the most, or
      * AK_SMALL_N_FLOAT. */
     uint32_t small_n[AK_ACT_FORM_COUNT];
+    bool blas[AK_ACT_FORM_COUNT]; /* under --relaxed, prompts run through BLAS */
 };
 
 static inline uint32_t ak_profile_small_n(const struct ak_cpu_profile *p, enum ak_act_form form)
@@ -34,7 +36,7 @@ static inline uint32_t ak_profile_chunk(const struct ak_cpu_profile *p) { return
  *     prefill_chunk: 256     1 … 65536
  *     scale32:               types with a scale for each 32 weights
  *       small_n: 8           1 … AK_SMALL_N
- *       prefill: own         the only one there is
+ *       prefill: own         or blas: OpenBLAS, where rounding is relaxed
  *     scale256:              the K-types
  *     float:                 F32, F16, BF16 and types without packed kernels
  *

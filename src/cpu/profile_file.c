@@ -82,17 +82,15 @@ static ak_status read_number(struct reader *r, const char *key, uint32_t high, u
     return AKUNU_OK;
 }
 
-/* How prompts run through the weights of a class: by our own kernels. */
-static ak_status read_prefill(struct reader *r)
+/* How prompts run through the weights of a class. */
+static ak_status read_prefill(struct reader *r, bool *blas)
 {
     char text[AK_SHOW_BYTES];
     AK_TRY(next(r));
-    if (is_word(r, "own"))
+    *blas = is_word(r, "blas");
+    if (*blas || is_word(r, "own"))
         return AKUNU_OK;
-    if (is_word(r, "blas"))
-        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: prefill is 'blas': this build has no BLAS; expected own", r->name,
-                       line_of(r));
-    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: prefill is '%s': expected own", r->name, line_of(r), shown(r, text));
+    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: prefill is '%s': expected own or blas", r->name, line_of(r), shown(r, text));
 }
 
 static ak_status unknown_key(struct reader *r, const char *known)
@@ -119,7 +117,7 @@ static ak_status expect_mapping(struct reader *r, const char *key)
                    shown(r, text));
 }
 
-static ak_status read_class(struct reader *r, const char *name, uint32_t *small_n)
+static ak_status read_class(struct reader *r, const char *name, uint32_t *small_n, bool *blas)
 {
     unsigned seen = 0;
     AK_TRY(next(r));
@@ -133,7 +131,7 @@ static ak_status read_class(struct reader *r, const char *name, uint32_t *small_
             AK_TRY(read_number(r, "small_n", AK_SMALL_N, small_n));
         } else if (is_word(r, "prefill")) {
             AK_TRY(see(r, "prefill", 1, &seen));
-            AK_TRY(read_prefill(r));
+            AK_TRY(read_prefill(r, blas));
         } else {
             return unknown_key(r, "small_n, prefill");
         }
@@ -160,7 +158,7 @@ static ak_status read_profile(struct reader *r, struct ak_cpu_profile *p)
             AK_TRY(read_number(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
         } else if (class < AK_ACT_FORM_COUNT) {
             AK_TRY(see(r, class_names[class], 2 + (unsigned)class, &seen));
-            AK_TRY(read_class(r, class_names[class], &p->small_n[class]));
+            AK_TRY(read_class(r, class_names[class], &p->small_n[class], &p->blas[class]));
         } else {
             return unknown_key(r, "threads, prefill_chunk, scale32, scale256, float");
         }
@@ -260,8 +258,13 @@ static size_t print(const struct ak_cpu_profile *p, char text[TEXT_BYTES])
     if (p->prefill_chunk)
         n += snprintf(text + n, TEXT_BYTES - (size_t)n, "prefill_chunk: %u\n", (unsigned)p->prefill_chunk);
     for (int i = 0; i < AK_ACT_FORM_COUNT; i++)
-        if (p->small_n[i] && class_names[i])
-            n += snprintf(text + n, TEXT_BYTES - (size_t)n, "%s:\n  small_n: %u\n", class_names[i], (unsigned)p->small_n[i]);
+        if (class_names[i] && (p->small_n[i] || p->blas[i])) {
+            n += snprintf(text + n, TEXT_BYTES - (size_t)n, "%s:\n", class_names[i]);
+            if (p->small_n[i])
+                n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  small_n: %u\n", (unsigned)p->small_n[i]);
+            if (p->blas[i])
+                n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  prefill: blas\n");
+        }
     return (size_t)n;
 }
 

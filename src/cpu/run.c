@@ -46,10 +46,26 @@ static bool take(struct ak_tail *tail, uint64_t stage, uint32_t *index)
     return true;
 }
 
+/* Whether a product of steps [first, end) is one call for all threads. */
+static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const struct ak_command *c = p->steps[i].command;
+        if (c->op == AK_OP_LINEAR &&
+            ak_cpu_takes_blas(p->cpu, p->weights->packed[c->weight].type, ak_cpu_rows(p, p->steps[i].domain)))
+            return true;
+    }
+    return false;
+}
+
 /* One stage's part on rows. With many tokens share by share, so that what a step
  * leaves for the next one stays in the cache. */
 static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool few, uint64_t stage, unsigned thread)
 {
+    if (has_blas(p, first, end)) {
+        run_shares(p, first, end, thread * AK_SHARES, AK_SHARES, thread);
+        return;
+    }
     uint32_t n = p->n_threads > 1 && p->steps[first].steal ? AK_SHARES - AK_SHARES_STOLEN : AK_SHARES, index;
     uint32_t at_once = few ? n : 1;
     for (uint32_t i = 0; i < n; i += at_once)

@@ -29,7 +29,10 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
 static ak_status open_backend(struct loader *l)
 {
     struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
-                                          .cpu_profile = &l->model->profile };
+                                          .cpu_profile = &l->model->profile,
+                                          .relaxed = l->params->relaxed,
+                                          .prefill = l->params->prefill,
+                                          .log = &l->log };
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
     AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backends()[0]->open(&options, &l->model->backend, l->error));

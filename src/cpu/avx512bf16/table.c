@@ -1,0 +1,7 @@
+#include "cpu/avx512bf16/avx512bf16.h"
+
+void ak_kernels_avx512bf16(struct ak_kernels *k)
+{
+    k->open_bf16 = ak_avx512bf16_open_row;
+    k->dot_bf16 = ak_avx512bf16_dot_panel;
+}
