@@ -8,5 +8,5 @@ if HAVE_AVX512
 AK_TEST_EVEX = tests/libevex.la
 check_LTLIBRARIES = tests/libevex.la
 tests_libevex_la_SOURCES = tests/evex.h tests/evex32.c tests/evex256.c
-tests_libevex_la_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma -mf16c -mavx512vl -mavx512vnni
+tests_libevex_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) -mavx2 -mfma -mf16c -mavx512vl -mavx512vnni
 endif
