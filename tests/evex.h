@@ -21,7 +21,7 @@ static inline bool fill_bundle(int isa, struct ak_kernels *k)
         ak_kernels_fill((enum ak_isa)isa, k);
         return true;
     }
-#ifdef HAVE_AK_AVX512
+#if defined(HAVE_AK_AVX512) && defined(HAVE_AK_AVXVNNI)
     if (ak_isa_usable(AK_ISA_AVX512)) {
         ak_kernels_fill(AK_ISA_AVX2, k);
         k->name = "avxvnni as AVX-512";

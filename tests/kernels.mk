@@ -4,7 +4,7 @@ tests_test_kernels_CFLAGS = $(AK_TEST_CFLAGS)
 tests_test_kernels_LDADD = $(AK_TEST_EVEX) $(AK_TEST_LIBS)
 
 # The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/evex.h).
-if HAVE_AVX512
+if HAVE_EVEX
 AK_TEST_EVEX = tests/libevex.la
 check_LTLIBRARIES = tests/libevex.la
 tests_libevex_la_SOURCES = tests/evex.h tests/evex32.c tests/evex256.c
