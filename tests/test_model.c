@@ -107,7 +107,7 @@ END_TEST
 
 START_TEST(same_bits)
 {
-    static const uint32_t batches[] = { 512, 7, 32, 17, 1, 16 }; /* types of KV but the first take every third */
+    static const uint32_t batches[] = { 512, 7, 32, 17, 1, 16 };
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
     golden_read_text(golden->name, &text);
@@ -129,8 +129,9 @@ START_TEST(same_bits)
                 akunu_model_free(model);
                 continue;
             }
-            for (unsigned threads = 1; threads <= 3; threads++) {
-                for (size_t b = 0; b < sizeof batches / sizeof *batches; b += kv == AKUNU_KV_F16 ? 1 : 3) {
+            bool all = kv == AKUNU_KV_F16; /* of the others scalar makes the first only, and some do for the rest */
+            for (unsigned threads = 1; threads <= 3; threads += all ? 1 : 2) {
+                for (size_t b = 0; b < sizeof batches / sizeof *batches && (all || isa > 0 || !have_first); b += all ? 1 : 3) {
                     struct akunu_session *session = golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
                     ck_assert_uint_eq(akunu_session_threads(session), threads);
                     logits_of(session, akunu_sequence_new(session), ids, N, n_vocab, have_first ? again : first);
