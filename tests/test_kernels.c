@@ -547,18 +547,22 @@ START_TEST(panels_are_scalar)
         for (size_t n = 1; n <= 17; n += n < 9 ? 1 : 4) {
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), x_stride = k + 8, y_stride = rows + 2;
             float *w = random_floats(rows * k), *x = random_floats(n * x_stride);
-            float *panel = exact(ak_round_up(rows, 12) * k * sizeof *panel);
+            float *panel = exact(ak_round_up(rows, AK_PANEL_STEP) * k * sizeof *panel);
+            float *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
             float *got = exact(n * y_stride * sizeof *got), *want = exact(n * y_stride * sizeof *want);
             if (n == 5)
                 w[0] = INFINITY;
             for (size_t r = 0; r < rows; r++)
                 tested.open_row(w + r * k, k, r, panel);
-            tested.dot_panel(panel, rows, x, x_stride, n, k, got, y_stride);
+            for (size_t t = 0; t < n; t++)
+                tested.open_token(x + t * x_stride, k, t, tokens);
+            tested.dot_panel(panel, rows, tokens, n, k, got, y_stride);
             scalar.dot_rows(w, k, rows, x, x_stride, n, k, want, y_stride);
             expect_floats(got, want, n * y_stride, tested.name, "dot_panel");
             free(w);
             free(x);
             free(panel);
+            free(tokens);
             free(got);
             free(want);
         }
@@ -576,11 +580,13 @@ START_TEST(bf16_panels_are_near)
         for (size_t n = 1; n <= 9; n++) {
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
             uint8_t *stored = random_stored(AK_BF16, rows, k, bytes);
-            uint16_t *panel = exact(ak_round_up(rows, 12) * bytes);
+            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_STEP) * bytes), *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * bytes);
             float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
             for (size_t r = 0; r < rows; r++)
                 tested.open_bf16((const uint16_t *)(const void *)(stored + r * bytes), k, r, panel);
-            tested.dot_bf16(panel, rows, x, k, n, k, got, rows);
+            for (size_t t = 0; t < n; t++)
+                tested.open_rounded(x + t * k, k, t, tokens);
+            tested.dot_bf16(panel, rows, tokens, n, k, got, rows);
             for (size_t i = 0; i < n * k; i++)
                 x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
             float *want = stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
@@ -592,6 +598,7 @@ START_TEST(bf16_panels_are_near)
             }
             free(stored);
             free(panel);
+            free(tokens);
             free(x);
             free(got);
             free(want);

@@ -83,7 +83,7 @@ static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
     }
     ak_dot_tiles_fn *dot = k->tile[ak_kv_stored(s->k_type)].dot_tiles;
     for (uint32_t i = 0; i < n; i += AK_SMALL_N)
-        dot(keys + group * ak_kv_group_bytes(s), groups, s->head_dim, own->q_acts + (begin + i) * p->query_bytes, p->query_bytes,
+        dot(keys + group * p->key_group_bytes, groups, s->head_dim, own->q_acts + (begin + i) * p->query_bytes, p->query_bytes,
             ak_min_size(n - i, AK_SMALL_N), own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
 }
 
@@ -132,7 +132,7 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
         return;
     const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], (uint32_t)c->layer, item->kv_head);
     scores(p, own, part->begin, part->n, keys, low, high);
-    values(p, own, part, keys + ak_kv_k_bytes(&p->kv_shape), first, end, low, high);
+    values(p, own, part, keys + p->keys_bytes, first, end, low, high);
 }
 
 /* Divides a row's sum of values and hands it on. */

@@ -32,8 +32,8 @@ enum {
 /* Rows of a panel for rows of k floats. */
 static inline size_t ak_panel_rows(size_t k)
 {
-    size_t rows = AK_PANEL_FLOATS / k / 12 * 12;
-    return rows < 12 ? 12 : rows > AK_PANEL_ROWS ? AK_PANEL_ROWS : rows;
+    size_t rows = AK_PANEL_FLOATS / k / AK_PANEL_STEP * AK_PANEL_STEP;
+    return rows < AK_PANEL_STEP ? AK_PANEL_STEP : rows > AK_PANEL_ROWS ? AK_PANEL_ROWS : rows;
 }
 
 /* Rows of k floats that BLAS takes at once. */
@@ -72,9 +72,8 @@ struct ak_cpu_step {
     bool barrier_few, barrier_many; /* after this step, by the number of rows */
     bool on_rows;                   /* works on a share of rows of weights */
     bool steal;                     /* on_rows: its stage is worth it */
-    unsigned forms;                 /* PREPARE: bit (1 << ak_act_form) */
-    uint32_t k;                     /* PREPARE: elements of a row */
-    uint32_t planes;                /* PREPARE: records a row in the quantised forms */
+    const struct ak_command *linears; /* PREPARE: the commands that take what it makes */
+    uint32_t n_linears;
 };
 
 /* Tokens of one sequence that stand together in a batch. */
@@ -82,7 +81,7 @@ struct ak_token_block { uint32_t first, n; };
 
 /* What one thread needs for itself. */
 struct ak_thread_scratch {
-    uint8_t *acts[AK_ACT_FORM_COUNT]; /* AK_SMALL_N tokens, all planes */
+    uint8_t *acts[AK_ACT_ALL_COUNT];  /* AK_SMALL_N tokens, all planes */
     uint8_t *slab;
     float *planes;                    /* products of both planes before they are added */
     float *row;                       /* one row of activations */
@@ -112,8 +111,7 @@ struct ak_cpu_prepared {
     uint32_t max_rows[2];             /* of each domain */
     float *arena[2];
     float *cos, *sin;                 /* [max tokens][rope_dims/2] of the pass */
-    uint8_t *acts[AK_ACT_FORM_COUNT]; /* max tokens, shared */
-    size_t act_bytes_max[AK_ACT_FORM_COUNT];
+    uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
     struct ak_token_block *blocks;
     uint32_t n_blocks;
     int32_t *chosen;
@@ -126,7 +124,8 @@ struct ak_cpu_prepared {
     uint32_t n_steps;
     uint8_t *kv;
     struct ak_kv_shape kv_shape;
-    size_t value_bytes, query_bytes;  /* a token's values in a page; a quantised query */
+    size_t key_group_bytes, keys_bytes, kv_head_bytes; /* of one head: a page's group of keys, its keys, keys and values */
+    size_t value_bytes, query_bytes;  /* a token's values; a quantised query */
     float *partials;                  /* [heads][pages][partial_stride]: attention.c */
     size_t partial_stride;
     void *memory;                     /* one block behind all of the above */
@@ -178,17 +177,27 @@ void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned threa
 /* K and V of one head in one page. */
 uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head);
 
-/* Whether many tokens are rounded to BF16 to meet weights of `type`. */
-static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, enum ak_type type)
+/* Whether many tokens are rounded to BF16 to meet a weight. */
+static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, const struct ak_packed *packed)
 {
-    return cpu->relaxed && type == AK_BF16 && cpu->kernels.dot_bf16;
+    return cpu->relaxed && packed->type == AK_BF16 && packed->cols % AK_LANES == 0 && cpu->kernels.dot_bf16;
 }
 
-/* Whether the product of weights of `type` with n tokens is BLAS's. */
-static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, enum ak_type type, size_t n)
+/* Whether the product of a weight with n tokens is BLAS's. */
+static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
 {
-    return n >= AK_BLAS_TOKENS && cpu->uses_blas[ak_type_act_form(type)] && !(ak_cpu_takes_bf16(cpu, type) && !cpu->prefers_blas);
+    return n >= AK_BLAS_TOKENS && cpu->uses_blas[ak_type_act_form(packed->type)] &&
+           !(ak_cpu_takes_bf16(cpu, packed) && !cpu->prefers_blas);
 }
+
+/* Whether n tokens meet a weight in the kernels of few: the chip profile's choice. */
+static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
+{
+    return n <= ak_profile_small_n(&cpu->profile, ak_type_act_form(packed->type));
+}
+
+/* The form in which n tokens meet a weight (linear.c). */
+enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);
 
 /* Steps. */
 ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated, ak_step_add,

@@ -12,7 +12,7 @@ uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t index = ((size_t)page * s->n_layers + layer) * s->n_kv_heads + head;
-    return p->kv + index * (ak_kv_k_bytes(s) + ak_kv_v_bytes(s));
+    return p->kv + index * p->kv_head_bytes;
 }
 
 /* n floats as the cache stores them, one after another. */
@@ -36,7 +36,7 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     enum ak_type stored = ak_kv_stored(s->k_type);
-    uint8_t *group = keys + token / AK_PAGE_GROUP * ak_kv_group_bytes(s);
+    uint8_t *group = keys + token / AK_PAGE_GROUP * p->key_group_bytes;
     token %= AK_PAGE_GROUP;
     if (s->k_type == AK_KV_F32) {
         store_column(x, sizeof(float), s->head_dim, token, group);
@@ -84,7 +84,7 @@ void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
         uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
         uint8_t *to = ak_cpu_kv_head(p, page, (uint32_t)c->layer, head);
         uint32_t token = position % AK_PAGE_TOKENS;
-        uint8_t *values = to + ak_kv_k_bytes(&p->kv_shape);
+        uint8_t *values = to + p->keys_bytes;
         store_key(p, key, token, to, scratch);
         narrow(&p->cpu->kernels, p->kv_shape.v_type, row + q->v_at + head * q->head_dim, q->head_dim, values + token * p->value_bytes);
     }

@@ -63,6 +63,7 @@ size_t ak_act_bytes(enum ak_act_form form, size_t k)
     switch (form) {
     case AK_ACT_32: return ak_round_up(k / 32 * sizeof(struct ak_act32), AK_LINE_BYTES);
     case AK_ACT_256: return ak_round_up(k / 256 * sizeof(struct ak_act256), AK_LINE_BYTES);
+    case AK_ACT_OPEN_BF16: return ak_round_up(k, 32) * sizeof(uint16_t);
     default: return ak_round_up(k, 32) * sizeof(float);
     }
 }

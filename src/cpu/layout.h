@@ -117,7 +117,11 @@ struct ak_act256 {
 };
 _Static_assert(sizeof(struct ak_act32) == 48 && sizeof(struct ak_act256) == 384, "six lines for 256 elements");
 
-enum ak_act_form { AK_ACT_F32 = 0, AK_ACT_32 = 1, AK_ACT_256 = 2, AK_ACT_FORM_COUNT = 3 };
+/* The last two are floats as the kernels of many tokens open them (cpu/kernels.h). */
+enum ak_act_form {
+    AK_ACT_F32 = 0, AK_ACT_32 = 1, AK_ACT_256 = 2, AK_ACT_FORM_COUNT = 3, /* that a type of weights asks for */
+    AK_ACT_OPEN = 3, AK_ACT_OPEN_BF16 = 4, AK_ACT_ALL_COUNT = 5
+};
 
 /* The form that weights of `type` are multiplied with. */
 enum ak_act_form ak_type_act_form(enum ak_type type);

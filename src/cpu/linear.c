@@ -26,57 +26,69 @@ static void subtract_quantised(enum ak_act_form form, float *x, size_t n, const 
     }
 }
 
-/* One row into one form, `planes` records after each other; x is used up where
- * there are two. */
-static void convert(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, uint32_t planes, uint8_t *out)
+/* Row t of n floats, padded with zeros to whole vectors of AK_LANES, into its place
+ * in one form, `planes` records a row; x is used up where there are two. */
+static void convert(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, size_t t, uint32_t planes, uint8_t *out)
 {
-    size_t bytes = ak_act_bytes(form, n);
-    if (form == AK_ACT_F32) {
-        memcpy(out, x, n * sizeof *x);
-        memset(out + n * sizeof *x, 0, bytes - n * sizeof *x);
-        return;
+    size_t bytes = ak_act_bytes(form, n), padded = ak_round_up(n, AK_LANES);
+    uint8_t *record = out + t * planes * bytes;
+    switch (form) {
+    case AK_ACT_OPEN: k->open_token(x, padded, t, (float *)(void *)out); return;
+    case AK_ACT_OPEN_BF16: k->open_rounded(x, padded, t, (uint16_t *)(void *)out); return;
+    case AK_ACT_F32: memcpy(record, x, bytes); return;
+    default: break;
     }
-    quantise(k, form, x, n, out);
+    quantise(k, form, x, n, record);
     for (uint32_t i = 1; i < planes; i++) {
-        subtract_quantised(form, x, n, out + (i - 1) * bytes);
-        quantise(k, form, x, n, out + i * bytes);
+        subtract_quantised(form, x, n, record + (i - 1) * bytes);
+        quantise(k, form, x, n, record + i * bytes);
     }
 }
 
-/* BLAS takes floats, whatever form the weights are for. */
-static bool blas_takes_any(const struct ak_cpu *cpu, unsigned forms, size_t rows)
+enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
 {
-    for (unsigned form = 0; form < AK_ACT_FORM_COUNT; form++)
-        if (forms & (1u << form) && cpu->uses_blas[form] && rows >= AK_BLAS_TOKENS)
-            return true;
-    return false;
+    enum ak_act_form form = ak_type_act_form(packed->type);
+    if (ak_cpu_takes_blas(cpu, packed, n))
+        return AK_ACT_F32;
+    if (form != AK_ACT_F32 || ak_cpu_takes_few(cpu, packed, n))
+        return form;
+    return ak_cpu_takes_bf16(cpu, packed) ? AK_ACT_OPEN_BF16 : cpu->kernels.dot_panel ? AK_ACT_OPEN : AK_ACT_F32;
+}
+
+/* Bit (1 << form) of each form that the commands after a PREPARE want. */
+static unsigned forms_of(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p, size_t rows)
+{
+    unsigned forms = 0;
+    for (uint32_t i = 0; i < step->n_linears; i++)
+        forms |= 1u << ak_cpu_act_form(p->cpu, &p->weights->packed[step->linears[i].weight], rows);
+    return forms;
 }
 
 void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_packed *packed = &p->weights->packed[step->linears->weight];
     struct ak_thread_scratch *own = &p->scratch[thread];
-    size_t rows = ak_cpu_rows(p, step->domain), begin = 0, end = rows;
+    size_t rows = ak_cpu_rows(p, step->domain), begin = 0, end = rows, padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
+    uint32_t planes = ak_cpu_planes(packed);
+    unsigned forms = forms_of(step, p, rows);
     bool few = ak_cpu_is_few((uint32_t)rows);
-    unsigned forms = step->forms | (blas_takes_any(p->cpu, step->forms, rows) ? 1u << AK_ACT_F32 : 0);
     if (!few)
         ak_split(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
-        if (c->op == AK_OP_NORM) {
+        if (c->op == AK_OP_NORM)
             k->rms_norm(x, p->weights->vectors[c->vector].data, c->params.norm.n, c->params.norm.eps, own->row);
+        else if (planes > 1 || padding > 0)
+            memcpy(own->row, x, packed->cols * sizeof *x);
+        if (c->op == AK_OP_NORM || planes > 1 || padding > 0) {
             x = own->row;
-        } else if (step->planes > 1) {
-            x = memcpy(own->row, x, step->k * sizeof *x);
+            memset(x + packed->cols, 0, padding * sizeof *x);
         }
-        for (int form = 0; form < AK_ACT_FORM_COUNT; form++) {
-            if (forms & (1u << form)) {
-                uint8_t *to = few ? own->acts[form] : p->acts[form];
-                to += t * step->planes * ak_act_bytes((enum ak_act_form)form, step->k);
-                convert(k, (enum ak_act_form)form, x, step->k, step->planes, to);
-            }
-        }
+        for (unsigned form = 0; form < AK_ACT_ALL_COUNT; form++)
+            if (forms & (1u << form))
+                convert(k, (enum ak_act_form)form, x, packed->cols, t, planes, few ? own->acts[form] : p->acts[form]);
     }
 }
 
@@ -89,22 +101,16 @@ struct product {
     float *y;            /* first element of the part */
     size_t y_stride;
     struct ak_thread_scratch *own;
-    uint32_t small_n;    /* most tokens for the kernels of few */
-    bool rounds_bf16;    /* many tokens, to the weights' BF16 */
+    enum ak_act_form form;
+    bool few;            /* in the kernels of few tokens; others give the same bits */
 };
-
-/* The chip profile's choice of kernels; both give the same bits. */
-static bool takes_few(const struct product *m)
-{
-    return m->n <= m->small_n;
-}
 
 static void product_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
 {
     const struct ak_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
     size_t first = begin / AK_TILE_ROWS, last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS;
-    if (takes_few(m)) {
+    if (m->few) {
         kernels->dot_tiles(part->data + first * bytes, last - first, k, m->acts, m->act_bytes, m->n, m->y + begin, m->y_stride);
         return;
     }
@@ -129,7 +135,7 @@ static void product_wide_tiles(const struct product *m, const struct ak_packed_p
     const struct ak_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
     size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, records = m->n * AK_PLANES_MAX;
-    bool few = takes_few(m) && ak_cpu_is_few((uint32_t)records);
+    bool few = m->few && ak_cpu_is_few((uint32_t)records);
     for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
         n = ak_min_size(last - tile, few ? AK_WIDE_TILES : AK_SLAB_TILES);
         if (few) {
@@ -154,61 +160,62 @@ static void widen_row(const struct product *m, const uint8_t *stored, size_t k, 
 struct stored_rows { const uint8_t *data; size_t row_bytes, begin, end; };
 
 /* Many tokens: as many rows as the near cache holds are opened and meet all tokens. */
-static void product_panels(const struct product *m, const struct stored_rows *rows, const float *x, size_t k)
+static void product_panels(const struct product *m, const struct stored_rows *rows, size_t k)
 {
     size_t most = ak_panel_rows(k);
+    const float *tokens = (const float *)(const void *)m->acts;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
         n = ak_min_size(rows->end - row, most);
         for (size_t i = 0; i < n; i++) {
             widen_row(m, rows->data + (row + i) * rows->row_bytes, k, m->own->row);
             m->kernels->open_row(m->own->row, k, i, m->own->widened);
         }
-        m->kernels->dot_panel(m->own->widened, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
+        m->kernels->dot_panel(m->own->widened, n, tokens, m->n, k, m->y + row, m->y_stride);
     }
 }
 
-static void product_widened(const struct product *m, const struct stored_rows *rows, const float *x, size_t k)
+/* The same with tokens rounded to BF16. */
+static void product_bf16(const struct product *m, const struct stored_rows *rows, size_t k)
 {
-    size_t most = takes_few(m) ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
-    for (size_t row = rows->begin, n; row < rows->end; row += n) {
-        n = ak_min_size(rows->end - row, most);
-        for (size_t i = 0; i < n; i++)
-            widen_row(m, rows->data + (row + i) * rows->row_bytes, k, m->own->widened + i * k);
-        m->kernels->dot_rows(m->own->widened, k, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
-    }
-}
-
-/* Tokens rounded to BF16. */
-static void product_bf16(const struct product *m, const struct stored_rows *rows, const float *x)
-{
-    size_t k = m->packed->cols, most = ak_panel_rows(k / 2);
+    size_t most = ak_panel_rows(k / 2);
+    const uint16_t *tokens = (const uint16_t *)(const void *)m->acts;
     uint16_t *panel = (uint16_t *)(void *)m->own->widened;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
         n = ak_min_size(rows->end - row, most);
         for (size_t i = 0; i < n; i++)
             m->kernels->open_bf16((const uint16_t *)(const void *)(rows->data + (row + i) * rows->row_bytes), k, i, panel);
-        m->kernels->dot_bf16(panel, n, x, m->act_bytes / sizeof *x, m->n, k, m->y + row, m->y_stride);
+        m->kernels->dot_bf16(panel, n, tokens, m->n, k, m->y + row, m->y_stride);
+    }
+}
+
+static void product_widened(const struct product *m, const struct stored_rows *rows, size_t k)
+{
+    size_t most = m->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY;
+    const float *x = (const float *)(const void *)m->acts;
+    for (size_t row = rows->begin, n; row < rows->end; row += n) {
+        n = ak_min_size(rows->end - row, most);
+        for (size_t i = 0; i < n; i++)
+            widen_row(m, rows->data + (row + i) * rows->row_bytes, k, m->own->widened + i * k);
+        m->kernels->dot_rows(m->own->widened, k, n, x, k, m->n, k, m->y + row, m->y_stride);
     }
 }
 
 static void product_rows(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
 {
-    const struct ak_kernels *kernels = m->kernels;
-    enum ak_type type = m->packed->type;
-    size_t k = ak_round_up(m->packed->cols, AK_LANES);
-    const float *x = (const float *)(const void *)m->acts;
-    uint64_t row_bytes = 0;
-    (void)ak_type_row_bytes(type, m->packed->cols, &row_bytes);
-    struct stored_rows rows = { .data = part->data, .row_bytes = (size_t)row_bytes, .begin = begin, .end = end };
-    if (takes_few(m) && kernels->dot_stored[type])
-        kernels->dot_stored[type](part->data + begin * row_bytes, (size_t)row_bytes, end - begin, m->packed->cols, x,
-                                  m->act_bytes / sizeof *x, m->n, m->y + begin, m->y_stride);
-    else if (!takes_few(m) && m->rounds_bf16)
-        product_bf16(m, &rows, x);
-    else if (!takes_few(m) && kernels->dot_panel)
-        product_panels(m, &rows, x, k);
+    ak_dot_stored_fn *dot_stored = m->kernels->dot_stored[m->packed->type];
+    size_t cols = m->packed->cols, k = ak_round_up(cols, AK_LANES);
+    uint64_t bytes = 0;
+    (void)ak_type_row_bytes(m->packed->type, cols, &bytes);
+    struct stored_rows rows = { .data = part->data, .row_bytes = (size_t)bytes, .begin = begin, .end = end };
+    if (m->form == AK_ACT_OPEN)
+        product_panels(m, &rows, k);
+    else if (m->form == AK_ACT_OPEN_BF16)
+        product_bf16(m, &rows, k);
+    else if (m->few && dot_stored)
+        dot_stored(part->data + begin * bytes, (size_t)bytes, end - begin, cols, (const float *)(const void *)m->acts, k, m->n, m->y + begin,
+                   m->y_stride);
     else
-        product_widened(m, &rows, x, k);
+        product_widened(m, &rows, k);
 }
 
 /* ---- BLAS --------------------------------------------------------------------- */
@@ -232,6 +239,8 @@ static void widen_rows(const struct ak_packed *packed, const struct ak_kernels *
 static void product_blas(const struct product *m, const struct ak_cpu_prepared *p, const struct ak_packed_part *part, unsigned thread)
 {
     size_t k = m->packed->cols, most = ak_blas_rows(k);
+    size_t x_stride = ak_cpu_planes(m->packed) * m->act_bytes / sizeof(float); /* room for records that are none here */
+    const float *x = (const float *)(const void *)m->acts;
     float *slab = p->scratch[0].blas;
     for (size_t row = 0, n; row < part->rows; row += n) {
         size_t begin, end;
@@ -240,8 +249,7 @@ static void product_blas(const struct product *m, const struct ak_cpu_prepared *
         widen_rows(m->packed, m->kernels, part, row + begin, end - begin, slab + begin * k);
         ak_pool_barrier(p->pool, thread);
         if (thread == 0)
-            ak_blas_dot_rows(&p->cpu->blas, slab, k, n, (const float *)(const void *)m->acts, m->act_bytes / sizeof(float), m->n, k,
-                             m->y + row, m->y_stride);
+            ak_blas_dot_rows(&p->cpu->blas, slab, k, n, x, x_stride, m->n, k, m->y + row, m->y_stride);
         ak_pool_barrier(p->pool, thread);
     }
 }
@@ -266,7 +274,7 @@ static void count(struct ak_counts *counts, const struct product *m)
 {
     if (m->n == 1)
         counts->gemv++;
-    else if (takes_few(m))
+    else if (m->few)
         counts->small_n++;
     else
         counts->gemm++;
@@ -276,18 +284,13 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
 {
     const struct ak_command *c = step->command;
     const struct ak_packed *packed = &p->weights->packed[c->weight];
-    enum ak_act_form form = ak_type_act_form(packed->type);
     struct ak_thread_scratch *own = &p->scratch[thread];
-    struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .act_bytes = ak_act_bytes(form, packed->cols),
-                         .n = ak_cpu_rows(p, step->domain), .y_stride = ak_cpu_stride(p, c->out), .own = own,
-                         .small_n = ak_profile_small_n(&p->cpu->profile, form) };
-    m.acts = ak_cpu_is_few((uint32_t)m.n) ? own->acts[form] : p->acts[form];
-    m.rounds_bf16 = ak_cpu_takes_bf16(p->cpu, packed->type) && packed->cols % AK_LANES == 0;
-    bool blas = ak_cpu_takes_blas(p->cpu, packed->type, m.n);
-    if (blas) {
-        m.acts = p->acts[AK_ACT_F32];
-        m.act_bytes = ak_cpu_planes(packed) * ak_act_bytes(AK_ACT_F32, packed->cols);
-    }
+    size_t n = ak_cpu_rows(p, step->domain);
+    enum ak_act_form form = ak_cpu_act_form(p->cpu, packed, n);
+    struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .n = n, .y_stride = ak_cpu_stride(p, c->out), .own = own,
+                         .acts = ak_cpu_is_few((uint32_t)n) ? own->acts[form] : p->acts[form],
+                         .act_bytes = ak_act_bytes(form, packed->cols), .form = form, .few = ak_cpu_takes_few(p->cpu, packed, n) };
+    bool blas = ak_cpu_takes_blas(p->cpu, packed, n);
     if (own->share % AK_SHARES == 0)
         count(&own->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {

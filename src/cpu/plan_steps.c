@@ -20,23 +20,14 @@ static bool is_linear_of(const struct ak_command *c, uint32_t in)
     return c && c->op == AK_OP_LINEAR && c->in == in;
 }
 
-/* The forms that the linear commands from `i` on, which share their input, want. */
-static unsigned forms_from(const struct ak_cpu_prepared *p, uint32_t i, uint32_t in)
-{
-    unsigned forms = 0;
-    for (; is_linear_of(at(p, i), in); i++)
-        forms |= 1u << ak_type_act_form(p->weights->packed[at(p, i)->weight].type);
-    return forms;
-}
-
 /* `norm` is a NORM command, or the linear one itself where its input is ready. */
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm, uint32_t first_linear)
 {
     const struct ak_command *linear = at(p, first_linear);
     struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].domain);
-    step->forms = forms_from(p, first_linear, linear->in);
-    step->k = p->weights->packed[linear->weight].cols;
-    step->planes = ak_cpu_planes(&p->weights->packed[linear->weight]);
+    step->linears = linear;
+    while (is_linear_of(at(p, first_linear + step->n_linears), linear->in))
+        step->n_linears++;
     step->barrier_few = false; /* each thread has made its own */
 }
 

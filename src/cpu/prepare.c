@@ -17,7 +17,7 @@ static void *carve(struct carver *c, size_t n, size_t size)
 }
 
 /* Largest of what the weights ask for; act_bytes are a token's, all planes. */
-struct needs { size_t act_bytes[AK_ACT_FORM_COUNT]; size_t k, slab, widened, blas; };
+struct needs { size_t act_bytes[AK_ACT_ALL_COUNT]; size_t k, slab, widened, blas; };
 
 static size_t widened_floats(size_t cols)
 {
@@ -27,23 +27,30 @@ static size_t widened_floats(size_t cols)
 
 static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
 {
+    /* tokens for which a weight may choose another form */
+    static const size_t counts[] = { 1, AK_SMALL_N, AK_SMALL_N + 1, SIZE_MAX };
     struct needs needs = { .k = spec->config.width };
     for (uint32_t i = 0; i < w->n_packed; i++) {
         const struct ak_packed *packed = &w->packed[i];
-        enum ak_act_form form = ak_type_act_form(packed->type);
-        needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
-        needs.k = ak_max_size(needs.k, packed->cols);
-        if (ak_cpu_takes_blas(cpu, packed->type, SIZE_MAX)) {
-            size_t bytes = ak_cpu_planes(packed) * ak_act_bytes(AK_ACT_F32, packed->cols);
-            needs.act_bytes[AK_ACT_F32] = ak_max_size(needs.act_bytes[AK_ACT_F32], bytes);
-            needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
+        for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+            enum ak_act_form form = ak_cpu_act_form(cpu, packed, counts[j]);
+            needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
         }
-        if (form != AK_ACT_F32)
+        needs.k = ak_max_size(needs.k, packed->cols);
+        if (ak_cpu_takes_blas(cpu, packed, SIZE_MAX))
+            needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
+        if (ak_type_act_form(packed->type) != AK_ACT_F32)
             needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES * ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
         else
             needs.widened = ak_max_size(needs.widened, widened_floats(packed->cols));
     }
     return needs;
+}
+
+/* Opened tokens lie in blocks. */
+static size_t token_room(int form, size_t tokens)
+{
+    return form >= AK_ACT_OPEN ? ak_round_up(tokens, AK_PANEL_STEP) : tokens;
 }
 
 static bool is_widened(enum ak_kv_type k_type, enum ak_kv_type v_type)
@@ -55,8 +62,8 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
 {
     size_t head_dim = p->spec->config.head_dim, max_logits = p->max_rows[AK_DOMAIN_LOGITS];
     struct ak_thread_scratch own = { 0 };
-    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        own.acts[form] = carve(c, AK_SMALL_N, needs->act_bytes[form]);
+    for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
+        own.acts[form] = carve(c, token_room(form, AK_SMALL_N), needs->act_bytes[form]);
     own.slab = carve(c, needs->slab, 1);
     own.planes = carve(c, ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
                                       max_logits * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
@@ -80,8 +87,8 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
         p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
     p->cos = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
     p->sin = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
-    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        p->acts[form] = carve(c, ak_max_size(tokens, logits), needs->act_bytes[form]);
+    for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
+        p->acts[form] = carve(c, token_room(form, ak_max_size(tokens, logits)), needs->act_bytes[form]);
     /* the pages of one token are shared out only where its KV heads are not even */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages, p->partial_stride * sizeof(float));
@@ -116,6 +123,9 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
     p->kv = kv;
     p->kv_shape = options->kv;
+    p->key_group_bytes = ak_kv_group_bytes(&options->kv);
+    p->keys_bytes = ak_kv_k_bytes(&options->kv);
+    p->kv_head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
     p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_PAGE_TOKENS;
     if (ak_type_is_tiled(ak_kv_stored(options->kv.k_type)))
         p->query_bytes = ak_act_bytes(AK_ACT_32, options->kv.head_dim);

@@ -52,7 +52,7 @@ static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t e
     for (uint32_t i = first; i < end; i++) {
         const struct ak_command *c = p->steps[i].command;
         if (c->op == AK_OP_LINEAR &&
-            ak_cpu_takes_blas(p->cpu, p->weights->packed[c->weight].type, ak_cpu_rows(p, p->steps[i].domain)))
+            ak_cpu_takes_blas(p->cpu, &p->weights->packed[c->weight], ak_cpu_rows(p, p->steps[i].domain)))
             return true;
     }
     return false;

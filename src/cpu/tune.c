@@ -1,6 +1,5 @@
 #include "cpu/tune.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -58,6 +57,7 @@ static void rows_task(void *context, unsigned thread)
     const struct tuner *t = context;
     const struct ak_kernels *kernels = &t->kernels;
     float *room = (float *)(void *)(t->slabs + thread * t->slab_bytes), *row = room + ak_widened_rows(K) * K;
+    const float *opened = (const float *)(const void *)t->acts;
     bool panels = !t->few && kernels->dot_panel;
     size_t most = panels ? ak_panel_rows(K) : t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
     ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
@@ -73,7 +73,7 @@ static void rows_task(void *context, unsigned thread)
                 kernels->open_row(row, K, j, room);
         }
         if (panels)
-            kernels->dot_panel(room, n, t->x, K, t->n, K, t->y + i, t->n_rows);
+            kernels->dot_panel(room, n, opened, t->n, K, t->y + i, t->n_rows);
         else
             kernels->dot_rows(room, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
     }
@@ -95,7 +95,8 @@ static void measure(struct tuner *t, ak_task *task, double *few, double *many)
     }
 }
 
-static void quantise(struct tuner *t, enum ak_act_form form)
+/* Tokens as packed weights, or panels of floats, take them. */
+static void prepare(struct tuner *t, enum ak_act_form form)
 {
     for (size_t i = 0; i < AK_SMALL_N; i++) {
         uint8_t *to = t->acts + i * t->act_bytes;
@@ -103,8 +104,8 @@ static void quantise(struct tuner *t, enum ak_act_form form)
             t->kernels.quantise32(t->x + i * K, K, (struct ak_act32 *)(void *)to);
         else if (form == AK_ACT_256)
             t->kernels.quantise256(t->x + i * K, K, (struct ak_act256 *)(void *)to);
-        else
-            memcpy(to, t->x + i * K, K * sizeof *t->x);
+        else if (t->kernels.open_token)
+            t->kernels.open_token(t->x + i * K, K, i, (float *)(void *)t->acts);
     }
 }
 
@@ -144,7 +145,7 @@ static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS
     t->act_bytes = ak_act_bytes(form, K);
     t->row_bytes = task == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
     t->n_rows = ak_min_size(weight_bytes / t->row_bytes, t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
-    quantise(t, form);
+    prepare(t, form);
     limit_rows(t, task);
     for (size_t i = 0; i < N_COUNTS; i++) {
         double a, b;
@@ -210,7 +211,7 @@ ak_status ak_tune(enum ak_isa isa, unsigned n_threads, ak_tune_fn *progress, voi
         return ak_fail_memory(error, "tuning", sizeof *t);
     size_t act_bytes = 0, x_bytes = (size_t)AK_SMALL_N * K * sizeof(float);
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        act_bytes = ak_max_size(act_bytes, AK_SMALL_N * ak_act_bytes((enum ak_act_form)form, K));
+        act_bytes = ak_max_size(act_bytes, ak_round_up(AK_SMALL_N, AK_PANEL_STEP) * ak_act_bytes((enum ak_act_form)form, K));
     t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, (ak_widened_rows(K) + 1) * K * sizeof(float));
     t->y_floats = weight_bytes / K * 4 * AK_SMALL_N; /* of the types of two bits a weight all rows */
     ak_kernels_fill(isa, &t->kernels);

@@ -1,44 +1,44 @@
 /* Rows of floats times many tokens.
  *
- * A panel holds blocks of 6 rows: [block][chunk of k][half][step][row] lines of 16
- * lanes, where a half is lanes 0 … 15 or 16 … 31 of the 32 partial sums, which never
- * meet before the end. So 6 rows × 4 tokens of one half fill the registers, both
- * operands are read as streams, and what four tokens have in a chunk stays in the
- * nearest cache while all rows of the panel pass by. */
+ * Both operands are opened alike, 6 rows or 4 tokens to a block: [block][chunk of
+ * k][half][step][row] lines of 16 lanes, where a half is lanes 0 … 15 or 16 … 31 of
+ * the 32 partial sums, which never meet before the end. So 6 rows × 4 tokens of one
+ * half fill the registers, and both operands are read as streams. Two blocks of tokens
+ * are taken at once: what they have in half of a chunk stays in the nearest cache
+ * while all rows of the panel pass by, and each block of rows comes from the next
+ * cache once for both. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/lanes.h"
 
-enum { ROWS = 6, TOKENS = 4, HALVES = 2, LANES = 16, CHUNK = 1024 };
+enum { ROWS = 6, TOKENS = 4, GROUPS = 2, HALVES = 2, LANES = 16, CHUNK = 1024 };
 
 AK_KERNEL size_t chunk_at(size_t k, size_t at)
 {
     return k - at < CHUNK ? k - at : CHUNK;
 }
 
-void ak_avx512_open_row(const float *restrict w, size_t k, size_t row, float *restrict panel)
+/* Puts number i in its place in blocks of `count`. */
+AK_KERNEL void open_floats(const float *x, size_t k, size_t i, size_t count, float *out)
 {
-    float *block = panel + row / ROWS * ROWS * k + row % ROWS * LANES;
+    float *to = out + i / count * count * k + i % count * LANES;
     for (size_t at = 0; at < k; at += CHUNK) {
-        size_t n = chunk_at(k, at), half = n / HALVES * ROWS;
-        for (size_t i = 0; i < n; i += AK_LANES, block += ROWS * LANES) {
-            _mm512_store_ps(block, _mm512_loadu_ps(w + at + i));
-            _mm512_store_ps(block + half, _mm512_loadu_ps(w + at + i + LANES));
+        size_t n = chunk_at(k, at), half = n / HALVES * count;
+        for (size_t j = 0; j < n; j += AK_LANES, to += count * LANES) {
+            _mm512_store_ps(to, _mm512_loadu_ps(x + at + j));
+            _mm512_store_ps(to + half, _mm512_loadu_ps(x + at + j + LANES));
         }
-        block += half;
+        to += half;
     }
 }
 
-/* A chunk of `tokens` tokens as [half][step][token] lines. */
-AK_KERNEL void open_tokens(const float *x, size_t x_stride, size_t tokens, size_t k, float *out)
+void ak_avx512_open_row(const float *restrict x, size_t k, size_t i, float *restrict out)
 {
-    size_t half = k / HALVES * TOKENS;
-    for (size_t t = 0; t < tokens; t++) {
-        float *to = out + t * LANES;
-        for (size_t i = 0; i < k; i += AK_LANES, to += TOKENS * LANES) {
-            _mm512_store_ps(to, _mm512_loadu_ps(x + t * x_stride + i));
-            _mm512_store_ps(to + half, _mm512_loadu_ps(x + t * x_stride + i + LANES));
-        }
-    }
+    open_floats(x, k, i, ROWS, out);
+}
+
+void ak_avx512_open_token(const float *restrict x, size_t k, size_t i, float *restrict out)
+{
+    open_floats(x, k, i, TOKENS, out);
 }
 
 /* Adds one half's products of a chunk of `steps` steps to sums[token][row]. rows and
@@ -73,24 +73,26 @@ AK_KERNEL void pass(size_t rows, size_t tokens, const float *w, const float *x, 
             sums[t][r] = acc[r][t];
 }
 
-/* All rows of a panel times a chunk of `tokens` tokens. The passes of block i ask
- * for what token i of the next tokens has in this chunk, at `next`: tokens come from
- * a far cache, and opening them would wait. */
-AK_KERNEL void chunk_products(size_t tokens, const float *panel, size_t n_rows, size_t k, size_t at, const float *x, const float *next,
-                              size_t next_stride, __m512 (*sums)[TOKENS][AK_PANEL_ROWS])
+/* All rows of a panel times a chunk of `groups` blocks of `tokens` tokens at x, blocks
+ * k · TOKENS apart. The passes ask for the lines of the next chunk, which follow those
+ * of this one: tokens come from a far cache. */
+AK_KERNEL void chunk_products(size_t groups, size_t tokens, const float *panel, size_t n_rows, size_t k, size_t at, const float *x,
+                              __m512 (*sums)[GROUPS][TOKENS][AK_PANEL_ROWS])
 {
     size_t n = chunk_at(k, at), steps = n / AK_LANES;
-    for (size_t r = 0; r < n_rows; r += ROWS)
-        for (size_t half = 0; half < HALVES; half++) {
-            const float *ahead = next + r / ROWS % TOKENS * next_stride + half * steps * LANES;
-            const float *w = panel + r * k + at * ROWS + half * steps * ROWS * LANES, *u = x + half * steps * TOKENS * LANES;
-            __m512 (*to)[AK_PANEL_ROWS] = (__m512 (*)[AK_PANEL_ROWS])(&sums[half][0][r]);
-            if (n_rows - r >= ROWS)
-                pass(ROWS, tokens, w, u, steps, ahead, at == 0, to);
-            else
-                for (size_t i = 0; i < n_rows - r; i++)
-                    pass(1, tokens, w + i * LANES, u, steps, ahead, at == 0, (__m512 (*)[AK_PANEL_ROWS])(&to[0][i]));
-        }
+    for (size_t half = 0; half < HALVES; half++)
+        for (size_t r = 0; r < n_rows; r += ROWS)
+            for (size_t g = 0; g < groups; g++) {
+                const float *u = x + g * TOKENS * k + half * steps * TOKENS * LANES;
+                const float *ahead = u + TOKENS * n + r / ROWS % TOKENS * steps * LANES;
+                const float *w = panel + r * k + at * ROWS + half * steps * ROWS * LANES;
+                __m512 (*to)[AK_PANEL_ROWS] = (__m512 (*)[AK_PANEL_ROWS])(&sums[half][g][0][r]);
+                if (n_rows - r >= ROWS)
+                    pass(ROWS, tokens, w, u, steps, ahead, at == 0, to);
+                else
+                    for (size_t i = 0; i < n_rows - r; i++)
+                        pass(1, tokens, w + i * LANES, u, steps, ahead, at == 0, (__m512 (*)[AK_PANEL_ROWS])(&to[0][i]));
+            }
 }
 
 /* Lane i: fold_lanes of v[i]. */
@@ -125,29 +127,33 @@ AK_KERNEL void fold_rows(const __m512 low[AK_PANEL_ROWS], const __m512 high[AK_P
     }
 }
 
-/* `next`: how far on the next TOKENS tokens are, 0 where there are none. */
-AK_KERNEL void dot_tokens(size_t tokens, const float *panel, size_t n_rows, const float *x, size_t x_stride, size_t k, size_t next,
-                          float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(size_t groups, size_t tokens, const float *panel, size_t n_rows, const float *x, size_t k, float *y,
+                          size_t y_stride)
 {
-    _Alignas(64) float opened[TOKENS * CHUNK];
-    __m512 sums[HALVES][TOKENS][AK_PANEL_ROWS];
+    __m512 sums[HALVES][GROUPS][TOKENS][AK_PANEL_ROWS];
     for (size_t half = 0; half < HALVES; half++)
-        for (size_t t = 0; t < tokens; t++)
+        for (size_t t = 0; t < groups * TOKENS; t++)
             for (size_t r = n_rows; r % 16 != 0; r++)
-                sums[half][t][r] = _mm512_setzero_ps();
-    for (size_t at = 0; at < k; at += CHUNK) {
-        open_tokens(x + at, x_stride, tokens, chunk_at(k, at), opened);
-        chunk_products(tokens, panel, n_rows, k, at, opened, x + at + next * x_stride, next ? x_stride : 0, sums);
-    }
-    for (size_t t = 0; t < tokens; t++)
-        fold_rows(sums[0][t], sums[1][t], n_rows, y + t * y_stride);
+                sums[half][t / TOKENS][t % TOKENS][r] = _mm512_setzero_ps();
+    for (size_t at = 0; at < k; at += CHUNK)
+        chunk_products(groups, tokens, panel, n_rows, k, at, x + at * TOKENS, sums);
+    for (size_t g = 0; g < groups; g++)
+        for (size_t t = 0; t < tokens; t++)
+            fold_rows(sums[0][g][t], sums[1][g][t], n_rows, y + (g * TOKENS + t) * y_stride);
 }
 
-void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
-                         float *restrict y, size_t y_stride)
+void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
+                         size_t y_stride)
 {
-    for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
-        dot_tokens(TOKENS, panel, n_rows, x, x_stride, k, n >= 2 * TOKENS ? TOKENS : 0, y, y_stride);
-    for (; n > 0; n--, x += x_stride, y += y_stride)
-        dot_tokens(1, panel, n_rows, x, x_stride, k, 0, y, y_stride);
+    for (; n >= GROUPS * TOKENS; n -= GROUPS * TOKENS, tokens += GROUPS * TOKENS * k, y += GROUPS * TOKENS * y_stride)
+        dot_tokens(GROUPS, TOKENS, panel, n_rows, tokens, k, y, y_stride);
+    for (size_t most; n > 0; n -= most, tokens += most * k, y += most * y_stride) {
+        most = n < TOKENS ? n : TOKENS;
+        switch (most) {
+        case 1: dot_tokens(1, 1, panel, n_rows, tokens, k, y, y_stride); break;
+        case 2: dot_tokens(1, 2, panel, n_rows, tokens, k, y, y_stride); break;
+        case 3: dot_tokens(1, 3, panel, n_rows, tokens, k, y, y_stride); break;
+        default: dot_tokens(1, TOKENS, panel, n_rows, tokens, k, y, y_stride); break;
+        }
+    }
 }

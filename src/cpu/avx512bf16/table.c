@@ -3,5 +3,6 @@
 void ak_kernels_avx512bf16(struct ak_kernels *k)
 {
     k->open_bf16 = ak_avx512bf16_open_row;
+    k->open_rounded = ak_avx512bf16_open_token;
     k->dot_bf16 = ak_avx512bf16_dot_panel;
 }
