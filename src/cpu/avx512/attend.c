@@ -76,37 +76,64 @@ AK_KERNEL __mmask16 seen(size_t g, size_t first, size_t end)
     return (__mmask16)((1u << high) - (1u << low));
 }
 
-/* Scores to weights; gives the largest score and the sum. A score that is not a
- * number never becomes the largest. */
-AK_KERNEL void soften(float *weights, size_t first, size_t end, float *max, float *sum)
+/* The largest of 16 lanes, in all of them; the same bits as any order gives, but for
+ * the sign of a zero. */
+AK_KERNEL __m512 largest_lane(__m512 x)
 {
-    size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
-    __m512 most = _mm512_set1_ps(-INFINITY), total = _mm512_setzero_ps();
-    for (size_t g = group; g < stop; g++) {
-        __m512 s = _mm512_loadu_ps(weights + g * AK_PAGE_GROUP);
-        most = _mm512_mask_max_ps(most, seen(g, first, end), s, most);
+    x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0x4e));
+    x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0xb1));
+    x = _mm512_max_ps(x, _mm512_permute_ps(x, 0x4e));
+    return _mm512_max_ps(x, _mm512_permute_ps(x, 0xb1));
+}
+
+/* The largest of the scores of tokens [first, end), in all lanes. A score that is not
+ * a number never becomes the largest; of zeros of both signs the first one counts. */
+AK_KERNEL __m512 largest_score(const float *scores, size_t first, size_t end)
+{
+    __m512 most = _mm512_set1_ps(-INFINITY);
+    if (end - first == AK_PAGE_TOKENS) {
+        AK_UNROLL
+        for (size_t g = 0; g < GROUPS; g++)
+            most = _mm512_max_ps(_mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
+    } else {
+        for (size_t g = first / AK_PAGE_GROUP; g * AK_PAGE_GROUP < end; g++)
+            most = _mm512_mask_max_ps(most, seen(g, first, end), _mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
     }
-    float largest = _mm512_reduce_max_ps(most);
-    for (size_t t = first; largest == 0.0f && t < end; t++) {
-        if (weights[t] == 0.0f) { /* of zeros of both signs the first one counts */
-            largest = weights[t];
-            break;
+    most = largest_lane(most);
+    if (_mm512_cvtss_f32(most) == 0.0f)
+        for (size_t t = first; t < end; t++)
+            if (scores[t] == 0.0f)
+                return _mm512_set1_ps(scores[t]);
+    return most;
+}
+
+/* Scores of tokens [first, end) to weights; gives their 16 partial sums. */
+AK_KERNEL __m512 soften(float *weights, size_t first, size_t end, __m512 largest)
+{
+    __m512 total = _mm512_setzero_ps();
+    if (end - first == AK_PAGE_TOKENS) {
+        AK_UNROLL
+        for (size_t g = 0; g < GROUPS; g++) {
+            float *w = weights + g * AK_PAGE_GROUP;
+            __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), largest));
+            total = _mm512_add_ps(total, e);
+            _mm512_storeu_ps(w, e);
         }
+        return total;
     }
-    for (size_t g = group; g < stop; g++) {
+    for (size_t g = first / AK_PAGE_GROUP; g * AK_PAGE_GROUP < end; g++) {
         float *w = weights + g * AK_PAGE_GROUP;
-        __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), _mm512_set1_ps(largest)));
+        __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), largest));
         e = _mm512_maskz_mov_ps(seen(g, first, end), e);
         total = _mm512_add_ps(total, e);
         _mm512_storeu_ps(w, e);
     }
-    *max = largest;
-    *sum = fold_lanes(total);
+    return total;
 }
 
-/* out[i][d] goes on over tokens [first, end) for n_rows rows and n columns of 16
- * elements, of the last one only `lanes`. */
-AK_KERNEL void add_values(bool half, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
+/* out[i][d] goes on over tokens [first, end), or begins with them, for n_rows rows and
+ * n columns of 16 elements, of the last one only `lanes`. */
+AK_KERNEL void add_values(bool half, bool begins, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
                           const void *v, size_t head_dim, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
@@ -114,7 +141,7 @@ AK_KERNEL void add_values(bool half, size_t n_rows, size_t n, __mmask16 lanes, c
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
         for (size_t c = 0; c < n; c++)
-            acc[r][c] = _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
+            acc[r][c] = begins ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
     for (size_t t = first; t < end; t++) {
         __m512 value[COLUMNS];
         AK_UNROLL
@@ -140,18 +167,16 @@ AK_KERNEL const void *element(bool half, const void *base, size_t i)
     return half ? (const void *)((const uint16_t *)base + i) : (const void *)((const float *)base + i);
 }
 
-/* All columns; an empty range adds nothing. */
-AK_KERNEL void add_rows(bool half, size_t n_rows, const float *weights, size_t first, size_t end, const void *v, size_t head_dim,
-                        float *out, size_t out_stride)
+/* All columns. */
+AK_KERNEL void add_rows(bool half, bool begins, size_t n_rows, const float *weights, size_t first, size_t end, const void *v,
+                        size_t head_dim, float *out, size_t out_stride)
 {
-    if (first >= end)
-        return;
     size_t d = 0;
     for (; head_dim - d >= COLUMNS * 16; d += COLUMNS * 16)
-        add_values(half, n_rows, COLUMNS, 0xffff, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
+        add_values(half, begins, n_rows, COLUMNS, 0xffff, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
     for (; d < head_dim; d += 16) {
         __mmask16 lanes = head_dim - d < 16 ? first_lanes(head_dim - d) : (__mmask16)0xffff;
-        add_values(half, n_rows, 1, lanes, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
+        add_values(half, begins, n_rows, 1, lanes, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
     }
 }
 
@@ -160,23 +185,36 @@ AK_KERNEL void add_rows(bool half, size_t n_rows, const float *weights, size_t f
 AK_KERNEL void row_values(bool half, size_t n_rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
                           const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
 {
-    size_t low_all = 0, high_all = AK_PAGE_TOKENS;
+    size_t low = AK_PAGE_TOKENS, low_all = 0, high_all = AK_PAGE_TOKENS, high = 0;
+    __m512 largest[ROWS], total[ROWS];
     for (size_t r = 0; r < n_rows; r++) {
+        low = ak_min_size(low, first[r]);
         low_all = ak_max_size(low_all, first[r]);
         high_all = ak_min_size(high_all, end[r]);
+        high = ak_max_size(high, end[r]);
     }
-    bool shared = low_all < high_all;
+    AK_UNROLL
+    for (size_t r = 0; r < n_rows; r++)
+        largest[r] = largest_score(weights + r * AK_PAGE_TOKENS, first[r], end[r]);
+    AK_UNROLL
+    for (size_t r = 0; r < n_rows; r++)
+        total[r] = soften(weights + r * AK_PAGE_TOKENS, first[r], end[r], largest[r]);
+    AK_UNROLL
     for (size_t r = 0; r < n_rows; r++) {
-        float *row = out + r * out_stride, *w = weights + r * AK_PAGE_TOKENS;
-        soften(w, first[r], end[r], &max[r], &sum[r]);
-        memset(row, 0, head_dim * sizeof *row);
-        add_rows(half, 1, w, first[r], shared ? low_all : end[r], v, head_dim, row, out_stride);
+        max[r] = _mm512_cvtss_f32(largest[r]);
+        sum[r] = fold_lanes(total[r]);
     }
+    bool shared = low_all < high_all, begins = low == low_all;
+    for (size_t r = 0; r < n_rows && !(shared && begins); r++)
+        add_rows(half, true, 1, weights + r * AK_PAGE_TOKENS, first[r], shared ? low_all : end[r], v, head_dim, out + r * out_stride, 0);
     if (!shared)
         return;
-    add_rows(half, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
-    for (size_t r = 0; r < n_rows; r++)
-        add_rows(half, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, out_stride);
+    if (begins)
+        add_rows(half, true, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
+    else
+        add_rows(half, false, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
+    for (size_t r = 0; r < n_rows && high > high_all; r++)
+        add_rows(half, false, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, 0);
 }
 
 /* Rows of the next block: whole ones, and two of about one size at the end. */
