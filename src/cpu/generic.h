@@ -19,6 +19,28 @@
 #define AK_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* Kernels of one type, or of all types of one form: the file's own dot_tiles, open_slab
+ * or dot_slab with a constant, `kind`, as its first argument. `static` may stand before. */
+#define AK_DOT_TILES(name, kind) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+              float *restrict y, size_t y_stride) \
+    { \
+        dot_tiles(kind, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
+
+#define AK_OPEN_SLAB(name, kind) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        open_slab(kind, tiles, n_tiles, k, slab); \
+    }
+
+#define AK_DOT_SLAB(name, kind) \
+    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
+              float *restrict y, size_t y_stride) \
+    { \
+        dot_slab(kind, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+    }
+
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -493,37 +493,26 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
     }
 }
 
-#define TILES(name, type) \
-    static void name##_dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                           size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    } \
-    static void name##_open(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    }
+static AK_DOT_TILES(q2_k_dot, AK_Q2_K)
+static AK_DOT_TILES(q3_k_dot, AK_Q3_K)
+static AK_DOT_TILES(q4_k_dot, AK_Q4_K)
+static AK_DOT_TILES(q5_k_dot, AK_Q5_K)
+static AK_DOT_TILES(q6_k_dot, AK_Q6_K)
+static AK_DOT_TILES(iq4_xs_dot, AK_IQ4_XS)
 
-TILES(q2_k, AK_Q2_K)
-TILES(q3_k, AK_Q3_K)
-TILES(q4_k, AK_Q4_K)
-TILES(q5_k, AK_Q5_K)
-TILES(q6_k, AK_Q6_K)
-TILES(iq4_xs, AK_IQ4_XS)
+static AK_OPEN_SLAB(q2_k_open, AK_Q2_K)
+static AK_OPEN_SLAB(q3_k_open, AK_Q3_K)
+static AK_OPEN_SLAB(q4_k_open, AK_Q4_K)
+static AK_OPEN_SLAB(q5_k_open, AK_Q5_K)
+static AK_OPEN_SLAB(q6_k_open, AK_Q6_K)
+static AK_OPEN_SLAB(iq4_xs_open, AK_IQ4_XS)
 
-#define SLAB(name, type) \
-    static void name##_slab(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                            size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-SLAB(q2_k, AK_Q2_K)
-SLAB(q3_k, AK_Q3_K)
-SLAB(q4_k, AK_Q4_K)
-SLAB(q5_k, AK_Q5_K)
-SLAB(q6_k, AK_Q6_K)
-SLAB(iq4_xs, AK_IQ4_XS)
+static AK_DOT_SLAB(q2_k_slab, AK_Q2_K)
+static AK_DOT_SLAB(q3_k_slab, AK_Q3_K)
+static AK_DOT_SLAB(q4_k_slab, AK_Q4_K)
+static AK_DOT_SLAB(q5_k_slab, AK_Q5_K)
+static AK_DOT_SLAB(q6_k_slab, AK_Q6_K)
+static AK_DOT_SLAB(iq4_xs_slab, AK_IQ4_XS)
 
 AK_KERNEL void set_kernels256(struct ak_kernels *k)
 {

@@ -336,38 +336,28 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
     }
 }
 
-#define TILES(name, type) \
-    static void name##_dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                           size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    } \
-    static void name##_open(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    }
+static AK_DOT_TILES(q4_0_dot, AK_Q4_0)
+static AK_DOT_TILES(q4_1_dot, AK_Q4_1)
+static AK_DOT_TILES(q5_0_dot, AK_Q5_0)
+static AK_DOT_TILES(q5_1_dot, AK_Q5_1)
+static AK_DOT_TILES(q8_0_dot, AK_Q8_0)
+static AK_DOT_TILES(iq4_nl_dot, AK_IQ4_NL)
+static AK_DOT_TILES(mxfp4_dot, AK_MXFP4)
 
-TILES(q4_0, AK_Q4_0)
-TILES(q4_1, AK_Q4_1)
-TILES(q5_0, AK_Q5_0)
-TILES(q5_1, AK_Q5_1)
-TILES(q8_0, AK_Q8_0)
-TILES(iq4_nl, AK_IQ4_NL)
-TILES(mxfp4, AK_MXFP4)
+static AK_OPEN_SLAB(q4_0_open, AK_Q4_0)
+static AK_OPEN_SLAB(q4_1_open, AK_Q4_1)
+static AK_OPEN_SLAB(q5_0_open, AK_Q5_0)
+static AK_OPEN_SLAB(q5_1_open, AK_Q5_1)
+static AK_OPEN_SLAB(q8_0_open, AK_Q8_0)
+static AK_OPEN_SLAB(iq4_nl_open, AK_IQ4_NL)
+static AK_OPEN_SLAB(mxfp4_open, AK_MXFP4)
 
 /* Open, IQ4_NL is as Q8_0, and MXFP4 as Q5_0. */
-#define SLAB(name, type) \
-    static void name##_slab(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                            size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-SLAB(q4_0, AK_Q4_0)
-SLAB(q4_1, AK_Q4_1)
-SLAB(q5_0, AK_Q5_0)
-SLAB(q5_1, AK_Q5_1)
-SLAB(q8_0, AK_Q8_0)
+static AK_DOT_SLAB(q4_0_slab, AK_Q4_0)
+static AK_DOT_SLAB(q4_1_slab, AK_Q4_1)
+static AK_DOT_SLAB(q5_0_slab, AK_Q5_0)
+static AK_DOT_SLAB(q5_1_slab, AK_Q5_1)
+static AK_DOT_SLAB(q8_0_slab, AK_Q8_0)
 
 AK_KERNEL void set_kernels32(struct ak_kernels *k)
 {

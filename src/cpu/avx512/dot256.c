@@ -354,16 +354,9 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-#define DOT_TILES(name, type) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-DOT_TILES(ak_avx512_dot_q2_k, AK_Q2_K)
-DOT_TILES(ak_avx512_dot_q3_k, AK_Q3_K)
-DOT_TILES(ak_avx512_dot_q4_k, AK_Q4_K)
-DOT_TILES(ak_avx512_dot_q5_k, AK_Q5_K)
-DOT_TILES(ak_avx512_dot_q6_k, AK_Q6_K)
-DOT_TILES(ak_avx512_dot_iq4_xs, AK_IQ4_XS)
+AK_DOT_TILES(ak_avx512_dot_q2_k, AK_Q2_K)
+AK_DOT_TILES(ak_avx512_dot_q3_k, AK_Q3_K)
+AK_DOT_TILES(ak_avx512_dot_q4_k, AK_Q4_K)
+AK_DOT_TILES(ak_avx512_dot_q5_k, AK_Q5_K)
+AK_DOT_TILES(ak_avx512_dot_q6_k, AK_Q6_K)
+AK_DOT_TILES(ak_avx512_dot_iq4_xs, AK_IQ4_XS)

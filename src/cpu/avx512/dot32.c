@@ -119,17 +119,10 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-#define DOT_TILES(name, type) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_tiles(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-DOT_TILES(ak_avx512_dot_q4_0, AK_Q4_0)
-DOT_TILES(ak_avx512_dot_q4_1, AK_Q4_1)
-DOT_TILES(ak_avx512_dot_q5_0, AK_Q5_0)
-DOT_TILES(ak_avx512_dot_q5_1, AK_Q5_1)
-DOT_TILES(ak_avx512_dot_q8_0, AK_Q8_0)
-DOT_TILES(ak_avx512_dot_iq4_nl, AK_IQ4_NL)
-DOT_TILES(ak_avx512_dot_mxfp4, AK_MXFP4)
+AK_DOT_TILES(ak_avx512_dot_q4_0, AK_Q4_0)
+AK_DOT_TILES(ak_avx512_dot_q4_1, AK_Q4_1)
+AK_DOT_TILES(ak_avx512_dot_q5_0, AK_Q5_0)
+AK_DOT_TILES(ak_avx512_dot_q5_1, AK_Q5_1)
+AK_DOT_TILES(ak_avx512_dot_q8_0, AK_Q8_0)
+AK_DOT_TILES(ak_avx512_dot_iq4_nl, AK_IQ4_NL)
+AK_DOT_TILES(ak_avx512_dot_mxfp4, AK_MXFP4)

@@ -252,28 +252,15 @@ AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, siz
         dot_groups(form, 1, slab, k, acts, act_bytes, n, y, y_stride);
 }
 
-#define OPEN_SLAB(name, type) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    }
+AK_OPEN_SLAB(ak_avx512_open_q2_k, AK_Q2_K)
+AK_OPEN_SLAB(ak_avx512_open_q3_k, AK_Q3_K)
+AK_OPEN_SLAB(ak_avx512_open_q4_k, AK_Q4_K)
+AK_OPEN_SLAB(ak_avx512_open_q5_k, AK_Q5_K)
+AK_OPEN_SLAB(ak_avx512_open_q6_k, AK_Q6_K)
+AK_OPEN_SLAB(ak_avx512_open_iq4_xs, AK_IQ4_XS)
 
-OPEN_SLAB(ak_avx512_open_q2_k, AK_Q2_K)
-OPEN_SLAB(ak_avx512_open_q3_k, AK_Q3_K)
-OPEN_SLAB(ak_avx512_open_q4_k, AK_Q4_K)
-OPEN_SLAB(ak_avx512_open_q5_k, AK_Q5_K)
-OPEN_SLAB(ak_avx512_open_q6_k, AK_Q6_K)
-OPEN_SLAB(ak_avx512_open_iq4_xs, AK_IQ4_XS)
-
-#define DOT_SLAB(name, form) \
-    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(form, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-DOT_SLAB(ak_avx512_dot_slab_k32_minimum, SCALES_32_MINIMUMS)
-DOT_SLAB(ak_avx512_dot_slab_k32_128, SCALES_32_OFFSET_128)
-DOT_SLAB(ak_avx512_dot_slab_k16_32, SCALES_16_OFFSET_32)
-DOT_SLAB(ak_avx512_dot_slab_k_minimum16, NO_SCALES_MINIMUMS_16)
-DOT_SLAB(ak_avx512_dot_slab_k_124, NO_SCALES_OFFSET_124)
+AK_DOT_SLAB(ak_avx512_dot_slab_k32_minimum, SCALES_32_MINIMUMS)
+AK_DOT_SLAB(ak_avx512_dot_slab_k32_128, SCALES_32_OFFSET_128)
+AK_DOT_SLAB(ak_avx512_dot_slab_k16_32, SCALES_16_OFFSET_32)
+AK_DOT_SLAB(ak_avx512_dot_slab_k_minimum16, NO_SCALES_MINIMUMS_16)
+AK_DOT_SLAB(ak_avx512_dot_slab_k_124, NO_SCALES_OFFSET_124)

@@ -239,6 +239,15 @@ static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, siz
     }
 }
 
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                         float *y, size_t y_stride)
+{
+    if (n == 1)
+        dot_one(type, tiles, n_tiles, k, acts, y);
+    else
+        dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
 static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
     size_t n_panels = k / AK_TILE_K;
@@ -266,28 +275,23 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
     }
 }
 
-#define KERNELS(name, type) \
-    void ak_neon_dot_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                            size_t n, float *restrict y, size_t y_stride) \
-    { \
-        if (n == 1) \
-            dot_one(type, tiles, n_tiles, k, acts, y); \
-        else \
-            dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    } \
-    void ak_neon_open_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    } \
-    void ak_neon_dot_slab_##name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                                 size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
+AK_DOT_TILES(ak_neon_dot_q2_k, AK_Q2_K)
+AK_DOT_TILES(ak_neon_dot_q3_k, AK_Q3_K)
+AK_DOT_TILES(ak_neon_dot_q4_k, AK_Q4_K)
+AK_DOT_TILES(ak_neon_dot_q5_k, AK_Q5_K)
+AK_DOT_TILES(ak_neon_dot_q6_k, AK_Q6_K)
+AK_DOT_TILES(ak_neon_dot_iq4_xs, AK_IQ4_XS)
 
-KERNELS(q2_k, AK_Q2_K)
-KERNELS(q3_k, AK_Q3_K)
-KERNELS(q4_k, AK_Q4_K)
-KERNELS(q5_k, AK_Q5_K)
-KERNELS(q6_k, AK_Q6_K)
-KERNELS(iq4_xs, AK_IQ4_XS)
+AK_OPEN_SLAB(ak_neon_open_q2_k, AK_Q2_K)
+AK_OPEN_SLAB(ak_neon_open_q3_k, AK_Q3_K)
+AK_OPEN_SLAB(ak_neon_open_q4_k, AK_Q4_K)
+AK_OPEN_SLAB(ak_neon_open_q5_k, AK_Q5_K)
+AK_OPEN_SLAB(ak_neon_open_q6_k, AK_Q6_K)
+AK_OPEN_SLAB(ak_neon_open_iq4_xs, AK_IQ4_XS)
+
+AK_DOT_SLAB(ak_neon_dot_slab_q2_k, AK_Q2_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q3_k, AK_Q3_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q4_k, AK_Q4_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q5_k, AK_Q5_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q6_k, AK_Q6_K)
+AK_DOT_SLAB(ak_neon_dot_slab_iq4_xs, AK_IQ4_XS)

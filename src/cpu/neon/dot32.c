@@ -78,6 +78,15 @@ static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, siz
     }
 }
 
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
+                         float *y, size_t y_stride)
+{
+    if (n == 1)
+        dot_one(type, tiles, n_tiles, k, acts, y);
+    else
+        dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+}
+
 static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
@@ -106,29 +115,26 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
     }
 }
 
-#define KERNELS(name, type) \
-    void ak_neon_dot_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                            size_t n, float *restrict y, size_t y_stride) \
-    { \
-        if (n == 1) \
-            dot_one(type, tiles, n_tiles, k, acts, y); \
-        else \
-            dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    } \
-    void ak_neon_open_##name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    } \
-    void ak_neon_dot_slab_##name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, \
-                                 size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
+AK_DOT_TILES(ak_neon_dot_q4_0, AK_Q4_0)
+AK_DOT_TILES(ak_neon_dot_q4_1, AK_Q4_1)
+AK_DOT_TILES(ak_neon_dot_q5_0, AK_Q5_0)
+AK_DOT_TILES(ak_neon_dot_q5_1, AK_Q5_1)
+AK_DOT_TILES(ak_neon_dot_q8_0, AK_Q8_0)
+AK_DOT_TILES(ak_neon_dot_iq4_nl, AK_IQ4_NL)
+AK_DOT_TILES(ak_neon_dot_mxfp4, AK_MXFP4)
 
-KERNELS(q4_0, AK_Q4_0)
-KERNELS(q4_1, AK_Q4_1)
-KERNELS(q5_0, AK_Q5_0)
-KERNELS(q5_1, AK_Q5_1)
-KERNELS(q8_0, AK_Q8_0)
-KERNELS(iq4_nl, AK_IQ4_NL)
-KERNELS(mxfp4, AK_MXFP4)
+AK_OPEN_SLAB(ak_neon_open_q4_0, AK_Q4_0)
+AK_OPEN_SLAB(ak_neon_open_q4_1, AK_Q4_1)
+AK_OPEN_SLAB(ak_neon_open_q5_0, AK_Q5_0)
+AK_OPEN_SLAB(ak_neon_open_q5_1, AK_Q5_1)
+AK_OPEN_SLAB(ak_neon_open_q8_0, AK_Q8_0)
+AK_OPEN_SLAB(ak_neon_open_iq4_nl, AK_IQ4_NL)
+AK_OPEN_SLAB(ak_neon_open_mxfp4, AK_MXFP4)
+
+AK_DOT_SLAB(ak_neon_dot_slab_q4_0, AK_Q4_0)
+AK_DOT_SLAB(ak_neon_dot_slab_q4_1, AK_Q4_1)
+AK_DOT_SLAB(ak_neon_dot_slab_q5_0, AK_Q5_0)
+AK_DOT_SLAB(ak_neon_dot_slab_q5_1, AK_Q5_1)
+AK_DOT_SLAB(ak_neon_dot_slab_q8_0, AK_Q8_0)
+AK_DOT_SLAB(ak_neon_dot_slab_iq4_nl, AK_IQ4_NL)
+AK_DOT_SLAB(ak_neon_dot_slab_mxfp4, AK_MXFP4)

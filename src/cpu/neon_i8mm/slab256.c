@@ -157,28 +157,15 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-#define OPEN_SLAB(name, type) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    }
+AK_OPEN_SLAB(ak_neon_i8mm_open_q2_k, AK_Q2_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q3_k, AK_Q3_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q4_k, AK_Q4_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q5_k, AK_Q5_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q6_k, AK_Q6_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_iq4_xs, AK_IQ4_XS)
 
-OPEN_SLAB(ak_neon_i8mm_open_q2_k, AK_Q2_K)
-OPEN_SLAB(ak_neon_i8mm_open_q3_k, AK_Q3_K)
-OPEN_SLAB(ak_neon_i8mm_open_q4_k, AK_Q4_K)
-OPEN_SLAB(ak_neon_i8mm_open_q5_k, AK_Q5_K)
-OPEN_SLAB(ak_neon_i8mm_open_q6_k, AK_Q6_K)
-OPEN_SLAB(ak_neon_i8mm_open_iq4_xs, AK_IQ4_XS)
-
-#define DOT_SLAB(name, type) \
-    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(type, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-DOT_SLAB(ak_neon_i8mm_dot_slab_q2_k, AK_Q2_K)
-DOT_SLAB(ak_neon_i8mm_dot_slab_q3_k, AK_Q3_K)
-DOT_SLAB(ak_neon_i8mm_dot_slab_q45_k, AK_Q4_K)
-DOT_SLAB(ak_neon_i8mm_dot_slab_q6_k, AK_Q6_K)
-DOT_SLAB(ak_neon_i8mm_dot_slab_iq4_xs, AK_IQ4_XS)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q2_k, AK_Q2_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q3_k, AK_Q3_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q45_k, AK_Q4_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q6_k, AK_Q6_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_iq4_xs, AK_IQ4_XS)

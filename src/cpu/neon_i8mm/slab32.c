@@ -112,26 +112,13 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-#define OPEN_SLAB(name, type) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(type, tiles, n_tiles, k, slab); \
-    }
+AK_OPEN_SLAB(ak_neon_i8mm_open_q4_0, AK_Q4_0)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q4_1, AK_Q4_1)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q5_0, AK_Q5_0)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q5_1, AK_Q5_1)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q8_0, AK_Q8_0)
+AK_OPEN_SLAB(ak_neon_i8mm_open_iq4_nl, AK_IQ4_NL)
+AK_OPEN_SLAB(ak_neon_i8mm_open_mxfp4, AK_MXFP4)
 
-OPEN_SLAB(ak_neon_i8mm_open_q4_0, AK_Q4_0)
-OPEN_SLAB(ak_neon_i8mm_open_q4_1, AK_Q4_1)
-OPEN_SLAB(ak_neon_i8mm_open_q5_0, AK_Q5_0)
-OPEN_SLAB(ak_neon_i8mm_open_q5_1, AK_Q5_1)
-OPEN_SLAB(ak_neon_i8mm_open_q8_0, AK_Q8_0)
-OPEN_SLAB(ak_neon_i8mm_open_iq4_nl, AK_IQ4_NL)
-OPEN_SLAB(ak_neon_i8mm_open_mxfp4, AK_MXFP4)
-
-#define DOT_SLAB(name, has_minimum) \
-    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(has_minimum, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    }
-
-DOT_SLAB(ak_neon_i8mm_dot_slab_32, false)
-DOT_SLAB(ak_neon_i8mm_dot_slab_32_minimum, true)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_32, false)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_32_minimum, true)
