@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cpu/blas.h"
 #include "cpu/kernels.h"
+#include "cpu/tile256.h"
 #include "evex.h"
 
 static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
@@ -233,6 +234,35 @@ START_TEST(layout_dequantises_as_stored)
         free(got);
         free(want);
         free_weight(&w);
+    }
+}
+END_TEST
+
+/* The first byte of a part that is set in a stored block is found where kernels look for it. */
+START_TEST(layout_agrees_with_kernels)
+{
+    static const struct {
+        enum ak_type type;
+        size_t stored, packed;
+    } parts[] = {
+        { AK_Q2_K, 0, AK_K_SCALES_AT }, { AK_Q2_K, 16, AK_Q2_K_QUANTS_AT },
+        { AK_Q3_K, 96, AK_K_SCALES_AT }, { AK_Q3_K, 32, AK_Q3_K_QUANTS_AT },
+        { AK_Q4_K, 4, AK_K_SCALES_AT }, { AK_Q4_K, 16, AK_Q4_K_QUANTS_AT },
+        { AK_Q5_K, 4, AK_K_SCALES_AT }, { AK_Q5_K, 16, AK_Q5_K_HIGH_AT }, { AK_Q5_K, 48, AK_Q5_K_QUANTS_AT },
+        { AK_Q6_K, 192, AK_K_SCALES_AT }, { AK_Q6_K, 128, AK_Q6_K_HALVES_AT }, { AK_Q6_K, 0, AK_Q6_K_HALVES_AT + AK_Q6_K_LOW_AT },
+        { AK_Q6_K, 160, AK_Q6_K_HALVES_AT + AK_Q6_K_HALF_BYTES },
+        { AK_IQ4_XS, 4, AK_K_SCALES_AT }, { AK_IQ4_XS, 8, AK_IQ4_XS_QUANTS_AT },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        uint8_t stored[256] = { 0 }, tile[4096];
+        const void *rows[AK_TILE_ROWS] = { stored };
+        size_t bytes = ak_tile_bytes(parts[i].type, AK_TILE_BLOCKS), at = 0;
+        ck_assert_uint_eq(ak_tile256_bytes(parts[i].type), bytes);
+        stored[parts[i].stored] = 0xff;
+        ak_pack_tiles(parts[i].type, rows, AK_TILE_K, tile);
+        while (at < bytes && tile[at] == 0)
+            at++;
+        ck_assert_uint_eq(at, parts[i].packed);
     }
 }
 END_TEST
@@ -921,6 +951,7 @@ int main(void)
     TCase *layout = tcase_create("layout");
     tcase_add_loop_test(layout, layout_keeps_every_byte, 0, N_TILED);
     tcase_add_loop_test(layout, layout_dequantises_as_stored, 0, N_TILED);
+    tcase_add_test(layout, layout_agrees_with_kernels);
     tcase_add_test(layout, bundles_have_names);
     suite_add_tcase(suite, layout);
     /* the loop's index is the bundle; for products, times the type */

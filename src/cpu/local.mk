@@ -29,5 +29,6 @@ libak_la_SOURCES += \
 	src/cpu/scalar/quantise.c \
 	src/cpu/scalar/scalar.h \
 	src/cpu/scalar/table.c \
+	src/cpu/tile256.h \
 	src/cpu/tune.c \
 	src/cpu/tune.h

@@ -17,37 +17,16 @@
 #define AK_CPU_AVX2_DOT256_H
 
 #include "cpu/avx2/tiles.h"
+#include "cpu/tile256.h"
 
 enum {
     CHUNK_SUPERS = 2, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
     WIDE_BLOCKS = CHUNK_SUPERS * AK_TILE_BLOCKS,
     PREFETCH_AHEAD = 16384,
     OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
-    FACTOR_LINES = 26, /* at most */
-    SCALES_AT = 64,    /* in a tile of any of these types */
-    Q2_K_QUANTS_AT = 320,
-    Q3_K_QUANTS_AT = 256,
-    Q4_K_QUANTS_AT = 256,
-    Q5_K_HIGH_AT = 256,
-    Q5_K_QUANTS_AT = 768,
-    Q6_K_HALVES_AT = 320,
-    Q6_K_HALF_BYTES = 1536,
-    Q6_K_LOW_AT = 512,
-    IQ4_XS_QUANTS_AT = 128
+    FACTOR_LINES = 26 /* at most */
 };
 _Static_assert(OPEN_QUANTS + FACTOR_LINES * AK_LINE_BYTES <= AK_TILE_BLOCKS * AK_SLAB_BYTES_32, "room for a super-block");
-
-AK_KERNEL size_t tile_bytes(enum ak_type type)
-{
-    switch (type) {
-    case AK_Q2_K: return 21 * AK_LINE_BYTES;
-    case AK_Q3_K: return 28 * AK_LINE_BYTES;
-    case AK_Q4_K: return 36 * AK_LINE_BYTES;
-    case AK_Q5_K: return 44 * AK_LINE_BYTES;
-    case AK_Q6_K: return 53 * AK_LINE_BYTES;
-    default: return 34 * AK_LINE_BYTES;
-    }
-}
 
 /* Scales of a super-block: of 16 or of 32 elements each. */
 AK_KERNEL size_t n_scales(enum ak_type type)
@@ -166,7 +145,7 @@ AK_KERNEL struct factors iq4_xs_factors(const uint8_t *first, const uint8_t *low
 
 AK_KERNEL struct factors factors_of(enum ak_type type, const uint8_t *tile)
 {
-    const uint8_t *lines = tile + SCALES_AT;
+    const uint8_t *lines = tile + AK_K_SCALES_AT;
     switch (type) {
     case AK_Q2_K: return q2_k_factors(lines);
     case AK_Q3_K: return q3_k_factors(lines);
@@ -236,7 +215,7 @@ AK_KERNEL __m256i q3_k_word(const uint8_t *lines, size_t sub)
 
 AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
 {
-    __m256i low = load_bytes(lines + Q6_K_LOW_AT + quarter % 2 * BLOCK_WORDS * AK_LINE_BYTES), high = load_bytes(lines);
+    __m256i low = load_bytes(lines + AK_Q6_K_LOW_AT + quarter % 2 * BLOCK_WORDS * AK_LINE_BYTES), high = load_bytes(lines);
     low = quarter < 2 ? low_nibbles(low) : high_nibbles(low);
     if (quarter < 2)
         high = _mm256_slli_epi16(high, quarter == 0 ? 4 : 2);
@@ -253,22 +232,22 @@ AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, siz
         return load_bytes(line + group * BLOCK_WORDS * AK_LINE_BYTES);
     switch (type) {
     case AK_Q2_K: {
-        __m256i v = load_bytes(line + Q2_K_QUANTS_AT + group * BLOCK_WORDS * AK_LINE_BYTES);
+        __m256i v = load_bytes(line + AK_Q2_K_QUANTS_AT + group * BLOCK_WORDS * AK_LINE_BYTES);
         return _mm256_and_si256(part ? _mm256_srli_epi16(v, (int)(2 * part)) : v, _mm256_set1_epi8(3));
     }
-    case AK_Q3_K: return q3_k_word(w + Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part);
+    case AK_Q3_K: return q3_k_word(w + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part);
     case AK_Q4_K: case AK_Q5_K: {
-        __m256i v = load_bytes(line + (type == AK_Q5_K ? Q5_K_QUANTS_AT : Q4_K_QUANTS_AT) + group * BLOCK_WORDS * AK_LINE_BYTES);
+        __m256i v = load_bytes(line + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) + group * BLOCK_WORDS * AK_LINE_BYTES);
         v = part == 0 ? low_nibbles(v) : high_nibbles(v);
         if (type == AK_Q4_K)
             return v;
         const __m256i bit = _mm256_set1_epi8((char)(1 << (2 * group + part)));
-        __m256i fifth = _mm256_cmpeq_epi8(_mm256_and_si256(load_bytes(line + Q5_K_HIGH_AT), bit), bit);
+        __m256i fifth = _mm256_cmpeq_epi8(_mm256_and_si256(load_bytes(line + AK_Q5_K_HIGH_AT), bit), bit);
         return or_masked(v, fifth, 16);
     }
-    case AK_Q6_K: return q6_k_word(line + Q6_K_HALVES_AT + group * Q6_K_HALF_BYTES, part);
+    case AK_Q6_K: return q6_k_word(line + AK_Q6_K_HALVES_AT + group * AK_Q6_K_HALF_BYTES, part);
     default: {
-        line = w + IQ4_XS_QUANTS_AT + (group * 4 + i % 4) * AK_LINE_BYTES + half * HALF_LINE;
+        line = w + AK_IQ4_XS_QUANTS_AT + (group * 4 + i % 4) * AK_LINE_BYTES + half * HALF_LINE;
         return nibble_values(type, WIDE_BIAS, i < 4 ? low_nibbles(load_bytes(line)) : high_nibbles(load_bytes(line)));
     }
     }
@@ -360,7 +339,7 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
         AK_UNROLL
         for (size_t part = 0; part < parts; part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
             if (!open)
-                prefetch(w + (group * parts + part) * (tile_bytes(type) / 8), tile_bytes(type) / 8, PREFETCH_AHEAD, false);
+                prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8), ak_tile256_bytes(type) / 8, PREFETCH_AHEAD, false);
             if (is_wide(type))
                 wide_part(type, open, w, group, scales, wide, first + group * parts + part, n, sums);
             else
@@ -386,7 +365,7 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
                           struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t n, float *y, size_t y_stride)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
-    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : tile_bytes(type)) {
+    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : ak_tile256_bytes(type)) {
         const uint8_t *factors = open ? w + OPEN_QUANTS : own;
         if (!open)
             tile_factors(type, w, own);
@@ -444,7 +423,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     size_t n_supers = k / AK_TILE_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
-        for (size_t s = 0; s < n_supers; s++, tiles += tile_bytes(type))
+        for (size_t s = 0; s < n_supers; s++, tiles += ak_tile256_bytes(type))
             dot_few_tokens(type, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y, y_stride);
     }
 }
@@ -452,7 +431,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
     size_t parts = parts_of_lines(type, false);
-    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += tile_bytes(type)) {
+    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += ak_tile256_bytes(type)) {
         for (size_t group = 0; group < 8 / parts; group++)
             AK_UNROLL
             for (size_t part = 0; part < parts; part++)

@@ -19,9 +19,9 @@ AK_KERNEL void prefetch_lines(const uint8_t *p, size_t n)
 /* acc[t] += one tile of Q4_K or Q5_K. */
 AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
-    const uint8_t *quants = tile + (type == AK_Q5_K ? Q5_K_QUANTS_AT : Q4_K_QUANTS_AT);
+    const uint8_t *quants = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS], fifth[BLOCK_WORDS];
-    q4_k_scales(tile + Q4_K_SCALES_AT, scales, minimums);
+    q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         const int16_t *pairs = act_of(acts, act_bytes, t)->pair_sum32;
@@ -33,11 +33,11 @@ AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size
     AK_UNROLL
     for (size_t i = 0; i < BLOCK_WORDS; i++)
         if (type == AK_Q5_K)
-            fifth[i] = load_line_now(tile + Q5_K_HIGH_AT + i * AK_LINE_BYTES);
+            fifth[i] = load_line_now(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES);
     AK_UNROLL
     for (size_t c = 0; c < 4; c++) {
         if (ahead)
-            prefetch_lines(tile + ahead + c * (k_tile_bytes(type) / 4), k_tile_bytes(type) / 4 / AK_LINE_BYTES);
+            prefetch_lines(tile + ahead + c * (ak_tile256_bytes(type) / 4), ak_tile256_bytes(type) / 4 / AK_LINE_BYTES);
         __m512i low[MOST_TOKENS], high[MOST_TOKENS];
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
@@ -80,9 +80,9 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
-    prefetch_lines(tile + ahead, Q6_K_HALVES_AT / AK_LINE_BYTES);
+    prefetch_lines(tile + ahead, AK_Q6_K_HALVES_AT / AK_LINE_BYTES);
     for (size_t half = 0; half < 2; half++) {
-        const uint8_t *lines = tile + Q6_K_HALVES_AT + half * Q6_K_HALF_BYTES;
+        const uint8_t *lines = tile + AK_Q6_K_HALVES_AT + half * AK_Q6_K_HALF_BYTES;
         __m512i high[BLOCK_WORDS];
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++)
@@ -101,7 +101,7 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                     sums[j][t] = _mm512_set1_epi32(act_of(acts, act_bytes, t)->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
             AK_UNROLL
             for (size_t i = first; i < first + 4; i++) {
-                __m512i low = load_line(lines + Q6_K_LOW_AT + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
+                __m512i low = load_line(lines + AK_Q6_K_LOW_AT + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t j = 0; j < 2; j++) {
                     __m512i w = q6_k_word(low, high[i], quarters[j]);
@@ -114,7 +114,7 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
             }
             AK_UNROLL
             for (size_t j = 0; j < 2; j++) {
-                __m512i scales = load_line(tile + Q6_K_SCALES_AT + (half * 2 + j) * AK_LINE_BYTES);
+                __m512i scales = load_line(tile + AK_K_SCALES_AT + (half * 2 + j) * AK_LINE_BYTES);
                 __m512i scale = signed_byte_of_lane(scales, part);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++)
@@ -148,7 +148,7 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     __m512i scales[4];
     AK_UNROLL
     for (size_t i = 0; i < 4; i++)
-        scales[i] = load_line_now(tile + Q2_K_SCALES_AT + i * AK_LINE_BYTES);
+        scales[i] = load_line_now(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         const int16_t *pairs = act_of(acts, act_bytes, t)->pair_sum16;
@@ -159,7 +159,7 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     }
     AK_UNROLL
     for (size_t part = 0; part < 4; part++) {
-        const uint8_t *lines = tile + Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
+        const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
         if (ahead) /* five lines each, and the one that is left */
             prefetch_lines(tile + ahead + part * 5 * AK_LINE_BYTES, part == 3 ? 6 : 5);
         __m512i sums[4][MOST_TOKENS];
@@ -207,7 +207,7 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     const __m512i half_range = _mm512_set1_epi16(32);
     __m512i scales[4], scaled[MOST_TOKENS], offset[MOST_TOKENS];
     __m512 d = load_halves(tile);
-    q3_k_scales(tile + Q3_K_SCALES_AT, scales);
+    q3_k_scales(tile + AK_K_SCALES_AT, scales);
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = offset[t] = _mm512_setzero_si512();
@@ -216,12 +216,12 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         __m512i lines[4][3];
         AK_UNROLL
         for (size_t i = 0; i < 12; i++)
-            lines[i / 3][i % 3] = load_line_now(tile + Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
+            lines[i / 3][i % 3] = load_line_now(tile + AK_Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
         AK_UNROLL
         for (size_t s = 0; s < 8; s += 2) {
             __m512i sums[2][MOST_TOKENS];
             const size_t step = part * 4 + s / 2;
-            if (ahead && step < Q3_K_LINES / 4)
+            if (ahead && step < 7) /* four lines each, of 28 */
                 prefetch_lines(tile + ahead + step * 4 * AK_LINE_BYTES, 4);
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
@@ -257,13 +257,13 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
 AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     const __m512i table = value_table(AK_IQ4_XS);
-    __m512i first = load_line_now(tile), low = load_line_now(tile + IQ4_XS_SCALES_AT), scaled[MOST_TOKENS];
+    __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT), scaled[MOST_TOKENS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
     AK_UNROLL
     for (size_t j = 0; j < AK_TILE_BLOCKS; j++) {
-        const uint8_t *lines = tile + IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES;
+        const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES;
         if (ahead) /* four lines each, and the two that are left */
             prefetch_lines(tile + ahead + j * 4 * AK_LINE_BYTES, j == 7 ? 6 : 4);
         __m512i sums[MOST_TOKENS];
@@ -310,7 +310,7 @@ AK_KERNEL void k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t a
 AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, size_t ahead,
                              const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
 {
-    const size_t bytes = k_tile_bytes(type);
+    const size_t bytes = ak_tile256_bytes(type);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         __m512 acc[MOST_TOKENS];
         AK_UNROLL

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/lanes.h"
+#include "cpu/tile256.h"
 
 enum { BLOCK_WORDS = AK_BLOCK_K / 4 };
 
@@ -182,28 +183,6 @@ AK_KERNEL __m512 lower_halves(__m512i x)
 AK_KERNEL __m512 upper_halves(__m512i x)
 {
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(x, 16)));
-}
-
-/* Where the parts of a tile begin. */
-enum {
-    Q2_K_SCALES_AT = 64, Q2_K_QUANTS_AT = 320, Q2_K_LINES = 21,
-    Q3_K_SCALES_AT = 64, Q3_K_QUANTS_AT = 256, Q3_K_LINES = 28,
-    Q4_K_SCALES_AT = 64, Q4_K_QUANTS_AT = 256, Q4_K_LINES = 36,
-    Q5_K_HIGH_AT = 256, Q5_K_QUANTS_AT = 768, Q5_K_LINES = 44,
-    Q6_K_SCALES_AT = 64, Q6_K_HALVES_AT = 320, Q6_K_HALF_BYTES = 1536, Q6_K_LOW_AT = 512, Q6_K_LINES = 53,
-    IQ4_XS_SCALES_AT = 64, IQ4_XS_QUANTS_AT = 128, IQ4_XS_LINES = 34
-};
-
-AK_KERNEL size_t k_tile_bytes(enum ak_type type)
-{
-    switch (type) {
-    case AK_Q2_K: return Q2_K_LINES * AK_LINE_BYTES;
-    case AK_Q3_K: return Q3_K_LINES * AK_LINE_BYTES;
-    case AK_Q4_K: return Q4_K_LINES * AK_LINE_BYTES;
-    case AK_Q5_K: return Q5_K_LINES * AK_LINE_BYTES;
-    case AK_IQ4_XS: return IQ4_XS_LINES * AK_LINE_BYTES;
-    default: return Q6_K_LINES * AK_LINE_BYTES;
-    }
 }
 
 AK_KERNEL __m512i shift_bits(__m512i x, int left)

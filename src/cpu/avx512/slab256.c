@@ -18,10 +18,10 @@ AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     const size_t step = n_tiles * AK_LINE_BYTES;
     __m512i both = load_line(tile);
     for (size_t half = 0; half < 2; half++) {
-        const uint8_t *lines = tile + Q2_K_QUANTS_AT + half * BLOCK_WORDS * AK_LINE_BYTES;
+        const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + half * BLOCK_WORDS * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t quarter = 0; quarter < 4; quarter++) {
-            __m512i scales = low_nibbles(load_line(tile + Q2_K_SCALES_AT + (half * 2 + quarter / 2) * AK_LINE_BYTES));
+            __m512i scales = low_nibbles(load_line(tile + AK_K_SCALES_AT + (half * 2 + quarter / 2) * AK_LINE_BYTES));
             AK_UNROLL
             for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
                 __m512i w = _mm512_srli_epi32(load_line(lines + i * AK_LINE_BYTES), (unsigned)(2 * quarter));
@@ -34,7 +34,7 @@ AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to + step, _mm512_castps_si512(upper_halves(both)));
     AK_UNROLL
     for (size_t i = 0; i < 8; i++)
-        store_line(to + (2 + i) * step, q2_k_minimum_pairs(load_line(tile + Q2_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
+        store_line(to + (2 + i) * step, q2_k_minimum_pairs(load_line(tile + AK_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
 }
 
 /* Bytes of scale · (q − 4) + 124, where −32 ≤ scale ≤ 31: 0 … 252. As 16-bit numbers,
@@ -43,7 +43,7 @@ AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     __m512i scales[4];
-    q3_k_scales(tile + Q3_K_SCALES_AT, scales);
+    q3_k_scales(tile + AK_K_SCALES_AT, scales);
     AK_UNROLL
     for (size_t sub = 0; sub < PARTS; sub++) {
         AK_UNROLL
@@ -53,7 +53,7 @@ AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
             rest = _mm512_add_epi16(rest, _mm512_slli_epi16(rest, 8));
             AK_UNROLL
             for (size_t i = 0; i < 4; i++, to += step) {
-                const uint8_t *at = tile + Q3_K_QUANTS_AT + (first * 4 + i) * 3 * AK_LINE_BYTES;
+                const uint8_t *at = tile + AK_Q3_K_QUANTS_AT + (first * 4 + i) * 3 * AK_LINE_BYTES;
                 const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES), load_line(at + 2 * AK_LINE_BYTES) };
                 __m512i w = _mm512_srli_epi32(q3_k_word(lines, sub), q3_k_shift(sub));
                 store_line(to, _mm512_add_epi16(_mm512_mullo_epi16(w, scale), rest));
@@ -66,16 +66,16 @@ AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 AK_KERNEL void open_q45_k(enum ak_type type, const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
-    const uint8_t *quants = tile + (type == AK_Q5_K ? Q5_K_QUANTS_AT : Q4_K_QUANTS_AT);
+    const uint8_t *quants = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], both = load_line(tile);
-    q4_k_scales(tile + Q4_K_SCALES_AT, scales, minimums);
+    q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
     AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(quants + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w = part % 2 ? high_nibbles(line) : low_nibbles(line);
-            store_line(to, type == AK_Q5_K ? q5_k_word(w, load_line(tile + Q5_K_HIGH_AT + i * AK_LINE_BYTES), part) : w);
+            store_line(to, type == AK_Q5_K ? q5_k_word(w, load_line(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES), part) : w);
         }
         store_line(to, byte_of_lane(scales[part / 4], part % 4));
         to += step;
@@ -91,10 +91,10 @@ AK_KERNEL void open_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     const __m512i table = value_table(AK_IQ4_XS);
-    __m512i first = load_line(tile), low = load_line(tile + IQ4_XS_SCALES_AT);
+    __m512i first = load_line(tile), low = load_line(tile + AK_K_SCALES_AT);
     AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
-        const uint8_t *lines = tile + IQ4_XS_QUANTS_AT + part * 4 * AK_LINE_BYTES;
+        const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + part * 4 * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(lines + i % 4 * AK_LINE_BYTES);
@@ -111,12 +111,12 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     const size_t step = n_tiles * AK_LINE_BYTES;
     AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
-        const uint8_t *high = tile + Q6_K_HALVES_AT + part / 4 * Q6_K_HALF_BYTES;
-        const uint8_t *low = high + Q6_K_LOW_AT + part % 2 * BLOCK_WORDS * AK_LINE_BYTES;
+        const uint8_t *high = tile + AK_Q6_K_HALVES_AT + part / 4 * AK_Q6_K_HALF_BYTES;
+        const uint8_t *low = high + AK_Q6_K_LOW_AT + part % 2 * BLOCK_WORDS * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step)
             store_line(to, q6_k_word(load_line(low + i * AK_LINE_BYTES), load_line(high + i * AK_LINE_BYTES), part % 4));
-        __m512i scales = load_line(tile + Q6_K_SCALES_AT + part / 2 * AK_LINE_BYTES);
+        __m512i scales = load_line(tile + AK_K_SCALES_AT + part / 2 * AK_LINE_BYTES);
         store_line(to, signed_byte_of_lane(scales, part % 2 * 2));
         store_line(to + step, signed_byte_of_lane(scales, part % 2 * 2 + 1));
         to += 2 * step;
@@ -127,7 +127,7 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
 {
     for (size_t r = 0; r < n_tiles; r++) {
-        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += k_tile_bytes(type)) {
+        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += ak_tile256_bytes(type)) {
             uint8_t *to = slab + s * super_bytes(form_of(type), n_tiles) + r * AK_LINE_BYTES;
             switch (type) {
             case AK_Q2_K: open_q2_k(tiles, n_tiles, to); break;

@@ -146,7 +146,7 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float3
         int32x4_t start[4] = { vld1q_dup_s32(offset), vld1q_dup_s32(offset + 2), vld1q_dup_s32(offset + 4), vld1q_dup_s32(offset + 6) };
 #pragma GCC unroll 1
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-            const uint8_t *scales = tile + AK_NEON_K_SCALES + 2 * h * AK_LINE_BYTES + g * 16;
+            const uint8_t *scales = tile + AK_K_SCALES_AT + 2 * h * AK_LINE_BYTES + g * 16;
             int32x4_t sum = scaled[g];
             int8x16_t w[4][4];
             ak_neon_quants_q6_k(tile, h, s, g, w);
@@ -214,7 +214,7 @@ AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, 
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             acc[g] = vdupq_n_f32(0.0f);
-        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_neon_tile256_bytes(type))
+        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_tile256_bytes(type))
             add_tile(type, tiles, ak_neon_act256(acts, b), acc);
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)

@@ -106,7 +106,7 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, str
     vst1q_f32(panel->scale + g % 2 * 4, ak_neon_load_f16(tile + g * 8));
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) { /* scales 4i … 4i+3 are those of blocks 2i and 2i+1 */
-        uint8x16_t scales = vld1q_u8(tile + AK_NEON_K_SCALES + i * AK_LINE_BYTES + g * 16);
+        uint8x16_t scales = vld1q_u8(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES + g * 16);
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++)
             ak_neon_store_scales(false, panel->block[2 * i + j / 2].scales + j % 2 * 8, g, ak_neon_byte_s8(scales, j));

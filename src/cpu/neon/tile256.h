@@ -1,34 +1,9 @@
-/* Tiles of the types with blocks of 256: where things lie, and quants and scales
- * as int8. */
+/* Tiles of the types with blocks of 256: quants and scales as int8. */
 #ifndef AK_CPU_NEON_TILE256_H
 #define AK_CPU_NEON_TILE256_H
 
 #include "cpu/neon/lanes.h"
-
-enum {
-    AK_NEON_K_SCALES = 64, /* behind a line of d, or of d and dmin, in all of them */
-    AK_NEON_Q2_K_QUANTS = 320,
-    AK_NEON_Q3_K_QUANTS = 256,
-    AK_NEON_Q4_K_QUANTS = 256,
-    AK_NEON_Q5_K_HIGH = 256,
-    AK_NEON_Q5_K_QUANTS = 768,
-    AK_NEON_Q6_K_HALVES = 320,
-    AK_NEON_Q6_K_HALF = 1536,
-    AK_NEON_Q6_K_LOW = 512,
-    AK_NEON_IQ4_XS_QUANTS = 128
-};
-
-AK_KERNEL size_t ak_neon_tile256_bytes(enum ak_type type)
-{
-    switch (type) {
-    case AK_Q2_K: return 21 * AK_LINE_BYTES;
-    case AK_Q3_K: return 28 * AK_LINE_BYTES;
-    case AK_Q4_K: return 36 * AK_LINE_BYTES;
-    case AK_Q5_K: return 44 * AK_LINE_BYTES;
-    case AK_Q6_K: return 53 * AK_LINE_BYTES;
-    default: return 34 * AK_LINE_BYTES;
-    }
-}
+#include "cpu/tile256.h"
 
 /* ---- Scales and minimums ---------------------------------------------------- */
 
@@ -67,7 +42,7 @@ AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t sca
 {
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
-        uint8x16_t both = vld1q_u8(tile + AK_NEON_K_SCALES + i * AK_LINE_BYTES + g * 16);
+        uint8x16_t both = vld1q_u8(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES + g * 16);
         scales[i] = vandq_u8(both, vdupq_n_u8(15));
         mins[i] = vreinterpretq_s8_u8(vshrq_n_u8(both, 4));
     }
@@ -77,7 +52,7 @@ AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t sca
 AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scales[4])
 {
     const uint8x16_t four = vdupq_n_u8(15), top = vdupq_n_u8(0x30);
-    const uint8_t *lines = tile + AK_NEON_K_SCALES + g * 16;
+    const uint8_t *lines = tile + AK_K_SCALES_AT + g * 16;
     uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), high = vld1q_u8(lines + 2 * AK_LINE_BYTES), u[4];
     u[0] = vbslq_u8(top, vshlq_n_u8(high, 4), vandq_u8(a, four));
     u[1] = vbslq_u8(top, vshlq_n_u8(high, 2), vandq_u8(b, four));
@@ -92,7 +67,7 @@ AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scal
  * byte each. */
 AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t scales[2], int8x16_t mins[2])
 {
-    const uint8_t *lines = tile + AK_NEON_K_SCALES + g * 16;
+    const uint8_t *lines = tile + AK_K_SCALES_AT + g * 16;
     uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
     scales[0] = vandq_u8(a, vdupq_n_u8(63));
     mins[0] = vreinterpretq_s8_u8(vandq_u8(b, vdupq_n_u8(63)));
@@ -106,7 +81,7 @@ AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t 
 {
     static const uint8_t bytes[16] = { 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15 }; /* of the high bits */
     static const int8_t right[16] = { 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4 };
-    uint8x16_t first = vld1q_u8(tile + g * 16), low = vld1q_u8(tile + AK_NEON_K_SCALES + g * 16);
+    uint8x16_t first = vld1q_u8(tile + g * 16), low = vld1q_u8(tile + AK_K_SCALES_AT + g * 16);
     uint8x16_t high = vshlq_u8(vqtbl1q_u8(first, vld1q_u8(bytes)), vld1q_s8(right)); /* two bits, the next two above them */
     uint16x8_t halves = vreinterpretq_u16_u8(first);
     *d = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp1q_u16(halves, halves))));
@@ -123,7 +98,7 @@ AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t 
  * for q = 1, 16 times for q = 2. */
 AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size_t g, int8x16_t w[4][4])
 {
-    const uint8_t *lines = tile + AK_NEON_Q2_K_QUANTS + (h * 8 + s * 4) * AK_LINE_BYTES + g * 16;
+    const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + (h * 8 + s * 4) * AK_LINE_BYTES + g * 16;
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
@@ -138,7 +113,7 @@ AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size
  * for j = 1, 3, 5. */
 AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8x16_t w[8])
 {
-    const uint8_t *lines = tile + AK_NEON_Q3_K_QUANTS + i * 3 * AK_LINE_BYTES + g * 16;
+    const uint8_t *lines = tile + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + g * 16;
     const uint8x16_t low = vdupq_n_u8(7), high = vdupq_n_u8(0x38);
     uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
     w[0] = vreinterpretq_s8_u8(vandq_u8(a, low));
@@ -156,13 +131,13 @@ AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8
  * off: −16 more where the fifth bit is clear, as in Q5_0. */
 AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size_t c, size_t g, int8x16_t low[8], int8x16_t high[8])
 {
-    const uint8_t *lines = tile + (type == AK_Q5_K ? AK_NEON_Q5_K_QUANTS : AK_NEON_Q4_K_QUANTS) + c * 8 * AK_LINE_BYTES + g * 16;
+    const uint8_t *lines = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) + c * 8 * AK_LINE_BYTES + g * 16;
     const uint8x16_t first = vdupq_n_u8((uint8_t)(1u << 2 * c)), second = vdupq_n_u8((uint8_t)(2u << 2 * c));
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
         if (type == AK_Q5_K) {
-            uint8x16_t clear = ak_neon_keep(vmvnq_u8(vld1q_u8(tile + AK_NEON_Q5_K_HIGH + i * AK_LINE_BYTES + g * 16)));
+            uint8x16_t clear = ak_neon_keep(vmvnq_u8(vld1q_u8(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES + g * 16)));
             low[i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), v, vtstq_u8(clear, first)));
             high[i] = vreinterpretq_s8_u8(vsriq_n_u8(vtstq_u8(clear, second), v, 4));
         } else {
@@ -176,8 +151,8 @@ AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size
  * w[q] are k = 128h + 32q + 16s …, 0 … 63. */
 AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size_t g, int8x16_t w[4][4])
 {
-    const uint8_t *high = tile + AK_NEON_Q6_K_HALVES + h * AK_NEON_Q6_K_HALF + s * 4 * AK_LINE_BYTES + g * 16;
-    const uint8_t *low = high + AK_NEON_Q6_K_LOW;
+    const uint8_t *high = tile + AK_Q6_K_HALVES_AT + h * AK_Q6_K_HALF_BYTES + s * 4 * AK_LINE_BYTES + g * 16;
+    const uint8_t *low = high + AK_Q6_K_LOW_AT;
     const uint8x16_t bits = vdupq_n_u8(0x30);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
@@ -195,7 +170,7 @@ AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size
 /* Register g of the eight lines of block j of IQ4_XS. */
 AK_KERNEL void ak_neon_quants_iq4_xs(const uint8_t *tile, size_t j, size_t g, int8x16_t w[8])
 {
-    const uint8_t *lines = tile + AK_NEON_IQ4_XS_QUANTS + j * 4 * AK_LINE_BYTES + g * 16;
+    const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES + g * 16;
     int8x16_t values = vld1q_s8(ak_iq4_values);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {

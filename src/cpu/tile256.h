@@ -1,0 +1,34 @@
+/* Where the parts of a tile of the types with blocks of 256 begin, as constants for the
+ * kernels: cpu/layout.h says what they are, cpu/layout.c puts them there. */
+#ifndef AK_CPU_TILE256_H
+#define AK_CPU_TILE256_H
+
+#include "cpu/generic.h"
+
+enum {
+    AK_K_SCALES_AT = 64, /* behind a line, or half a line, of super-scales in all of them */
+    AK_Q2_K_QUANTS_AT = 320,
+    AK_Q3_K_QUANTS_AT = 256,
+    AK_Q4_K_QUANTS_AT = 256,
+    AK_Q5_K_HIGH_AT = 256,
+    AK_Q5_K_QUANTS_AT = 768,
+    AK_Q6_K_HALVES_AT = 320,
+    AK_Q6_K_HALF_BYTES = 1536,
+    AK_Q6_K_LOW_AT = 512, /* in a half */
+    AK_IQ4_XS_QUANTS_AT = 128
+};
+
+/* ak_tile_bytes of a whole tile. */
+AK_KERNEL size_t ak_tile256_bytes(enum ak_type type)
+{
+    switch (type) {
+    case AK_Q2_K: return 21 * AK_LINE_BYTES;
+    case AK_Q3_K: return 28 * AK_LINE_BYTES;
+    case AK_Q4_K: return 36 * AK_LINE_BYTES;
+    case AK_Q5_K: return 44 * AK_LINE_BYTES;
+    case AK_Q6_K: return 53 * AK_LINE_BYTES;
+    default: return 34 * AK_LINE_BYTES; /* IQ4_XS */
+    }
+}
+
+#endif
