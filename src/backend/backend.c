@@ -25,7 +25,7 @@ uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape)
 {
     uint64_t bytes = AK_KV_GROUP_TOKENS * row_bytes(shape->k_type, shape->head_dim);
     bool quantised = ak_type_info(ak_kv_stored(shape->k_type))->block_elems > 1;
-    return quantised ? (bytes + GROUP_ALIGN - 1) / GROUP_ALIGN * GROUP_ALIGN : bytes;
+    return quantised ? ak_round_up(bytes, GROUP_ALIGN) : bytes;
 }
 
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape)

@@ -112,7 +112,7 @@ void ak_file_close(struct ak_file *file)
 void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t begin = offset / page * page, end = (offset + bytes + page - 1) / page * page;
+    uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);
     madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), use == AK_FILE_WANT ? MADV_WILLNEED : MADV_DONTNEED);
     if (use == AK_FILE_FORGET)
         posix_fadvise(file->fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED);

@@ -26,7 +26,7 @@ static ak_value add_slot(struct ak_builder *b, uint32_t width, enum ak_domain do
     struct ak_table *t = b->table;
     if (b->status != AKUNU_OK || !grow(b, (void **)&t->slots, t->n_slots, &b->slot_room, sizeof *t->slots))
         return 0;
-    t->slots[t->n_slots] = (struct ak_slot){ .width = (width + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN, .domain = domain,
+    t->slots[t->n_slots] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN), .domain = domain,
                                              .first_use = t->n_commands, .last_use = t->n_commands };
     return t->n_slots++;
 }

@@ -10,11 +10,6 @@ enum {
     WEIGHT_ALIGN = 4096    /* bytes of the packed block */
 };
 
-static uint32_t round_up_u32(uint32_t n, uint32_t multiple)
-{
-    return (n + multiple - 1) / multiple * multiple;
-}
-
 /* Operators of the layers come layer by layer, those outside last. */
 static bool is_per_layer(enum ak_linear linear)
 {
@@ -76,7 +71,7 @@ static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int
 {
     struct ak_vector *v = &w->vectors[w->n_vectors++];
     *v = (struct ak_vector){ .role = role, .layer = layer, .n = n, .data = w->vector_block + w->vector_bytes / sizeof(float) };
-    w->vector_bytes += round_up_u32(n, PART_ALIGN) * sizeof(float);
+    w->vector_bytes += ak_round_up(n, PART_ALIGN) * sizeof(float);
     return v;
 }
 
@@ -133,7 +128,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the %s backend has no kernel for %s", views[i]->name, backend->ops->name,
                            ak_type_info(views[i]->type)->name);
         at[i] = width;
-        width += round_up_u32(views[i]->rows, PART_ALIGN);
+        width += (uint32_t)ak_round_up(views[i]->rows, PART_ALIGN);
     }
     uint32_t index = operator_index(w, linear, layer);
     w->first_packed[index] = w->n_packed;

@@ -191,7 +191,7 @@ ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t index, struct ak_gguf_me
     for (size_t i = 0; i < n_tensors; i++)
         AK_TRY(read_tensor(g, &c, i, n_tensors, index, alignment, error));
     part->n_tensors = g->n_tensors - part->first_tensor;
-    part->data = (ak_cursor_offset(&c) + alignment - 1) / alignment * alignment;
+    part->data = ak_round_up(ak_cursor_offset(&c), alignment);
     return ak_gguf_place_tensors(g, part, error);
 }
 

@@ -87,7 +87,7 @@ AK_KERNEL struct block find_block(enum ak_type type, bool open, const uint8_t *w
         return (struct block){ lines + OPEN_QUANTS, lines + OPEN_QUANTS + AK_LINE_BYTES, NULL, lines };
     }
     size_t factors = n_blocks * (scale_bytes(type) + (has_minimum(type) ? 32 : 0));
-    const uint8_t *high = w + (factors + AK_LINE_BYTES - 1) / AK_LINE_BYTES * AK_LINE_BYTES;
+    const uint8_t *high = w + ak_round_up(factors, AK_LINE_BYTES);
     const uint8_t *lines = high + (has_fifth_bits(type) ? n_blocks * 64 : 0);
     return (struct block){ w + b * scale_bytes(type), w + n_blocks * 32 + b * 32, high + b * 64, lines + b * line_bytes(type) };
 }

@@ -96,7 +96,7 @@ AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, 
 {
     struct tile_block at = { .scales = tile, .minimums = tile + blocks * 32 };
     size_t scales = blocks * (type == AK_MXFP4 ? 16 : has_minimum(type) ? 64 : 32);
-    at.high = tile + (scales + AK_LINE_BYTES - 1) / AK_LINE_BYTES * AK_LINE_BYTES;
+    at.high = tile + ak_round_up(scales, AK_LINE_BYTES);
     at.lines = at.high + (has_fifth_bits(type) ? blocks * 64 : 0);
     return at;
 }
