@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "base/show.h"
+#include "base/system.h"
 #include "base/thread.h"
 
 /* ---- Messages ------------------------------------------------------------------- */
@@ -375,6 +376,20 @@ START_TEST(pool_sizes)
 }
 END_TEST
 
+START_TEST(system_lists)
+{
+    const char *list = "0-7,64,70-71\n";
+    char text[16] = "x";
+    unsigned long first, last;
+    ck_assert(ak_system_range(&list, &first, &last) && first == 0 && last == 7);
+    ck_assert(ak_system_range(&list, &first, &last) && first == 64 && last == 64);
+    ck_assert(ak_system_range(&list, &first, &last) && first == 70 && last == 71);
+    ck_assert(!ak_system_range(&list, &first, &last));
+    ck_assert(!ak_system_text("/nowhere", text, sizeof text));
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
 START_TEST(cpus)
 {
     static const char *const bad[] = { "", ",", "1,", "-1", "1-", "2-1", "1024", "0-1024", "99999999999999999999", "x", "1 2", "1-2-3" };
@@ -452,6 +467,7 @@ int main(void)
     tcase_add_test(t, pool_after_a_pause);
     tcase_add_test(t, pool_sizes);
     tcase_add_test(t, split);
+    tcase_add_test(t, system_lists);
     tcase_add_test(t, cpus);
     tcase_add_test(t, pool_pinned);
     SRunner *runner = srunner_create(suite);

@@ -2,28 +2,16 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "base/thread.h"
 
-enum { MOST_CACHES = 16, TEXT_BYTES = 128 };
-
-/* The first line of a small file of the system; "" where there is none. */
-static const char *first_line(const char *path, char text[TEXT_BYTES])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, TEXT_BYTES - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    return text;
-}
+enum { MOST_CACHES = 16, CACHE_TEXT = 128 };
 
 /* Copies a name, its runs of blanks as one. */
 static void copy_name(const char *from, char out[AK_CHIP_NAME_BYTES])
@@ -42,11 +30,7 @@ static void find_name(char out[AK_CHIP_NAME_BYTES])
 {
     char text[4096];
     struct utsname system;
-    int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    ak_system_text("/proc/cpuinfo", text, sizeof text);
     const char *line = strstr(text, "model name");
     const char *colon = line ? strchr(line, ':') : NULL;
     out[0] = '\0';
@@ -68,13 +52,9 @@ static uint64_t parse_size(const char *text)
 /* CPUs in a list such as "0-7,64-71"; 1 where it says nothing. */
 static unsigned long count_list(const char *list)
 {
-    unsigned long n = 0;
-    for (const char *p = list; isdigit((unsigned char)*p);) {
-        char *end;
-        unsigned long first = strtoul(p, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+    unsigned long n = 0, first, last;
+    while (ak_system_range(&list, &first, &last))
         n += last >= first && last - first < 1ul << 16 ? last - first + 1 : 1;
-        p = *end == ',' ? end + 1 : "";
-    }
     return n ? n : 1;
 }
 
@@ -85,21 +65,26 @@ static uint64_t total_l3(uint64_t bytes, unsigned long sharing)
     return bytes * (cpus > 0 ? ((uint64_t)cpus + sharing - 1) / sharing : 1);
 }
 
+/* What is told of cache `i` of the first CPU. */
+static const char *cache_text(int i, const char *what, char text[CACHE_TEXT])
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, what);
+    ak_system_text(path, text, CACHE_TEXT);
+    return text;
+}
+
 static void find_caches(struct ak_chip *chip)
 {
     unsigned long sharing = 1;
     uint64_t *const sizes[] = { NULL, &chip->l1d_bytes, &chip->l2_bytes, &chip->l3_bytes };
     for (int i = 0; i < MOST_CACHES; i++) {
-        char path[96], text[TEXT_BYTES];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-        int level = atoi(first_line(path, text));
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
-        if (level < 1 || level > 3 || strcmp(first_line(path, text), "Instruction") == 0)
+        char text[CACHE_TEXT];
+        int level = atoi(cache_text(i, "level", text));
+        if (level < 1 || level > 3 || strncmp(cache_text(i, "type", text), "Instruction", 11) == 0)
             continue;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        *sizes[level] = parse_size(first_line(path, text));
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", i);
-        sharing = level == 3 ? count_list(first_line(path, text)) : sharing;
+        *sizes[level] = parse_size(cache_text(i, "size", text));
+        sharing = level == 3 ? count_list(cache_text(i, "shared_cpu_list", text)) : sharing;
     }
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };

@@ -1,11 +1,9 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "base/system.h"
 #include "base/thread.h"
 
 enum { MAX_CPUS = 1 << 16 };
@@ -29,36 +27,18 @@ static cpu_set_t *affinity(size_t *bytes)
     return NULL;
 }
 
-/* Whether `list` ("0-1,64") has a CPU below `cpu` that is in the set. */
-static bool has_earlier(const char *list, unsigned long cpu, const cpu_set_t *set, size_t bytes)
-{
-    for (const char *next = list; *next >= '0' && *next <= '9';) {
-        char *end;
-        unsigned long first = strtoul(next, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        for (unsigned long i = first; i <= last && i < cpu; i++)
-            if (CPU_ISSET_S(i, bytes, set))
-                return true;
-        next = *end == ',' ? end + 1 : end;
-        if (next == end)
-            break;
-    }
-    return false;
-}
-
 /* A core is counted at the first of its hardware threads that is in the set. */
 static bool counts_as_core(unsigned long cpu, const cpu_set_t *set, size_t bytes)
 {
     char path[96], list[512];
+    unsigned long first, last;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%lu/topology/thread_siblings_list", cpu);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return true;
-    ssize_t n = read(fd, list, sizeof list - 1);
-    close(fd);
-    list[n > 0 ? n : 0] = '\0';
-    return !has_earlier(list, cpu, set, bytes);
+    ak_system_text(path, list, sizeof list);
+    for (const char *next = list; ak_system_range(&next, &first, &last);)
+        for (unsigned long i = first; i <= last && i < cpu; i++)
+            if (CPU_ISSET_S(i, bytes, set))
+                return false;
+    return true;
 }
 
 unsigned ak_hardware_threads(void)

@@ -10,4 +10,5 @@ libak_la_SOURCES += src/base/math.c src/base/math.h
 libak_la_SOURCES += src/base/mem.c src/base/mem.h
 libak_la_SOURCES += src/base/sha256.c src/base/sha256.h
 libak_la_SOURCES += src/base/show.c src/base/show.h
+libak_la_SOURCES += src/base/system.c src/base/system.h
 libak_la_SOURCES += src/base/thread.c src/base/thread.h

@@ -1,22 +1,10 @@
 #include "session/available.h"
 
-#include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The beginning of a small file of the kernel's, terminated. */
-static bool read_text(const char *path, char *text, size_t capacity)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, capacity - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
+#include "base/system.h"
 
 /* The number behind `key` in a text of lines, UINT64_MAX where there is none. */
 static uint64_t number_behind(const char *text, const char *key)
@@ -33,7 +21,7 @@ static uint64_t number_behind(const char *text, const char *key)
 static uint64_t system_available(void)
 {
     char text[4096];
-    if (read_text("/proc/meminfo", text, sizeof text)) {
+    if (ak_system_text("/proc/meminfo", text, sizeof text)) {
         uint64_t kib = number_behind(text, "MemAvailable:");
         if (kib <= UINT64_MAX / 1024)
             return kib * 1024;
@@ -48,10 +36,10 @@ static uint64_t system_available(void)
 static uint64_t group_available(void)
 {
     char text[4096];
-    if (!read_text("/sys/fs/cgroup/memory.max", text, sizeof text))
+    if (!ak_system_text("/sys/fs/cgroup/memory.max", text, sizeof text))
         return UINT64_MAX;
     uint64_t limit = number_behind(text, ""); /* "max" where there is none */
-    if (!read_text("/sys/fs/cgroup/memory.stat", text, sizeof text))
+    if (!ak_system_text("/sys/fs/cgroup/memory.stat", text, sizeof text))
         return limit;
     uint64_t used = number_behind(text, "anon ");
     if (limit == UINT64_MAX || used == UINT64_MAX)

@@ -1,0 +1,28 @@
+#include "base/system.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+bool ak_system_text(const char *path, char *text, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, room - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+bool ak_system_range(const char **list, unsigned long *first, unsigned long *last)
+{
+    char *end;
+    if (!isdigit((unsigned char)**list))
+        return false;
+    *first = *last = strtoul(*list, &end, 10);
+    if (*end == '-')
+        *last = strtoul(end + 1, &end, 10);
+    *list = *end == ',' ? end + 1 : "";
+    return true;
+}

@@ -1,0 +1,16 @@
+/* What the kernel tells in small text files, under /proc and /sys. */
+#ifndef AK_BASE_SYSTEM_H
+#define AK_BASE_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Reads the beginning of the file at `path`, up to `room` − 1 bytes, as a string.
+ * False, and "" in `text`, where there is nothing to read. */
+bool ak_system_text(const char *path, char *text, size_t room);
+
+/* Takes the first range off a list of CPUs such as "0-7,64-71": [*first, *last].
+ * False where there is none. */
+bool ak_system_range(const char **list, unsigned long *first, unsigned long *last);
+
+#endif
