@@ -48,6 +48,9 @@ struct bench {
     size_t slab_bytes, act_bytes, acts_bytes, y_bytes, room_floats;
 };
 
+struct figure;
+typedef void run_fn(const struct figure *f);
+
 /* One figure: a kernel on `count` items (tile rows, rows, pages), split over threads. */
 struct figure {
     const struct bench *bench;
@@ -55,6 +58,9 @@ struct figure {
     size_t n, count, item_bytes;
     ak_attend_scores_fn *scores;
     ak_attend_values_fn *values;
+    run_fn *run;       /* called by every thread with a figure of its own, which says: */
+    unsigned thread;   /* its number */
+    size_t begin, end; /* its items */
 };
 
 static uint8_t *slab_of(const struct bench *b, unsigned thread)
@@ -62,119 +68,96 @@ static uint8_t *slab_of(const struct bench *b, unsigned thread)
     return b->slabs + thread * b->slab_bytes;
 }
 
-static void share(const struct figure *f, unsigned thread, size_t *begin, size_t *end)
+static void run_share(void *context, unsigned thread)
 {
-    ak_split(f->count, f->bench->threads, thread, begin, end);
+    struct figure own = *(const struct figure *)context;
+    own.thread = thread;
+    ak_split(own.count, own.bench->threads, thread, &own.begin, &own.end);
+    own.run(&own);
 }
 
-/* ---- Tasks -------------------------------------------------------------------- */
+/* ---- What is run ---------------------------------------------------------------- */
 
-static void tiles_task(void *context, unsigned thread)
+static void run_tiles(const struct figure *f)
 {
-    const struct figure *f = context;
     const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    b->kernels.tile[f->type].dot_tiles(b->weights + begin * f->item_bytes, end - begin, b->k, b->acts, b->act_bytes, f->n,
-                                       b->y + begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
+    b->kernels.tile[f->type].dot_tiles(b->weights + f->begin * f->item_bytes, f->end - f->begin, b->k, b->acts, b->act_bytes, f->n,
+                                       b->y + f->begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
 }
 
-static void open_task(void *context, unsigned thread)
+static void open_tiles(const struct figure *f, size_t i, size_t n)
 {
-    const struct figure *f = context;
     const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin, n; i < end; i += n) {
-        n = ak_min_size(end - i, AK_SLAB_TILES);
-        b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k, slab_of(b, thread));
-    }
+    b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k, slab_of(b, f->thread));
+}
+
+static void multiply_slab(const struct figure *f, size_t i, size_t n)
+{
+    const struct bench *b = f->bench;
+    b->kernels.tile[f->type].dot_slab(slab_of(b, f->thread), n, b->k, b->acts, b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
+                                      f->count * AK_TILE_ROWS);
+}
+
+static void run_open(const struct figure *f)
+{
+    for (size_t i = f->begin; i < f->end; i += AK_SLAB_TILES)
+        open_tiles(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
 }
 
 /* Slabs are open; which one does not matter to the time. */
-static void slab_task(void *context, unsigned thread)
+static void run_slab(const struct figure *f)
 {
-    const struct figure *f = context;
-    const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin, n; i < end; i += n) {
-        n = ak_min_size(end - i, AK_SLAB_TILES);
-        b->kernels.tile[f->type].dot_slab(slab_of(b, thread), n, b->k, b->acts, b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
-                                          f->count * AK_TILE_ROWS);
+    for (size_t i = f->begin; i < f->end; i += AK_SLAB_TILES)
+        multiply_slab(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
+}
+
+static void run_gemm(const struct figure *f)
+{
+    for (size_t i = f->begin; i < f->end; i += AK_SLAB_TILES) {
+        open_tiles(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
+        multiply_slab(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
     }
 }
 
-static void gemm_task(void *context, unsigned thread)
+static void run_rows(const struct figure *f)
 {
-    const struct figure *f = context;
     const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin, n; i < end; i += n) {
-        n = ak_min_size(end - i, AK_SLAB_TILES);
-        b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k, slab_of(b, thread));
-        b->kernels.tile[f->type].dot_slab(slab_of(b, thread), n, b->k, b->acts, b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
-                                          f->count * AK_TILE_ROWS);
-    }
+    for (size_t i = f->begin; i < f->end; i += FEW_ROWS)
+        b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, FEW_ROWS), b->x, b->k, f->n, b->k, b->y + i, f->count);
 }
 
-static void rows_task(void *context, unsigned thread)
+static void run_widen(const struct figure *f)
 {
-    const struct figure *f = context;
-    const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin, n; i < end; i += n) {
-        n = ak_min_size(end - i, FEW_ROWS);
-        b->kernels.dot_rows(b->floats + i * b->k, b->k, n, b->x, b->k, f->n, b->k, b->y + i, f->count);
-    }
-}
-
-static void widen_task(void *context, unsigned thread)
-{
-    const struct figure *f = context;
     const struct bench *b = f->bench;
     const uint8_t *rows = f->type == AK_F32 ? (const uint8_t *)(const void *)b->floats : b->weights;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin; i < end; i++)
-        b->kernels.widen[f->type](rows + i * f->item_bytes, b->rooms + thread * b->room_floats + i % FEW_ROWS * b->k, b->k);
+    for (size_t i = f->begin; i < f->end; i++)
+        b->kernels.widen[f->type](rows + i * f->item_bytes, b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k, b->k);
 }
 
-static void quantise32_task(void *context, unsigned thread)
+static void run_quantise32(const struct figure *f)
 {
-    const struct figure *f = context;
     const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin; i < end; i++)
-        b->kernels.quantise32(b->x, b->k, (struct ak_act32 *)(void *)slab_of(b, thread));
+    for (size_t i = f->begin; i < f->end; i++)
+        b->kernels.quantise32(b->x, b->k, (struct ak_act32 *)(void *)slab_of(b, f->thread));
 }
 
-static void quantise256_task(void *context, unsigned thread)
+static void run_quantise256(const struct figure *f)
 {
-    const struct figure *f = context;
     const struct bench *b = f->bench;
-    size_t begin, end;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin; i < end; i++)
-        b->kernels.quantise256(b->x, b->k / 256 * 256, (struct ak_act256 *)(void *)slab_of(b, thread));
+    for (size_t i = f->begin; i < f->end; i++)
+        b->kernels.quantise256(b->x, b->k / 256 * 256, (struct ak_act256 *)(void *)slab_of(b, f->thread));
 }
 
-static void attend_task(void *context, unsigned thread)
+static void run_attend(const struct figure *f)
 {
-    const struct figure *f = context;
     const struct bench *b = f->bench;
     const uint8_t *pages = f->type == AK_F16 ? (const uint8_t *)(const void *)b->halves : (const uint8_t *)(const void *)b->floats;
     uint16_t first[MOST_QUERIES] = { 0 }, last[MOST_QUERIES];
     float max[MOST_QUERIES], sum[MOST_QUERIES];
-    float *weights = b->rooms + thread * b->room_floats, *out = weights + MOST_QUERIES * AK_PAGE_TOKENS;
-    size_t begin, end;
+    float *weights = b->rooms + f->thread * b->room_floats, *out = weights + MOST_QUERIES * AK_PAGE_TOKENS;
     for (size_t i = 0; i < MOST_QUERIES; i++)
         last[i] = AK_PAGE_TOKENS;
-    share(f, thread, &begin, &end);
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = f->begin; i < f->end; i++) {
         f->scores(b->x, HEAD_DIM, f->n, HEAD_DIM, pages + i * f->item_bytes, 0, AK_PAGE_TOKENS, weights);
         f->values(weights, f->n, HEAD_DIM, pages + i * f->item_bytes + f->item_bytes / 2, first, last, max, sum, out, HEAD_DIM);
     }
@@ -219,13 +202,14 @@ static void print_row(const struct figure *f, const char *kernel, const char *ty
     fflush(stdout);
 }
 
-/* Times `task`, which reads `bytes` and does `ops` operations (0: not told), and
+/* Times `run`, which reads `bytes` and does `ops` operations (0: not told), and
  * prints both rates and their shares of the ceilings (0: none). */
-static void report(const struct figure *f, const char *kernel, const char *type, ak_task *task, double bytes, double read_ceiling,
+static void report(const struct figure *f, const char *kernel, const char *type, run_fn *run, double bytes, double read_ceiling,
                    double ops, double ops_ceiling)
 {
     struct figure figure = *f;
-    double seconds = best_seconds(f->bench->pool, task, &figure, f->bench->budget);
+    figure.run = run;
+    double seconds = best_seconds(f->bench->pool, run_share, &figure, f->bench->budget);
     double byte_rate = bytes > 0.0 ? bytes / seconds : NAN, op_rate = ops > 0.0 ? ops / seconds : NAN;
     print_row(f, kernel, type, byte_rate, read_ceiling > 0.0 ? 100.0 * byte_rate / read_ceiling : NAN, op_rate,
               ops_ceiling > 0.0 ? 100.0 * op_rate / ops_ceiling : NAN);
@@ -274,20 +258,20 @@ static void bench_tiled(struct bench *b, enum ak_type type)
     for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && wants(b, "tiles"); i++) {
         f.n = few_counts[i];
         f.count = slow ? 64 : weight_bytes / f.item_bytes;
-        report(&f, "tiles", name, tiles_task, (double)(f.count * f.item_bytes), read, tile_ops * (double)(f.count * f.n), ceiling);
+        report(&f, "tiles", name, run_tiles, (double)(f.count * f.item_bytes), read, tile_ops * (double)(f.count * f.n), ceiling);
     }
     f.n = 0;
     f.count = slow ? 64 : weight_bytes / f.item_bytes;
     if (wants(b, "open"))
-        report(&f, "open", name, open_task, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
+        report(&f, "open", name, run_open, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
     f.n = MANY_TOKENS;
     f.count = slow ? AK_SLAB_TILES : MANY_TILES;
     for (unsigned i = 0; i < b->threads; i++)
         b->kernels.tile[type].open_slab(b->weights, AK_SLAB_TILES, b->k, slab_of(b, i));
     if (wants(b, "slab"))
-        report(&f, "slab", name, slab_task, 0.0, 0.0, tile_ops * (double)(f.count * f.n), ceiling);
+        report(&f, "slab", name, run_slab, 0.0, 0.0, tile_ops * (double)(f.count * f.n), ceiling);
     if (wants(b, "gemm"))
-        report(&f, "gemm", name, gemm_task, (double)(f.count * f.item_bytes), 0.0, tile_ops * (double)(f.count * f.n), ceiling);
+        report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0, tile_ops * (double)(f.count * f.n), ceiling);
 }
 
 static void bench_types(struct bench *b)
@@ -303,7 +287,7 @@ static void bench_types(struct bench *b)
         if (b->kernels.widen[type] && wants(b, "widen")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
             f.count = (type == AK_F32 ? float_bytes : weight_bytes) / f.item_bytes;
-            report(&f, "widen", info->name, widen_task, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second, 0.0, 0.0);
+            report(&f, "widen", info->name, run_widen, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second, 0.0, 0.0);
         }
     }
 }
@@ -316,7 +300,7 @@ static void bench_rows(struct bench *b)
         bool many = i == sizeof few_counts / sizeof *few_counts;
         f.n = many ? MANY_TOKENS : few_counts[i];
         f.count = many ? MANY_TILES * AK_TILE_ROWS / (b->isa == AK_ISA_SCALAR ? 64u : 4u) : float_bytes / f.item_bytes;
-        report(&f, "rows", "F32", rows_task, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
+        report(&f, "rows", "F32", run_rows, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
                2.0 * (double)(f.count * f.n * b->k), b->roof.f32_ops_per_second);
     }
 }
@@ -334,7 +318,7 @@ static void bench_attention(struct bench *b)
         f.count = float_bytes / (half ? 2u : 1u) / f.item_bytes;
         for (size_t i = 0; i < sizeof queries / sizeof *queries && is_listed(b->type_list, half ? "F16" : "F32"); i++) {
             f.n = queries[i];
-            report(&f, "attend", half ? "F16" : "F32", attend_task, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
+            report(&f, "attend", half ? "F16" : "F32", run_attend, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
                    4.0 * AK_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count), b->roof.f32_ops_per_second);
         }
     }
@@ -355,9 +339,9 @@ static void bench_bundle(struct bench *b)
     if (wants(b, "rows") && is_listed(b->type_list, "F32"))
         bench_rows(b);
     if (wants(b, "quantise32"))
-        report(&f, "quantise32", "F32", quantise32_task, (double)(f.count * b->k * sizeof(float)), 0.0, 0.0, 0.0);
+        report(&f, "quantise32", "F32", run_quantise32, (double)(f.count * b->k * sizeof(float)), 0.0, 0.0, 0.0);
     if (wants(b, "quantise256") && b->k >= 256)
-        report(&f, "quantise256", "F32", quantise256_task, (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
+        report(&f, "quantise256", "F32", run_quantise256, (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
     if (wants(b, "attend"))
         bench_attention(b);
 }
