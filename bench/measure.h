@@ -1,4 +1,4 @@
-/* What the bench programs share: a clock, repeated runs, input, options. */
+/* What the bench programs share: repeated runs, input, options. */
 #ifndef AK_BENCH_MEASURE_H
 #define AK_BENCH_MEASURE_H
 
@@ -8,28 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/chip.h"
 #include "base/mem.h"
+#include "base/system.h"
 #include "base/thread.h"
 #include "cpu/roofline.h"
-
-static inline double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Seconds of the fastest of the runs that fit into `budget` seconds; three at least. */
 static inline double best_seconds(struct ak_pool *pool, ak_task *task, void *context, double budget)
 {
-    double best = 1e9, begin = seconds_now(), end = begin;
+    double best = 1e9, begin = ak_seconds(), end = begin;
     for (int i = 0; i < 3 || end - begin < budget; i++) {
-        double start = seconds_now();
+        double start = ak_seconds();
         ak_pool_run(pool, task, context);
-        end = seconds_now();
+        end = ak_seconds();
         best = end - start < best ? end - start : best;
         if (end - begin > 8.0 * budget) /* a slow one: once will do */
             break;

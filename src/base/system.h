@@ -1,9 +1,12 @@
-/* What the kernel tells in small text files, under /proc and /sys. */
+/* What the kernel tells: the time, and small text files under /proc and /sys. */
 #ifndef AK_BASE_SYSTEM_H
 #define AK_BASE_SYSTEM_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The time in seconds since some moment, by a clock that is never set. */
+double ak_seconds(void);
 
 /* Reads the beginning of the file at `path`, up to `room` − 1 bytes, as a string.
  * False, and "" in `text`, where there is nothing to read. */

@@ -1,10 +1,10 @@
 #include "cpu/roofline.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/chip.h"
 #include "base/mem.h"
+#include "base/system.h"
 #include "base/thread.h"
 
 static const size_t read_bytes_least = (size_t)192 << 20, read_bytes_most = (size_t)2 << 30;
@@ -22,21 +22,14 @@ struct probe {
     uint64_t sink;
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds of the fastest of the runs that fit into `budget` seconds. */
 static double best_of(struct probe *p, ak_task *task, double budget)
 {
-    double best = 1e9, begin = now(), end = begin;
+    double best = 1e9, begin = ak_seconds(), end = begin;
     for (int i = 0; i < LEAST_RUNS || end - begin < budget; i++) {
-        double start = now();
+        double start = ak_seconds();
         ak_pool_run(p->pool, task, p);
-        end = now();
+        end = ak_seconds();
         best = end - start < best ? end - start : best;
     }
     return best > 1e-9 ? best : 1e-9;

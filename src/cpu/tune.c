@@ -1,8 +1,8 @@
 #include "cpu/tune.h"
 
-#include <time.h>
 
 #include "base/mem.h"
+#include "base/system.h"
 #include "base/thread.h"
 #include "cpu/cpu.h"
 
@@ -23,13 +23,6 @@ struct tuner {
     size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a row of tiles */
     bool few;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- One product, as linear.c does it ------------------------------------------- */
 
@@ -87,9 +80,9 @@ static void measure(struct tuner *t, ak_task *task, double *few, double *many)
         for (int kind = 0; kind < 2; kind++) {
             double *best = kind ? few : many, start;
             t->few = kind;
-            start = now();
+            start = ak_seconds();
             ak_pool_run(t->pool, task, t);
-            double seconds = now() - start;
+            double seconds = ak_seconds() - start;
             *best = seconds < *best ? seconds : *best;
         }
     }
@@ -127,9 +120,9 @@ static void limit_rows(struct tuner *t, ak_task *task)
     t->n = AK_SMALL_N;
     t->few = true;
     t->n_rows = some;
-    double start = now();
+    double start = ak_seconds();
     ak_pool_run(t->pool, task, t);
-    double fit = 0.02 / ((now() - start) / (double)some + 1e-12);
+    double fit = 0.02 / ((ak_seconds() - start) / (double)some + 1e-12);
     t->n_rows = fit > (double)all ? all : ak_max_size((size_t)fit, some);
 }
 

@@ -1,7 +1,6 @@
 #include "session/generate.h"
 
-#include <time.h>
-
+#include "base/system.h"
 #include "session/sampler.h"
 
 /* One call. */
@@ -18,13 +17,6 @@ struct generation {
     void *user;
     struct akunu_result *result;
 };
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static ak_status begin(struct generation *g, const int32_t *ids, size_t n_ids, const struct akunu_generation *params,
                        struct ak_error *error)
@@ -49,13 +41,13 @@ static ak_status prompt(struct generation *g, const int32_t *ids, size_t n_ids, 
 {
     const struct ak_kv_sequence *sequence = ak_kv_sequence(&g->session->kv, g->sequence);
     uint32_t before = sequence->length;
-    double started = seconds();
+    double started = ak_seconds();
     size_t last;
     ak_status status = ak_session_prefill(g->session, g->sequence, ids, n_ids, g->cancel, g->user, &last, error);
     if (status == AKUNU_OK && g->limit > 0)
         status = ak_sampler_choose(g->sampler, ak_session_logits(g->session, last), first, error);
     g->result->n_prompt = sequence->length - before;
-    g->result->prompt_seconds = seconds() - started;
+    g->result->prompt_seconds = ak_seconds() - started;
     return status;
 }
 
@@ -142,11 +134,11 @@ static ak_status generate(struct generation *g, const int32_t *ids, size_t n_ids
         g->result->stop = AKUNU_STOP_LENGTH;
         return AKUNU_OK;
     }
-    double started = seconds();
+    double started = ak_seconds();
     ak_status status = tokens(g, first, error);
     if (status == AKUNU_OK)
         tell_rest(g);
-    g->result->generate_seconds = seconds() - started;
+    g->result->generate_seconds = ak_seconds() - started;
     return status;
 }
 
