@@ -7,13 +7,17 @@
 
 #include "model/model.h"
 
-struct ak_descriptor ak_decoder_descriptor(const struct ak_config *config)
+ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                              struct ak_error *error)
 {
-    return (struct ak_descriptor){
+    (void)p;
+    (void)error;
+    *out = (struct ak_descriptor){
         .activation = AK_ACTIVATION_SILU,
         .embedding_scale = 1.0f,
         .attention_scale = 1.0f / sqrtf((float)config->head_dim),
     };
+    return AKUNU_OK;
 }
 
 static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)

@@ -30,9 +30,7 @@ static const struct ak_weight_rule weights[] = {
 
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
-    (void)p;
-    (void)error;
-    *out = ak_decoder_descriptor(config);
+    AK_TRY(ak_describe_decoder(p, config, out, error));
     out->rope_interleaved = true;
     return AKUNU_OK;
 }

@@ -96,7 +96,8 @@ const struct ak_family *const *ak_families(void);
 /* The usual decoder block; families that differ only in their descriptor and
  * weights share it. The descriptor: SiLU, pairs in halves, no window, and q·k
  * divided by the root of the head size. */
-struct ak_descriptor ak_decoder_descriptor(const struct ak_config *config);
+ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                              struct ak_error *error);
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
 
 #endif

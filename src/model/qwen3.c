@@ -20,17 +20,9 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "model.layers.{n}.mlp.down_proj.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
-{
-    (void)p;
-    (void)error;
-    *out = ak_decoder_descriptor(config);
-    return AKUNU_OK;
-}
-
 const struct ak_family ak_family_qwen3 = {
     .names = names,
-    .describe = describe,
+    .describe = ak_describe_decoder,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .emit = ak_emit_decoder,
