@@ -45,6 +45,12 @@ static inline float ak_block_extreme(const float *x, int n)
     return extreme;
 }
 
+/* Q5_0 and Q5_1: 16 where element i has its fifth bit. */
+static inline int ak_block_fifth_bit(const uint8_t high[4], int i)
+{
+    return (high[i / 8] >> i % 8 & 1) << 4;
+}
+
 /* The twelve bytes of Q4_K and Q5_K that hold eight 6-bit scales and minimums:
  * those of sub-blocks 0 … 3 in the low bits of bytes 0 … 3 and 4 … 7, the others
  * with four bits in bytes 8 … 11 and their upper two above the first ones. */

@@ -9,19 +9,14 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 22, "Q5_0 is 22 bytes for 32 elements");
 
-static int fifth_bit(const struct block *b, int i)
-{
-    return (b->high[i / 8] >> i % 8 & 1) << 4;
-}
-
 static void dequantise(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block *b = blocks;
     for (size_t i = 0; i < n; i += 32, b++, out += 32) {
         float d = ak_block_f16(b->d);
         for (int j = 0; j < 16; j++) {
-            out[j] = d * (float)(((b->q[j] & 15) | fifth_bit(b, j)) - 16);
-            out[j + 16] = d * (float)(((b->q[j] >> 4) | fifth_bit(b, j + 16)) - 16);
+            out[j] = d * (float)(((b->q[j] & 15) | ak_block_fifth_bit(b->high, j)) - 16);
+            out[j + 16] = d * (float)(((b->q[j] >> 4) | ak_block_fifth_bit(b->high, j + 16)) - 16);
         }
     }
 }

@@ -20,16 +20,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "base/mem.h"
 #include "cpu/scalar/scalar.h"
-
-static float f16_at(const uint8_t *p)
-{
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return ak_f16_to_float(h);
-}
+#include "quant/block.h"
 
 static int nibble(const uint8_t *quants, size_t i)
 {
@@ -45,17 +38,12 @@ static int32_t dot_values(const int8_t values[16], const uint8_t *quants, const 
     return sum;
 }
 
-static int fifth_bit(const uint8_t *high, size_t i)
-{
-    return (high[i / 8] >> (i % 8) & 1) << 4;
-}
-
 static float block_q4_0(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += (nibble(w + 2, i) - 8) * a->q[i];
-    return fmaf(f16_at(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
 }
 
 static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -63,25 +51,25 @@ static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += nibble(w + 4, i) * a->q[i];
-    acc = fmaf(f16_at(w) * a->scale, (float)sum, acc);
-    return fmaf(f16_at(w + 2), a->scaled_sum, acc);
+    acc = fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_block_f16(w + 2), a->scaled_sum, acc);
 }
 
 static float block_q5_0(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
-        sum += ((nibble(w + 6, i) | fifth_bit(w + 2, i)) - 16) * a->q[i];
-    return fmaf(f16_at(w) * a->scale, (float)sum, acc);
+        sum += ((nibble(w + 6, i) | ak_block_fifth_bit(w + 2, (int)i)) - 16) * a->q[i];
+    return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
 }
 
 static float block_q5_1(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
-        sum += (nibble(w + 8, i) | fifth_bit(w + 4, i)) * a->q[i];
-    acc = fmaf(f16_at(w) * a->scale, (float)sum, acc);
-    return fmaf(f16_at(w + 2), a->scaled_sum, acc);
+        sum += (nibble(w + 8, i) | ak_block_fifth_bit(w + 4, (int)i)) * a->q[i];
+    acc = fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_block_f16(w + 2), a->scaled_sum, acc);
 }
 
 static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -89,12 +77,12 @@ static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += (int8_t)w[2 + i] * a->q[i];
-    return fmaf(f16_at(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
 }
 
 static float block_iq4_nl(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
-    return fmaf(f16_at(w) * a->scale, (float)dot_values(ak_iq4_values, w + 2, a->q), acc);
+    return fmaf(ak_block_f16(w) * a->scale, (float)dot_values(ak_iq4_values, w + 2, a->q), acc);
 }
 
 static float block_mxfp4(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -124,8 +112,8 @@ static float block_q2_k(const uint8_t *w, const struct ak_act256 *a, float acc)
         scaled += (w[j] & 15) * dot_two_bits(quants, j % 8 / 2 * 2, a->q + j * 16);
         minimum += (w[j] >> 4) * sum16(a, j);
     }
-    acc = fmaf(f16_at(w + 80) * a->scale, (float)scaled, acc);
-    return fmaf(-(f16_at(w + 82) * a->scale), (float)minimum, acc);
+    acc = fmaf(ak_block_f16(w + 80) * a->scale, (float)scaled, acc);
+    return fmaf(-(ak_block_f16(w + 82) * a->scale), (float)minimum, acc);
 }
 
 static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -140,24 +128,17 @@ static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
             dot += (high[i] >> j / 2 & 1) * 4 * a->q[j * 16 + i];
         scaled += (scale - 32) * dot;
     }
-    return fmaf(f16_at(w + 108) * a->scale, (float)scaled, acc);
+    return fmaf(ak_block_f16(w + 108) * a->scale, (float)scaled, acc);
 }
 
 /* Q4_K, and Q5_K where `high` is its fifth bits. */
 static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *quants, const struct ak_act256 *a, float acc)
 {
-    const uint8_t *packed = w + 4;
     int32_t scaled = 0, minimum = 0;
     for (size_t j = 0; j < 8; j++) {
         int scale, min;
-        if (j < 4) {
-            scale = packed[j] & 63;
-            min = packed[j + 4] & 63;
-        } else {
-            scale = (packed[j + 4] & 15) | ((packed[j - 4] >> 6) << 4);
-            min = (packed[j + 4] >> 4) | ((packed[j] >> 6) << 4);
-        }
         int32_t dot = 0;
+        ak_block_scale_min(w + 4, (int)j, &scale, &min);
         for (size_t i = 0; i < 32; i++) {
             int q = quants[j / 2 * 32 + i] >> (j % 2 * 4) & 15;
             if (high)
@@ -167,8 +148,8 @@ static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *q
         scaled += scale * dot;
         minimum += min * (sum16(a, 2 * j) + sum16(a, 2 * j + 1));
     }
-    acc = fmaf(f16_at(w) * a->scale, (float)scaled, acc);
-    return fmaf(-(f16_at(w + 2) * a->scale), (float)minimum, acc);
+    acc = fmaf(ak_block_f16(w) * a->scale, (float)scaled, acc);
+    return fmaf(-(ak_block_f16(w + 2) * a->scale), (float)minimum, acc);
 }
 
 static float block_q4_k(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -195,7 +176,7 @@ static float block_q6_k(const uint8_t *w, const struct ak_act256 *a, float acc)
         }
         scaled += (int8_t)scales[j] * dot;
     }
-    return fmaf(f16_at(w + 208) * a->scale, (float)scaled, acc);
+    return fmaf(ak_block_f16(w + 208) * a->scale, (float)scaled, acc);
 }
 
 static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -205,7 +186,7 @@ static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc
         int scale = (w[4 + j / 2] >> j % 2 * 4 & 15) | (w[2 + j / 4] >> j % 4 * 2 & 3) << 4;
         scaled += (scale - 32) * dot_values(ak_iq4_values, w + 8 + j * 16, a->q + j * 32);
     }
-    return fmaf(f16_at(w) * a->scale, (float)scaled, acc);
+    return fmaf(ak_block_f16(w) * a->scale, (float)scaled, acc);
 }
 
 typedef float block32_fn(const uint8_t *w, const struct ak_act32 *a, float acc);
