@@ -1,16 +1,20 @@
 /* Every kernel alone: bundle × kernel × type × number of tokens, with the bytes
  * and operations that it does a second and their share of what this machine can
- * do, measured in between, the best so far. Weights and KV pages come from memory, not from a
- * cache; of a slab the products alone are timed, in gemm opening and products.
+ * do, measured in between, the best so far. Weights and KV pages come from memory, not
+ * from a cache; of a slab the products alone are timed, in gemm opening and products.
  *
  *   tiles   dot_tiles          bytes of packed weights, int8 operations
  *   open    open_slab          bytes of packed weights
  *   slab    dot_slab           int8 operations
  *   gemm    open_slab, dot_slab as a product of many tokens calls them
  *   rows    dot_rows           bytes of float weights, f32 operations
+ *   stored  dot_stored         bytes of stored weights, f32 operations
+ *   panel   widen, open_row, dot_panel as a product of many tokens calls them
+ *   bf16    open_bf16, dot_bf16, for --relaxed; bf16 operations
  *   widen   widen              bytes of stored weights
  *   quantise32, quantise256    bytes of floats; out of the cache, so without a share
  *   attend  scores and values  bytes of K and V, f32 operations; n query rows */
+#include "cpu/cpu.h"
 #include "measure.h"
 
 static const char usage[] = "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time SECONDS]\n"
@@ -126,10 +130,50 @@ static void run_rows(const struct figure *f)
         b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, FEW_ROWS), b->x, b->k, f->n, b->k, b->y + i, f->count);
 }
 
+/* Rows of a type that is stored as floats. */
+static const uint8_t *stored_rows(const struct figure *f)
+{
+    const struct bench *b = f->bench;
+    return (const uint8_t *)(f->type == AK_F32 ? (const void *)b->floats : (const void *)b->halves);
+}
+
+static void run_stored(const struct figure *f)
+{
+    const struct bench *b = f->bench;
+    b->kernels.dot_stored[f->type](stored_rows(f) + f->begin * f->item_bytes, f->item_bytes, f->end - f->begin, b->k, b->x, b->k, f->n,
+                                   b->y + f->begin, f->count);
+}
+
+static void run_panel(const struct figure *f)
+{
+    const struct bench *b = f->bench;
+    float *row = b->rooms + f->thread * b->room_floats, *panel = row + b->k;
+    for (size_t i = f->begin, n; i < f->end; i += n) {
+        n = ak_min_size(f->end - i, ak_panel_rows(b->k));
+        for (size_t j = 0; j < n; j++) {
+            b->kernels.widen[f->type](stored_rows(f) + (i + j) * f->item_bytes, row, b->k);
+            b->kernels.open_row(row, b->k, j, panel);
+        }
+        b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
+    }
+}
+
+static void run_bf16(const struct figure *f)
+{
+    const struct bench *b = f->bench;
+    uint16_t *panel = (uint16_t *)(void *)(b->rooms + f->thread * b->room_floats);
+    for (size_t i = f->begin, n; i < f->end; i += n) {
+        n = ak_min_size(f->end - i, ak_panel_rows(b->k / 2));
+        for (size_t j = 0; j < n; j++)
+            b->kernels.open_bf16((const uint16_t *)(const void *)stored_rows(f) + (i + j) * b->k, b->k, j, panel);
+        b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
+    }
+}
+
 static void run_widen(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    const uint8_t *rows = f->type == AK_F32 ? (const uint8_t *)(const void *)b->floats : b->weights;
+    const uint8_t *rows = f->type == AK_F32 ? stored_rows(f) : b->weights;
     for (size_t i = f->begin; i < f->end; i++)
         b->kernels.widen[f->type](rows + i * f->item_bytes, b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k, b->k);
 }
@@ -219,10 +263,11 @@ static void report(const struct figure *f, const char *kernel, const char *type,
  * make it look slower. */
 static void measure_again(struct bench *b)
 {
-    struct ak_roofline now = measure_roofline(b->isa, b->threads, AK_MEASURE_READ | AK_MEASURE_INT8 | AK_MEASURE_F32);
+    struct ak_roofline now = measure_roofline(b->isa, b->threads, AK_MEASURE_ALL & ~(unsigned)AK_MEASURE_CLOCK);
     b->roof.read_bytes_per_second = fmax(b->roof.read_bytes_per_second, now.read_bytes_per_second);
     b->roof.int8_ops_per_second = fmax(b->roof.int8_ops_per_second, now.int8_ops_per_second);
     b->roof.f32_ops_per_second = fmax(b->roof.f32_ops_per_second, now.f32_ops_per_second);
+    b->roof.bf16_ops_per_second = fmax(b->roof.bf16_ops_per_second, now.bf16_ops_per_second);
 }
 
 static bool wants(const struct bench *b, const char *kernel)
@@ -274,6 +319,35 @@ static void bench_tiled(struct bench *b, enum ak_type type)
         report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0, tile_ops * (double)(f.count * f.n), ceiling);
 }
 
+/* Types that are stored as floats. */
+static void bench_stored(struct bench *b, enum ak_type type)
+{
+    measure_again(b);
+    const char *name = ak_type_info(type)->name;
+    struct figure f = { .bench = b, .type = type, .item_bytes = b->k * (type == AK_F32 ? sizeof(float) : sizeof(uint16_t)) };
+    double read = b->roof.read_bytes_per_second, row_ops = 2.0 * (double)b->k;
+    for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && b->kernels.dot_stored[type] && wants(b, "stored"); i++) {
+        f.n = few_counts[i];
+        f.count = (type == AK_F32 ? float_bytes : float_bytes / 2) / f.item_bytes;
+        report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read, row_ops * (double)(f.count * f.n),
+               b->roof.f32_ops_per_second);
+    }
+    f.n = MANY_TOKENS;
+    f.count = MANY_TILES * AK_TILE_ROWS;
+    if (b->kernels.dot_panel && wants(b, "panel")) {
+        for (size_t t = 0; t < f.n; t++)
+            b->kernels.open_token(b->x + t * b->k, b->k, t, (float *)(void *)b->acts);
+        report(&f, "panel", name, run_panel, (double)(f.count * f.item_bytes), 0.0, row_ops * (double)(f.count * f.n),
+               b->roof.f32_ops_per_second);
+    }
+    if (type == AK_BF16 && b->kernels.dot_bf16 && wants(b, "bf16")) {
+        for (size_t t = 0; t < f.n; t++)
+            b->kernels.open_rounded(b->x + t * b->k, b->k, t, (uint16_t *)(void *)b->acts);
+        report(&f, "bf16", name, run_bf16, (double)(f.count * f.item_bytes), 0.0, row_ops * (double)(f.count * f.n),
+               b->roof.bf16_ops_per_second);
+    }
+}
+
 static void bench_types(struct bench *b)
 {
     for (int i = 0; i < AK_TYPE_COUNT; i++) {
@@ -284,6 +358,8 @@ static void bench_types(struct bench *b)
             continue;
         if (b->kernels.tile[type].dot_tiles)
             bench_tiled(b, type);
+        if (type == AK_F32 || type == AK_F16 || type == AK_BF16)
+            bench_stored(b, type);
         if (b->kernels.widen[type] && wants(b, "widen")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
             f.count = (type == AK_F32 ? float_bytes : weight_bytes) / f.item_bytes;
@@ -352,10 +428,10 @@ static void allocate(struct bench *b, unsigned most_threads)
     size_t few_rows = weight_bytes * 4 / b->k, act = 0;
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         act = ak_max_size(act, ak_act_bytes((enum ak_act_form)form, b->k));
-    b->acts_bytes = MANY_TOKENS * act;
+    b->acts_bytes = ak_round_up(MANY_TOKENS, AK_PANEL_STEP) * act;
     b->y_bytes = ak_max_size(few_rows * AK_SMALL_N, (size_t)MANY_TILES * AK_TILE_ROWS * MANY_TOKENS) * sizeof(float);
     b->slab_bytes = ak_max_size(AK_SLAB_TILES * ((b->k + 31) / 32) * AK_SLAB_BYTES_32, act);
-    b->room_floats = ak_max_size(FEW_ROWS * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
+    b->room_floats = ak_max_size((ak_widened_rows(b->k) + 1) * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
     b->weights = new_pages(weight_bytes);
     b->floats = new_pages(float_bytes);
     b->halves = new_pages(float_bytes / 2);

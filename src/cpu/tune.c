@@ -1,6 +1,5 @@
 #include "cpu/tune.h"
 
-
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/thread.h"
