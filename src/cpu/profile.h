@@ -8,23 +8,19 @@
 #include "base/log.h"
 #include "cpu/kernels.h"
 
-/* Stored floats are bound by arithmetic from a few tokens on. */
-enum { AK_SMALL_N_FLOAT = 4 };
-
 /* 0: not chosen. */
 struct ak_cpu_profile {
     uint32_t threads;       /* else the physical cores */
     uint32_t prefill_chunk; /* tokens of one pass over a prompt; else 512 */
     /* The most tokens for which the kernels of few tokens are taken, by what the
-     * weights are multiplied with; else AK_SMALL_N, which is also the most, or
-     * AK_SMALL_N_FLOAT. */
+     * weights are multiplied with; else AK_SMALL_N, which is also the most. */
     uint32_t small_n[AK_ACT_FORM_COUNT];
     bool blas[AK_ACT_FORM_COUNT]; /* under --relaxed, prompts run through BLAS */
 };
 
 static inline uint32_t ak_profile_small_n(const struct ak_cpu_profile *p, enum ak_act_form form)
 {
-    return p->small_n[form] ? p->small_n[form] : form == AK_ACT_F32 ? AK_SMALL_N_FLOAT : AK_SMALL_N;
+    return p->small_n[form] ? p->small_n[form] : AK_SMALL_N;
 }
 
 static inline uint32_t ak_profile_chunk(const struct ak_cpu_profile *p) { return p->prefill_chunk ? p->prefill_chunk : 512; }
