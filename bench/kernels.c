@@ -9,7 +9,7 @@
  *   gemm    open_slab, dot_slab as a product of many tokens calls them
  *   rows    dot_rows           bytes of float weights, f32 operations
  *   stored  dot_stored         bytes of stored weights, f32 operations
- *   panel   widen, open_row, dot_panel as a product of many tokens calls them
+ *   panel   open_panel, dot_panel as a product of many tokens calls them
  *   bf16    open_bf16, dot_bf16, for --relaxed; bf16 operations
  *   widen   widen              bytes of stored weights
  *   quantise32, quantise256    bytes of floats; out of the cache, so without a share
@@ -29,6 +29,7 @@ enum {
     HEAD_DIM = 128,
     MOST_QUERIES = 32
 };
+static const size_t panel_counts[] = { 8, 16, MANY_TOKENS };
 static const size_t weight_bytes = (size_t)192 << 20, float_bytes = (size_t)64 << 20;
 
 struct bench {
@@ -147,13 +148,10 @@ static void run_stored(const struct figure *f)
 static void run_panel(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    float *row = b->rooms + f->thread * b->room_floats, *panel = row + b->k;
+    float *panel = b->rooms + f->thread * b->room_floats;
     for (size_t i = f->begin, n; i < f->end; i += n) {
-        n = ak_min_size(f->end - i, ak_panel_rows(b->k));
-        for (size_t j = 0; j < n; j++) {
-            b->kernels.widen[f->type](stored_rows(f) + (i + j) * f->item_bytes, row, b->k);
-            b->kernels.open_row(row, b->k, j, panel);
-        }
+        n = ak_min_size(f->end - i, AK_PANEL_ROWS);
+        b->kernels.open_panel[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
         b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
     }
 }
@@ -163,7 +161,7 @@ static void run_bf16(const struct figure *f)
     const struct bench *b = f->bench;
     uint16_t *panel = (uint16_t *)(void *)(b->rooms + f->thread * b->room_floats);
     for (size_t i = f->begin, n; i < f->end; i += n) {
-        n = ak_min_size(f->end - i, ak_panel_rows(b->k / 2));
+        n = ak_min_size(f->end - i, ak_bf16_rows(b->k));
         for (size_t j = 0; j < n; j++)
             b->kernels.open_bf16((const uint16_t *)(const void *)stored_rows(f) + (i + j) * b->k, b->k, j, panel);
         b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
@@ -332,14 +330,15 @@ static void bench_stored(struct bench *b, enum ak_type type)
         report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read, row_ops * (double)(f.count * f.n),
                b->roof.f32_ops_per_second);
     }
-    f.n = MANY_TOKENS;
     f.count = MANY_TILES * AK_TILE_ROWS;
-    if (b->kernels.dot_panel && wants(b, "panel")) {
-        for (size_t t = 0; t < f.n; t++)
-            b->kernels.open_token(b->x + t * b->k, b->k, t, (float *)(void *)b->acts);
+    for (size_t t = 0; t < MANY_TOKENS && b->kernels.open_token; t++)
+        b->kernels.open_token(b->x + t * b->k, b->k, t, (float *)(void *)b->acts);
+    for (size_t i = 0; i < sizeof panel_counts / sizeof *panel_counts && b->kernels.open_panel[type] && wants(b, "panel"); i++) {
+        f.n = panel_counts[i];
         report(&f, "panel", name, run_panel, (double)(f.count * f.item_bytes), 0.0, row_ops * (double)(f.count * f.n),
                b->roof.f32_ops_per_second);
     }
+    f.n = MANY_TOKENS;
     if (type == AK_BF16 && b->kernels.dot_bf16 && wants(b, "bf16")) {
         for (size_t t = 0; t < f.n; t++)
             b->kernels.open_rounded(b->x + t * b->k, b->k, t, (uint16_t *)(void *)b->acts);
@@ -431,7 +430,7 @@ static void allocate(struct bench *b, unsigned most_threads)
     b->acts_bytes = ak_round_up(MANY_TOKENS, AK_PANEL_STEP) * act;
     b->y_bytes = ak_max_size(few_rows * AK_SMALL_N, (size_t)MANY_TILES * AK_TILE_ROWS * MANY_TOKENS) * sizeof(float);
     b->slab_bytes = ak_max_size(AK_SLAB_TILES * ((b->k + 31) / 32) * AK_SLAB_BYTES_32, act);
-    b->room_floats = ak_max_size((ak_widened_rows(b->k) + 1) * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
+    b->room_floats = ak_max_size((size_t)AK_PANEL_ROWS * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
     b->weights = new_pages(weight_bytes);
     b->floats = new_pages(float_bytes);
     b->halves = new_pages(float_bytes / 2);

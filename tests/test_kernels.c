@@ -570,37 +570,50 @@ END_TEST
 
 START_TEST(panels_are_scalar)
 {
+    static const enum ak_type types[] = { AK_F32, AK_F16, AK_BF16 };
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar) || !tested.dot_panel)
         return;
-    for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows < 14 ? 1 : 5) {
-        for (size_t n = 1; n <= 17; n += n < 9 ? 1 : 4) {
-            size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), x_stride = k + 8, y_stride = rows + 2;
-            float *w = random_floats(rows * k), *x = random_floats(n * x_stride);
-            float *panel = exact(ak_round_up(rows, AK_PANEL_STEP) * k * sizeof *panel);
-            float *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
-            float *got = exact(n * y_stride * sizeof *got), *want = exact(n * y_stride * sizeof *want);
+    for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows % 16 < 2 ? 1 : 14) {
+        for (size_t n = 1; n <= 53; n += n < 13 ? 1 : 20) {
+            enum ak_type type = types[random_below(3)];
+            size_t k = 32 * (1 + random_below(n == 8 ? 40 : 7)), cols = n % 2 ? k : k - random_below(32), bytes = k * sizeof(float) + 6;
+            uint8_t *stored = random_stored(type, rows, cols, bytes);
+            float *panel = exact(ak_round_up(rows, 16) * k * sizeof *panel), *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
+            float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
+            memset(tokens, 0, ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens); /* not read for more than their sums */
             if (n == 5)
-                w[0] = INFINITY;
-            for (size_t r = 0; r < rows; r++)
-                tested.open_row(w + r * k, k, r, panel);
+                x[0] = INFINITY;
+            tested.open_panel[type](stored, bytes, rows, cols, panel);
             for (size_t t = 0; t < n; t++)
-                tested.open_token(x + t * x_stride, k, t, tokens);
-            tested.dot_panel(panel, rows, tokens, n, k, got, y_stride);
-            scalar.dot_rows(w, k, rows, x, x_stride, n, k, want, y_stride);
-            expect_floats(got, want, n * y_stride, tested.name, "dot_panel");
-            free(w);
-            free(x);
+                tested.open_token(x + t * k, k, t, tokens);
+            tested.dot_panel(panel, rows, tokens, n, k, got, rows);
+            float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
+            expect_floats(got, want, n * rows, tested.name, "dot_panel");
+            free(stored);
             free(panel);
             free(tokens);
+            free(x);
             free(got);
             free(want);
+            free(widened);
         }
     }
 }
 END_TEST
 
-/* Against products of the rounded values: only the order of the sums is free. */
+/* Only the order of the sums is free. */
+static void expect_near(const float *got, const float *want, const float *w, size_t rows, const float *x, size_t n, size_t k)
+{
+    for (size_t i = 0; i < n * rows; i++) {
+        double terms = 0.0;
+        for (size_t j = 0; j < k; j++)
+            terms += fabs((double)x[i / rows * k + j] * (double)w[i % rows * k + j]);
+        ck_assert_double_le(fabs((double)got[i] - (double)want[i]), terms * 0x1p-20);
+    }
+}
+
+/* Against products of the rounded values. */
 START_TEST(bf16_panels_are_near)
 {
     struct ak_kernels tested, scalar;
@@ -620,12 +633,7 @@ START_TEST(bf16_panels_are_near)
             for (size_t i = 0; i < n * k; i++)
                 x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
             float *want = stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
-            for (size_t i = 0; i < n * rows; i++) {
-                double terms = 0.0;
-                for (size_t j = 0; j < k; j++)
-                    terms += fabs((double)x[i / rows * k + j] * (double)widened[i % rows * k + j]);
-                ck_assert_double_le(fabs((double)got[i] - (double)want[i]), terms * 0x1p-20);
-            }
+            expect_near(got, want, widened, rows, x, n, k);
             free(stored);
             free(panel);
             free(tokens);

@@ -24,15 +24,15 @@ enum {
     AK_WIDE_TILES = 64,       /* tiles whose two planes are added up at once */
     AK_WIDEN_ROWS_FEW = 4,    /* stored rows widened at once: few tokens, many */
     AK_WIDEN_ROWS_MANY = 16,
-    AK_PANEL_FLOATS = 147456, /* of a panel: half of a second-level cache */
+    AK_PANEL_BYTES = 589824,  /* of a panel of BF16: half of a second-level cache */
     AK_SHARES = 20,           /* of a stage's rows, a thread */
     AK_SHARES_STOLEN = 2      /* of these, by whoever is free */
 };
 
-/* Rows of a panel for rows of k floats. */
-static inline size_t ak_panel_rows(size_t k)
+/* Rows of BF16 for a panel, of k elements. */
+static inline size_t ak_bf16_rows(size_t k)
 {
-    size_t rows = AK_PANEL_FLOATS / k / AK_PANEL_STEP * AK_PANEL_STEP;
+    size_t rows = AK_PANEL_BYTES / (k * sizeof(uint16_t)) / AK_PANEL_STEP * AK_PANEL_STEP;
     return rows < AK_PANEL_STEP ? AK_PANEL_STEP : rows > AK_PANEL_ROWS ? AK_PANEL_ROWS : rows;
 }
 
@@ -41,13 +41,6 @@ static inline size_t ak_blas_rows(size_t k)
 {
     size_t rows = ((size_t)1 << 20) / k / AK_TILE_ROWS * AK_TILE_ROWS;
     return rows < AK_TILE_ROWS ? AK_TILE_ROWS : rows > 256 ? 256 : rows;
-}
-
-/* Rows that are widened at once, at most, and whose room is `widened`. */
-static inline size_t ak_widened_rows(size_t k)
-{
-    size_t rows = ak_panel_rows(k);
-    return rows > AK_WIDEN_ROWS_MANY ? rows : AK_WIDEN_ROWS_MANY;
 }
 
 struct ak_cpu {

@@ -19,7 +19,7 @@ enum {
     AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
     AK_SLAB_BYTES_32 = 736, /* room of a slab for one tile's block of 32 k */
     AK_PANEL_ROWS = 48,     /* most rows of a panel */
-    AK_PANEL_STEP = 12      /* rows of a panel and tokens that meet it have room in steps of it */
+    AK_PANEL_STEP = 24      /* rows of a panel and tokens that meet it have room in steps of it */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile
@@ -48,17 +48,21 @@ struct ak_tile_kernels {
 typedef void ak_dot_stored_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x,
                               size_t x_stride, size_t n, float *restrict y, size_t y_stride);
 
-/* Puts row or token `i`, k floats, a multiple of AK_LANES, in its place of a panel of
- * rows or among opened tokens: forms of the ISA's own choice of
- * ceil(count/AK_PANEL_STEP) · AK_PANEL_STEP · k floats at 64. */
-typedef void ak_open_floats_fn(const float *restrict x, size_t k, size_t i, float *restrict out);
+/* Many tokens. A panel of n_rows = 1 … AK_PANEL_ROWS stored rows of `cols` elements,
+ * row_bytes apart, and opened tokens are forms of the ISA's own choice; the panel takes
+ * ceil(n_rows/16) · 16 · k floats at 64, where k is cols rounded up to AK_LANES, tokens
+ * ceil(n/AK_PANEL_STEP) · AK_PANEL_STEP · k. */
+typedef void ak_open_panel_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel);
 
-/* As dot_rows, over a panel with n_rows = 1 … AK_PANEL_ROWS rows and opened tokens. */
+/* Puts token number `token`, k floats, in its place. */
+typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token, float *restrict tokens);
+
+/* As dot_rows, over a panel and opened tokens. */
 typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k,
                              float *restrict y, size_t y_stride);
 
-/* The same for stored BF16 rows and tokens rounded to BF16, of half the bytes. The
- * sums are in no order that is promised. */
+/* The same for BF16 rows, k a multiple of AK_LANES, and tokens rounded to BF16, of half
+ * the bytes. The sums are in no order that is promised. */
 typedef void ak_open_bf16_fn(const uint16_t *restrict w, size_t k, size_t row, uint16_t *restrict panel);
 typedef void ak_open_rounded_fn(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens);
 typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
@@ -101,11 +105,12 @@ struct ak_kernels {
     /* Faster ways to the bits of widen and dot_rows, NULL where a bundle has none:
      * rows as they are stored, and many tokens. */
     ak_dot_stored_fn *dot_stored[AK_TYPE_COUNT];
-    ak_open_floats_fn *open_row, *open_token;
+    ak_open_panel_fn *open_panel[AK_TYPE_COUNT];
+    ak_open_token_fn *open_token;
     ak_dot_panel_fn *dot_panel;
 
     /* For --relaxed alone, the only kernels that round otherwise than the scalar ones;
-     * NULL where the machine has no such products. */
+     * NULL where a bundle or the machine has none. */
     ak_open_bf16_fn *open_bf16;
     ak_open_rounded_fn *open_rounded;
     ak_dot_bf16_fn *dot_bf16;

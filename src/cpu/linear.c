@@ -52,7 +52,9 @@ enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packe
         return AK_ACT_F32;
     if (form != AK_ACT_F32 || ak_cpu_takes_few(cpu, packed, n))
         return form;
-    return ak_cpu_takes_bf16(cpu, packed) ? AK_ACT_OPEN_BF16 : cpu->kernels.dot_panel ? AK_ACT_OPEN : AK_ACT_F32;
+    if (ak_cpu_takes_bf16(cpu, packed))
+        return AK_ACT_OPEN_BF16;
+    return cpu->kernels.open_panel[packed->type] ? AK_ACT_OPEN : AK_ACT_F32;
 }
 
 /* Bit (1 << form) of each form that the commands after a PREPARE want. */
@@ -159,17 +161,13 @@ static void widen_row(const struct product *m, const uint8_t *stored, size_t k, 
 /* Rows [begin, end) of a part that is stored as it was. */
 struct stored_rows { const uint8_t *data; size_t row_bytes, begin, end; };
 
-/* Many tokens: as many rows as the near cache holds are opened and meet all tokens. */
+/* Many tokens. */
 static void product_panels(const struct product *m, const struct stored_rows *rows, size_t k)
 {
-    size_t most = ak_panel_rows(k);
     const float *tokens = (const float *)(const void *)m->acts;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
-        n = ak_min_size(rows->end - row, most);
-        for (size_t i = 0; i < n; i++) {
-            widen_row(m, rows->data + (row + i) * rows->row_bytes, k, m->own->row);
-            m->kernels->open_row(m->own->row, k, i, m->own->widened);
-        }
+        n = ak_min_size(rows->end - row, AK_PANEL_ROWS);
+        m->kernels->open_panel[m->packed->type](rows->data + row * rows->row_bytes, rows->row_bytes, n, m->packed->cols, m->own->widened);
         m->kernels->dot_panel(m->own->widened, n, tokens, m->n, k, m->y + row, m->y_stride);
     }
 }
@@ -177,7 +175,7 @@ static void product_panels(const struct product *m, const struct stored_rows *ro
 /* The same with tokens rounded to BF16. */
 static void product_bf16(const struct product *m, const struct stored_rows *rows, size_t k)
 {
-    size_t most = ak_panel_rows(k / 2);
+    size_t most = ak_bf16_rows(k);
     const uint16_t *tokens = (const uint16_t *)(const void *)m->acts;
     uint16_t *panel = (uint16_t *)(void *)m->own->widened;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {

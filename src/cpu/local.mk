@@ -12,6 +12,7 @@ libak_la_SOURCES += \
 	src/cpu/kv.c \
 	src/cpu/layout.c \
 	src/cpu/layout.h \
+	src/cpu/panel.h \
 	src/cpu/linear.c \
 	src/cpu/plan_steps.c \
 	src/cpu/prepare.c \

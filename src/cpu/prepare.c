@@ -19,12 +19,6 @@ static void *carve(struct carver *c, size_t n, size_t size)
 /* Largest of what the weights ask for; act_bytes are a token's, all planes. */
 struct needs { size_t act_bytes[AK_ACT_ALL_COUNT]; size_t k, slab, widened, blas; };
 
-static size_t widened_floats(size_t cols)
-{
-    size_t k = ak_round_up(cols, AK_LANES);
-    return ak_widened_rows(k) * k;
-}
-
 static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
 {
     /* tokens for which a weight may choose another form */
@@ -42,7 +36,7 @@ static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *
         if (ak_type_act_form(packed->type) != AK_ACT_F32)
             needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES * ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
         else
-            needs.widened = ak_max_size(needs.widened, widened_floats(packed->cols));
+            needs.widened = ak_max_size(needs.widened, AK_PANEL_ROWS * ak_round_up(packed->cols, AK_LANES));
     }
     return needs;
 }

@@ -48,26 +48,25 @@ static void rows_task(void *context, unsigned thread)
 {
     const struct tuner *t = context;
     const struct ak_kernels *kernels = &t->kernels;
-    float *room = (float *)(void *)(t->slabs + thread * t->slab_bytes), *row = room + ak_widened_rows(K) * K;
-    const float *opened = (const float *)(const void *)t->acts;
-    bool panels = !t->few && kernels->dot_panel;
-    size_t most = panels ? ak_panel_rows(K) : t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
+    float *room = (float *)(void *)(t->slabs + thread * t->slab_bytes);
+    bool panels = !t->few && kernels->open_panel[t->type];
+    size_t most = panels ? AK_PANEL_ROWS : t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
     ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
     if (t->few && kernels->dot_stored[t->type]) {
         kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin, K, t->x, K, t->n, t->y + begin, t->n_rows);
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
+        const uint8_t *rows = t->weights + i * t->row_bytes;
         n = ak_min_size(end - i, most);
-        for (size_t j = 0; j < n; j++) {
-            kernels->widen[t->type](t->weights + (i + j) * t->row_bytes, panels ? row : room + j * K, K);
-            if (panels)
-                kernels->open_row(row, K, j, room);
+        if (panels) {
+            kernels->open_panel[t->type](rows, t->row_bytes, n, K, room);
+            kernels->dot_panel(room, n, (const float *)(const void *)t->acts, t->n, K, t->y + i, t->n_rows);
+            continue;
         }
-        if (panels)
-            kernels->dot_panel(room, n, opened, t->n, K, t->y + i, t->n_rows);
-        else
-            kernels->dot_rows(room, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
+        for (size_t j = 0; j < n; j++)
+            kernels->widen[t->type](rows + j * t->row_bytes, room + j * K, K);
+        kernels->dot_rows(room, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
     }
 }
 
@@ -204,7 +203,7 @@ ak_status ak_tune(enum ak_isa isa, unsigned n_threads, ak_tune_fn *progress, voi
     size_t act_bytes = 0, x_bytes = (size_t)AK_SMALL_N * K * sizeof(float);
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         act_bytes = ak_max_size(act_bytes, ak_round_up(AK_SMALL_N, AK_PANEL_STEP) * ak_act_bytes((enum ak_act_form)form, K));
-    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, (ak_widened_rows(K) + 1) * K * sizeof(float));
+    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, (size_t)AK_PANEL_ROWS * K * sizeof(float));
     t->y_floats = weight_bytes / K * 4 * AK_SMALL_N; /* of the types of two bits a weight all rows */
     ak_kernels_fill(isa, &t->kernels);
     t->weights = ak_pages_alloc(weight_bytes);

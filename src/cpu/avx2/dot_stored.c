@@ -1,25 +1,9 @@
 /* Stored rows of F32, F16 and BF16 times few tokens, widened in registers: a row at
  * a time, so that memory is read in the order of addresses. */
 #include "cpu/avx2/avx2.h"
-#include "cpu/avx2/lanes.h"
+#include "cpu/avx2/stored.h"
 
 enum { TOKENS = 3, VECTORS = AK_LANES / 8 };
-
-AK_KERNEL size_t element_bytes(enum ak_type type)
-{
-    return type == AK_F32 ? sizeof(float) : sizeof(uint16_t);
-}
-
-/* 8 elements. */
-AK_KERNEL __m256 load_stored(enum ak_type type, const uint8_t *p)
-{
-    if (type == AK_F32)
-        return _mm256_loadu_ps((const float *)(const void *)p);
-    if (type == AK_F16)
-        return load_f16(p);
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-}
 
 /* Adds 32 k of one row × tokens; `w` and `x` point to the first of them. */
 AK_KERNEL void step(enum ak_type type, size_t tokens, const uint8_t *w, const float *x, size_t x_stride, __m256 sums[TOKENS][VECTORS])

@@ -13,5 +13,6 @@ libak_avx2_la_SOURCES = \
 	src/cpu/avx2/probe.c \
 	src/cpu/avx2/quantise.c \
 	src/cpu/avx2/step.h \
+	src/cpu/avx2/stored.h \
 	src/cpu/avx2/table.c \
 	src/cpu/avx2/tiles.h

@@ -11,7 +11,9 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->dot_stored[AK_F32] = ak_avx2_dot_f32;
     k->dot_stored[AK_F16] = ak_avx2_dot_f16;
     k->dot_stored[AK_BF16] = ak_avx2_dot_bf16;
-    k->open_row = ak_avx2_open_row;
+    k->open_panel[AK_F32] = ak_avx2_open_f32;
+    k->open_panel[AK_F16] = ak_avx2_open_f16;
+    k->open_panel[AK_BF16] = ak_avx2_open_bf16;
     k->open_token = ak_avx2_open_token;
     k->dot_panel = ak_avx2_dot_panel;
     k->quantise32 = ak_avx2_quantise32;

@@ -21,7 +21,8 @@ ak_attend_scores_fn ak_avx512_attend_scores_f16, ak_avx512_attend_scores_f32;
 ak_attend_values_fn ak_avx512_attend_values_f16, ak_avx512_attend_values_f32;
 ak_dequantise_fn ak_avx512_widen_f16, ak_avx512_widen_bf16;
 ak_dot_stored_fn ak_avx512_dot_f32, ak_avx512_dot_f16, ak_avx512_dot_bf16;
-ak_open_floats_fn ak_avx512_open_row, ak_avx512_open_token;
+ak_open_panel_fn ak_avx512_open_f32, ak_avx512_open_f16, ak_avx512_open_bf16;
+ak_open_token_fn ak_avx512_open_token;
 ak_dot_panel_fn ak_avx512_dot_panel;
 
 void ak_avx512_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,

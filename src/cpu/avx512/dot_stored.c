@@ -2,25 +2,9 @@
  * tokens are bound by memory, which wants to be read in the order of addresses, row
  * by row; more of them want several rows for each load of theirs. */
 #include "cpu/avx512/avx512.h"
-#include "cpu/avx512/lanes.h"
+#include "cpu/avx512/stored.h"
 
 enum { ROWS = 3, TOKENS = 4 };
-
-AK_KERNEL size_t element_bytes(enum ak_type type)
-{
-    return type == AK_F32 ? sizeof(float) : sizeof(uint16_t);
-}
-
-/* 16 elements from number i on. */
-AK_KERNEL __m512 load_stored(enum ak_type type, const uint8_t *row, size_t i)
-{
-    const uint8_t *p = row + i * element_bytes(type);
-    if (type == AK_F32)
-        return _mm512_loadu_ps(p);
-    if (type == AK_F16)
-        return load_halves(p);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p)), 16));
-}
 
 /* Adds 32 k of rows × tokens; `w` and `x` point to the first of them. */
 AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, const float *x, size_t x_stride,
@@ -48,9 +32,8 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
         AK_UNROLL
         for (size_t t = 0; t < tokens; t++)
             low[r][t] = high[r][t] = _mm512_setzero_ps();
-    for (size_t i = 0; i < whole; i += AK_LANES) {
+    for (size_t i = 0; i < whole; i += AK_LANES)
         step(type, rows, tokens, w + i * element, row_bytes, x + i, x_stride, low, high);
-    }
     if (whole < cols) {
         uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)

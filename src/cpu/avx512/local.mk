@@ -13,4 +13,5 @@ libak_avx512_la_SOURCES = \
 	src/cpu/avx512/slab.h \
 	src/cpu/avx512/slab256.c \
 	src/cpu/avx512/slab32.c \
+	src/cpu/avx512/stored.h \
 	src/cpu/avx512/table.c

@@ -1,159 +1,155 @@
 /* Rows of floats times many tokens.
  *
- * Both operands are opened alike, 6 rows or 4 tokens to a block: [block][chunk of
- * k][half][step][row] lines of 16 lanes, where a half is lanes 0 … 15 or 16 … 31 of
- * the 32 partial sums, which never meet before the end. So 6 rows × 4 tokens of one
- * half fill the registers, and both operands are read as streams. Two blocks of tokens
- * are taken at once: what they have in half of a chunk stays in the nearest cache
- * while all rows of the panel pass by, and each block of rows comes from the next
- * cache once for both. */
+ * Lanes are rows, so that nothing is added across lanes, and the 32 partial sums of a
+ * product come one after another, each from all of its k: 3 vectors of rows × 8 tokens
+ * fill the registers. They come in the order in which they are added up (cpu/panel.h),
+ * and both operands lie in that order, [partial sum][step], step s of partial sum j
+ * being k = 32s + j: a panel [..][row], tokens [group of 8][..][token]. Four groups of
+ * tokens take a partial sum's part of the panel in turns, while it is in the nearest
+ * caches. */
 #include "cpu/avx512/avx512.h"
-#include "cpu/avx512/lanes.h"
+#include "cpu/avx512/stored.h"
+#include "cpu/panel.h"
 
-enum { ROWS = 6, TOKENS = 4, GROUPS = 2, HALVES = 2, LANES = 16, CHUNK = 1024 };
+enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4 };
 
-AK_KERNEL size_t chunk_at(size_t k, size_t at)
+/* Lane r of v[i] and lane i of v[r] change places. */
+AK_KERNEL void transpose(__m512 v[LANES])
 {
-    return k - at < CHUNK ? k - at : CHUNK;
-}
-
-/* Puts number i in its place in blocks of `count`. */
-AK_KERNEL void open_floats(const float *x, size_t k, size_t i, size_t count, float *out)
-{
-    float *to = out + i / count * count * k + i % count * LANES;
-    for (size_t at = 0; at < k; at += CHUNK) {
-        size_t n = chunk_at(k, at), half = n / HALVES * count;
-        for (size_t j = 0; j < n; j += AK_LANES, to += count * LANES) {
-            _mm512_store_ps(to, _mm512_loadu_ps(x + at + j));
-            _mm512_store_ps(to + half, _mm512_loadu_ps(x + at + j + LANES));
+    __m512 pairs[LANES], fours[LANES];
+    AK_UNROLL
+    for (size_t i = 0; i < LANES; i += 2) {
+        pairs[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
+        pairs[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
+    }
+    AK_UNROLL
+    for (size_t i = 0; i < LANES; i += 4)
+        AK_UNROLL
+        for (size_t j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
+            fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
         }
-        to += half;
+    AK_UNROLL
+    for (size_t j = 0; j < 4; j++) {
+        __m512 even[2], odd[2];
+        AK_UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            even[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0x88);
+            odd[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0xdd);
+        }
+        v[j] = _mm512_shuffle_f32x4(even[0], even[1], 0x88);
+        v[4 + j] = _mm512_shuffle_f32x4(odd[0], odd[1], 0x88);
+        v[8 + j] = _mm512_shuffle_f32x4(even[0], even[1], 0xdd);
+        v[12 + j] = _mm512_shuffle_f32x4(odd[0], odd[1], 0xdd);
     }
 }
 
-void ak_avx512_open_row(const float *restrict x, size_t k, size_t i, float *restrict out)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t cols, float *panel)
 {
-    open_floats(x, k, i, ROWS, out);
-}
-
-void ak_avx512_open_token(const float *restrict x, size_t k, size_t i, float *restrict out)
-{
-    open_floats(x, k, i, TOKENS, out);
-}
-
-/* Adds one half's products of a chunk of `steps` steps to sums[token][row]. rows and
- * tokens are constants. Brings a line a step from `ahead` on nearer. */
-AK_KERNEL void pass(size_t rows, size_t tokens, const float *w, const float *x, size_t steps, const float *ahead, bool is_first,
-                    __m512 (*sums)[AK_PANEL_ROWS])
-{
-    __m512 acc[ROWS][TOKENS];
-    AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
-        AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            acc[r][t] = is_first ? _mm512_setzero_ps() : sums[t][r];
-    for (size_t i = 0; i < steps; i++, w += ROWS * LANES, x += TOKENS * LANES) {
-        __m512 u[TOKENS];
-        _mm_prefetch((const char *)(ahead + i * LANES), _MM_HINT_T1);
-        AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            u[t] = _mm512_load_ps(x + t * LANES);
-        AK_UNROLL
-        for (size_t r = 0; r < rows; r++) {
-            __m512 v = _mm512_load_ps(w + r * LANES);
+    size_t steps = (cols + AK_LANES - 1) / AK_LANES, width = ak_round_up(n_rows, LANES);
+    for (size_t first = 0; first < n_rows; first += LANES) {
+        for (size_t i = 0; i < steps * AK_LANES; i += LANES) {
+            __m512 v[LANES];
+            __mmask16 lanes = i + LANES <= cols ? (__mmask16)0xffff : i < cols ? first_lanes(cols - i) : (__mmask16)0;
             AK_UNROLL
-            for (size_t t = 0; t < tokens; t++)
-                acc[r][t] = _mm512_fmadd_ps(v, u[t], acc[r][t]);
+            for (size_t r = 0; r < LANES; r++)
+                v[r] = first + r < n_rows ? load_some_stored(type, rows + (first + r) * row_bytes, i, lanes) : _mm512_setzero_ps();
+            transpose(v);
+            AK_UNROLL
+            for (size_t j = 0; j < LANES; j++)
+                _mm512_store_ps(panel + (ak_panel_turn(i % AK_LANES + j) * steps + i / AK_LANES) * width + first, v[j]);
         }
     }
+}
+
+void ak_avx512_open_f32(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel)
+{
+    open_panel(AK_F32, rows, row_bytes, n_rows, cols, panel);
+}
+
+void ak_avx512_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel)
+{
+    open_panel(AK_F16, rows, row_bytes, n_rows, cols, panel);
+}
+
+void ak_avx512_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel)
+{
+    open_panel(AK_BF16, rows, row_bytes, n_rows, cols, panel);
+}
+
+void ak_avx512_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
+{
+    ak_panel_open_token(x, k, token, TOKENS, tokens);
+}
+
+/* One partial sum of `vectors` vectors of rows × 8 tokens, added to those before it
+ * that wait in `waiting`; the last one goes to y, of the last vector only `lanes` and
+ * of the tokens the first `tokens`. Asks for what follows x. */
+AK_KERNEL void pass(size_t vectors, const float *w, const float *x, size_t steps, size_t turn,
+                    __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes, float *y, size_t y_stride)
+{
+    __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
+    for (size_t t = 0; t < TOKENS; t++)
         AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            sums[t][r] = acc[r][t];
-}
-
-/* All rows of a panel times a chunk of `groups` blocks of `tokens` tokens at x, blocks
- * k · TOKENS apart. The passes ask for the lines of the next chunk, which follow those
- * of this one: tokens come from a far cache. */
-AK_KERNEL void chunk_products(size_t groups, size_t tokens, const float *panel, size_t n_rows, size_t k, size_t at, const float *x,
-                              __m512 (*sums)[GROUPS][TOKENS][AK_PANEL_ROWS])
-{
-    size_t n = chunk_at(k, at), steps = n / AK_LANES;
-    for (size_t half = 0; half < HALVES; half++)
-        for (size_t r = 0; r < n_rows; r += ROWS)
-            for (size_t g = 0; g < groups; g++) {
-                const float *u = x + g * TOKENS * k + half * steps * TOKENS * LANES;
-                const float *ahead = u + TOKENS * n + r / ROWS % TOKENS * steps * LANES;
-                const float *w = panel + r * k + at * ROWS + half * steps * ROWS * LANES;
-                __m512 (*to)[AK_PANEL_ROWS] = (__m512 (*)[AK_PANEL_ROWS])(&sums[half][g][0][r]);
-                if (n_rows - r >= ROWS)
-                    pass(ROWS, tokens, w, u, steps, ahead, at == 0, to);
-                else
-                    for (size_t i = 0; i < n_rows - r; i++)
-                        pass(1, tokens, w + i * LANES, u, steps, ahead, at == 0, (__m512 (*)[AK_PANEL_ROWS])(&to[0][i]));
-            }
-}
-
-/* Lane i: fold_lanes of v[i]. */
-AK_KERNEL __m512 fold_16(const __m512 v[16])
-{
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512 eight[8], four[4], two[2];
-    AK_UNROLL
-    for (size_t i = 0; i < 8; i++)
-        eight[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0x44), _mm512_shuffle_f32x4(v[2 * i], v[2 * i + 1], 0xee));
-    AK_UNROLL
-    for (size_t i = 0; i < 4; i++)
-        four[i] = _mm512_add_ps(_mm512_shuffle_f32x4(eight[2 * i], eight[2 * i + 1], 0x88),
-                                _mm512_shuffle_f32x4(eight[2 * i], eight[2 * i + 1], 0xdd));
-    AK_UNROLL
-    for (size_t i = 0; i < 2; i++) {
-        __m512d a = _mm512_castps_pd(four[2 * i]), b = _mm512_castps_pd(four[2 * i + 1]);
-        two[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
-    }
-    return _mm512_permutexvar_ps(order, _mm512_add_ps(_mm512_shuffle_ps(two[0], two[1], 0x88), _mm512_shuffle_ps(two[0], two[1], 0xdd)));
-}
-
-/* Rows beyond n_rows hold anything. */
-AK_KERNEL void fold_rows(const __m512 low[AK_PANEL_ROWS], const __m512 high[AK_PANEL_ROWS], size_t n_rows, float *y)
-{
-    for (size_t r = 0; r < n_rows; r += 16) {
-        __m512 v[16];
+        for (size_t v = 0; v < vectors; v++)
+            acc[t][v] = _mm512_setzero_ps();
+    for (size_t i = 0; i < steps; i++, w += vectors * LANES, x += TOKENS) {
+        __m512 row[VECTORS];
+        _mm_prefetch((const char *)(x + steps * TOKENS), _MM_HINT_T0);
         AK_UNROLL
-        for (size_t i = 0; i < 16; i++)
-            v[i] = _mm512_add_ps(low[r + i], high[r + i]);
-        _mm512_mask_storeu_ps(y + r, n_rows - r < 16 ? first_lanes(n_rows - r) : (__mmask16)0xffff, fold_16(v));
+        for (size_t v = 0; v < vectors; v++)
+            row[v] = _mm512_load_ps(w + v * LANES);
+        AK_UNROLL
+        for (size_t t = 0; t < TOKENS; t++) {
+            __m512 token = _mm512_set1_ps(x[t]);
+            AK_UNROLL
+            for (size_t v = 0; v < vectors; v++)
+                acc[t][v] = _mm512_fmadd_ps(row[v], token, acc[t][v]);
+        }
     }
+    for (; turn & 1; turn >>= 1, waiting++)
+        AK_UNROLL
+        for (size_t t = 0; t < TOKENS; t++)
+            AK_UNROLL
+            for (size_t v = 0; v < vectors; v++)
+                acc[t][v] = _mm512_add_ps((*waiting)[t][v], acc[t][v]);
+    if (y) {
+        AK_UNROLL
+        for (size_t t = 0; t < TOKENS; t++)
+            AK_UNROLL
+            for (size_t v = 0; v < vectors; v++)
+                if (t < tokens)
+                    _mm512_mask_storeu_ps(y + t * y_stride + v * LANES, v + 1 < vectors ? (__mmask16)0xffff : lanes, acc[t][v]);
+        return;
+    }
+    AK_UNROLL
+    for (size_t t = 0; t < TOKENS; t++)
+        AK_UNROLL
+        for (size_t v = 0; v < vectors; v++)
+            (*waiting)[t][v] = acc[t][v];
 }
 
-AK_KERNEL void dot_tokens(size_t groups, size_t tokens, const float *panel, size_t n_rows, const float *x, size_t k, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens, size_t n, size_t k, float *y,
+                         size_t y_stride)
 {
-    __m512 sums[HALVES][GROUPS][TOKENS][AK_PANEL_ROWS];
-    for (size_t half = 0; half < HALVES; half++)
-        for (size_t t = 0; t < groups * TOKENS; t++)
-            for (size_t r = n_rows; r % 16 != 0; r++)
-                sums[half][t / TOKENS][t % TOKENS][r] = _mm512_setzero_ps();
-    for (size_t at = 0; at < k; at += CHUNK)
-        chunk_products(groups, tokens, panel, n_rows, k, at, x + at * TOKENS, sums);
-    for (size_t g = 0; g < groups; g++)
-        for (size_t t = 0; t < tokens; t++)
-            fold_rows(sums[0][g][t], sums[1][g][t], n_rows, y + (g * TOKENS + t) * y_stride);
+    __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
+    size_t steps = k / AK_LANES;
+    for (size_t first = 0; first < n; first += GROUPS * TOKENS)
+        for (size_t turn = 0; turn < AK_LANES; turn++)
+            for (size_t g = 0, t = first; g < GROUPS && t < n; g++, t += TOKENS)
+                pass(vectors, panel + turn * steps * vectors * LANES, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
+                     ak_min_size(n - t, TOKENS), lanes, turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride);
 }
 
 void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
                          size_t y_stride)
 {
-    for (; n >= GROUPS * TOKENS; n -= GROUPS * TOKENS, tokens += GROUPS * TOKENS * k, y += GROUPS * TOKENS * y_stride)
-        dot_tokens(GROUPS, TOKENS, panel, n_rows, tokens, k, y, y_stride);
-    for (size_t most; n > 0; n -= most, tokens += most * k, y += most * y_stride) {
-        most = n < TOKENS ? n : TOKENS;
-        switch (most) {
-        case 1: dot_tokens(1, 1, panel, n_rows, tokens, k, y, y_stride); break;
-        case 2: dot_tokens(1, 2, panel, n_rows, tokens, k, y, y_stride); break;
-        case 3: dot_tokens(1, 3, panel, n_rows, tokens, k, y, y_stride); break;
-        default: dot_tokens(1, TOKENS, panel, n_rows, tokens, k, y, y_stride); break;
-        }
+    __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
+    switch ((n_rows + LANES - 1) / LANES) {
+    case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 2: dot_panel(2, panel, lanes, tokens, n, k, y, y_stride); break;
+    default: dot_panel(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
     }
 }

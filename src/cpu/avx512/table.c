@@ -23,7 +23,9 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->dot_stored[AK_F32] = ak_avx512_dot_f32;
     k->dot_stored[AK_F16] = ak_avx512_dot_f16;
     k->dot_stored[AK_BF16] = ak_avx512_dot_bf16;
-    k->open_row = ak_avx512_open_row;
+    k->open_panel[AK_F32] = ak_avx512_open_f32;
+    k->open_panel[AK_F16] = ak_avx512_open_f16;
+    k->open_panel[AK_BF16] = ak_avx512_open_bf16;
     k->open_token = ak_avx512_open_token;
     k->dot_panel = ak_avx512_dot_panel;
     k->rms_norm = ak_avx512_rms_norm;

@@ -1,0 +1,34 @@
+/* The order of partial sums in products of panels.
+ *
+ * A float product is 32 partial sums, of which the upper half is added to the lower
+ * until one is left (cpu/kernels.h). Read as a tree, that is sum(j, w) = sum(j, 2w) +
+ * sum(j + w, 2w) with sum(j, 32) a partial sum: taken from left to right, partial sum
+ * number `turn` is the one whose 5 bits are those of `turn` from behind, and after it as
+ * many sums that wait can be added as `turn` has ones at its end. So one partial sum is
+ * in the making at a time and at most AK_PANEL_LEVELS others wait. */
+#ifndef AK_CPU_PANEL_H
+#define AK_CPU_PANEL_H
+
+#include "cpu/generic.h"
+
+enum { AK_PANEL_LEVELS = 5 };
+_Static_assert(AK_LANES == 1 << AK_PANEL_LEVELS, "one level a bit");
+
+/* The turn of partial sum j, and the partial sum of turn j. */
+AK_KERNEL size_t ak_panel_turn(size_t j)
+{
+    return (j & 1) << 4 | (j & 2) << 2 | (j & 4) | (j & 8) >> 2 | (j & 16) >> 4;
+}
+
+/* Puts a token of k floats in its place among groups of `count`: [group][turn][step][token]. */
+AK_KERNEL void ak_panel_open_token(const float *x, size_t k, size_t token, size_t count, float *tokens)
+{
+    float *to = tokens + token / count * count * k + token % count;
+    for (size_t turn = 0; turn < AK_LANES; turn++) {
+        const float *from = x + ak_panel_turn(turn);
+        for (size_t i = 0; i < k; i += AK_LANES, to += count)
+            *to = from[i];
+    }
+}
+
+#endif
