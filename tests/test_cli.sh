@@ -234,7 +234,7 @@ cp "$out" "$work/seeded"
 exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
 cmp -s "$out" "$work/seeded"
 check "a seed gives the same text"
-exits 0 run -m "$model" -p "once upon" -n 5 --json
+exits 0 run -m "$model" -p "once upon" -n 5 --ignore-eos --json
 prints '"n_generated": 5'
 exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
 says "holds 4"
