@@ -43,8 +43,12 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
         float *scaled = own->q + r * a->head_dim;
         for (uint32_t d = 0; d < a->head_dim; d++)
             scaled[d] = q[d] * a->scale;
-        if (tiled)
-            p->cpu->kernels.quantise32(scaled, a->head_dim, (struct ak_act32 *)(void *)(own->q_acts + r * p->query_bytes));
+        if (!tiled)
+            continue;
+        float times = 1.0f / (float)ak_cpu_spread(scaled, a->head_dim);
+        for (uint32_t d = 0; d < a->head_dim; d++)
+            scaled[d] *= times;
+        ak_quantise_planes(&p->cpu->kernels, AK_ACT_32, scaled, a->head_dim, AK_PLANES_MAX, own->q_acts + r * p->query_bytes);
     }
 }
 
@@ -83,8 +87,14 @@ static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
     }
     ak_dot_tiles_fn *dot = k->tile[ak_kv_stored(s->k_type)].dot_tiles;
     for (uint32_t i = 0; i < n; i += AK_SMALL_N)
-        dot(keys + group * p->key_group_bytes, groups, s->head_dim, own->q_acts + (begin + i) * p->query_bytes, p->query_bytes,
-            ak_min_size(n - i, AK_SMALL_N), own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+        for (uint32_t plane = 0; plane < AK_PLANES_MAX; plane++)
+            dot(keys + group * p->key_group_bytes, groups, s->head_dim,
+                own->q_acts + (begin + i) * p->query_bytes + plane * ak_act_bytes(AK_ACT_32, s->head_dim), p->query_bytes,
+                ak_min_size(n - i, AK_SMALL_N), (plane ? own->rest : own->weights) + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP,
+                AK_PAGE_TOKENS);
+    for (uint32_t i = 0; i < n; i++)
+        k->add(own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, own->rest + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP,
+               groups * AK_PAGE_GROUP);
 }
 
 /* Weighs the scores of the rows of `part` and mixes the values of tokens [first,

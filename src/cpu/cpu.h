@@ -81,7 +81,8 @@ struct ak_thread_scratch {
     float *widened;                   /* rows of weights or a panel of them */
     float *blas;                      /* ak_blas_rows() rows of weights for BLAS */
     float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
-    uint8_t *q_acts;                  /* the same queries quantised, where the keys are */
+    uint8_t *q_acts;                  /* the same queries quantised, where the keys are: AK_PLANES_MAX records each */
+    float *rest;                      /* scores of the second records, as weights */
     float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */
     float *weights;                   /* AK_ATTEND_ROWS × a page's tokens */
     uint32_t share, n_shares;         /* of the stage that runs: what own_rows gives */
@@ -167,6 +168,11 @@ static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
  * and whole slabs where there are many tokens. */
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end);
 
+/* The Hadamard transform of n floats in place, in blocks of the largest power of two
+ * that divides n, not scaled: products of two such vectors are those of the originals
+ * times the size of a block, which is what it gives. */
+size_t ak_cpu_spread(float *x, size_t n);
+
 /* K and V of one head in one page. */
 uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head);
 
@@ -188,6 +194,10 @@ static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_pa
 {
     return n <= ak_profile_small_n(&cpu->profile, ak_type_act_form(packed->type));
 }
+
+/* n floats as `planes` records, each of what the ones before it rounded away (linear.c);
+ * x is used up where there is more than one. */
+void ak_quantise_planes(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, uint32_t planes, uint8_t *out);
 
 /* The form in which n tokens meet a weight (linear.c). */
 enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);

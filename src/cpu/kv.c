@@ -3,7 +3,12 @@
  * A page holds, for each layer and head, the keys of AK_PAGE_TOKENS tokens and then
  * their values. Keys lie in groups of 16 tokens, so that a kernel makes 16 scores
  * side by side: of the float types [head_dim][16], of the quantised ones as the
- * tiles of a weight whose rows are the tokens. Values lie token after token. */
+ * tiles of a weight whose rows are the tokens. Values lie token after token.
+ *
+ * Some models have a few elements in their keys that are a hundred times the others,
+ * and take all precision from their block. Keys that are quantised, and the queries
+ * that meet them, go through a Hadamard transform first, which spreads every element
+ * over all of them and changes no product. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -13,6 +18,20 @@ uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t index = ((size_t)page * s->n_layers + layer) * s->n_kv_heads + head;
     return p->kv + index * p->kv_head_bytes;
+}
+
+size_t ak_cpu_spread(float *x, size_t n)
+{
+    size_t block = n & (~n + 1);
+    for (float *end = x + n; x < end; x += block)
+        for (size_t half = 1; half < block; half *= 2)
+            for (size_t i = 0; i < block; i += 2 * half)
+                for (size_t j = i; j < i + half; j++) {
+                    float a = x[j], b = x[j + half];
+                    x[j] = a + b;
+                    x[j + half] = a - b;
+                }
+    return block;
 }
 
 /* n floats as the cache stores them, one after another. */
@@ -32,7 +51,7 @@ static void store_column(const void *elements, size_t size, size_t n, size_t tok
         memcpy(to, (const uint8_t *)elements + d * size, size);
 }
 
-static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t token, uint8_t *keys, void *scratch)
+static void store_key(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys, void *scratch)
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     enum ak_type stored = ak_kv_stored(s->k_type);
@@ -42,6 +61,8 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
         store_column(x, sizeof(float), s->head_dim, token, group);
         return;
     }
+    if (ak_type_is_tiled(stored))
+        ak_cpu_spread(x, s->head_dim);
     narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
     if (ak_type_is_tiled(stored))
         ak_pack_row(stored, scratch, s->head_dim, token, group);

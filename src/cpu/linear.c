@@ -26,6 +26,16 @@ static void subtract_quantised(enum ak_act_form form, float *x, size_t n, const 
     }
 }
 
+void ak_quantise_planes(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, uint32_t planes, uint8_t *out)
+{
+    size_t bytes = ak_act_bytes(form, n);
+    quantise(k, form, x, n, out);
+    for (uint32_t i = 1; i < planes; i++) {
+        subtract_quantised(form, x, n, out + (i - 1) * bytes);
+        quantise(k, form, x, n, out + i * bytes);
+    }
+}
+
 /* Row t of n floats, padded with zeros to whole vectors of AK_LANES, into its place
  * in one form, `planes` records a row; x is used up where there are two. */
 static void convert(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, size_t t, uint32_t planes, uint8_t *out)
@@ -38,11 +48,7 @@ static void convert(const struct ak_kernels *k, enum ak_act_form form, float *x,
     case AK_ACT_F32: memcpy(record, x, bytes); return;
     default: break;
     }
-    quantise(k, form, x, n, record);
-    for (uint32_t i = 1; i < planes; i++) {
-        subtract_quantised(form, x, n, record + (i - 1) * bytes);
-        quantise(k, form, x, n, record + i * bytes);
-    }
+    ak_quantise_planes(k, form, x, n, planes, record);
 }
 
 enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)

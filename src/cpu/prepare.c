@@ -69,6 +69,7 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
     own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.q_acts = carve(c, AK_ATTEND_ROWS, p->query_bytes);
     own.page_wide = carve(c, is_widened(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_PAGE_TOKENS * head_dim : 0, sizeof(float));
+    own.rest = carve(c, p->query_bytes ? (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS : 0, sizeof(float));
     own.weights = carve(c, (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS, sizeof(float));
     if (s)
         *s = own;
@@ -122,7 +123,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->kv_head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
     p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_PAGE_TOKENS;
     if (ak_type_is_tiled(ak_kv_stored(options->kv.k_type)))
-        p->query_bytes = ak_act_bytes(AK_ACT_32, options->kv.head_dim);
+        p->query_bytes = AK_PLANES_MAX * ak_act_bytes(AK_ACT_32, options->kv.head_dim);
     p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
     carve_all(&carver, p, &needs);
