@@ -86,15 +86,13 @@ static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
     default: break;
     }
     ak_dot_tiles_fn *dot = k->tile[ak_kv_stored(s->k_type)].dot_tiles;
-    for (uint32_t i = 0; i < n; i += AK_SMALL_N)
-        for (uint32_t plane = 0; plane < AK_PLANES_MAX; plane++)
-            dot(keys + group * p->key_group_bytes, groups, s->head_dim,
-                own->q_acts + (begin + i) * p->query_bytes + plane * ak_act_bytes(AK_ACT_32, s->head_dim), p->query_bytes,
-                ak_min_size(n - i, AK_SMALL_N), (plane ? own->rest : own->weights) + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP,
-                AK_PAGE_TOKENS);
-    for (uint32_t i = 0; i < n; i++)
-        k->add(own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, own->rest + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP,
-               groups * AK_PAGE_GROUP);
+    size_t width = groups * AK_PAGE_GROUP, rows;
+    for (size_t i = 0; i < n; i += rows) {
+        rows = ak_min_size(n - i, AK_SMALL_N / AK_PLANES_MAX);
+        dot(keys + group * p->key_group_bytes, groups, s->head_dim, own->q_acts + (begin + i) * p->query_bytes,
+            p->query_bytes / AK_PLANES_MAX, rows * AK_PLANES_MAX, own->planes, width);
+        ak_add_planes(own->planes, rows, width, own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+    }
 }
 
 /* Weighs the scores of the rows of `part` and mixes the values of tokens [first,

@@ -82,7 +82,6 @@ struct ak_thread_scratch {
     float *blas;                      /* ak_blas_rows() rows of weights for BLAS */
     float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
     uint8_t *q_acts;                  /* the same queries quantised, where the keys are: AK_PLANES_MAX records each */
-    float *rest;                      /* scores of the second records, as weights */
     float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */
     float *weights;                   /* AK_ATTEND_ROWS × a page's tokens */
     uint32_t share, n_shares;         /* of the stage that runs: what own_rows gives */
@@ -198,6 +197,10 @@ static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_pa
 /* n floats as `planes` records, each of what the ones before it rounded away (linear.c);
  * x is used up where there is more than one. */
 void ak_quantise_planes(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, uint32_t planes, uint8_t *out);
+
+/* y[t] = planes[2t] + planes[2t + 1] for n rows of `width` floats: products with the
+ * two records of a token (linear.c). */
+void ak_add_planes(const float *planes, size_t n, size_t width, float *y, size_t y_stride);
 
 /* The form in which n tokens meet a weight (linear.c). */
 enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);

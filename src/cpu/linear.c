@@ -86,14 +86,13 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         ak_split(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
-        if (c->op == AK_OP_NORM)
+        if (c->op == AK_OP_NORM) {
             k->rms_norm(x, p->weights->vectors[c->vector].data, c->params.norm.n, c->params.norm.eps, own->row);
-        else if (planes > 1 || padding > 0)
-            memcpy(own->row, x, packed->cols * sizeof *x);
-        if (c->op == AK_OP_NORM || planes > 1 || padding > 0) {
             x = own->row;
-            memset(x + packed->cols, 0, padding * sizeof *x);
+        } else if (planes > 1 || padding > 0) {
+            x = memcpy(own->row, x, packed->cols * sizeof *x);
         }
+        memset(own->row + packed->cols, 0, padding * sizeof *x);
         for (unsigned form = 0; form < AK_ACT_ALL_COUNT; form++)
             if (forms & (1u << form))
                 convert(k, (enum ak_act_form)form, x, packed->cols, t, planes, few ? own->acts[form] : p->acts[form]);
@@ -129,13 +128,11 @@ static void product_tiles(const struct product *m, const struct ak_packed_part *
     }
 }
 
-/* y[t] = planes[2t] + planes[2t + 1] for `rows` rows from `row` on. */
-static void add_planes(const struct product *m, size_t row, size_t rows)
+void ak_add_planes(const float *planes, size_t n, size_t width, float *y, size_t y_stride)
 {
-    const float *planes = m->own->planes;
-    for (size_t t = 0; t < m->n; t++, planes += 2 * rows)
-        for (size_t i = 0; i < rows; i++)
-            m->y[t * m->y_stride + row + i] = planes[i] + planes[rows + i];
+    for (size_t t = 0; t < n; t++, planes += 2 * width, y += y_stride)
+        for (size_t i = 0; i < width; i++)
+            y[i] = planes[i] + planes[width + i];
 }
 
 static void product_wide_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
@@ -152,7 +149,7 @@ static void product_wide_tiles(const struct product *m, const struct ak_packed_p
             kernels->open_slab(part->data + tile * bytes, n, k, m->own->slab);
             kernels->dot_slab(m->own->slab, n, k, m->acts, m->act_bytes, records, m->own->planes, n * AK_TILE_ROWS);
         }
-        add_planes(m, tile * AK_TILE_ROWS, n * AK_TILE_ROWS);
+        ak_add_planes(m->own->planes, m->n, n * AK_TILE_ROWS, m->y + tile * AK_TILE_ROWS, m->y_stride);
     }
 }
 

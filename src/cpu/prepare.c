@@ -69,7 +69,6 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
     own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.q_acts = carve(c, AK_ATTEND_ROWS, p->query_bytes);
     own.page_wide = carve(c, is_widened(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_PAGE_TOKENS * head_dim : 0, sizeof(float));
-    own.rest = carve(c, p->query_bytes ? (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS : 0, sizeof(float));
     own.weights = carve(c, (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS, sizeof(float));
     if (s)
         *s = own;
