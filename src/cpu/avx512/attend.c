@@ -3,7 +3,7 @@
  * go in blocks, so that K and V are read once for several of them. */
 #include "base/mem.h"
 #include "cpu/avx512/avx512.h"
-#include "cpu/avx512/lanes.h"
+#include "cpu/avx512/stored.h"
 
 enum {
     ROWS = 6, /* of a block, for both */
@@ -11,21 +11,9 @@ enum {
     COLUMNS = 4 /* vectors of the head that are summed at once */
 };
 
-/* 16 elements from element i on. */
-AK_KERNEL __m512 load_16(bool half, const void *base, size_t i)
-{
-    return half ? load_halves((const uint16_t *)base + i) : _mm512_loadu_ps((const float *)base + i);
-}
-
-AK_KERNEL __m512 load_some(bool half, const void *base, size_t i, __mmask16 lanes)
-{
-    return half ? _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, (const uint16_t *)base + i))
-                : _mm512_maskz_loadu_ps(lanes, (const float *)base + i);
-}
-
 /* weights[i][t] = q_i · k_t for n_rows and the tokens of n_groups groups from
  * `group` on; both counts are constants. */
-AK_KERNEL void scores(bool half, size_t n_rows, size_t n_groups, const float *q, size_t q_stride, size_t head_dim, const void *k,
+AK_KERNEL void scores(enum ak_type type, size_t n_rows, size_t n_groups, const float *q, size_t q_stride, size_t head_dim, const void *k,
                       size_t group, float *weights)
 {
     __m512 s[ROWS][GROUPS];
@@ -39,7 +27,7 @@ AK_KERNEL void scores(bool half, size_t n_rows, size_t n_groups, const float *q,
         __m512 key[GROUPS];
         AK_UNROLL
         for (size_t g = 0; g < n_groups; g++)
-            key[g] = load_16(half, k, at + g * step);
+            key[g] = load_stored(type, k, at + g * step);
         AK_UNROLL
         for (size_t r = 0; r < n_rows; r++) {
             __m512 x = _mm512_set1_ps(q[r * q_stride + d]);
@@ -56,16 +44,16 @@ AK_KERNEL void scores(bool half, size_t n_rows, size_t n_groups, const float *q,
 }
 
 /* The groups of tokens [first, end). */
-AK_KERNEL void row_scores(bool half, size_t n_rows, const float *q, size_t q_stride, size_t head_dim, const void *k, size_t first,
+AK_KERNEL void row_scores(enum ak_type type, size_t n_rows, const float *q, size_t q_stride, size_t head_dim, const void *k, size_t first,
                           size_t end, float *weights)
 {
     size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
     for (; stop - group >= 4; group += 4)
-        scores(half, n_rows, 4, q, q_stride, head_dim, k, group, weights);
+        scores(type, n_rows, 4, q, q_stride, head_dim, k, group, weights);
     for (; stop - group >= 2; group += 2)
-        scores(half, n_rows, 2, q, q_stride, head_dim, k, group, weights);
+        scores(type, n_rows, 2, q, q_stride, head_dim, k, group, weights);
     if (stop > group)
-        scores(half, n_rows, 1, q, q_stride, head_dim, k, group, weights);
+        scores(type, n_rows, 1, q, q_stride, head_dim, k, group, weights);
 }
 
 /* Lanes of group g that lie in [first, end). */
@@ -133,7 +121,7 @@ AK_KERNEL __m512 soften(float *weights, size_t first, size_t end, __m512 largest
 
 /* out[i][d] goes on over tokens [first, end), or begins with them, for n_rows rows and
  * n columns of 16 elements, of the last one only `lanes`. */
-AK_KERNEL void add_values(bool half, bool begins, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
+AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
                           const void *v, size_t head_dim, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
@@ -146,7 +134,7 @@ AK_KERNEL void add_values(bool half, bool begins, size_t n_rows, size_t n, __mma
         __m512 value[COLUMNS];
         AK_UNROLL
         for (size_t c = 0; c < n; c++)
-            value[c] = n > 1 ? load_16(half, v, t * head_dim + c * 16) : load_some(half, v, t * head_dim, lanes);
+            value[c] = n > 1 ? load_stored(type, v, t * head_dim + c * 16) : load_some_stored(type, v, t * head_dim, lanes);
         AK_UNROLL
         for (size_t r = 0; r < n_rows; r++) {
             __m512 w = _mm512_set1_ps(weights[r * AK_PAGE_TOKENS + t]);
@@ -162,27 +150,22 @@ AK_KERNEL void add_values(bool half, bool begins, size_t n_rows, size_t n, __mma
             _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
 }
 
-AK_KERNEL const void *element(bool half, const void *base, size_t i)
-{
-    return half ? (const void *)((const uint16_t *)base + i) : (const void *)((const float *)base + i);
-}
-
 /* All columns. */
-AK_KERNEL void add_rows(bool half, bool begins, size_t n_rows, const float *weights, size_t first, size_t end, const void *v,
+AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const float *weights, size_t first, size_t end, const void *v,
                         size_t head_dim, float *out, size_t out_stride)
 {
     size_t d = 0;
     for (; head_dim - d >= COLUMNS * 16; d += COLUMNS * 16)
-        add_values(half, begins, n_rows, COLUMNS, 0xffff, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
+        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, (const uint8_t *)v + d * element_bytes(type), head_dim, out + d, out_stride);
     for (; d < head_dim; d += 16) {
         __mmask16 lanes = head_dim - d < 16 ? first_lanes(head_dim - d) : (__mmask16)0xffff;
-        add_values(half, begins, n_rows, 1, lanes, weights, first, end, element(half, v, d), head_dim, out + d, out_stride);
+        add_values(type, begins, n_rows, 1, lanes, weights, first, end, (const uint8_t *)v + d * element_bytes(type), head_dim, out + d, out_stride);
     }
 }
 
 /* The tokens that all rows see are added for all of them at once; those before and
  * after for each row alone. */
-AK_KERNEL void row_values(bool half, size_t n_rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
+AK_KERNEL void row_values(enum ak_type type, size_t n_rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
                           const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
 {
     size_t low = AK_PAGE_TOKENS, low_all = 0, high_all = AK_PAGE_TOKENS, high = 0;
@@ -206,15 +189,15 @@ AK_KERNEL void row_values(bool half, size_t n_rows, float *weights, size_t head_
     }
     bool shared = low_all < high_all, begins = low == low_all;
     for (size_t r = 0; r < n_rows && !(shared && begins); r++)
-        add_rows(half, true, 1, weights + r * AK_PAGE_TOKENS, first[r], shared ? low_all : end[r], v, head_dim, out + r * out_stride, 0);
+        add_rows(type, true, 1, weights + r * AK_PAGE_TOKENS, first[r], shared ? low_all : end[r], v, head_dim, out + r * out_stride, 0);
     if (!shared)
         return;
     if (begins)
-        add_rows(half, true, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
+        add_rows(type, true, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
     else
-        add_rows(half, false, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
+        add_rows(type, false, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
     for (size_t r = 0; r < n_rows && high > high_all; r++)
-        add_rows(half, false, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, 0);
+        add_rows(type, false, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, 0);
 }
 
 /* Rows of the next block: whole ones, and two of about one size at the end. */
@@ -223,34 +206,34 @@ AK_KERNEL size_t block_rows(size_t left)
     return left >= 2 * ROWS || left == ROWS ? ROWS : left > ROWS ? (left + 1) / 2 : left;
 }
 
-AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, size_t first,
+AK_KERNEL void all_scores(enum ak_type type, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, size_t first,
                           size_t end, float *weights)
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
         n = block_rows(n_rows);
         switch (n) {
-        case 1: row_scores(half, 1, q, q_stride, head_dim, k, first, end, weights); break;
-        case 2: row_scores(half, 2, q, q_stride, head_dim, k, first, end, weights); break;
-        case 3: row_scores(half, 3, q, q_stride, head_dim, k, first, end, weights); break;
-        case 4: row_scores(half, 4, q, q_stride, head_dim, k, first, end, weights); break;
-        case 5: row_scores(half, 5, q, q_stride, head_dim, k, first, end, weights); break;
-        default: row_scores(half, 6, q, q_stride, head_dim, k, first, end, weights); break;
+        case 1: row_scores(type, 1, q, q_stride, head_dim, k, first, end, weights); break;
+        case 2: row_scores(type, 2, q, q_stride, head_dim, k, first, end, weights); break;
+        case 3: row_scores(type, 3, q, q_stride, head_dim, k, first, end, weights); break;
+        case 4: row_scores(type, 4, q, q_stride, head_dim, k, first, end, weights); break;
+        case 5: row_scores(type, 5, q, q_stride, head_dim, k, first, end, weights); break;
+        default: row_scores(type, 6, q, q_stride, head_dim, k, first, end, weights); break;
         }
     }
 }
 
-AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v, const uint16_t *first,
+AK_KERNEL void all_values(enum ak_type type, float *weights, size_t n_rows, size_t head_dim, const void *v, const uint16_t *first,
                           const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = block_rows(n_rows);
         switch (n) {
-        case 1: row_values(half, 1, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 2: row_values(half, 2, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 3: row_values(half, 3, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 4: row_values(half, 4, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 5: row_values(half, 5, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        default: row_values(half, 6, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 1: row_values(type, 1, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 2: row_values(type, 2, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 3: row_values(type, 3, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 4: row_values(type, 4, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 5: row_values(type, 5, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        default: row_values(type, 6, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
         }
         weights += n * AK_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
@@ -260,25 +243,25 @@ AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_
 void ak_avx512_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
                                  size_t first, size_t end, float *restrict weights)
 {
-    all_scores(true, q, q_stride, n_rows, head_dim, k, first, end, weights);
+    all_scores(AK_F16, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
 void ak_avx512_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
                                  size_t first, size_t end, float *restrict weights)
 {
-    all_scores(false, q, q_stride, n_rows, head_dim, k, first, end, weights);
+    all_scores(AK_F32, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
 void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
                                  const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(true, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    all_values(AK_F16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
 void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
                                  const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(false, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    all_values(AK_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
