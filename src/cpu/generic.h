@@ -41,6 +41,20 @@
         dot_slab(kind, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
     }
 
+/* The same for rows stored as floats: dot_stored and open_panel. */
+#define AK_DOT_STORED(name, kind) \
+    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x, size_t x_stride, \
+              size_t n, float *restrict y, size_t y_stride) \
+    { \
+        dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride); \
+    }
+
+#define AK_OPEN_PANEL(name, kind) \
+    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel) \
+    { \
+        open_panel(kind, rows, row_bytes, n_rows, cols, panel); \
+    }
+
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -19,7 +19,7 @@ enum {
     AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
     AK_SLAB_BYTES_32 = 736, /* room of a slab for one tile's block of 32 k */
     AK_PANEL_ROWS = 48,     /* most rows of a panel */
-    AK_PANEL_STEP = 24      /* rows of a panel and tokens that meet it have room in steps of it */
+    AK_PANEL_STEP = 24      /* tokens that meet a panel, and rows of one of BF16, have room in steps of it */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile

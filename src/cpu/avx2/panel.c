@@ -62,20 +62,9 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
     }
 }
 
-void ak_avx2_open_f32(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel)
-{
-    open_panel(AK_F32, rows, row_bytes, n_rows, cols, panel);
-}
-
-void ak_avx2_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel)
-{
-    open_panel(AK_F16, rows, row_bytes, n_rows, cols, panel);
-}
-
-void ak_avx2_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel)
-{
-    open_panel(AK_BF16, rows, row_bytes, n_rows, cols, panel);
-}
+AK_OPEN_PANEL(ak_avx2_open_f32, AK_F32)
+AK_OPEN_PANEL(ak_avx2_open_f16, AK_F16)
+AK_OPEN_PANEL(ak_avx2_open_bf16, AK_BF16)
 
 void ak_avx2_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {

@@ -70,20 +70,6 @@ AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes,
         all_tokens(type, 1, w, row_bytes, cols, x, x_stride, n, y, y_stride);
 }
 
-void ak_avx512_dot_f32(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x, size_t x_stride,
-                       size_t n, float *restrict y, size_t y_stride)
-{
-    dot_stored(AK_F32, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);
-}
-
-void ak_avx512_dot_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x, size_t x_stride,
-                       size_t n, float *restrict y, size_t y_stride)
-{
-    dot_stored(AK_F16, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);
-}
-
-void ak_avx512_dot_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x,
-                        size_t x_stride, size_t n, float *restrict y, size_t y_stride)
-{
-    dot_stored(AK_BF16, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);
-}
+AK_DOT_STORED(ak_avx512_dot_f32, AK_F32)
+AK_DOT_STORED(ak_avx512_dot_f16, AK_F16)
+AK_DOT_STORED(ak_avx512_dot_bf16, AK_BF16)
