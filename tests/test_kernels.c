@@ -792,11 +792,34 @@ START_TEST(widen_is_the_reference)
             free(out);
         }
     }
-    for (int type = 0; type < AK_TYPE_COUNT; type++)
-        ck_assert_ptr_nonnull(tested.widen[type]);
     free(halves);
     free(got);
     free(want);
+}
+END_TEST
+
+START_TEST(widened_blocks_are_the_reference)
+{
+    static const enum weights kinds[] = { W_RANDOM, W_LARGE_SCALES, W_SMALL_SCALES, W_LEAST_BYTES, W_MOST_BYTES };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (int type = 0; type < AK_TYPE_COUNT; type++) {
+        const struct ak_type_info *info = ak_type_info((enum ak_type)type);
+        ck_assert_ptr_nonnull(tested.widen[type]);
+        for (size_t blocks = 1; blocks < 6 && ak_type_is_tiled((enum ak_type)type); blocks++) {
+            size_t n = blocks * info->block_elems;
+            uint8_t *stored = exact(blocks * info->block_bytes);
+            float *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
+            fill_blocks((enum ak_type)type, kinds[blocks - 1], stored, blocks);
+            scalar.widen[type](stored, want, n);
+            tested.widen[type](stored, got, n);
+            expect_floats(got, want, n, tested.name, info->name);
+            free(stored);
+            free(got);
+            free(want);
+        }
+    }
 }
 END_TEST
 
@@ -977,6 +1000,7 @@ int main(void)
     tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, widen_is_the_reference, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, widened_blocks_are_the_reference, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, attention_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, attention_is_scalar_for_every_range, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, attend_merge_is_scalar, 1, AK_ISA_COUNT);

@@ -1,4 +1,5 @@
-/* What the stored blocks share: halves at any address, in little-endian order. */
+/* What the stored blocks share: halves at any address, in little-endian order. And the
+ * blocks of quantised KV caches, whose kernels widen them from the same source. */
 #ifndef AK_QUANT_BLOCK_H
 #define AK_QUANT_BLOCK_H
 
@@ -62,6 +63,42 @@ static inline void ak_block_scale_min(const uint8_t packed[12], int i, int *scal
     } else {
         *scale = (packed[i + 4] & 15) | (packed[i - 4] >> 6 << 4);
         *min = (packed[i + 4] >> 4) | (packed[i] >> 6 << 4);
+    }
+}
+
+/* x = d · q */
+struct ak_block_q8_0 {
+    uint8_t d[2];
+    int8_t q[32];
+};
+_Static_assert(sizeof(struct ak_block_q8_0) == 34, "Q8_0 is 34 bytes for 32 elements");
+
+static inline void ak_block_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const struct ak_block_q8_0 *b = blocks;
+    for (size_t i = 0; i < n; i += 32, b++, out += 32) {
+        float d = ak_block_f16(b->d);
+        for (int j = 0; j < 32; j++)
+            out[j] = d * (float)b->q[j];
+    }
+}
+
+/* x = d · (q − 8); elements 0 … 15 in the low nibbles, 16 … 31 in the high ones. */
+struct ak_block_q4_0 {
+    uint8_t d[2];
+    uint8_t q[16];
+};
+_Static_assert(sizeof(struct ak_block_q4_0) == 18, "Q4_0 is 18 bytes for 32 elements");
+
+static inline void ak_block_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const struct ak_block_q4_0 *b = blocks;
+    for (size_t i = 0; i < n; i += 32, b++, out += 32) {
+        float d = ak_block_f16(b->d);
+        for (int j = 0; j < 16; j++) {
+            out[j] = d * (float)((b->q[j] & 15) - 8);
+            out[j + 16] = d * (float)((b->q[j] >> 4) - 8);
+        }
     }
 }
 

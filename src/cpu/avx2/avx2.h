@@ -11,7 +11,7 @@ void ak_avx2_products256(struct ak_kernels *k);
 
 ak_attend_scores_fn ak_avx2_attend_scores_f16, ak_avx2_attend_scores_f32;
 ak_attend_values_fn ak_avx2_attend_values_f16, ak_avx2_attend_values_f32;
-ak_dequantise_fn ak_avx2_widen_f16, ak_avx2_widen_bf16;
+ak_dequantise_fn ak_avx2_widen_f16, ak_avx2_widen_bf16, ak_avx2_widen_q8_0, ak_avx2_widen_q4_0;
 ak_dot_stored_fn ak_avx2_dot_f32, ak_avx2_dot_f16, ak_avx2_dot_bf16;
 ak_open_panel_fn ak_avx2_open_f32, ak_avx2_open_f16, ak_avx2_open_bf16;
 ak_open_token_fn ak_avx2_open_token;

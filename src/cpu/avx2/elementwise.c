@@ -2,6 +2,7 @@
  * they are where a compiler vectorises them with this bundle's flags. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
+#include "quant/block.h"
 
 void ak_avx2_add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -53,6 +54,16 @@ void ak_avx2_widen_bf16(const void *restrict blocks, float *restrict out, size_t
     const uint16_t *x = blocks;
     for (size_t i = 0; i < n; i++)
         out[i] = ak_bf16_to_float(x[i]);
+}
+
+void ak_avx2_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
+{
+    ak_block_widen_q8_0(blocks, out, n);
+}
+
+void ak_avx2_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
+{
+    ak_block_widen_q4_0(blocks, out, n);
 }
 
 void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,

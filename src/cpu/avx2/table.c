@@ -7,6 +7,8 @@ void ak_kernels_avx2(struct ak_kernels *k)
     ak_avx2_products256(k);
     k->widen[AK_F16] = ak_avx2_widen_f16;
     k->widen[AK_BF16] = ak_avx2_widen_bf16;
+    k->widen[AK_Q8_0] = ak_avx2_widen_q8_0;
+    k->widen[AK_Q4_0] = ak_avx2_widen_q4_0;
     k->dot_rows = ak_avx2_dot_rows;
     k->dot_stored[AK_F32] = ak_avx2_dot_f32;
     k->dot_stored[AK_F16] = ak_avx2_dot_f16;

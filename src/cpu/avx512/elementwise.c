@@ -2,6 +2,7 @@
  * they are for the elements that do not fill a vector. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/lanes.h"
+#include "quant/block.h"
 
 void ak_avx512_add(float *restrict y, const float *restrict x, size_t n)
 {
@@ -96,6 +97,16 @@ void ak_avx512_widen_bf16(const void *restrict blocks, float *restrict out, size
     }
     for (size_t i = whole; i < n; i++)
         out[i] = ak_bf16_to_float(x[i]);
+}
+
+void ak_avx512_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
+{
+    ak_block_widen_q8_0(blocks, out, n);
+}
+
+void ak_avx512_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
+{
+    ak_block_widen_q4_0(blocks, out, n);
 }
 
 void ak_avx512_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,

@@ -19,6 +19,8 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->tile[AK_MXFP4] = (struct ak_tile_kernels){ ak_avx512_dot_mxfp4, ak_avx512_open_mxfp4, ak_avx512_dot_slab_16 };
     k->widen[AK_F16] = ak_avx512_widen_f16;
     k->widen[AK_BF16] = ak_avx512_widen_bf16;
+    k->widen[AK_Q8_0] = ak_avx512_widen_q8_0;
+    k->widen[AK_Q4_0] = ak_avx512_widen_q4_0;
     k->dot_rows = ak_avx512_dot_rows;
     k->dot_stored[AK_F32] = ak_avx512_dot_f32;
     k->dot_stored[AK_F16] = ak_avx512_dot_f16;
