@@ -1,58 +1,72 @@
-/* Stored rows of F32, F16 and BF16 times few tokens, widened in registers: a row at
- * a time, so that memory is read in the order of addresses. */
+/* Stored rows of F32, F16 and BF16 times few tokens, widened in registers. Memory wants
+ * to be read in the order of addresses, row by row; but a token comes again for every
+ * row, and where it does not stay in the nearest cache beside the stream of weights,
+ * several rows share each load of it. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/stored.h"
 
-enum { TOKENS = 3, VECTORS = AK_LANES / 8 };
+enum {
+    VECTORS = AK_LANES / 8,
+    SUMS = 3,         /* rows times tokens of a block, most */
+    STAYS = 12 * 1024 /* bytes of a token that stay in the nearest cache */
+};
 
-/* Adds 32 k of one row × tokens; `w` and `x` point to the first of them. */
-AK_KERNEL void step(enum ak_type type, size_t tokens, const uint8_t *w, const float *x, size_t x_stride, __m256 sums[TOKENS][VECTORS])
+/* Adds 32 k of rows × tokens; `w` and `x` point to the first of them. */
+AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, const float *x, size_t x_stride,
+                    __m256 sums[SUMS][VECTORS])
 {
-#pragma GCC unroll 4
-    for (size_t v = 0; v < VECTORS; v++) {
-        __m256 a = load_stored(type, w + v * 8 * element_bytes(type));
-#pragma GCC unroll 3
-        for (size_t t = 0; t < TOKENS; t++)
-            if (t < tokens)
-                sums[t][v] = _mm256_fmadd_ps(a, _mm256_loadu_ps(x + t * x_stride + v * 8), sums[t][v]);
-    }
+    AK_UNROLL
+    for (size_t v = 0; v < VECTORS; v++)
+        AK_UNROLL
+        for (size_t r = 0; r < rows; r++) {
+            __m256 a = load_stored(type, w + r * row_bytes + v * 8 * element_bytes(type));
+            AK_UNROLL
+            for (size_t t = 0; t < tokens; t++) {
+                __m256 *sum = &sums[r * tokens + t][v];
+                *sum = _mm256_fmadd_ps(a, _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
+            }
+        }
 }
 
-/* tokens is a constant. */
-AK_KERNEL void row_products(enum ak_type type, size_t tokens, const uint8_t *w, size_t cols, const float *x, size_t x_stride, float *y,
-                            size_t y_stride)
+/* rows and tokens are constants. */
+AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t cols, const float *x,
+                     size_t x_stride, float *y, size_t y_stride)
 {
     const size_t element = element_bytes(type), whole = cols / AK_LANES * AK_LANES;
-    __m256 sums[TOKENS][VECTORS];
-#pragma GCC unroll 3
-    for (size_t t = 0; t < TOKENS; t++)
-#pragma GCC unroll 4
+    __m256 sums[SUMS][VECTORS];
+    AK_UNROLL
+    for (size_t i = 0; i < rows * tokens; i++)
+        AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
-            sums[t][v] = _mm256_setzero_ps();
+            sums[i][v] = _mm256_setzero_ps();
     for (size_t i = 0; i < whole; i += AK_LANES)
-        step(type, tokens, w + i * element, x + i, x_stride, sums);
+        step(type, rows, tokens, w + i * element, row_bytes, x + i, x_stride, sums);
     if (whole < cols) {
-        uint8_t tail[AK_LANES * sizeof(float)] = { 0 };
-        memcpy(tail, w + whole * element, (cols - whole) * element);
-        step(type, tokens, tail, x + whole, x_stride, sums);
+        uint8_t tail[SUMS][AK_LANES * sizeof(float)] = { { 0 } };
+        for (size_t r = 0; r < rows; r++)
+            memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
+        step(type, rows, tokens, tail[0], sizeof tail[0], x + whole, x_stride, sums);
     }
-#pragma GCC unroll 3
-    for (size_t t = 0; t < TOKENS; t++)
-        if (t < tokens)
-            y[t * y_stride] = fold_32(sums[t]);
+    AK_UNROLL
+    for (size_t t = 0; t < tokens; t++)
+        AK_UNROLL
+        for (size_t r = 0; r < rows; r++)
+            y[t * y_stride + r] = fold_32(sums[r * tokens + t]);
 }
 
 AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows, size_t cols, const float *x,
                           size_t x_stride, size_t n, float *y, size_t y_stride)
 {
-    for (size_t r = 0; r < n_rows; r++, w += row_bytes, y++) {
+    for (; n == 1 && n_rows >= 3 && cols * sizeof *x > STAYS; n_rows -= 3, w += 3 * row_bytes, y += 3)
+        block(type, 3, 1, w, row_bytes, cols, x, x_stride, y, y_stride);
+    for (; n_rows > 0; n_rows--, w += row_bytes, y++) {
         size_t t = 0;
-        for (; t + TOKENS <= n; t += TOKENS)
-            row_products(type, TOKENS, w, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+        for (; t + 3 <= n; t += 3)
+            block(type, 1, 3, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
         if (n - t == 2)
-            row_products(type, 2, w, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+            block(type, 1, 2, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
         else if (n - t == 1)
-            row_products(type, 1, w, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+            block(type, 1, 1, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
     }
 }
 

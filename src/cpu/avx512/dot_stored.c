@@ -1,22 +1,29 @@
-/* Stored rows of F32, F16 and BF16 times few tokens, widened in registers. One or two
- * tokens are bound by memory, which wants to be read in the order of addresses, row
- * by row; more of them want several rows for each load of theirs. */
+/* Stored rows of F32, F16 and BF16 times few tokens, widened in registers. Memory wants
+ * to be read in the order of addresses, row by row; but the tokens come again for
+ * every row, and where they do not stay in the nearest cache beside the stream of
+ * weights, several rows share each load of theirs. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/stored.h"
 
-enum { ROWS = 3, TOKENS = 4 };
+enum {
+    TOKENS = 4,       /* of a block, most */
+    SUMS = 2 * 12,    /* registers of partial sums */
+    STAYS = 12 * 1024 /* bytes of a token that stay in the nearest cache */
+};
 
-/* Adds 32 k of rows × tokens; `w` and `x` point to the first of them. */
+/* Adds 32 k of rows × tokens; `w` and `x` point to the first of them. The sums of a
+ * row and token are two registers. */
 AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, const float *x, size_t x_stride,
-                    __m512 low[ROWS][TOKENS], __m512 high[ROWS][TOKENS])
+                    __m512 sums[SUMS])
 {
     AK_UNROLL
     for (size_t r = 0; r < rows; r++) {
         __m512 a = load_stored(type, w + r * row_bytes, 0), b = load_stored(type, w + r * row_bytes, 16);
         AK_UNROLL
         for (size_t t = 0; t < tokens; t++) {
-            low[r][t] = _mm512_fmadd_ps(a, _mm512_loadu_ps(x + t * x_stride), low[r][t]);
-            high[r][t] = _mm512_fmadd_ps(b, _mm512_loadu_ps(x + t * x_stride + 16), high[r][t]);
+            __m512 *sum = &sums[2 * (r * tokens + t)];
+            sum[0] = _mm512_fmadd_ps(a, _mm512_loadu_ps(x + t * x_stride), sum[0]);
+            sum[1] = _mm512_fmadd_ps(b, _mm512_loadu_ps(x + t * x_stride + 16), sum[1]);
         }
     }
 }
@@ -26,25 +33,33 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
                      size_t x_stride, float *y, size_t y_stride)
 {
     const size_t element = element_bytes(type), whole = cols / AK_LANES * AK_LANES;
-    __m512 low[ROWS][TOKENS], high[ROWS][TOKENS];
+    __m512 sums[SUMS];
     AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
-        AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            low[r][t] = high[r][t] = _mm512_setzero_ps();
+    for (size_t i = 0; i < 2 * rows * tokens; i++)
+        sums[i] = _mm512_setzero_ps();
     for (size_t i = 0; i < whole; i += AK_LANES)
-        step(type, rows, tokens, w + i * element, row_bytes, x + i, x_stride, low, high);
+        step(type, rows, tokens, w + i * element, row_bytes, x + i, x_stride, sums);
     if (whole < cols) {
-        uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
+        uint8_t tail[SUMS / 2][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
-        step(type, rows, tokens, tail[0], sizeof tail[0], x + whole, x_stride, low, high);
+        step(type, rows, tokens, tail[0], sizeof tail[0], x + whole, x_stride, sums);
     }
     AK_UNROLL
     for (size_t t = 0; t < tokens; t++)
         AK_UNROLL
         for (size_t r = 0; r < rows; r++)
-            y[t * y_stride + r] = fold_lanes(_mm512_add_ps(low[r][t], high[r][t]));
+            y[t * y_stride + r] = fold_lanes(_mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
+}
+
+/* All rows and `tokens` tokens, `shared` rows at a time. Both are constants. */
+AK_KERNEL void all_rows(enum ak_type type, size_t shared, size_t tokens, const uint8_t *w, size_t row_bytes, size_t n_rows, size_t cols,
+                        const float *x, size_t x_stride, float *y, size_t y_stride)
+{
+    for (; n_rows >= shared; n_rows -= shared, w += shared * row_bytes, y += shared)
+        block(type, shared, tokens, w, row_bytes, cols, x, x_stride, y, y_stride);
+    for (; n_rows > 0; n_rows--, w += row_bytes, y++)
+        block(type, 1, tokens, w, row_bytes, cols, x, x_stride, y, y_stride);
 }
 
 /* `rows` rows and all tokens. */
@@ -64,10 +79,21 @@ AK_KERNEL void all_tokens(enum ak_type type, size_t rows, const uint8_t *w, size
 AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows, size_t cols, const float *x,
                           size_t x_stride, size_t n, float *y, size_t y_stride)
 {
-    for (; n > 2 && n_rows >= ROWS; n_rows -= ROWS, w += ROWS * row_bytes, y += ROWS)
-        all_tokens(type, ROWS, w, row_bytes, cols, x, x_stride, n, y, y_stride);
-    for (; n_rows > 0; n_rows--, w += row_bytes, y++)
-        all_tokens(type, 1, w, row_bytes, cols, x, x_stride, n, y, y_stride);
+    bool stays = cols * sizeof *x <= STAYS;
+    if (n == 1 && stays)
+        all_rows(type, 1, 1, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+    else if (n == 1)
+        all_rows(type, 8, 1, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+    else if (n == 2 && stays)
+        all_rows(type, 1, 2, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+    else if (n == 2)
+        all_rows(type, 6, 2, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+    else {
+        for (; n_rows >= 3; n_rows -= 3, w += 3 * row_bytes, y += 3)
+            all_tokens(type, 3, w, row_bytes, cols, x, x_stride, n, y, y_stride);
+        for (; n_rows > 0; n_rows--, w += row_bytes, y++)
+            all_tokens(type, 1, w, row_bytes, cols, x, x_stride, n, y, y_stride);
+    }
 }
 
 AK_DOT_STORED(ak_avx512_dot_f32, AK_F32)
