@@ -161,9 +161,8 @@ static void run_bf16(const struct figure *f)
     const struct bench *b = f->bench;
     uint16_t *panel = (uint16_t *)(void *)(b->rooms + f->thread * b->room_floats);
     for (size_t i = f->begin, n; i < f->end; i += n) {
-        n = ak_min_size(f->end - i, ak_bf16_rows(b->k));
-        for (size_t j = 0; j < n; j++)
-            b->kernels.open_bf16((const uint16_t *)(const void *)stored_rows(f) + (i + j) * b->k, b->k, j, panel);
+        n = ak_min_size(f->end - i, ak_bf16_rows(&b->kernels, b->k));
+        b->kernels.open_bf16(stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
         b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
     }
 }

@@ -619,14 +619,13 @@ START_TEST(bf16_panels_are_near)
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar) || !tested.dot_bf16)
         return;
-    for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows < 8 ? 1 : 9) {
-        for (size_t n = 1; n <= 9; n++) {
+    for (size_t rows = 1; rows <= tested.bf16_most; rows += rows < 8 ? 1 : 9) {
+        for (size_t n = 1; n <= 49; n += n < 9 ? 1 : 8) {
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
             uint8_t *stored = random_stored(AK_BF16, rows, k, bytes);
-            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_STEP) * bytes), *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * bytes);
+            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS) * bytes), *tokens = exact(ak_round_up(n, AK_BF16_TOKENS) * bytes);
             float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
-            for (size_t r = 0; r < rows; r++)
-                tested.open_bf16((const uint16_t *)(const void *)(stored + r * bytes), k, r, panel);
+            tested.open_bf16(stored, bytes, rows, k, panel);
             for (size_t t = 0; t < n; t++)
                 tested.open_rounded(x + t * k, k, t, tokens);
             tested.dot_bf16(panel, rows, tokens, n, k, got, rows);
@@ -643,6 +642,50 @@ START_TEST(bf16_panels_are_near)
             free(widened);
         }
     }
+}
+END_TEST
+
+/* Tokens [first, first + n) of x times rows [row, row + n_rows). */
+struct bf16_part { size_t row, n_rows, first, n; };
+
+static float *bf16_products(const struct ak_kernels *tested, const struct bf16_part *part, const uint8_t *stored, const float *x, size_t k)
+{
+    size_t bytes = k * sizeof(uint16_t);
+    uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS) * bytes), *tokens = exact(ak_round_up(part->n, AK_BF16_TOKENS) * bytes);
+    float *y = exact(part->n * part->n_rows * sizeof *y);
+    tested->open_bf16(stored + part->row * bytes, bytes, part->n_rows, k, panel);
+    for (size_t t = 0; t < part->n; t++)
+        tested->open_rounded(x + (part->first + t) * k, k, t, tokens);
+    tested->dot_bf16(panel, part->n_rows, tokens, part->n, k, y, part->n_rows);
+    free(panel);
+    free(tokens);
+    return y;
+}
+
+/* A product is that of its row and its token, however both are cut. */
+START_TEST(bf16_products_stand_alone)
+{
+    enum { N = 53 };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.dot_bf16)
+        return;
+    size_t k = 32 * 35, rows = tested.bf16_most;
+    uint8_t *stored = random_stored(AK_BF16, rows, k, k * sizeof(uint16_t));
+    float *x = random_floats(N * k);
+    const struct bf16_part all = { 0, rows, 0, N };
+    float *want = bf16_products(&tested, &all, stored, x, k);
+    for (int i = 0; i < 200; i++) {
+        struct bf16_part part = { .row = random_below(rows), .first = random_below(N) };
+        part.n_rows = 1 + random_below(rows - part.row);
+        part.n = 1 + random_below(N - part.first);
+        float *got = bf16_products(&tested, &part, stored, x, k);
+        for (size_t t = 0; t < part.n; t++)
+            expect_floats(got + t * part.n_rows, want + (part.first + t) * rows + part.row, part.n_rows, tested.name, "dot_bf16");
+        free(got);
+    }
+    free(want);
+    free(x);
+    free(stored);
 }
 END_TEST
 
@@ -995,6 +1038,7 @@ int main(void)
     tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, panels_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, bf16_panels_are_near, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, bf16_products_stand_alone, 1, AK_ISA_COUNT);
     tcase_add_test(kernels, blas_is_near_or_absent);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);

@@ -30,10 +30,10 @@ enum {
 };
 
 /* Rows of BF16 for a panel, of k elements. */
-static inline size_t ak_bf16_rows(size_t k)
+static inline size_t ak_bf16_rows(const struct ak_kernels *kernels, size_t k)
 {
-    size_t rows = AK_PANEL_BYTES / (k * sizeof(uint16_t)) / AK_PANEL_STEP * AK_PANEL_STEP;
-    return rows < AK_PANEL_STEP ? AK_PANEL_STEP : rows > AK_PANEL_ROWS ? AK_PANEL_ROWS : rows;
+    size_t step = kernels->bf16_step, most = kernels->bf16_most, rows = AK_PANEL_BYTES / (k * sizeof(uint16_t)) / step * step;
+    return rows < step ? step : rows > most ? most : rows;
 }
 
 /* Rows of k floats that BLAS takes at once. */

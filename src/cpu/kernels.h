@@ -19,7 +19,8 @@ enum {
     AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
     AK_SLAB_BYTES_32 = 736, /* room of a slab for one tile's block of 32 k */
     AK_PANEL_ROWS = 48,     /* most rows of a panel */
-    AK_PANEL_STEP = 24      /* tokens that meet a panel, and rows of one of BF16, have room in steps of it */
+    AK_PANEL_STEP = 24,     /* tokens that meet a panel have room in steps of it */
+    AK_BF16_TOKENS = 16     /* those that meet one of BF16 */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile
@@ -61,9 +62,11 @@ typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token, f
 typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k,
                              float *restrict y, size_t y_stride);
 
-/* The same for BF16 rows, k a multiple of AK_LANES, and tokens rounded to BF16, of half
- * the bytes. The sums are in no order that is promised. */
-typedef void ak_open_bf16_fn(const uint16_t *restrict w, size_t k, size_t row, uint16_t *restrict panel);
+/* The same for BF16 rows, k a multiple of AK_LANES, and tokens rounded to BF16: a panel
+ * has room for n_rows rounded up to AK_PANEL_ROWS, tokens for n rounded up to
+ * AK_BF16_TOKENS. The sums are in no order that is promised, but in the same one for any
+ * n, any other tokens and rows beside these, and any place among them. */
+typedef void ak_open_bf16_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel);
 typedef void ak_open_rounded_fn(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens);
 typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
                             float *restrict y, size_t y_stride);
@@ -114,6 +117,7 @@ struct ak_kernels {
     ak_open_bf16_fn *open_bf16;
     ak_open_rounded_fn *open_rounded;
     ak_dot_bf16_fn *dot_bf16;
+    size_t bf16_step, bf16_most; /* rows of a panel: multiples of the one, up to the other, which is at most 2 · AK_PANEL_ROWS */
 
     /* n is a multiple of 32, of 256. */
     void (*quantise32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);

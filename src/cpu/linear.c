@@ -178,13 +178,12 @@ static void product_panels(const struct product *m, const struct stored_rows *ro
 /* The same with tokens rounded to BF16. */
 static void product_bf16(const struct product *m, const struct stored_rows *rows, size_t k)
 {
-    size_t most = ak_bf16_rows(k);
+    size_t most = ak_bf16_rows(m->kernels, k);
     const uint16_t *tokens = (const uint16_t *)(const void *)m->acts;
     uint16_t *panel = (uint16_t *)(void *)m->own->widened;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
         n = ak_min_size(rows->end - row, most);
-        for (size_t i = 0; i < n; i++)
-            m->kernels->open_bf16((const uint16_t *)(const void *)(rows->data + (row + i) * rows->row_bytes), k, i, panel);
+        m->kernels->open_bf16(rows->data + row * rows->row_bytes, rows->row_bytes, n, k, panel);
         m->kernels->dot_bf16(panel, n, tokens, m->n, k, m->y + row, m->y_stride);
     }
 }

@@ -44,7 +44,11 @@ static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *
 /* Opened tokens lie in blocks. */
 static size_t token_room(int form, size_t tokens)
 {
-    return form >= AK_ACT_OPEN ? ak_round_up(tokens, AK_PANEL_STEP) : tokens;
+    switch (form) {
+    case AK_ACT_OPEN: return ak_round_up(tokens, AK_PANEL_STEP);
+    case AK_ACT_OPEN_BF16: return ak_round_up(tokens, AK_BF16_TOKENS);
+    default: return tokens;
+    }
 }
 
 static bool is_widened(enum ak_kv_type k_type, enum ak_kv_type v_type)

@@ -17,11 +17,13 @@ AK_KERNEL size_t chunk_at(size_t k, size_t at)
     return k - at < CHUNK ? k - at : CHUNK;
 }
 
-void ak_avx512bf16_open_row(const uint16_t *restrict w, size_t k, size_t row, uint16_t *restrict panel)
+void ak_avx512bf16_open_panel(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
 {
-    uint16_t *to = panel + row / ROWS * ROWS * k + row % ROWS * AK_LANES;
-    for (size_t i = 0; i < k; i += AK_LANES, to += ROWS * AK_LANES)
-        _mm512_store_si512(to, _mm512_loadu_si512(w + i));
+    for (size_t row = 0; row < n_rows; row++, rows += row_bytes) {
+        uint16_t *to = panel + row / ROWS * ROWS * k + row % ROWS * AK_LANES;
+        for (size_t i = 0; i < k; i += AK_LANES, to += ROWS * AK_LANES)
+            _mm512_store_si512(to, _mm512_loadu_si512(rows + i * sizeof *panel));
+    }
 }
 
 void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
