@@ -1,13 +1,16 @@
 /* The AMX kernels over a model of the tile unit in plain C (tests/amx/tile_unit.h),
- * which machines without AMX can run: the bits of AVX-512. */
+ * which machines without AMX can run: the bits of AVX-512, and in products of BF16 those
+ * that the unit's description gives. */
 #include <check.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/half.h"
 #include "base/mem.h"
 #include "cpu/amx/amx.h"
 
-enum { K_MOST = 2304, N_MOST = 50, TILES = AK_SLAB_TILES };
+enum { K_MOST = 2304, N_MOST = 50, TILES = AK_SLAB_TILES, BF16_ROWS = 2 * AK_PANEL_ROWS };
 
 static uint32_t next_random;
 
@@ -83,12 +86,122 @@ START_TEST(same_bits)
 }
 END_TEST
 
+static float flushed(float x)
+{
+    return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
+}
+
+/* What the description of the unit makes of one row and one token. */
+static float described_product(const uint16_t *w, const uint16_t *x, size_t k)
+{
+    float sum = 0.0f;
+    for (size_t i = 0; i < k; i += AK_LANES) {
+        float even = 0.0f, odd = 0.0f;
+        for (size_t j = i; j < i + AK_LANES; j += 2) {
+            even = flushed(fmaf(flushed(ak_bf16_to_float(x[j])), flushed(ak_bf16_to_float(w[j])), even));
+            odd = flushed(fmaf(flushed(ak_bf16_to_float(x[j + 1])), flushed(ak_bf16_to_float(w[j + 1])), odd));
+        }
+        sum = flushed(sum + flushed(even + odd));
+    }
+    return sum;
+}
+
+/* Mostly of one size; some cancel, overflow, vanish or are none. */
+static float odd_float(void)
+{
+    float x = ((float)(random_bits() % 20001) - 10000.0f) * 1e-3f;
+    switch (random_bits() % 4096) {
+    case 0: return INFINITY;
+    case 1: return NAN;
+    case 2: return x * 0x1p100f;
+    case 3: return 0x1p-130f;
+    default: return random_bits() % 16 == 0 ? x * 0x1p-64f : x;
+    }
+}
+
+static void fill_bf16(uint16_t *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = ak_float_to_bf16(odd_float());
+}
+
+/* Tokens [first, first + n) of x as the ones that are opened, times rows [row, row + n_rows) of w. */
+struct bf16_case { size_t row, n_rows, first, n, k; };
+
+static void expect_described(const struct ak_kernels *amx, const struct bf16_case *c, const uint16_t *w, const float *x,
+                             float (*want)[BF16_ROWS])
+{
+    const size_t row_bytes = (c->k + 5) * sizeof *w, y_stride = c->n_rows + 3;
+    uint16_t *panel = ak_alloc_aligned(ak_round_up(c->n_rows, AK_PANEL_ROWS) * c->k * sizeof *panel);
+    uint16_t *tokens = ak_alloc_aligned(ak_round_up(c->n, AK_BF16_TOKENS) * c->k * sizeof *tokens);
+    float *y = ak_alloc(c->n * y_stride, sizeof *y);
+    ck_assert(panel && tokens && y);
+    for (size_t i = 0; i < c->n * y_stride; i++)
+        y[i] = 42.0f;
+    amx->open_bf16((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows, c->k, panel);
+    for (size_t t = c->n; t-- > 0;)
+        amx->open_rounded(x + (c->first + t) * c->k, c->k, t, tokens);
+    amx->dot_bf16(panel, c->n_rows, tokens, c->n, c->k, y, y_stride);
+    for (size_t t = 0; t < c->n; t++) {
+        for (size_t r = 0; r < y_stride; r++) {
+            float got = y[t * y_stride + r], expected = r < c->n_rows ? want[c->first + t][c->row + r] : 42.0f;
+            ck_assert_msg(ak_float_bits(got) == ak_float_bits(expected) || (isnan(got) && isnan(expected)),
+                          "k %zu, rows %zu + %zu, tokens %zu + %zu: token %zu row %zu is %a, not %a", c->k, c->row, c->n_rows, c->first,
+                          c->n, t, r, (double)got, (double)expected);
+        }
+    }
+    ak_free(panel);
+    ak_free(tokens);
+    ak_free(y);
+}
+
+/* The product of a row and a token is that of the two, whatever stands beside them and
+ * however rows and tokens are cut: by threads, panels, batches or chunks. */
+START_TEST(bf16_as_described)
+{
+    static const size_t lengths[] = { 32, 64, 352, 1056 };
+    static const size_t row_cuts[] = { BF16_ROWS, 48, 33, 32, 31, 17, 16, 15, 1 }, token_cuts[] = { N_MOST, 33, 32, 31, 17, 16, 15, 1 };
+    static float x[N_MOST * 1056], want[N_MOST][BF16_ROWS];
+    static uint16_t w[BF16_ROWS * (1056 + 5)], rounded[1056];
+    struct ak_kernels amx;
+    if (!ak_isa_usable(AK_ISA_AVX512))
+        return;
+    ak_kernels_fill(AK_ISA_AVX512, &amx);
+    if (!amx.dot_bf16) /* tokens are rounded by its instruction */
+        return;
+    ak_kernels_amx_bf16(&amx);
+    ck_assert_ptr_eq(amx.dot_bf16, ak_amx_dot_bf16); /* named here, so that the model's are linked */
+    ck_assert_uint_eq(amx.bf16_most, BF16_ROWS);
+    next_random = 11;
+    size_t k = lengths[_i];
+    fill_bf16(w, BF16_ROWS * (k + 5));
+    for (size_t i = 0; i < N_MOST * k; i++)
+        x[i] = odd_float();
+    for (size_t t = 0; t < N_MOST; t++) {
+        for (size_t i = 0; i < k; i++)
+            rounded[i] = ak_float_to_bf16(x[t * k + i]);
+        for (size_t r = 0; r < BF16_ROWS; r++)
+            want[t][r] = described_product(w + r * (k + 5), rounded, k);
+    }
+    for (size_t i = 0; i < sizeof row_cuts / sizeof *row_cuts; i++) {
+        for (size_t j = 0; j < sizeof token_cuts / sizeof *token_cuts; j++) {
+            struct bf16_case c = { .row = BF16_ROWS - row_cuts[i], .n_rows = row_cuts[i], .first = N_MOST - token_cuts[j],
+                                   .n = token_cuts[j], .k = k };
+            expect_described(&amx, &c, w, x, want);
+            c.row = c.first = 0;
+            expect_described(&amx, &c, w, x, want);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("amx");
-    TCase *tests = tcase_create("slabs");
+    TCase *tests = tcase_create("kernels");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, same_bits, 0, AK_TYPE_COUNT);
+    tcase_add_loop_test(tests, bf16_as_described, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -76,6 +76,13 @@ static bool machine_has_amx(void)
     const unsigned tile = 1u << 24, int8 = 1u << 25;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & tile) && (d & int8) && kernel_grants_tiles();
 }
+
+/* Beyond the bundle; tokens are rounded by AVX-512's instruction. */
+static bool machine_has_amx_bf16(void)
+{
+    unsigned a, b, c, d;
+    return machine_has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & (1u << 22)) != 0;
+}
 #endif
 
 #ifdef HAVE_AK_NEON
@@ -162,8 +169,11 @@ void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
     }
 #endif
 #ifdef HAVE_AK_AMX
-    if (isa == AK_ISA_AMX)
+    if (isa == AK_ISA_AMX) {
         ak_kernels_amx(out);
+        if (machine_has_amx_bf16())
+            ak_kernels_amx_bf16(out);
+    }
 #endif
 #ifdef HAVE_AK_NEON
     if (isa == AK_ISA_NEON || isa == AK_ISA_NEON_I8MM)

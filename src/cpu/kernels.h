@@ -191,5 +191,6 @@ void ak_kernels_neon_i8mm(struct ak_kernels *k);
 
 /* What instructions beyond a bundle's add to it. */
 void ak_kernels_avx512bf16(struct ak_kernels *k);
+void ak_kernels_amx_bf16(struct ak_kernels *k);
 
 #endif

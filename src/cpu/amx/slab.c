@@ -1,17 +1,11 @@
 /* Many tokens times AVX-512's open slabs, with AMX: a word line of a slab (16 rows × 4
  * k) is a row of the tile unit's second operand as it lies, and the quants of 16
  * tokens are its first. One instruction makes 16 tokens × 16 rows; what follows of
- * scales is AVX-512's, bit for bit. Tokens that do not fill a tile go to AVX-512.
- *
- * Registers: sums of (group of tokens g, tile row r) in 2g + r, activations of g in
- * 4 + g, weights of r in 6 + r. */
-#include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
-
+ * scales is AVX-512's, bit for bit. Tokens that do not fill a tile go to AVX-512. */
 #include "cpu/amx/amx.h"
+#include "cpu/amx/sums.h"
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/slab.h"
-
-enum { GROUP = 16, MOST_GROUPS = 2, MOST_TILES = AK_SLAB_TILES };
 
 typedef int32_t tile_sums[MOST_GROUPS][MOST_TILES][GROUP][AK_TILE_ROWS];
 
@@ -24,17 +18,6 @@ static void configure(size_t k)
         config.row_bytes[i] = i == 4 || i == 5 ? (uint16_t)k : AK_LINE_BYTES;
     }
     ak_tile_configure(&config);
-}
-
-AK_KERNEL void clear_sums(size_t n_groups, size_t n_tiles)
-{
-    ak_tile_zero(0);
-    if (n_tiles > 1)
-        ak_tile_zero(1);
-    if (n_groups > 1)
-        ak_tile_zero(2);
-    if (n_groups > 1 && n_tiles > 1)
-        ak_tile_zero(3);
 }
 
 /* Adds the products of the configured k, from `words` and `q` on. */
@@ -57,13 +40,7 @@ AK_KERNEL void add_products(size_t n_groups, size_t n_tiles, const uint8_t *word
 
 AK_KERNEL void take_sums(size_t n_groups, size_t n_tiles, tile_sums sums)
 {
-    ak_tile_store(0, sums[0][0], AK_LINE_BYTES);
-    if (n_tiles > 1)
-        ak_tile_store(1, sums[0][1], AK_LINE_BYTES);
-    if (n_groups > 1)
-        ak_tile_store(2, sums[1][0], AK_LINE_BYTES);
-    if (n_groups > 1 && n_tiles > 1)
-        ak_tile_store(3, sums[1][1], AK_LINE_BYTES);
+    store_sums(n_groups, n_tiles, sums, sizeof sums[0], sizeof sums[0][0], AK_LINE_BYTES);
 }
 
 /* ---- Blocks of 32 ------------------------------------------------------------- */

@@ -16,3 +16,12 @@ void ak_kernels_amx(struct ak_kernels *k)
         if (dot_slab[type])
             k->tile[type].dot_slab = dot_slab[type];
 }
+
+void ak_kernels_amx_bf16(struct ak_kernels *k)
+{
+    k->open_bf16 = ak_amx_open_bf16;
+    k->open_rounded = ak_amx_open_rounded;
+    k->dot_bf16 = ak_amx_dot_bf16;
+    k->bf16_step = AK_SLAB_TILES * AK_TILE_ROWS;
+    k->bf16_most = 2 * AK_PANEL_ROWS;
+}

@@ -1,6 +1,6 @@
 /* The tile unit of AMX as the kernels use it: eight registers of up to 16 rows of
  * 64 bytes. Numbers of registers are constants. tests/amx/ has a model of it in
- * plain C behind the same names. (Intel SDM, volume 2, "TDPBSUD".) */
+ * plain C behind the same names. (Intel SDM, volume 2, "TDPBSUD", "TDPBF16PS".) */
 #ifndef AK_CPU_AMX_TILE_UNIT_H
 #define AK_CPU_AMX_TILE_UNIT_H
 
@@ -25,5 +25,9 @@ struct ak_tile_config {
 #define ak_tile_store(t, p, stride) _tile_stored(t, p, stride)
 /* c[m][n] += Σ_k Σ_j a[m][4k+j] · b[k][4n+j]: a signed, b unsigned bytes */
 #define ak_tile_dot(c, a, b) _tile_dpbsud(c, a, b)
+/* The same of pairs of BF16, c[m][n] += Σ_k Σ_j a[m][2k+j] · b[k][2n+j]: for j = 0 and for
+ * j = 1 a sum from 0, one fma a step, k ascending; then c[m][n] + (sum of 0 + sum of 1).
+ * To nearest, ties to even, and subnormals are zeros, read or written, whatever MXCSR says. */
+#define ak_tile_dot_bf16(c, a, b) _tile_dpbf16ps(c, a, b)
 
 #endif

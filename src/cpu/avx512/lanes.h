@@ -46,6 +46,38 @@ AK_KERNEL __mmask16 first_lanes(size_t n)
     return (__mmask16)((1u << n) - 1);
 }
 
+/* Lane r of v[i] and lane i of v[r] change places. */
+AK_KERNEL void transpose_lanes(__m512 v[16])
+{
+    __m512 pairs[16], fours[16];
+    AK_UNROLL
+    for (size_t i = 0; i < 16; i += 2) {
+        pairs[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
+        pairs[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
+    }
+    AK_UNROLL
+    for (size_t i = 0; i < 16; i += 4)
+        AK_UNROLL
+        for (size_t j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
+            fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    AK_UNROLL
+    for (size_t j = 0; j < 4; j++) {
+        __m512 even[2], odd[2];
+        AK_UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            even[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0x88);
+            odd[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0xdd);
+        }
+        v[j] = _mm512_shuffle_f32x4(even[0], even[1], 0x88);
+        v[4 + j] = _mm512_shuffle_f32x4(odd[0], odd[1], 0x88);
+        v[8 + j] = _mm512_shuffle_f32x4(even[0], even[1], 0xdd);
+        v[12 + j] = _mm512_shuffle_f32x4(odd[0], odd[1], 0xdd);
+    }
+}
+
 /* Adds the upper half to the lower until one is left. */
 AK_KERNEL float fold_lanes(__m512 x)
 {

@@ -13,38 +13,6 @@
 
 enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4 };
 
-/* Lane r of v[i] and lane i of v[r] change places. */
-AK_KERNEL void transpose(__m512 v[LANES])
-{
-    __m512 pairs[LANES], fours[LANES];
-    AK_UNROLL
-    for (size_t i = 0; i < LANES; i += 2) {
-        pairs[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
-        pairs[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
-    }
-    AK_UNROLL
-    for (size_t i = 0; i < LANES; i += 4)
-        AK_UNROLL
-        for (size_t j = 0; j < 2; j++) {
-            __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
-            fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-            fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        }
-    AK_UNROLL
-    for (size_t j = 0; j < 4; j++) {
-        __m512 even[2], odd[2];
-        AK_UNROLL
-        for (size_t i = 0; i < 2; i++) {
-            even[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0x88);
-            odd[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0xdd);
-        }
-        v[j] = _mm512_shuffle_f32x4(even[0], even[1], 0x88);
-        v[4 + j] = _mm512_shuffle_f32x4(odd[0], odd[1], 0x88);
-        v[8 + j] = _mm512_shuffle_f32x4(even[0], even[1], 0xdd);
-        v[12 + j] = _mm512_shuffle_f32x4(odd[0], odd[1], 0xdd);
-    }
-}
-
 AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, width = ak_round_up(n_rows, LANES);
@@ -55,7 +23,7 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
             AK_UNROLL
             for (size_t r = 0; r < LANES; r++)
                 v[r] = first + r < n_rows ? load_some_stored(type, rows + (first + r) * row_bytes, i, lanes) : _mm512_setzero_ps();
-            transpose(v);
+            transpose_lanes(v);
             AK_UNROLL
             for (size_t j = 0; j < LANES; j++)
                 _mm512_store_ps(panel + (ak_panel_turn(i % AK_LANES + j) * steps + i / AK_LANES) * width + first, v[j]);

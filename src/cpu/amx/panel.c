@@ -1,0 +1,115 @@
+/* Rows of BF16 times many tokens, which are rounded to BF16.
+ *
+ * A panel lies as the tile unit takes it, [16 rows][step of 32 k][pair of k][row], so it
+ * is transposed once, pairs as words; opened tokens lie [16 tokens][step][token] lines. 2
+ * tiles of rows × 2 groups of tokens are summed over all of k in the unit and go from it
+ * into the results. What does not fill a tile is a smaller one: of a row and a token the
+ * unit makes the same sum, whatever stands beside them. */
+#include <immintrin.h>
+
+#include "base/mem.h"
+#include "cpu/amx/amx.h"
+#include "cpu/amx/sums.h"
+#include "cpu/avx512/lanes.h"
+
+enum { TILE = GROUP * AK_LANES, TOKENS = MOST_GROUPS * GROUP, ROWS = MOST_TILES * AK_TILE_ROWS };
+_Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
+
+/* One tile's rows, 16 or fewer. */
+AK_KERNEL void open_tile(const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *panel)
+{
+    for (size_t i = 0; i < k; i += AK_LANES, rows += AK_LINE_BYTES, panel += TILE) {
+        __m512 v[AK_TILE_ROWS];
+        const uint8_t *row = rows;
+        AK_UNROLL
+        for (size_t r = 0; r < AK_TILE_ROWS; r++) {
+            v[r] = _mm512_setzero_ps();
+            if (r < n_rows) {
+                v[r] = _mm512_loadu_ps(row);
+                row += row_bytes;
+                __asm__("" : "+r"(row)); /* 16 addresses would be more than there are registers */
+            }
+        }
+        transpose_lanes(v);
+        AK_UNROLL
+        for (size_t pair = 0; pair < AK_LANES / 2; pair++)
+            _mm512_store_ps(panel + pair * AK_LANES, v[pair]);
+    }
+}
+
+void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+{
+    for (; n_rows >= AK_TILE_ROWS; n_rows -= AK_TILE_ROWS, rows += AK_TILE_ROWS * row_bytes, panel += AK_TILE_ROWS * k)
+        open_tile(rows, row_bytes, AK_TILE_ROWS, k, panel);
+    if (n_rows > 0)
+        open_tile(rows, row_bytes, n_rows, k, panel);
+}
+
+void ak_amx_open_rounded(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
+{
+    uint16_t *to = tokens + token / GROUP * GROUP * k + token % GROUP * AK_LANES;
+    for (size_t i = 0; i < k; i += AK_LANES, to += TILE)
+        _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + i + AK_LANES / 2), _mm512_loadu_ps(x + i)));
+}
+
+/* How many of n fill register number i of two; one that is not used may have any shape. */
+static size_t filled(size_t n, size_t i)
+{
+    return n <= i * GROUP || n - i * GROUP > GROUP ? GROUP : n - i * GROUP;
+}
+
+static void configure(size_t n_tokens, size_t n_rows)
+{
+    struct ak_tile_config config = { .palette = 1 };
+    for (size_t i = 0; i < 8; i++) {
+        config.rows[i] = (uint8_t)(i < 6 ? filled(n_tokens, i < 4 ? i / 2 : i - 4) : GROUP);
+        config.row_bytes[i] = (uint16_t)(i == 4 || i == 5 ? AK_LINE_BYTES : filled(n_rows, i % 2) * sizeof(float));
+    }
+    ak_tile_configure(&config);
+}
+
+AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x, size_t k, float *y, size_t y_stride)
+{
+    clear_sums(n_groups, n_tiles);
+    for (size_t i = 0; i < k; i += AK_LANES, w += TILE, x += TILE) {
+        ak_tile_load(6, w, AK_LINE_BYTES);
+        ak_tile_load(4, x, AK_LINE_BYTES);
+        ak_tile_dot_bf16(0, 4, 6);
+        if (n_tiles > 1) {
+            ak_tile_load(7, w + AK_TILE_ROWS * k, AK_LINE_BYTES);
+            ak_tile_dot_bf16(1, 4, 7);
+        }
+        if (n_groups > 1) {
+            ak_tile_load(5, x + GROUP * k, AK_LINE_BYTES);
+            ak_tile_dot_bf16(2, 5, 6);
+            if (n_tiles > 1)
+                ak_tile_dot_bf16(3, 5, 7);
+        }
+    }
+    store_sums(n_groups, n_tiles, y, GROUP * y_stride * sizeof *y, AK_TILE_ROWS * sizeof *y, y_stride * sizeof *y);
+}
+
+void ak_amx_dot_bf16(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
+                     float *restrict y, size_t y_stride)
+{
+    size_t shape_tokens = 0, shape_rows = 0;
+    for (size_t t = 0; t < n; t += TOKENS) {
+        size_t n_tokens = ak_min_size(n - t, TOKENS);
+        for (size_t r = 0; r < n_rows; r += ROWS) {
+            size_t few_rows = ak_min_size(n_rows - r, ROWS);
+            const uint16_t *w = panel + r * k, *x = tokens + t * k;
+            float *to = y + t * y_stride + r;
+            if (n_tokens != shape_tokens || few_rows != shape_rows)
+                configure(shape_tokens = n_tokens, shape_rows = few_rows);
+            if (n_tokens > GROUP && few_rows > AK_TILE_ROWS)
+                pass(2, 2, w, x, k, to, y_stride);
+            else if (n_tokens > GROUP)
+                pass(2, 1, w, x, k, to, y_stride);
+            else if (few_rows > AK_TILE_ROWS)
+                pass(1, 2, w, x, k, to, y_stride);
+            else
+                pass(1, 1, w, x, k, to, y_stride);
+        }
+    }
+    ak_tile_release();
+}
