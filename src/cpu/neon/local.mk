@@ -14,6 +14,7 @@ libak_neon_la_SOURCES = \
 	src/cpu/neon/panel.h \
 	src/cpu/neon/panel256.c \
 	src/cpu/neon/panel32.c \
+	src/cpu/neon/panel_rows.c \
 	src/cpu/neon/probe.c \
 	src/cpu/neon/quantise.c \
 	src/cpu/neon/table.c \

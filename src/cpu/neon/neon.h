@@ -13,6 +13,9 @@ ak_open_slab_fn ak_neon_open_q4_0, ak_neon_open_q4_1, ak_neon_open_q5_0, ak_neon
 ak_dot_slab_fn ak_neon_dot_slab_q4_0, ak_neon_dot_slab_q4_1, ak_neon_dot_slab_q5_0, ak_neon_dot_slab_q5_1, ak_neon_dot_slab_q8_0,
     ak_neon_dot_slab_iq4_nl, ak_neon_dot_slab_mxfp4, ak_neon_dot_slab_q2_k, ak_neon_dot_slab_q3_k, ak_neon_dot_slab_q4_k,
     ak_neon_dot_slab_q5_k, ak_neon_dot_slab_q6_k, ak_neon_dot_slab_iq4_xs;
+ak_open_panel_fn ak_neon_open_f32, ak_neon_open_f16, ak_neon_open_bf16;
+ak_open_token_fn ak_neon_open_token;
+ak_dot_panel_fn ak_neon_dot_panel;
 ak_attend_scores_fn ak_neon_attend_scores_f16, ak_neon_attend_scores_f32;
 ak_attend_values_fn ak_neon_attend_values_f16, ak_neon_attend_values_f32;
 ak_dequantise_fn ak_neon_widen_f16, ak_neon_widen_bf16;

@@ -19,6 +19,11 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->widen[AK_F16] = ak_neon_widen_f16;
     k->widen[AK_BF16] = ak_neon_widen_bf16;
     k->dot_rows = ak_neon_dot_rows;
+    k->open_panel[AK_F32] = ak_neon_open_f32;
+    k->open_panel[AK_F16] = ak_neon_open_f16;
+    k->open_panel[AK_BF16] = ak_neon_open_bf16;
+    k->open_token = ak_neon_open_token;
+    k->dot_panel = ak_neon_dot_panel;
     k->quantise32 = ak_neon_quantise32;
     k->quantise256 = ak_neon_quantise256;
     k->rms_norm = ak_neon_rms_norm;
