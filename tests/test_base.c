@@ -16,6 +16,7 @@
 #include "base/half.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/nodes.h"
 #include "base/sha256.h"
 #include "base/show.h"
 #include "base/system.h"
@@ -390,6 +391,52 @@ START_TEST(system_lists)
 }
 END_TEST
 
+static void put_file(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert(fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* Four nodes, of which one has no CPU and one none that may be used. */
+START_TEST(memory_nodes)
+{
+    static const char *const made[] = { "online", "node0/cpulist", "node1/cpulist", "node2/cpulist", "node4/cpulist" };
+    static const char *const text[] = { "0-2,4\n", "0-3,8-11\n", "4-7,12-15\n", "\n", "16\n" };
+    char folder[] = "/tmp/akunu-test-XXXXXX", path[128];
+    struct ak_nodes nodes;
+    cpu_set_t allowed;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        snprintf(path, sizeof path, "%s/%.5s", folder, made[i]);
+        if (i > 0)
+            ck_assert_int_eq(mkdir(path, 0700), 0);
+        put_file(folder, made[i], text[i]);
+    }
+    CPU_ZERO(&allowed);
+    for (size_t cpu = 2; cpu < 14; cpu++)
+        CPU_SET(cpu, &allowed);
+    ak_nodes_read(folder, &allowed, &nodes);
+    ck_assert_uint_eq(nodes.n, 2);
+    ck_assert_int_eq(CPU_COUNT(&nodes.cpus[0]), 6);
+    ck_assert_int_eq(CPU_COUNT(&nodes.cpus[1]), 6);
+    ck_assert(CPU_ISSET(3, &nodes.cpus[0]) && CPU_ISSET(8, &nodes.cpus[0]) && CPU_ISSET(13, &nodes.cpus[1]));
+    ak_nodes_read("/nowhere", &allowed, &nodes);
+    ck_assert_uint_eq(nodes.n, 0);
+    ak_nodes_here(&nodes);
+    ck_assert_uint_le(nodes.n, AK_NODES_MAX);
+    for (size_t i = sizeof made / sizeof *made; i-- > 0;) {
+        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/%.5s", folder, made[i]);
+        rmdir(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(cpus)
 {
     static const char *const bad[] = { "", ",", "1,", "-1", "1-", "2-1", "1024", "0-1024", "99999999999999999999", "x", "1 2", "1-2-3" };
@@ -468,6 +515,7 @@ int main(void)
     tcase_add_test(t, pool_sizes);
     tcase_add_test(t, split);
     tcase_add_test(t, system_lists);
+    tcase_add_test(t, memory_nodes);
     tcase_add_test(t, cpus);
     tcase_add_test(t, pool_pinned);
     SRunner *runner = srunner_create(suite);

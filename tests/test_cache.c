@@ -242,6 +242,50 @@ START_TEST(ranges)
 }
 END_TEST
 
+/* Every window once, whoever takes them; near ones first where that is wanted. */
+START_TEST(every_window_once)
+{
+    enum { THREADS = 3, BYTES = 4096 };
+    char path[4096];
+    struct ak_model *model = NULL;
+    struct ak_pool *pool;
+    struct akunu_load_params params = params_for(NULL);
+    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pool_create(THREADS, &pool, NULL), AKUNU_OK);
+    struct ak_pack_job job = { .weights = &model->weights, .backend = model->backend, .pool = pool };
+    for (int near = 0; near < 2; near++) {
+        struct ak_pack_windows windows;
+        ck_assert_int_eq(ak_pack_windows_create(&job, BYTES, &windows, NULL), AKUNU_OK);
+        windows.near = near;
+        ck_assert_uint_eq(windows.n, (model->weights.block_bytes + BYTES - 1) / BYTES);
+        size_t next[THREADS] = { 0 }, own = 0, taken = 0;
+        uint64_t begin, last = 0;
+        bool ascends = true;
+        uint8_t *seen = ak_alloc(windows.n, 1);
+        while (ak_pack_windows_take(&windows, 1, &next[1], &begin) && (!near || next[1] < windows.n)) {
+            ascends &= own == 0 || begin > last;
+            last = begin;
+            ck_assert_uint_eq(seen[begin / BYTES]++, 0);
+            own++;
+        }
+        ck_assert(ascends);
+        ck_assert_uint_gt(own, 0);
+        if (near) /* a third; and the first of the second round, which was nobody's yet */
+            ck_assert_uint_lt(own, windows.n / 2);
+        for (unsigned thread = 0; thread < THREADS; thread++)
+            while (ak_pack_windows_take(&windows, thread, &next[thread], &begin)) {
+                ck_assert_uint_eq(seen[begin / BYTES]++, 0);
+                taken++;
+            }
+        ck_assert_uint_eq(own + taken + (near ? 1 : 0), windows.n);
+        ak_free(seen);
+        ak_pack_windows_clear(&windows);
+    }
+    ak_pool_free(pool);
+    ak_model_free(model);
+}
+END_TEST
+
 static void write_at(const char *path, long at, const void *bytes, size_t n)
 {
     int fd = open(path, O_WRONLY);
@@ -646,6 +690,7 @@ int main(void)
     tcase_add_test(tests, same_bits);
     tcase_add_test(tests, nothing_to_pack);
     tcase_add_test(tests, ranges);
+    tcase_add_test(tests, every_window_once);
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, header_bits);
     tcase_add_test(tests, keys);

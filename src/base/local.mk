@@ -8,6 +8,7 @@ libak_la_SOURCES += src/base/hash.c src/base/hash.h
 libak_la_SOURCES += src/base/log.c src/base/log.h
 libak_la_SOURCES += src/base/math.c src/base/math.h
 libak_la_SOURCES += src/base/mem.c src/base/mem.h
+libak_la_SOURCES += src/base/nodes.c src/base/nodes.h
 libak_la_SOURCES += src/base/sha256.c src/base/sha256.h
 libak_la_SOURCES += src/base/show.c src/base/show.h
 libak_la_SOURCES += src/base/system.c src/base/system.h

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/nodes.h"
 
 /* A pool counts phases. Thread 0 opens a phase by storing its number in
  * `opened`; a worker closes it, for itself, by storing the number in its own
@@ -194,6 +195,16 @@ ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct a
                            code == EINVAL ? "this process has no such CPU" : strerror(code));
     }
     return AKUNU_OK;
+}
+
+void ak_pool_spread(struct ak_pool *pool)
+{
+    struct ak_nodes nodes;
+    ak_nodes_here(&nodes);
+    for (unsigned i = 1; i < pool->n_threads && nodes.n > 1; i++) {
+        const cpu_set_t *cpus = &nodes.cpus[i * nodes.n / pool->n_threads];
+        (void)pthread_setaffinity_np(pool->workers[i].handle, sizeof *cpus, cpus); /* else the system places it */
+    }
 }
 
 unsigned ak_pool_threads(const struct ak_pool *pool)

@@ -44,6 +44,10 @@ ak_status ak_cpus_parse(const char *text, struct ak_cpus *out, struct ak_error *
  * fewer. Thread 0 is the caller's to place. */
 ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct ak_error *error);
 
+/* On a machine with several memory nodes, keeps thread i, 1 and up, on the CPUs of node
+ * i · nodes / threads, so that the pages which it touches first stay near it. */
+void ak_pool_spread(struct ak_pool *pool);
+
 /* The physical cores that this process may run on; at least 1. */
 unsigned ak_physical_cores(void);
 /* Their hardware threads; at least 1. */

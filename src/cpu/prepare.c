@@ -142,6 +142,8 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     status = ak_pool_create(options->n_threads, &p->pool, error);
     if (status == AKUNU_OK && options->cpus)
         status = ak_pool_pin(p->pool, options->cpus, error);
+    else if (status == AKUNU_OK)
+        ak_pool_spread(p->pool);
     if (status != AKUNU_OK)
         goto fail;
     *out = (struct ak_prepared *)p;

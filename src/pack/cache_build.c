@@ -24,7 +24,8 @@ struct writer {
     int fd;
     uint64_t overhang, buffer_bytes;
     uint8_t *buffers; /* one a thread: overhang, window, overhang */
-    atomic_ullong next, done;
+    struct ak_pack_windows windows;
+    atomic_ullong done;
     atomic_int failed; /* errno */
     atomic_bool cancelled;
 };
@@ -65,7 +66,8 @@ static void write_task(void *context, unsigned thread)
     struct writer *w = context;
     const struct ak_pack_job *job = w->job;
     uint64_t total = job->weights->block_bytes, begin;
-    while (!atomic_load(&w->failed) && !atomic_load(&w->cancelled) && (begin = atomic_fetch_add(&w->next, WINDOW_BYTES)) < total) {
+    size_t next = 0;
+    while (!atomic_load(&w->failed) && !atomic_load(&w->cancelled) && ak_pack_windows_take(&w->windows, thread, &next, &begin)) {
         write_window(w, begin, w->buffers + thread * w->buffer_bytes);
         if (thread != 0)
             continue;
@@ -84,6 +86,10 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
     size_t bytes;
     if (!ak_mul_size(w.buffer_bytes, ak_pool_threads(job->pool), &bytes) || !(w.buffers = ak_pages_alloc(bytes)))
         return ENOMEM;
+    if (ak_pack_windows_create(job, WINDOW_BYTES, &w.windows, NULL) != AKUNU_OK) {
+        ak_pages_free(w.buffers, bytes);
+        return ENOMEM;
+    }
     /* Room for all of it, where the file system can promise that. */
     int failed = 0;
     if (fallocate(fd, 0, AK_CACHE_DATA, (off_t)total) != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
@@ -93,6 +99,7 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
         failed = atomic_load(&w.failed);
         *cancelled = atomic_load(&w.cancelled);
     }
+    ak_pack_windows_clear(&w.windows);
     ak_pages_free(w.buffers, bytes);
     return failed;
 }

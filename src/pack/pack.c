@@ -1,8 +1,6 @@
-/* Packs weights on all threads: the block in windows, handed out in order to
- * whoever is free. */
-#include <stdatomic.h>
-
+/* Packs weights on all threads, the block in windows. */
 #include "base/mem.h"
+#include "base/nodes.h"
 #include "pack/weights.h"
 
 enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
@@ -95,11 +93,57 @@ void ak_weights_point(struct ak_weights *w)
                 w->packed[i].parts[j].data = w->block + w->packed[i].parts[j].offset;
 }
 
+/* ---- Windows ------------------------------------------------------------------ */
+
+ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes, struct ak_pack_windows *out, struct ak_error *error)
+{
+    struct ak_nodes nodes;
+    ak_nodes_here(&nodes);
+    size_t n = (size_t)((job->weights->block_bytes + bytes - 1) / bytes);
+    *out = (struct ak_pack_windows){ .job = job, .bytes = bytes, .n = n, .near = nodes.n > 1, .taken = ak_alloc(n, sizeof *out->taken) };
+    return out->taken ? AKUNU_OK : ak_fail_memory(error, "the list of windows", n);
+}
+
+void ak_pack_windows_clear(struct ak_pack_windows *w)
+{
+    ak_free(w->taken);
+}
+
+/* Who reads byte `at` of the block: threads have equal shares of each part's rows. */
+static unsigned reader_of(const struct ak_pack_job *job, uint64_t at)
+{
+    for (uint32_t i = 0; i < job->weights->n_packed; i++) {
+        const struct ak_packed *packed = &job->weights->packed[i];
+        uint64_t group = group_bytes(job, packed);
+        for (uint32_t j = 0; j < packed->n_parts; j++) {
+            const struct ak_packed_part *part = &packed->parts[j];
+            uint64_t bytes = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group;
+            if (at >= part->offset && at - part->offset < bytes)
+                return (unsigned)((at - part->offset) / group * ak_pool_threads(job->pool) / (bytes / group));
+        }
+    }
+    return 0;
+}
+
+bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next, uint64_t *begin)
+{
+    for (size_t end = w->near ? 2 * w->n : w->n; *next < end; ++*next) {
+        size_t i = *next % w->n;
+        *begin = i * w->bytes;
+        if (end - *next > w->n && reader_of(w->job, *begin + w->bytes / 2) != thread)
+            continue;
+        if (!atomic_exchange_explicit(&w->taken[i], 1, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
 /* ---- Into memory of this process --------------------------------------------- */
 
 struct run {
     const struct ak_pack_job *job;
-    atomic_ullong next; /* byte of the block to go on with */
+    struct ak_pack_windows windows;
+    atomic_ullong done;
     atomic_bool cancelled;
 };
 
@@ -108,11 +152,13 @@ static void pack_task(void *context, unsigned thread)
     struct run *run = context;
     const struct ak_pack_job *job = run->job;
     uint64_t total = job->weights->block_bytes, begin;
-    while (!atomic_load(&run->cancelled) && (begin = atomic_fetch_add(&run->next, WINDOW_BYTES)) < total) {
+    size_t next = 0;
+    while (!atomic_load(&run->cancelled) && ak_pack_windows_take(&run->windows, thread, &next, &begin)) {
         struct ak_pack_range range = { .begin = begin, .end = begin + WINDOW_BYTES };
         ak_pack_read_ahead(job, begin + AK_PACK_AHEAD, begin + AK_PACK_AHEAD + WINDOW_BYTES);
         ak_pack_range(job, &range, job->weights->block);
-        if (thread == 0 && job->progress && !job->progress((double)begin / (double)total, job->user))
+        uint64_t done = atomic_fetch_add(&run->done, WINDOW_BYTES);
+        if (thread == 0 && job->progress && !job->progress((double)done / (double)total, job->user))
             atomic_store(&run->cancelled, true);
     }
 }
@@ -126,7 +172,9 @@ ak_status ak_weights_pack(const struct ak_pack_job *job, struct ak_error *error)
     w->block = ak_pages_alloc(w->block_bytes);
     if (!w->block)
         return ak_fail_memory(error, "the packed weights", w->block_bytes);
+    AK_TRY(ak_pack_windows_create(job, WINDOW_BYTES, &run.windows, error));
     ak_pool_run(job->pool, pack_task, &run);
+    ak_pack_windows_clear(&run.windows);
     if (atomic_load(&run.cancelled))
         return ak_fail(error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
     ak_weights_point(w);

@@ -3,6 +3,8 @@
 #ifndef AK_PACK_WEIGHTS_H
 #define AK_PACK_WEIGHTS_H
 
+#include <stdatomic.h>
+
 #include "backend/backend.h"
 #include "base/thread.h"
 
@@ -105,6 +107,22 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
 /* The source of [begin, end) will be wanted soon: the disk may begin. */
 enum { AK_PACK_AHEAD = 16 << 20 };
 void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t end);
+
+/* Hands out the block in windows, each once, to threads: in order to whoever is free.
+ * With `near`, a thread first gets those that it will read in a pass, whose pages then
+ * lie near it. */
+struct ak_pack_windows {
+    const struct ak_pack_job *job;
+    uint64_t bytes; /* of one */
+    size_t n;
+    bool near;
+    atomic_uchar *taken; /* [n] */
+};
+/* `near` as it suits this machine. */
+ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes, struct ak_pack_windows *out, struct ak_error *error);
+void ak_pack_windows_clear(struct ak_pack_windows *w);
+/* *next is the thread's own, from 0. False: all are taken. */
+bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next, uint64_t *begin);
 
 /* The largest 16 packed rows: what ak_pack_range may write beyond its range. */
 uint64_t ak_pack_overhang(const struct ak_pack_job *job);

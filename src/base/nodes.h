@@ -1,0 +1,21 @@
+/* Memory nodes (NUMA). */
+#ifndef AK_BASE_NODES_H
+#define AK_BASE_NODES_H
+
+#include <sched.h>
+
+enum { AK_NODES_MAX = 32 };
+
+/* The nodes that have CPUs which this process may run on, and these. */
+struct ak_nodes {
+    unsigned n;
+    cpu_set_t cpus[AK_NODES_MAX];
+};
+
+/* n = 0 where the system does not say. */
+void ak_nodes_here(struct ak_nodes *out);
+
+/* The same of a folder laid out as /sys/devices/system/node. */
+void ak_nodes_read(const char *root, const cpu_set_t *allowed, struct ak_nodes *out);
+
+#endif
