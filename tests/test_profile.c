@@ -222,7 +222,7 @@ END_TEST
 START_TEST(written)
 {
     struct folder f = new_folder();
-    struct akunu_profile given = { .size = sizeof given, .threads = 2, .small_n_scale32 = 7, .small_n_float = 3 };
+    struct akunu_profile given = { .size = sizeof given, .threads = 2, .small_n_scale32 = 7, .small_n_float = 3, .blas_scale256 = true };
     struct ak_cpu_profile p = { 0 };
     struct ak_error error = { 0 };
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_OK);
@@ -232,6 +232,7 @@ START_TEST(written)
     ck_assert_uint_eq(p.small_n[AK_ACT_32], 7);
     ck_assert_uint_eq(p.small_n[AK_ACT_256], 0);
     ck_assert_uint_eq(p.small_n[AK_ACT_F32], 3);
+    ck_assert(p.blas[AK_ACT_256] && !p.blas[AK_ACT_32] && !p.blas[AK_ACT_F32]);
     given.small_n_scale32 = 17; /* it could not be read again */
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_ERROR_ARGUMENT);
     given.small_n_scale32 = 0;

@@ -509,13 +509,15 @@ struct akunu_profile {
     /* Most tokens of a pass (1 … 16) for which the kernels of few tokens are taken, for
      * weights with a scale for each 32, for the K-types, for floats. */
     uint32_t small_n_scale32, small_n_scale256, small_n_float;
+    /* Prompts of these weights run through OpenBLAS where rounding is relaxed. */
+    bool blas_scale32, blas_scale256, blas_float;
 };
 
 /* `fraction` of the work done, 0 … 1. Return false to stop. */
 typedef bool akunu_tune_fn(double fraction, void *user);
 
 /* Measures for some seconds which kernels are best for how many tokens, and fills
- * in small_n_… where that is not the default; the rest of *out is 0. cpu as in
+ * in small_n_… and blas_… where that is not the default; the rest of *out is 0. cpu as in
  * akunu_measure; progress may be NULL. */
 AKUNU_API enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, akunu_tune_fn *progress, void *user, struct akunu_profile *out);
 

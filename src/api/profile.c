@@ -28,6 +28,9 @@ static ak_status tune(const char *cpu, unsigned n_threads, akunu_tune_fn *call, 
         .small_n_scale32 = tuned.small_n[AK_ACT_32],
         .small_n_scale256 = tuned.small_n[AK_ACT_256],
         .small_n_float = tuned.small_n[AK_ACT_F32],
+        .blas_scale32 = tuned.blas[AK_ACT_32],
+        .blas_scale256 = tuned.blas[AK_ACT_256],
+        .blas_float = tuned.blas[AK_ACT_F32],
     };
     return ak_versioned_give(out, &full, sizeof full, "akunu_profile", error);
 }
@@ -48,6 +51,9 @@ static ak_status write_profile(const struct akunu_profile *given, const char *pa
     profile.small_n[AK_ACT_32] = full.small_n_scale32;
     profile.small_n[AK_ACT_256] = full.small_n_scale256;
     profile.small_n[AK_ACT_F32] = full.small_n_float;
+    profile.blas[AK_ACT_32] = full.blas_scale32;
+    profile.blas[AK_ACT_256] = full.blas_scale256;
+    profile.blas[AK_ACT_F32] = full.blas_float;
     return ak_cpu_profile_write(&profile, path, error);
 }
 

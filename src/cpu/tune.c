@@ -1,5 +1,6 @@
 #include "cpu/tune.h"
 
+#include "base/env.h"
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/thread.h"
@@ -8,12 +9,14 @@
 static const size_t weight_bytes = (size_t)64 << 20; /* from memory, as in a model */
 static const size_t counts[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16 };
 enum { K = 2048, REPEATS = 5, N_COUNTS = sizeof counts / sizeof *counts };
+enum { PROMPT = 512, PROMPT_ROWS = 512 }; /* OpenBLAS against own kernels */
 
 /* Gained over all counts before a value is worth a line in the profile. */
 static const double worth = 0.02;
 
 struct tuner {
     struct ak_kernels kernels;
+    struct ak_blas blas; /* nothing where there is none */
     struct ak_pool *pool;
     uint8_t *weights, *acts, *slabs;
     float *x, *y;
@@ -70,17 +73,48 @@ static void rows_task(void *context, unsigned thread)
     }
 }
 
+static void widen(const struct tuner *t, size_t row, float *to)
+{
+    if (t->kernels.tile[t->type].dot_tiles)
+        ak_unpack_row(t->type, t->weights + row / AK_TILE_ROWS * t->row_bytes, K, row % AK_TILE_ROWS, to);
+    else
+        t->kernels.widen[t->type](t->weights + row * t->row_bytes, to, K);
+}
+
+static void blas_task(void *context, unsigned thread)
+{
+    const struct tuner *t = context;
+    float *slab = (float *)(void *)t->slabs;
+    size_t begin, end, most = ak_blas_rows(K);
+    for (size_t row = 0, n; row < PROMPT_ROWS; row += n) {
+        n = ak_min_size(PROMPT_ROWS - row, most);
+        ak_split(n, ak_pool_threads(t->pool), thread, &begin, &end);
+        for (size_t i = begin; i < end; i++)
+            widen(t, row + i, slab + i * K);
+        ak_pool_barrier(t->pool, thread);
+        if (thread == 0)
+            ak_blas_dot_rows(&t->blas, slab, K, n, t->x, K, PROMPT, K, t->y + row, PROMPT_ROWS);
+        ak_pool_barrier(t->pool, thread);
+    }
+}
+
+/* Seconds that one run takes. */
+static double time_of(struct tuner *t, ak_task *task)
+{
+    double start = ak_seconds();
+    ak_pool_run(t->pool, task, t);
+    return ak_seconds() - start;
+}
+
 /* The fastest of several runs with each kind of kernels, in turns. */
 static void measure(struct tuner *t, ak_task *task, double *few, double *many)
 {
     *few = *many = 1e9;
     for (int i = 0; i < REPEATS; i++) {
         for (int kind = 0; kind < 2; kind++) {
-            double *best = kind ? few : many, start;
+            double *best = kind ? few : many;
             t->few = kind;
-            start = ak_seconds();
-            ak_pool_run(t->pool, task, t);
-            double seconds = ak_seconds() - start;
+            double seconds = time_of(t, task);
             *best = seconds < *best ? seconds : *best;
         }
     }
@@ -89,7 +123,7 @@ static void measure(struct tuner *t, ak_task *task, double *few, double *many)
 /* Tokens as packed weights, or panels of floats, take them. */
 static void prepare(struct tuner *t, enum ak_act_form form)
 {
-    for (size_t i = 0; i < AK_SMALL_N; i++) {
+    for (size_t i = 0; i < PROMPT; i++) {
         uint8_t *to = t->acts + i * t->act_bytes;
         if (form == AK_ACT_32)
             t->kernels.quantise32(t->x + i * K, K, (struct ak_act32 *)(void *)to);
@@ -118,25 +152,29 @@ static void limit_rows(struct tuner *t, ak_task *task)
     t->n = AK_SMALL_N;
     t->few = true;
     t->n_rows = some;
-    double start = ak_seconds();
-    ak_pool_run(t->pool, task, t);
-    double fit = 0.02 / ((ak_seconds() - start) / (double)some + 1e-12);
+    double fit = 0.02 / (time_of(t, task) / (double)some + 1e-12);
     t->n_rows = fit > (double)all ? all : ak_max_size((size_t)fit, some);
+}
+
+/* Weights and tokens of `type`. */
+static void take_type(struct tuner *t, enum ak_type type)
+{
+    enum ak_act_form form = ak_type_act_form(type);
+    uint64_t stored = 0;
+    (void)ak_type_row_bytes(type, K, &stored);
+    t->type = type;
+    t->act_bytes = ak_act_bytes(form, K);
+    t->row_bytes = task_of(t, type) == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
+    prepare(t, form);
 }
 
 /* Times of few-token kernels and of the others, relative to the sum of both, added
  * to the class's. */
 static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS], double many[N_COUNTS])
 {
-    enum ak_act_form form = ak_type_act_form(type);
     ak_task *task = task_of(t, type);
-    uint64_t stored = 0;
-    (void)ak_type_row_bytes(type, K, &stored);
-    t->type = type;
-    t->act_bytes = ak_act_bytes(form, K);
-    t->row_bytes = task == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
+    take_type(t, type);
     t->n_rows = ak_min_size(weight_bytes / t->row_bytes, t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
-    prepare(t, form);
     limit_rows(t, task);
     for (size_t i = 0; i < N_COUNTS; i++) {
         double a, b;
@@ -166,6 +204,26 @@ static uint32_t choose(const double few[N_COUNTS], const double many[N_COUNTS])
     return chosen;
 }
 
+/* Whether OpenBLAS multiplies a prompt with `type` faster than our kernels. */
+static bool is_blas_faster(struct tuner *t, enum ak_type type)
+{
+    double own = 1e9, blas = 1e9, spent = 0.0;
+    ak_task *task = task_of(t, type);
+    take_type(t, type);
+    t->few = false;
+    t->n = PROMPT;
+    t->n_rows = task == tiles_task ? PROMPT_ROWS / AK_TILE_ROWS : PROMPT_ROWS;
+    for (int i = 0; i < REPEATS && spent < 1.0; i++) {
+        double seconds = time_of(t, task);
+        own = seconds < own ? seconds : own;
+        spent += seconds;
+        seconds = time_of(t, blas_task);
+        blas = seconds < blas ? seconds : blas;
+        spent += seconds;
+    }
+    return blas < own * (1.0 - worth);
+}
+
 static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out, struct ak_error *error)
 {
     double few[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } }, many[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } };
@@ -178,6 +236,11 @@ static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user,
     }
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         out->small_n[form] = choose(few[form], many[form]);
+    if (t->blas.sgemm) {
+        out->blas[AK_ACT_32] = is_blas_faster(t, AK_Q4_0);
+        out->blas[AK_ACT_256] = is_blas_faster(t, AK_Q4_K);
+        out->blas[AK_ACT_F32] = is_blas_faster(t, AK_F16);
+    }
     return AKUNU_OK;
 }
 
@@ -191,7 +254,7 @@ static void fill(struct tuner *t)
         state ^= state << 17;
         words[i] = state & 0xbfffbfffbfffbfffu;
     }
-    for (size_t i = 0; i < (size_t)AK_SMALL_N * K; i++)
+    for (size_t i = 0; i < (size_t)PROMPT * K; i++)
         t->x[i] = (float)((i * 2654435761u >> 8) % 2001) * 0.001f - 1.0f;
 }
 
@@ -200,12 +263,14 @@ ak_status ak_tune(enum ak_isa isa, unsigned n_threads, ak_tune_fn *progress, voi
     struct tuner *t = ak_alloc(1, sizeof *t);
     if (!t)
         return ak_fail_memory(error, "tuning", sizeof *t);
-    size_t act_bytes = 0, x_bytes = (size_t)AK_SMALL_N * K * sizeof(float);
+    size_t act_bytes = 0, x_bytes = (size_t)PROMPT * K * sizeof(float);
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        act_bytes = ak_max_size(act_bytes, ak_round_up(AK_SMALL_N, AK_PANEL_STEP) * ak_act_bytes((enum ak_act_form)form, K));
+        act_bytes = ak_max_size(act_bytes, ak_round_up(PROMPT, AK_PANEL_STEP) * ak_act_bytes((enum ak_act_form)form, K));
     t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, (size_t)AK_PANEL_ROWS * K * sizeof(float));
+    t->slab_bytes = ak_max_size(t->slab_bytes, ak_blas_rows(K) * K * sizeof(float));
     t->y_floats = weight_bytes / K * 4 * AK_SMALL_N; /* of the types of two bits a weight all rows */
     ak_kernels_fill(isa, &t->kernels);
+    (void)ak_blas_load(ak_env("AKUNU_BLAS"), &t->blas, NULL); /* without it our kernels stay chosen */
     t->weights = ak_pages_alloc(weight_bytes);
     t->acts = ak_pages_alloc(act_bytes);
     t->slabs = ak_pages_alloc(t->slab_bytes * n_threads);
