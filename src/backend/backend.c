@@ -21,16 +21,21 @@ static uint64_t row_bytes(enum ak_kv_type type, uint32_t head_dim)
     return bytes;
 }
 
+static bool has_quantised_keys(const struct ak_kv_shape *shape)
+{
+    return ak_type_info(ak_kv_stored(shape->k_type))->block_elems > 1;
+}
+
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape)
 {
     uint64_t bytes = AK_KV_GROUP_TOKENS * row_bytes(shape->k_type, shape->head_dim);
-    bool quantised = ak_type_info(ak_kv_stored(shape->k_type))->block_elems > 1;
-    return quantised ? ak_round_up(bytes, GROUP_ALIGN) : bytes;
+    return has_quantised_keys(shape) ? ak_round_up(bytes, GROUP_ALIGN) : bytes;
 }
 
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape)
 {
-    return AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS * ak_kv_group_bytes(shape);
+    uint64_t bytes = AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS * ak_kv_group_bytes(shape);
+    return bytes + (has_quantised_keys(shape) ? shape->head_dim * sizeof(float) : 0);
 }
 
 uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape)

@@ -32,7 +32,7 @@ struct ak_kv_shape {
 };
 enum ak_type ak_kv_stored(enum ak_kv_type type);
 /* Of one head in one page: a group's keys, the keys, the values. The quantised types
- * take a head_dim that is a multiple of 32. */
+ * take a head_dim that is a multiple of 32, and room for one key of floats beside. */
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape);

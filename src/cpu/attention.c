@@ -47,8 +47,8 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
             continue;
         float times = 1.0f / (float)ak_cpu_spread(scaled, a->head_dim);
         for (uint32_t d = 0; d < a->head_dim; d++)
-            scaled[d] *= times;
-        ak_quantise_planes(&p->cpu->kernels, AK_ACT_32, scaled, a->head_dim, AK_PLANES_MAX, own->q_acts + r * p->query_bytes);
+            own->row[d] = scaled[d] *= times;
+        ak_quantise_planes(&p->cpu->kernels, AK_ACT_32, own->row, a->head_dim, AK_PLANES_MAX, own->q_acts + r * p->query_bytes);
     }
 }
 
@@ -64,6 +64,27 @@ static void visible(uint32_t position, uint32_t window, uint32_t page, uint16_t 
 static uint32_t first_page(uint32_t position, uint32_t window)
 {
     return window && position + 1 > window ? (position + 1 - window) / AK_PAGE_TOKENS : 0;
+}
+
+/* Scores of `n` rows of queries from `begin` on for `groups` groups of quantised keys
+ * from `group` on: those of the differences and, once, that of the page's first key. */
+static void quantised_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t begin, uint32_t n, const uint8_t *keys,
+                             size_t group, size_t groups)
+{
+    const struct ak_kernels *k = &p->cpu->kernels;
+    size_t head_dim = p->kv_shape.head_dim, width = groups * AK_PAGE_GROUP, rows;
+    float of_first[AK_ATTEND_ROWS];
+    k->dot_rows(ak_cpu_first_key(p, keys), head_dim, 1, own->q + begin * head_dim, head_dim, n, head_dim, of_first, 1);
+    for (size_t i = 0; i < n; i += rows) {
+        rows = ak_min_size(n - i, AK_SMALL_N / AK_PLANES_MAX);
+        k->tile[ak_kv_stored(p->kv_shape.k_type)].dot_tiles(keys + group * p->key_group_bytes, groups, head_dim,
+                                                            own->q_acts + (begin + i) * p->query_bytes, p->query_bytes / AK_PLANES_MAX,
+                                                            rows * AK_PLANES_MAX, own->planes, width);
+        ak_add_planes(own->planes, rows, width, own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (float *s = own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, *stop = s + width; s < stop; s++)
+            *s += of_first[i];
 }
 
 /* Scores of `n` rows from `begin` on for tokens [first, end) of a page. */
@@ -83,15 +104,7 @@ static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
         k->attend_scores_f32(q, s->head_dim, n, s->head_dim, own->page_wide, first, end, own->weights);
         return;
     }
-    default: break;
-    }
-    ak_dot_tiles_fn *dot = k->tile[ak_kv_stored(s->k_type)].dot_tiles;
-    size_t width = groups * AK_PAGE_GROUP, rows;
-    for (size_t i = 0; i < n; i += rows) {
-        rows = ak_min_size(n - i, AK_SMALL_N / AK_PLANES_MAX);
-        dot(keys + group * p->key_group_bytes, groups, s->head_dim, own->q_acts + (begin + i) * p->query_bytes,
-            p->query_bytes / AK_PLANES_MAX, rows * AK_PLANES_MAX, own->planes, width);
-        ak_add_planes(own->planes, rows, width, own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+    default: quantised_scores(p, own, begin, n, keys, group, groups);
     }
 }
 

@@ -175,6 +175,12 @@ size_t ak_cpu_spread(float *x, size_t n);
 /* K and V of one head in one page. */
 uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head);
 
+/* The first of quantised keys of a page and head, as floats, spread: behind its groups. */
+static inline float *ak_cpu_first_key(const struct ak_cpu_prepared *p, const uint8_t *keys)
+{
+    return (float *)(uintptr_t)(keys + AK_PAGE_TOKENS / AK_PAGE_GROUP * p->key_group_bytes);
+}
+
 /* Whether many tokens are rounded to BF16 to meet a weight. */
 static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, const struct ak_packed *packed)
 {

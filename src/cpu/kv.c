@@ -8,7 +8,9 @@
  * Some models have a few elements in their keys that are a hundred times the others,
  * and take all precision from their block. Keys that are quantised, and the queries
  * that meet them, go through a Hadamard transform first, which spreads every element
- * over all of them and changes no product. */
+ * over all of them and changes no product. And what large elements hold is nearly the
+ * same for neighbours: the first key of a page follows its groups as floats, and what
+ * is quantised of each key is its difference from that one. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -51,23 +53,30 @@ static void store_column(const void *elements, size_t size, size_t n, size_t tok
         memcpy(to, (const uint8_t *)elements + d * size, size);
 }
 
-static void store_key(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys, void *scratch)
+/* A key of a float type. */
+static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t token, uint8_t *keys, void *scratch)
 {
     const struct ak_kv_shape *s = &p->kv_shape;
-    enum ak_type stored = ak_kv_stored(s->k_type);
     uint8_t *group = keys + token / AK_PAGE_GROUP * p->key_group_bytes;
     token %= AK_PAGE_GROUP;
     if (s->k_type == AK_KV_F32) {
         store_column(x, sizeof(float), s->head_dim, token, group);
         return;
     }
-    if (ak_type_is_tiled(stored))
-        ak_cpu_spread(x, s->head_dim);
     narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
-    if (ak_type_is_tiled(stored))
-        ak_pack_row(stored, scratch, s->head_dim, token, group);
-    else
-        store_column(scratch, sizeof(uint16_t), s->head_dim, token, group);
+    store_column(scratch, sizeof(uint16_t), s->head_dim, token, group);
+}
+
+/* A key that was spread, x, which is used up. */
+static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys, void *scratch)
+{
+    const struct ak_kv_shape *s = &p->kv_shape;
+    const float *first = ak_cpu_first_key(p, keys);
+    enum ak_type stored = ak_kv_stored(s->k_type);
+    for (uint32_t d = 0; d < s->head_dim; d++)
+        x[d] -= first[d];
+    narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
+    ak_pack_row(stored, scratch, s->head_dim, token % AK_PAGE_GROUP, keys + token / AK_PAGE_GROUP * p->key_group_bytes);
 }
 
 static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t norm, float *x, size_t t, float *scratch)
@@ -82,31 +91,63 @@ static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_com
         p->cpu->kernels.rope(x, p->cos + t * half, p->sin + t * half, q->rope_dims, q->interleaved != 0);
 }
 
+/* Where the keys and values of a KV head of batch token t lie, and which token of its
+ * page it is. */
+static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t, uint32_t head, uint32_t *token)
+{
+    uint32_t position = p->batch->positions[t];
+    uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
+    *token = position % AK_PAGE_TOKENS;
+    return ak_cpu_kv_head(p, page, (uint32_t)c->layer, head);
+}
+
+/* A KV head of batch token t, where `row` is its row; of quantised keys the first one
+ * of a page alone, the others wait for it. */
+static void store(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t, uint32_t head, float *row, float *scratch)
+{
+    const struct ak_qkv_params *q = &c->params.qkv;
+    uint32_t token;
+    uint8_t *page = page_of(p, c, t, head, &token);
+    float *key = row + q->k_at + head * q->head_dim;
+    norm_and_rotate(p, c, c->vector2, key, t, scratch);
+    if (ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type))) {
+        ak_cpu_spread(key, q->head_dim);
+        if (token == 0)
+            memcpy(ak_cpu_first_key(p, page), key, q->head_dim * sizeof *key);
+    } else {
+        store_key(p, key, token, page, scratch);
+    }
+    narrow(&p->cpu->kernels, p->kv_shape.v_type, row + q->v_at + head * q->head_dim, q->head_dim,
+           page + p->keys_bytes + token * p->value_bytes);
+}
+
 void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_qkv_params *q = &c->params.qkv;
     float *scratch = p->scratch[thread].row;
-    uint32_t heads = q->n_heads + q->n_kv_heads;
+    uint32_t heads = q->n_heads + q->n_kv_heads, token;
     size_t begin, end;
     ak_split((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
-        size_t t = i / heads;
+        float *row = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in);
         uint32_t head = (uint32_t)(i % heads);
-        float *row = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
-        if (head < q->n_heads) {
-            norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->head_dim, t, scratch);
+        if (head < q->n_heads)
+            norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->head_dim, i / heads, scratch);
+        else
+            store(p, c, i / heads, head - q->n_heads, row, scratch);
+    }
+    if (!ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type)))
+        return;
+    if (p->batch->n > 1)
+        ak_pool_barrier(p->pool, thread);
+    for (size_t i = begin; i < end; i++) {
+        uint32_t head = (uint32_t)(i % heads);
+        if (head < q->n_heads)
             continue;
-        }
         head -= q->n_heads;
-        float *key = row + q->k_at + head * q->head_dim;
-        norm_and_rotate(p, c, c->vector2, key, t, scratch);
-        uint32_t position = p->batch->positions[t];
-        uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
-        uint8_t *to = ak_cpu_kv_head(p, page, (uint32_t)c->layer, head);
-        uint32_t token = position % AK_PAGE_TOKENS;
-        uint8_t *values = to + p->keys_bytes;
-        store_key(p, key, token, to, scratch);
-        narrow(&p->cpu->kernels, p->kv_shape.v_type, row + q->v_at + head * q->head_dim, q->head_dim, values + token * p->value_bytes);
+        float *key = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in) + q->k_at + head * q->head_dim;
+        uint8_t *page = page_of(p, c, i / heads, head, &token);
+        store_difference(p, key, token, page, scratch);
     }
 }
