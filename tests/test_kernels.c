@@ -754,6 +754,20 @@ START_TEST(elementwise_is_scalar)
         tested.silu_mul(x, y, a, n);
         scalar.silu_mul(x, y, b, n);
         expect_floats(a, b, n, tested.name, "silu_mul");
+        tested.gelu_tanh_mul(x, y, a, n);
+        scalar.gelu_tanh_mul(x, y, b, n);
+        expect_floats(a, b, n, tested.name, "gelu_tanh_mul");
+        tested.gelu_tanh(x, a, n);
+        scalar.gelu_tanh(x, b, n);
+        expect_floats(a, b, n, tested.name, "gelu_tanh");
+        tested.add_scaled(a, y, 0.3f, n);
+        scalar.add_scaled(b, y, 0.3f, n);
+        expect_floats(a, b, n, tested.name, "add_scaled");
+        memcpy(a, x, n * sizeof *a);
+        memcpy(b, x, n * sizeof *b);
+        tested.softcap(a, 50.0f, n);
+        scalar.softcap(b, 50.0f, n);
+        expect_floats(a, b, n, tested.name, "softcap");
         uint16_t *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
         tested.narrow_f16(x, got, n);
         scalar.narrow_f16(x, want, n);
@@ -770,7 +784,37 @@ START_TEST(elementwise_is_scalar)
 }
 END_TEST
 
-START_TEST(rms_norm_is_scalar)
+/* Against the formulas in double. */
+START_TEST(scalar_functions_are_right)
+{
+    struct ak_kernels scalar;
+    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    for (int i = -40000; i <= 40000; i++) {
+        float x = (float)i * 0x1.3p-12f, y = x, gelu;
+        double cube = 0.044715 * (double)x * (double)x * (double)x;
+        double want = 0.5 * (double)x * (1.0 + tanh(0.79788456080286536 * ((double)x + cube)));
+        scalar.softcap(&y, 1.0f, 1);
+        ck_assert_double_eq_tol((double)y, tanh((double)x), 3e-7 * fabs(tanh((double)x)) + 1e-30);
+        scalar.gelu_tanh(&x, &gelu, 1);
+        ck_assert_double_eq_tol((double)gelu, want, 4e-7 * (fabs(want) + fabs((double)x) * exp(-fabs((double)x))) + 1e-30);
+    }
+    enum { N = 77 };
+    float *x = random_floats(N), *weight = random_floats(N), *bias = random_floats(N), got[N];
+    double mean = 0.0, square = 0.0;
+    for (int i = 0; i < N; i++)
+        mean += (double)x[i] / N;
+    for (int i = 0; i < N; i++)
+        square += ((double)x[i] - mean) * ((double)x[i] - mean) / N;
+    scalar.layer_norm(x, weight, bias, N, 1e-5f, got);
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq_tol((double)got[i], ((double)x[i] - mean) / sqrt(square + 1e-5) * (double)weight[i] + (double)bias[i], 2e-6);
+    free(x);
+    free(weight);
+    free(bias);
+}
+END_TEST
+
+START_TEST(norms_are_scalar)
 {
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
@@ -782,6 +826,11 @@ START_TEST(rms_norm_is_scalar)
             tested.rms_norm(x, weight, n, 1e-5f, got);
             scalar.rms_norm(x, weight, n, 1e-5f, want);
             expect_floats(got, want, n, tested.name, "rms_norm");
+            float *bias = random_floats(n);
+            tested.layer_norm(x, weight, bias, n, 1e-5f, got);
+            scalar.layer_norm(x, weight, bias, n, 1e-5f, want);
+            expect_floats(got, want, n, tested.name, "layer_norm");
+            free(bias);
             free(x);
             free(weight);
             free(got);
@@ -1041,7 +1090,8 @@ int main(void)
     tcase_add_loop_test(kernels, bf16_products_stand_alone, 1, AK_ISA_COUNT);
     tcase_add_test(kernels, blas_is_near_or_absent);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, rms_norm_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_test(kernels, scalar_functions_are_right);
+    tcase_add_loop_test(kernels, norms_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, widen_is_the_reference, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, widened_blocks_are_the_reference, 1, AK_ISA_COUNT);

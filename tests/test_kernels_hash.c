@@ -257,6 +257,35 @@ static void row_silu_mul(const struct ak_kernels *kernels, float *x, float *y, f
     kernels->silu_mul(x, y, out, n);
 }
 
+static void row_layer_norm(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->layer_norm(x, y, y, n, 1e-5f, out);
+}
+
+static void row_add_scaled(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    (void)y;
+    kernels->add_scaled(out, x, 0.22f, n);
+}
+
+static void row_softcap(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    memcpy(out, x, n * sizeof *out);
+    (void)y;
+    kernels->softcap(out, 50.0f, n);
+}
+
+static void row_gelu_tanh(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    (void)y;
+    kernels->gelu_tanh(x, out, n);
+}
+
+static void row_gelu_tanh_mul(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->gelu_tanh_mul(x, y, out, n);
+}
+
 static void row_rope(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
 {
     kernels->rope(out, x, y, n, n / 2 % 2 == 0);
@@ -291,6 +320,11 @@ static void row_merge(const struct ak_kernels *kernels, float *x, float *y, floa
 static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rms_norm, 4.0f); }
 static uint64_t run_add(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_add, 4.0f); }
 static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_silu_mul, 100.0f); }
+static uint64_t run_layer_norm(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_layer_norm, 4.0f); }
+static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_add_scaled, 4.0f); }
+static uint64_t run_softcap(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_softcap, 100.0f); }
+static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh, 8.0f); }
+static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh_mul, 8.0f); }
 static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rope, 1.0f); }
 static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_narrow, 1.0f); }
 static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_merge, 8.0f); }
@@ -373,6 +407,11 @@ static const struct slot {
     { "rms_norm", run_rms_norm, AK_F32, 0x62350780ddb047a4 },
     { "add", run_add, AK_F32, 0x0321b5367b481dee },
     { "silu_mul", run_silu_mul, AK_F32, 0x2fa4cb56b22348c5 },
+    { "layer_norm", run_layer_norm, AK_F32, 0xf6661db1d29dafc7 },
+    { "add_scaled", run_add_scaled, AK_F32, 0x1b12a24b4cc87e30 },
+    { "softcap", run_softcap, AK_F32, 0x65af8a7b90eedeae },
+    { "gelu_tanh", run_gelu_tanh, AK_F32, 0x28321fcbdfc1c27f },
+    { "gelu_tanh_mul", run_gelu_tanh_mul, AK_F32, 0x64d4dae1ec9fb29a },
     { "rope", run_rope, AK_F32, 0x62b7d8b9046c4732 },
     { "narrow_f16", run_narrow, AK_F32, 0x9ed736449d4a1a08 },
     { "attention F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },

@@ -6,6 +6,8 @@
 #ifndef AK_CPU_GENERIC_H
 #define AK_CPU_GENERIC_H
 
+#include <string.h>
+
 #include "base/math.h"
 #include "cpu/kernels.h"
 
@@ -61,6 +63,18 @@ AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t
         y[i] += x[i];
 }
 
+AK_KERNEL void ak_generic_add_scaled(float *restrict y, const float *restrict x, float scale, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = fmaf(x[i], scale, y[i]);
+}
+
+AK_KERNEL void ak_generic_softcap(float *restrict x, float cap, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = cap * ak_tanhf(x[i] / cap);
+}
+
 AK_KERNEL void ak_generic_divide(float *restrict x, float divisor, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -71,6 +85,26 @@ AK_KERNEL void ak_generic_silu_mul(const float *restrict gate, const float *rest
 {
     for (size_t i = 0; i < n; i++)
         out[i] = gate[i] / (1.0f + ak_expf(-gate[i])) * up[i];
+}
+
+/* The approximation with tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units":
+ * x/2 · (1 + tanh u) = x / (1 + e^−2u), u = sqrt(2/π)·(x + 0.044715·x³). */
+AK_KERNEL float ak_generic_gelu_tanh_of(float x)
+{
+    const float linear = -0x1.988454p+0f, cubic = -0x1.2444f2p-4f; /* −2·sqrt(2/π), that times 0.044715 */
+    return x / (1.0f + ak_expf(x * fmaf(x * x, cubic, linear)));
+}
+
+AK_KERNEL void ak_generic_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = ak_generic_gelu_tanh_of(x[i]);
+}
+
+AK_KERNEL void ak_generic_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = ak_generic_gelu_tanh_of(gate[i]) * up[i];
 }
 
 AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
@@ -131,6 +165,30 @@ AK_KERNEL void ak_generic_rms_norm(const float *restrict x, const float *restric
     float scale = 1.0f / sqrtf(mean + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * weight[i];
+}
+
+AK_KERNEL void ak_generic_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
+                                     float *restrict out)
+{
+    float partial[AK_LANES] = { 0 };
+    size_t whole = n / AK_LANES * AK_LANES;
+    for (size_t i = 0; i < whole; i += AK_LANES)
+        for (size_t j = 0; j < AK_LANES; j++)
+            partial[j] += x[i + j];
+    for (size_t i = whole; i < n; i++)
+        partial[i - whole] += x[i];
+    float mean = ak_generic_fold(partial, AK_LANES) / (float)n;
+    memset(partial, 0, sizeof partial);
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] - mean;
+    for (size_t i = 0; i < whole; i += AK_LANES)
+        for (size_t j = 0; j < AK_LANES; j++)
+            partial[j] = fmaf(out[i + j], out[i + j], partial[j]);
+    for (size_t i = whole; i < n; i++)
+        partial[i - whole] = fmaf(out[i], out[i], partial[i - whole]);
+    float scale = 1.0f / sqrtf(ak_generic_fold(partial, AK_LANES) / (float)n + eps);
+    for (size_t i = 0; i < n; i++)
+        out[i] = fmaf(out[i] * scale, weight[i], bias[i]);
 }
 
 #endif

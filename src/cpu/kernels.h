@@ -127,8 +127,24 @@ struct ak_kernels {
      * as in dot_rows, elements beyond n taken as zero. */
     void (*rms_norm)(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
 
+    /* out[i] = fma((x[i] − mean) · 1/sqrt(mean((x − mean)²) + eps), weight[i], bias[i]);
+     * Σx and Σ(x − mean)² over 32 partial sums as in rms_norm, the first without fma. */
+    void (*layer_norm)(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
+                       float *restrict out);
+
     /* y[i] += x[i] */
     void (*add)(float *restrict y, const float *restrict x, size_t n);
+
+    /* y[i] = fma(x[i], scale, y[i]) */
+    void (*add_scaled)(float *restrict y, const float *restrict x, float scale, size_t n);
+
+    /* x[i] = cap · tanh(x[i] / cap) */
+    void (*softcap)(float *restrict x, float cap, size_t n);
+
+    /* out[i] = gelu(x[i]), out[i] = gelu(gate[i]) · up[i], by the approximation with tanh:
+     * x / (1 + exp(x · fma(x·x, −2·sqrt(2/π)·0.044715, −2·sqrt(2/π)))) */
+    void (*gelu_tanh)(const float *restrict x, float *restrict out, size_t n);
+    void (*gelu_tanh_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 
     /* out[i] = gate[i] / (1 + exp(−gate[i])) · up[i] */
     void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);

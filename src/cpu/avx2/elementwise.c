@@ -93,3 +93,29 @@ void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, siz
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * weight[i];
 }
+
+void ak_avx2_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
+                        float *restrict out)
+{
+    ak_generic_layer_norm(x, weight, bias, n, eps, out);
+}
+
+void ak_avx2_add_scaled(float *restrict y, const float *restrict x, float scale, size_t n)
+{
+    ak_generic_add_scaled(y, x, scale, n);
+}
+
+void ak_avx2_softcap(float *restrict x, float cap, size_t n)
+{
+    ak_generic_softcap(x, cap, n);
+}
+
+void ak_avx2_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
+{
+    ak_generic_gelu_tanh(x, out, n);
+}
+
+void ak_avx2_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    ak_generic_gelu_tanh_mul(gate, up, out, n);
+}

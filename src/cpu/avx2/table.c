@@ -23,6 +23,11 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->rms_norm = ak_avx2_rms_norm;
     k->add = ak_avx2_add;
     k->silu_mul = ak_avx2_silu_mul;
+    k->layer_norm = ak_avx2_layer_norm;
+    k->add_scaled = ak_avx2_add_scaled;
+    k->softcap = ak_avx2_softcap;
+    k->gelu_tanh = ak_avx2_gelu_tanh;
+    k->gelu_tanh_mul = ak_avx2_gelu_tanh_mul;
     k->rope = ak_avx2_rope;
     k->narrow_f16 = ak_avx2_narrow_f16;
     k->attend_scores_f16 = ak_avx2_attend_scores_f16;

@@ -147,3 +147,29 @@ void ak_avx512_rms_norm(const float *restrict x, const float *restrict weight, s
     for (size_t i = full; i < n; i++)
         out[i] = x[i] * scale * weight[i];
 }
+
+void ak_avx512_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
+                          float *restrict out)
+{
+    ak_generic_layer_norm(x, weight, bias, n, eps, out);
+}
+
+void ak_avx512_add_scaled(float *restrict y, const float *restrict x, float scale, size_t n)
+{
+    ak_generic_add_scaled(y, x, scale, n);
+}
+
+void ak_avx512_softcap(float *restrict x, float cap, size_t n)
+{
+    ak_generic_softcap(x, cap, n);
+}
+
+void ak_avx512_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
+{
+    ak_generic_gelu_tanh(x, out, n);
+}
+
+void ak_avx512_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    ak_generic_gelu_tanh_mul(gate, up, out, n);
+}

@@ -33,6 +33,11 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->rms_norm = ak_avx512_rms_norm;
     k->add = ak_avx512_add;
     k->silu_mul = ak_avx512_silu_mul;
+    k->layer_norm = ak_avx512_layer_norm;
+    k->add_scaled = ak_avx512_add_scaled;
+    k->softcap = ak_avx512_softcap;
+    k->gelu_tanh = ak_avx512_gelu_tanh;
+    k->gelu_tanh_mul = ak_avx512_gelu_tanh_mul;
     k->rope = ak_avx512_rope;
     k->narrow_f16 = ak_avx512_narrow_f16;
     k->attend_scores_f16 = ak_avx512_attend_scores_f16;

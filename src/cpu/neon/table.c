@@ -29,6 +29,11 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->rms_norm = ak_neon_rms_norm;
     k->add = ak_neon_add;
     k->silu_mul = ak_neon_silu_mul;
+    k->layer_norm = ak_neon_layer_norm;
+    k->add_scaled = ak_neon_add_scaled;
+    k->softcap = ak_neon_softcap;
+    k->gelu_tanh = ak_neon_gelu_tanh;
+    k->gelu_tanh_mul = ak_neon_gelu_tanh_mul;
     k->rope = ak_neon_rope;
     k->narrow_f16 = ak_neon_narrow_f16;
     k->attend_scores_f16 = ak_neon_attend_scores_f16;

@@ -37,3 +37,29 @@ void ak_scalar_rms_norm(const float *restrict x, const float *restrict weight, s
 {
     ak_generic_rms_norm(x, weight, n, eps, out);
 }
+
+void ak_scalar_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
+                          float *restrict out)
+{
+    ak_generic_layer_norm(x, weight, bias, n, eps, out);
+}
+
+void ak_scalar_add_scaled(float *restrict y, const float *restrict x, float scale, size_t n)
+{
+    ak_generic_add_scaled(y, x, scale, n);
+}
+
+void ak_scalar_softcap(float *restrict x, float cap, size_t n)
+{
+    ak_generic_softcap(x, cap, n);
+}
+
+void ak_scalar_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
+{
+    ak_generic_gelu_tanh(x, out, n);
+}
+
+void ak_scalar_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    ak_generic_gelu_tanh_mul(gate, up, out, n);
+}

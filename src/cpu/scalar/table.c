@@ -14,6 +14,11 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->rms_norm = ak_scalar_rms_norm;
     k->add = ak_scalar_add;
     k->silu_mul = ak_scalar_silu_mul;
+    k->layer_norm = ak_scalar_layer_norm;
+    k->add_scaled = ak_scalar_add_scaled;
+    k->softcap = ak_scalar_softcap;
+    k->gelu_tanh = ak_scalar_gelu_tanh;
+    k->gelu_tanh_mul = ak_scalar_gelu_tanh_mul;
     k->rope = ak_scalar_rope;
     k->narrow_f16 = ak_scalar_narrow_f16;
     k->attend_scores_f16 = ak_scalar_attend_scores_f16;
