@@ -36,6 +36,16 @@ START_TEST(canonical_names)
         {AK_ROLE_FFN_UP_BIAS, 15, "layers.15.ffn.up.bias", "blk.15.ffn_up.bias"},
         {AK_ROLE_FFN_DOWN, 2147483647, "layers.2147483647.ffn.down.weight", "blk.2147483647.ffn_down.weight"},
         {AK_ROLE_FFN_DOWN_BIAS, 17, "layers.17.ffn.down.bias", "blk.17.ffn_down.bias"},
+        {AK_ROLE_POSITION_EMBEDDING, AK_NO_LAYER, "position_embedding.weight", "position_embd.weight"},
+        {AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER, "output_norm.bias", "output_norm.bias"},
+        {AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, "rope_factors_long.weight", "rope_factors_long.weight"},
+        {AK_ROLE_ROPE_FACTORS_SHORT, AK_NO_LAYER, "rope_factors_short.weight", "rope_factors_short.weight"},
+        {AK_ROLE_ATTENTION_NORM_BIAS, 18, "layers.18.attention_norm.bias", "blk.18.attn_norm.bias"},
+        {AK_ROLE_ATTENTION_QKV, 19, "layers.19.attention.qkv.weight", "blk.19.attn_qkv.weight"},
+        {AK_ROLE_ATTENTION_QKV_BIAS, 20, "layers.20.attention.qkv.bias", "blk.20.attn_qkv.bias"},
+        {AK_ROLE_POST_ATTENTION_NORM, 21, "layers.21.post_attention_norm.weight", "blk.21.post_attention_norm.weight"},
+        {AK_ROLE_FFN_NORM_BIAS, 22, "layers.22.ffn_norm.bias", "blk.22.ffn_norm.bias"},
+        {AK_ROLE_POST_FFN_NORM, 23, "layers.23.post_ffn_norm.weight", "blk.23.post_ffw_norm.weight"},
     };
     char name[AK_ROLE_NAME_BYTES];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -69,7 +79,7 @@ START_TEST(other_names)
         "blk.99999999999999999999.attn_q.weight",
         "blk.{n}.attn_q.weight",
         "x.blk.1.attn_q.weight",
-        "blk.1.attn_qkv.weight",
+        "blk.1.attn_qkvs.weight",
         "blk.1",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -108,6 +108,12 @@ static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
     }
 }
 
+static void cap_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t n, float cap, size_t first, size_t end)
+{
+    for (uint32_t i = 0; cap > 0.0f && i < n; i++)
+        p->cpu->kernels.softcap(own->weights + (size_t)i * AK_PAGE_TOKENS + first, cap, end - first);
+}
+
 /* Weighs the scores of the rows of `part` and mixes the values of tokens [first,
  * end), which are all that any of them sees, into own->page_out. */
 static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, struct partial *part, const uint8_t *v,
@@ -153,6 +159,7 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
         return;
     const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], (uint32_t)c->layer, item->kv_head);
     scores(p, own, part->begin, part->n, keys, low, high);
+    cap_scores(p, own, part->n, c->params.attention.cap, low, high);
     values(p, own, part, keys + p->keys_bytes, first, end, low, high);
 }
 

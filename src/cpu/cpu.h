@@ -103,7 +103,7 @@ struct ak_cpu_prepared {
     unsigned n_threads;
     uint32_t max_rows[2];             /* of each domain */
     float *arena[2];
-    float *cos, *sin;                 /* [max tokens][rope_dims/2] of the pass */
+    float *cos, *sin;                 /* [tables][max tokens][rope_dims/2] of the pass */
     uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
     struct ak_token_block *blocks;
     uint32_t n_blocks;
@@ -211,8 +211,11 @@ void ak_add_planes(const float *planes, size_t n, size_t width, float *y, size_t
 /* The form in which n tokens meet a weight (linear.c). */
 enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);
 
+/* A NORM command's work on one row: elements [at, at + n) of x to out. */
+void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out);
+
 /* Steps. */
-ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated, ak_step_add,
-    ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
+ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated, ak_step_activate, ak_step_add,
+    ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
 
 #endif

@@ -87,7 +87,7 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     for (size_t t = begin; t < end; t++) {
         float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         if (c->op == AK_OP_NORM) {
-            k->rms_norm(x, p->weights->vectors[c->vector].data, c->params.norm.n, c->params.norm.eps, own->row);
+            ak_cpu_norm(p, c, x, own->row);
             x = own->row;
         } else if (planes > 1 || padding > 0) {
             x = memcpy(own->row, x, packed->cols * sizeof *x);

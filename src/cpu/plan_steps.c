@@ -49,7 +49,14 @@ static bool continues_on_own_rows(const struct ak_command *linear, const struct 
         return false;
     if (is_linear_of(next, linear->in))
         return true;
-    return (next->op == AK_OP_ADD || next->op == AK_OP_GATED) && next->in == linear->out;
+    switch (next->op) {
+    case AK_OP_ADD:
+    case AK_OP_GATED:
+    case AK_OP_ACTIVATE:
+    case AK_OP_DIVIDE:
+    case AK_OP_CAP: return next->in == linear->out;
+    default: return false;
+    }
 }
 
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
@@ -88,8 +95,11 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
         case AK_OP_QKV: add(p, ak_step_qkv, c, domain); break;
         case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
         case AK_OP_GATED: add(p, ak_step_gated, c, domain)->on_rows = true; break;
+        case AK_OP_ACTIVATE: add(p, ak_step_activate, c, domain)->on_rows = true; break;
         case AK_OP_ADD: add(p, ak_step_add, c, domain)->on_rows = true; break;
         case AK_OP_SELECT: add(p, ak_step_select, c, domain); break;
+        case AK_OP_DIVIDE: add(p, ak_step_divide, c, domain)->on_rows = true; break;
+        case AK_OP_CAP: add(p, ak_step_cap, c, domain)->on_rows = true; break;
         case AK_OP_GUMBEL: add(p, ak_step_gumbel, c, domain); break;
         case AK_OP_ARGMAX:
             add(p, ak_step_argmax, c, domain);

@@ -16,56 +16,124 @@ static void rope_angles(struct ak_cpu_prepared *p, size_t t)
     }
 }
 
+/* A row of a stored matrix as floats. */
+static void read_row(const struct ak_cpu_prepared *p, const struct ak_view *view, uint64_t row, float *out)
+{
+    uint64_t row_bytes = 0;
+    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
+    p->cpu->kernels.widen[view->type]((const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
+}
+
 /* Also makes the tokens' rotation angles, which all layers share. */
 void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_view *embedding = p->weights->embedding;
-    float scale = c->params.embed.scale;
-    uint64_t row_bytes = 0;
+    const struct ak_view *embedding = p->weights->embedding, *positions = p->weights->positions;
+    float scale = c->params.embed.scale, *own = p->scratch[thread].row;
     size_t begin, end;
-    (void)ak_type_row_bytes(embedding->type, embedding->cols, &row_bytes);
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        const uint8_t *row = (const uint8_t *)embedding->plane[0].data + (uint64_t)p->batch->tokens[t] * row_bytes;
-        p->cpu->kernels.widen[embedding->type](row, out, embedding->cols);
+        read_row(p, embedding, (uint64_t)p->batch->tokens[t], out);
         for (uint32_t i = 0; scale != 1.0f && i < embedding->cols; i++)
             out[i] *= scale;
+        if (c->params.embed.positions) {
+            read_row(p, positions, p->batch->positions[t], own);
+            p->cpu->kernels.add(out, own, positions->cols);
+        }
         rope_angles(p, t);
     }
+}
+
+void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out)
+{
+    const struct ak_norm_params *norm = &c->params.norm;
+    const struct ak_kernels *k = &p->cpu->kernels;
+    const float *weight = p->weights->vectors[c->vector].data;
+    if (norm->layer_norm)
+        k->layer_norm(x + norm->at, weight, p->weights->vectors[c->vector2].data, norm->n, norm->eps, out);
+    else
+        k->rms_norm(x + norm->at, weight, norm->n, norm->eps, out);
 }
 
 void ak_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
+    const struct ak_norm_params *norm = &c->params.norm;
+    float *own = p->scratch[thread].row;
     size_t begin, end;
     ak_split(ak_cpu_rows(p, step->domain), p->n_threads, thread, &begin, &end);
-    for (size_t t = begin; t < end; t++)
-        p->cpu->kernels.rms_norm(ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in), p->weights->vectors[c->vector].data,
-                                 c->params.norm.n, c->params.norm.eps, ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out));
+    for (size_t t = begin; t < end; t++) {
+        float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
+        ak_cpu_norm(p, c, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in), c->in == c->out ? own : out);
+        if (c->in == c->out)
+            memcpy(out + norm->at, own, norm->n * sizeof *out);
+    }
+}
+
+/* This thread's own elements of row t of a slot. */
+static float *own_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, uint32_t begin)
+{
+    return ak_cpu_slot(p, slot) + t * ak_cpu_stride(p, slot) + begin;
 }
 
 void ak_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
+    const struct ak_kernels *k = &p->cpu->kernels;
+    float scale = c->params.add.scale;
     uint32_t begin, end;
     ak_cpu_own_rows(p, c->params.add.n, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
-        p->cpu->kernels.add(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin,
-                            ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin, end - begin);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++) {
+        if (scale == 1.0f)
+            k->add(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), end - begin);
+        else
+            k->add_scaled(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), scale, end - begin);
+    }
 }
 
 void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_gated_params *g = &c->params.gated;
+    const struct ak_kernels *k = &p->cpu->kernels;
     uint32_t begin, end;
     ak_cpu_own_rows(p, g->n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++) {
-        const float *in = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin;
-        p->cpu->kernels.silu_mul(in + g->gate_at, in + g->up_at, ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin, end - begin);
+        const float *in = own_part(p, c->in, t, begin);
+        float *out = own_part(p, c->out, t, begin);
+        if (g->activation == AK_ACTIVATION_SILU)
+            k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin);
+        else
+            k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin);
     }
+}
+
+void ak_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    uint32_t begin, end;
+    ak_cpu_own_rows(p, c->params.activate.n, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
+        p->cpu->kernels.gelu_tanh(own_part(p, c->in, t, begin), own_part(p, c->out, t, begin), end - begin);
+}
+
+void ak_step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    uint32_t begin, end;
+    ak_cpu_own_rows(p, c->params.by.n, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
+        p->cpu->kernels.divide(own_part(p, c->out, t, begin), c->params.by.by, end - begin);
+}
+
+void ak_step_cap(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    uint32_t begin, end;
+    ak_cpu_own_rows(p, c->params.by.n, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
+        p->cpu->kernels.softcap(own_part(p, c->out, t, begin), c->params.by.by, end - begin);
 }
 
 void ak_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)

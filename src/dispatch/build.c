@@ -62,7 +62,7 @@ ak_value ak_build_embed(struct ak_builder *b, float scale)
 {
     ak_value out = add_slot(b, b->spec->config.width, AK_DOMAIN_TOKENS);
     struct ak_command c = command_of(AK_OP_EMBED, AK_NO_LAYER, AK_NONE, out);
-    c.params.embed.scale = scale;
+    c.params.embed = (struct ak_embed_params){ .scale = scale, .positions = b->weights->positions != NULL };
     add_command(b, c);
     return out;
 }
@@ -75,6 +75,26 @@ ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, in
     c.params.norm = (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width };
     add_command(b, c);
     return out;
+}
+
+ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight, enum ak_role bias, int layer, float eps)
+{
+    ak_value out = add_slot(b, width_of(b, x), domain_of(b, x));
+    struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
+    c.vector = ak_weights_vector(b->weights, weight, layer);
+    c.vector2 = ak_weights_vector(b->weights, bias, layer);
+    c.params.norm = (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
+    add_command(b, c);
+    return out;
+}
+
+void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part, enum ak_role weight, int layer, float eps)
+{
+    struct ak_command c = command_of(AK_OP_NORM, layer, x, x);
+    c.vector = ak_weights_vector(b->weights, weight, layer);
+    c.params.norm = (struct ak_norm_params){ .eps = eps, .at = ak_build_part_at(b, linear, layer, part),
+                                             .n = b->weights->vectors[c.vector].n };
+    add_command(b, c);
 }
 
 ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear, int layer)
@@ -104,11 +124,13 @@ uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int
     return 0;
 }
 
-void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, struct ak_qkv_params params)
+void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params)
 {
     struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
-    c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_Q_NORM, layer);
-    c.vector2 = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
+    if (norm_heads) {
+        c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_Q_NORM, layer);
+        c.vector2 = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
+    }
     c.params.qkv = params;
     c.params.qkv.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
     c.params.qkv.k_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 1);
@@ -137,10 +159,21 @@ ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, int layer, enum 
     return out;
 }
 
-void ak_build_add(struct ak_builder *b, ak_value x, ak_value y)
+ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_activation activation, uint32_t n)
+{
+    ak_value out = add_slot(b, n, domain_of(b, x));
+    struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, out);
+    if (activation == AK_ACTIVATION_SILU && b->status == AKUNU_OK)
+        b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU without a gate");
+    c.params.activate = (struct ak_activate_params){ .activation = activation, .n = n };
+    add_command(b, c);
+    return out;
+}
+
+void ak_build_add(struct ak_builder *b, ak_value x, ak_value y, float scale)
 {
     struct ak_command c = command_of(AK_OP_ADD, AK_NO_LAYER, y, x);
-    c.params.add.n = b->spec->config.width;
+    c.params.add = (struct ak_add_params){ .scale = scale, .n = b->spec->config.width };
     add_command(b, c);
 }
 
@@ -153,10 +186,21 @@ ak_value ak_build_select(struct ak_builder *b, ak_value x)
     return out;
 }
 
-void ak_build_logits(struct ak_builder *b, ak_value x)
+static void change_logits(struct ak_builder *b, enum ak_op op, float by)
+{
+    struct ak_command c = command_of(op, AK_NO_LAYER, b->table->logits, b->table->logits);
+    c.params.by = (struct ak_by_params){ .by = by, .n = b->spec->config.vocab_size };
+    add_command(b, c);
+}
+
+void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap)
 {
     struct ak_table *t = b->table;
     t->logits = ak_build_linear(b, x, AK_LINEAR_OUTPUT, AK_NO_LAYER);
+    if (divisor != 1.0f)
+        change_logits(b, AK_OP_DIVIDE, divisor);
+    if (cap > 0.0f)
+        change_logits(b, AK_OP_CAP, cap);
     t->chosen = AK_NONE;
     if (!b->sampled)
         return;

@@ -6,6 +6,14 @@
 #include "base/mem.h"
 #include "dispatch/builder.h"
 
+static const char *const activations[] = { [AK_ACTIVATION_SILU] = "silu", [AK_ACTIVATION_GELU_TANH] = "gelu_tanh" };
+
+static void dump_nonzero(FILE *f, const char *label, float value)
+{
+    if (value != 0.0f)
+        fprintf(f, " %s=%.9g", label, (double)value);
+}
+
 static void dump_vector(FILE *f, const char *label, const struct ak_weights *w, uint32_t vector)
 {
     char name[AK_ROLE_NAME_BYTES];
@@ -26,16 +34,22 @@ static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_wei
 static void dump_params(FILE *f, const struct ak_command *c, const struct ak_weights *w)
 {
     switch (c->op) {
-    case AK_OP_EMBED: fprintf(f, " scale=%.9g", (double)c->params.embed.scale); break;
+    case AK_OP_EMBED: fprintf(f, " scale=%.9g%s", (double)c->params.embed.scale, c->params.embed.positions ? " positions" : ""); break;
     case AK_OP_NORM:
         dump_vector(f, "vector", w, c->vector);
+        dump_vector(f, "bias", w, c->vector2);
+        if (c->in == c->out)
+            fprintf(f, " at=%u", c->params.norm.at);
         fprintf(f, " n=%u eps=%.9g", c->params.norm.n, (double)c->params.norm.eps);
+        fputs(c->params.norm.layer_norm ? " layer_norm" : "", f);
         break;
     case AK_OP_LINEAR: dump_linear(f, c, w); break;
     case AK_OP_QKV: {
         const struct ak_qkv_params *p = &c->params.qkv;
         fprintf(f, " at=%u,%u,%u heads=%u/%u head_dim=%u rope=%u%s", p->q_at, p->k_at, p->v_at, p->n_heads, p->n_kv_heads, p->head_dim,
                 p->rope_dims, p->interleaved ? " interleaved" : " halves");
+        if (p->rope_table > 0)
+            fprintf(f, " table=%u", p->rope_table);
         dump_vector(f, "q_norm", w, c->vector);
         dump_vector(f, "k_norm", w, c->vector2);
         break;
@@ -44,12 +58,19 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         const struct ak_attention_params *p = &c->params.attention;
         fprintf(f, " at=%u heads=%u/%u head_dim=%u window=%u scale=%.9g", p->q_at, p->n_heads, p->n_kv_heads, p->head_dim, p->window,
                 (double)p->scale);
+        dump_nonzero(f, "cap", p->cap);
         break;
     }
     case AK_OP_GATED:
-        fprintf(f, " silu at=%u,%u n=%u", c->params.gated.gate_at, c->params.gated.up_at, c->params.gated.n);
+        fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation], c->params.gated.gate_at, c->params.gated.up_at, c->params.gated.n);
         break;
-    case AK_OP_ADD: fprintf(f, " n=%u", c->params.add.n); break;
+    case AK_OP_ACTIVATE: fprintf(f, " %s n=%u", activations[c->params.activate.activation], c->params.activate.n); break;
+    case AK_OP_ADD:
+        fprintf(f, " n=%u", c->params.add.n);
+        dump_nonzero(f, "scale", c->params.add.scale == 1.0f ? 0.0f : c->params.add.scale);
+        break;
+    case AK_OP_DIVIDE:
+    case AK_OP_CAP: fprintf(f, " by=%.9g n=%u", (double)c->params.by.by, c->params.by.n); break;
     case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
     case AK_OP_GUMBEL:
     case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.logits.n); break;

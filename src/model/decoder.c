@@ -26,7 +26,7 @@ static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_v
     const struct ak_descriptor *d = &spec->descriptor;
     ak_value h = ak_build_norm(b, x, AK_ROLE_ATTENTION_NORM, layer, c->norm_eps);
     ak_value qkv = ak_build_linear(b, h, AK_LINEAR_QKV, layer);
-    ak_build_qkv(b, qkv, layer, (struct ak_qkv_params){
+    ak_build_qkv(b, qkv, layer, true, (struct ak_qkv_params){
         .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
         .rope_dims = c->rope_dims, .interleaved = d->rope_interleaved, .norm_eps = c->norm_eps });
     ak_value a = ak_build_attention(b, qkv, layer, (struct ak_attention_params){
@@ -48,9 +48,9 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
 {
     ak_value x = ak_build_embed(b, spec->descriptor.embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
-        ak_build_add(b, x, attention(b, spec, x, layer));
-        ak_build_add(b, x, feed_forward(b, spec, x, layer));
+        ak_build_add(b, x, attention(b, spec, x, layer), 1.0f);
+        ak_build_add(b, x, feed_forward(b, spec, x, layer), 1.0f);
     }
     ak_value wanted = ak_build_select(b, x);
-    ak_build_logits(b, ak_build_norm(b, wanted, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, spec->config.norm_eps));
+    ak_build_logits(b, ak_build_norm(b, wanted, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, spec->config.norm_eps), 1.0f, 0.0f);
 }

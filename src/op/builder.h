@@ -10,22 +10,28 @@
 struct ak_builder;
 typedef uint32_t ak_value;
 
-/* [tokens, width] */
+/* [tokens, width]; adds the positions' rows where the model has a table of them. */
 ak_value ak_build_embed(struct ak_builder *b, float scale);
 
 /* RMS norm with the vector (role, layer); the shape stays. */
 ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, int layer, float eps);
 
-/* All parts of the operator side by side, each from a multiple of 16 elements on;
+/* LayerNorm with the vectors (weight, layer) and (bias, layer). */
+ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight, enum ak_role bias, int layer, float eps);
+
+/* RMS norm over the whole of one part of a linear operator's output, in place. */
+void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part, enum ak_role weight, int layer, float eps);
+
+/* All parts that the model has of the operator side by side, each from a multiple of 16 elements on;
  * biases where the model has them. */
 ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear, int layer);
 
 /* Element where part `part` of a linear operator's output starts. */
 uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part);
 
-/* Norms (where the layer has the vectors), rotation and cache write, in place;
- * params->q_at, k_at, v_at are filled in. */
-void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, struct ak_qkv_params params);
+/* Norms of each head (norm_heads: where the layer has the vectors), rotation and cache
+ * write, in place; params->q_at, k_at, v_at are filled in. */
+void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params);
 
 /* [tokens, n_heads · head_dim]; params.q_at is filled in. */
 ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params);
@@ -33,13 +39,16 @@ ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struc
 /* [tokens, n] from the parts of a GATE_UP output. */
 ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, int layer, enum ak_activation activation, uint32_t n);
 
-/* x += y */
-void ak_build_add(struct ak_builder *b, ak_value x, ak_value y);
+/* [tokens, n]; a GELU. */
+ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_activation activation, uint32_t n);
+
+/* x += y · scale */
+void ak_build_add(struct ak_builder *b, ak_value x, ak_value y, float scale);
 
 /* The rows whose logits are wanted. */
 ak_value ak_build_select(struct ak_builder *b, ak_value x);
 
-/* Ends the table: logits = OUTPUT · x. */
-void ak_build_logits(struct ak_builder *b, ak_value x);
+/* Ends the table: logits = OUTPUT · x / divisor, then a soft cap unless it is 0. */
+void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap);
 
 #endif

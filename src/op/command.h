@@ -45,16 +45,18 @@ enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS };
 /* No slot, no weight. */
 #define AK_NONE UINT32_MAX
 
-enum ak_activation { AK_ACTIVATION_SILU };
+enum ak_activation { AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH };
 
-struct ak_embed_params { float scale; };
-struct ak_norm_params { float eps; uint32_t n; };
+struct ak_embed_params { float scale; bool positions; };
+/* Of the elements [at, at + n) of a row. */
+struct ak_norm_params { float eps; uint32_t at, n; bool layer_norm; };
 /* The output starts at element `at` of the out slot's rows. */
 struct ak_linear_params { uint32_t at; };
 struct ak_qkv_params {
     uint32_t q_at, k_at, v_at; /* elements of a row where each part starts */
     uint32_t n_heads, n_kv_heads, head_dim;
     uint32_t rope_dims; /* 0: no rotation */
+    uint32_t rope_table; /* which of the model's tables */
     uint32_t interleaved;
     float norm_eps;     /* of the q and k norms, where the command has them */
 };
@@ -62,9 +64,12 @@ struct ak_attention_params {
     uint32_t q_at, n_heads, n_kv_heads, head_dim;
     uint32_t window; /* tokens that a token sees, itself included; 0: all */
     float scale;
+    float cap; /* 0: none */
 };
 struct ak_gated_params { enum ak_activation activation; uint32_t gate_at, up_at, n; };
-struct ak_add_params { uint32_t n; };
+struct ak_activate_params { enum ak_activation activation; uint32_t n; };
+struct ak_add_params { float scale; uint32_t n; };
+struct ak_by_params { float by; uint32_t n; }; /* DIVIDE, CAP */
 struct ak_select_params { uint32_t n; };
 struct ak_logits_params { uint32_t n; }; /* GUMBEL, ARGMAX */
 
@@ -73,7 +78,7 @@ struct ak_command {
     int layer;                 /* AK_NO_LAYER outside of layers */
     uint32_t in, out;          /* activation slots */
     uint32_t weight;           /* LINEAR: weight slot; EMBED: the embedding */
-    uint32_t vector, vector2;  /* vector slots: norm weights; QKV: q norm, k norm */
+    uint32_t vector, vector2;  /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm */
     union {
         struct ak_embed_params embed;
         struct ak_norm_params norm;
@@ -81,7 +86,9 @@ struct ak_command {
         struct ak_qkv_params qkv;
         struct ak_attention_params attention;
         struct ak_gated_params gated;
+        struct ak_activate_params activate;
         struct ak_add_params add;
+        struct ak_by_params by;
         struct ak_select_params select;
         struct ak_logits_params logits;
     } params;

@@ -80,65 +80,81 @@ static void read_vector(const struct ak_view *view, float *out)
     ak_type_info(view->type)->dequantise(view->plane[0].data, out, view->cols);
 }
 
+/* The parts of an operator that the model has. */
+struct parts {
+    uint32_t n, width; /* of the output */
+    struct ak_linear_part of[AK_LINEAR_MAX_PARTS];
+    const struct ak_view *views[AK_LINEAR_MAX_PARTS];
+    uint32_t at[AK_LINEAR_MAX_PARTS];
+};
+
 /* One weight over parts [first, first + n) of an operator. */
-static void add_packed(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear, int layer,
-                       const uint32_t *at, uint32_t first, uint32_t n, uint32_t bias)
+static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_linear linear, int layer, const struct parts *parts,
+                       uint32_t first, uint32_t n, uint32_t bias)
 {
-    const struct ak_linear_info *info = ak_linear_info(linear);
-    const struct ak_view *view = ak_bound(binding, info->parts[first].weight, layer);
+    const struct ak_view *view = parts->views[first];
     struct ak_packed *packed = &w->packed[w->n_packed++];
     *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_parts = n, .bias = bias,
                                   .layout = backend->ops->layout(backend, view->type) };
     for (uint32_t i = 0; i < n; i++) {
-        const struct ak_view *part = ak_bound(binding, info->parts[first + i].weight, layer);
-        packed->parts[i] = (struct ak_packed_part){ .role = info->parts[first + i].weight, .view = part, .rows = part->rows, .at = at[first + i],
-                                                    .offset = w->block_bytes + packed->bytes, .data = part->plane[0].data };
+        const struct ak_view *part = parts->views[first + i];
+        packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight, .view = part, .rows = part->rows,
+                                                    .at = parts->at[first + i], .offset = w->block_bytes + packed->bytes,
+                                                    .data = part->plane[0].data };
         packed->bytes += backend->ops->packed_bytes(backend, part->type, part->rows, part->cols);
     }
     w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
 }
 
-static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, enum ak_linear linear, int layer, const uint32_t *at,
-                          uint32_t width)
+static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, int layer, const struct parts *parts)
 {
-    const struct ak_linear_info *info = ak_linear_info(linear);
     struct ak_vector *bias = NULL;
-    for (uint32_t i = 0; i < info->n_parts; i++) {
-        const struct ak_view *view = ak_bound(binding, info->parts[i].bias, layer);
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const struct ak_view *view = ak_bound(binding, parts->of[i].bias, layer);
         if (!view)
             continue;
         if (!bias)
-            bias = add_vector(w, info->parts[i].bias, layer, width);
-        read_vector(view, bias->data + at[i]);
+            bias = add_vector(w, parts->of[i].bias, layer, parts->width);
+        read_vector(view, bias->data + parts->at[i]);
     }
     return bias ? (uint32_t)(bias - w->vectors) : AK_NONE;
+}
+
+static ak_status find_parts(const struct ak_binding *binding, struct ak_backend *backend, const struct ak_linear_info *info, int layer,
+                            struct parts *out, struct ak_error *error)
+{
+    *out = (struct parts){ 0 };
+    for (uint32_t i = 0; i < info->n_parts; i++) {
+        const struct ak_view *view = ak_bound(binding, info->parts[i].weight, layer);
+        if (!view)
+            continue;
+        if (!backend->ops->supports(backend, AK_OP_LINEAR, view->type))
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the %s backend has no kernel for %s", view->name, backend->ops->name,
+                           ak_type_info(view->type)->name);
+        out->of[out->n] = info->parts[i];
+        out->views[out->n] = view;
+        out->at[out->n++] = out->width;
+        out->width += (uint32_t)ak_round_up(view->rows, PART_ALIGN);
+    }
+    if (out->n == 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the architecture has no %s operator", info->name);
+    return AKUNU_OK;
 }
 
 static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear,
                                int layer, struct ak_error *error)
 {
-    const struct ak_linear_info *info = ak_linear_info(linear);
-    uint32_t at[AK_LINEAR_MAX_PARTS], width = 0;
-    const struct ak_view *views[AK_LINEAR_MAX_PARTS];
-    for (uint32_t i = 0; i < info->n_parts; i++) {
-        views[i] = ak_bound(binding, info->parts[i].weight, layer);
-        if (!views[i])
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the architecture has no %s operator", info->name);
-        if (!backend->ops->supports(backend, AK_OP_LINEAR, views[i]->type))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the %s backend has no kernel for %s", views[i]->name, backend->ops->name,
-                           ak_type_info(views[i]->type)->name);
-        at[i] = width;
-        width += (uint32_t)ak_round_up(views[i]->rows, PART_ALIGN);
-    }
+    struct parts parts;
+    AK_TRY(find_parts(binding, backend, ak_linear_info(linear), layer, &parts, error));
     uint32_t index = operator_index(w, linear, layer);
     w->first_packed[index] = w->n_packed;
-    w->widths[index] = width;
-    uint32_t bias = plan_bias(w, binding, linear, layer, at, width);
-    for (uint32_t first = 0, n; first < info->n_parts; first += n) {
-        for (n = 1; first + n < info->n_parts; n++)
-            if (views[first + n]->type != views[first]->type || views[first + n]->cols != views[first]->cols)
+    w->widths[index] = parts.width;
+    uint32_t bias = plan_bias(w, binding, layer, &parts);
+    for (uint32_t first = 0, n; first < parts.n; first += n) {
+        for (n = 1; first + n < parts.n; n++)
+            if (parts.views[first + n]->type != parts.views[first]->type || parts.views[first + n]->cols != parts.views[first]->cols)
                 break;
-        add_packed(w, binding, backend, linear, layer, at, first, n, bias);
+        add_packed(w, backend, linear, layer, &parts, first, n, bias);
     }
     return AKUNU_OK;
 }
@@ -183,6 +199,7 @@ static ak_status plan(const struct ak_binding *binding, struct ak_backend *backe
     if (!w->packed || !w->vectors || !w->vector_block || !w->first_packed || !w->widths)
         return ak_fail_memory(error, "the weight plan", limits.vector_elems * sizeof(float));
     w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER);
+    w->positions = ak_bound(binding, AK_ROLE_POSITION_EMBEDDING, AK_NO_LAYER);
     plan_norms(w, binding);
     for (int layer = 0; layer < (int)w->n_layers; layer++)
         for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)

@@ -55,7 +55,11 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
                                 struct ak_error *error)
 {
     uint64_t page_bytes = ak_kv_page_bytes(shape);
+    const struct ak_view *positions = s->model->weights.positions;
     *out = asked ? asked : s->model->spec.config.context;
+    if (positions && *out > positions->rows)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model has learned positions for %u", (unsigned)*out,
+                       (unsigned)positions->rows);
     shape->n_pages = ak_kv_pages_for(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);

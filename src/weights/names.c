@@ -5,10 +5,17 @@
 /* GGUF's name of each role, as llama.cpp's converter writes them. */
 static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_TOKEN_EMBEDDING] = "token_embd.weight",
+    [AK_ROLE_POSITION_EMBEDDING] = "position_embd.weight",
     [AK_ROLE_OUTPUT_NORM] = "output_norm.weight",
+    [AK_ROLE_OUTPUT_NORM_BIAS] = "output_norm.bias",
     [AK_ROLE_OUTPUT] = "output.weight",
     [AK_ROLE_ROPE_FREQS] = "rope_freqs.weight",
+    [AK_ROLE_ROPE_FACTORS_LONG] = "rope_factors_long.weight",
+    [AK_ROLE_ROPE_FACTORS_SHORT] = "rope_factors_short.weight",
     [AK_ROLE_ATTENTION_NORM] = "blk.{n}.attn_norm.weight",
+    [AK_ROLE_ATTENTION_NORM_BIAS] = "blk.{n}.attn_norm.bias",
+    [AK_ROLE_ATTENTION_QKV] = "blk.{n}.attn_qkv.weight",
+    [AK_ROLE_ATTENTION_QKV_BIAS] = "blk.{n}.attn_qkv.bias",
     [AK_ROLE_ATTENTION_Q] = "blk.{n}.attn_q.weight",
     [AK_ROLE_ATTENTION_Q_BIAS] = "blk.{n}.attn_q.bias",
     [AK_ROLE_ATTENTION_K] = "blk.{n}.attn_k.weight",
@@ -19,13 +26,16 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_ATTENTION_OUTPUT_BIAS] = "blk.{n}.attn_output.bias",
     [AK_ROLE_ATTENTION_Q_NORM] = "blk.{n}.attn_q_norm.weight",
     [AK_ROLE_ATTENTION_K_NORM] = "blk.{n}.attn_k_norm.weight",
+    [AK_ROLE_POST_ATTENTION_NORM] = "blk.{n}.post_attention_norm.weight",
     [AK_ROLE_FFN_NORM] = "blk.{n}.ffn_norm.weight",
+    [AK_ROLE_FFN_NORM_BIAS] = "blk.{n}.ffn_norm.bias",
     [AK_ROLE_FFN_GATE] = "blk.{n}.ffn_gate.weight",
     [AK_ROLE_FFN_GATE_BIAS] = "blk.{n}.ffn_gate.bias",
     [AK_ROLE_FFN_UP] = "blk.{n}.ffn_up.weight",
     [AK_ROLE_FFN_UP_BIAS] = "blk.{n}.ffn_up.bias",
     [AK_ROLE_FFN_DOWN] = "blk.{n}.ffn_down.weight",
     [AK_ROLE_FFN_DOWN_BIAS] = "blk.{n}.ffn_down.bias",
+    [AK_ROLE_POST_FFN_NORM] = "blk.{n}.post_ffw_norm.weight",
 };
 
 const char *ak_gguf_name(enum ak_role role)
