@@ -211,11 +211,17 @@ void ak_add_planes(const float *planes, size_t n, size_t width, float *y, size_t
 /* The form in which n tokens meet a weight (linear.c). */
 enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);
 
+/* Cosines or sines of batch token t in one of the model's rotation tables. */
+static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *values, uint32_t table, size_t t)
+{
+    return values + ((size_t)table * p->max_rows[AK_DOMAIN_TOKENS] + t) * (p->spec->config.rope_dims / 2);
+}
+
 /* A NORM command's work on one row: elements [at, at + n) of x to out. */
 void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out);
 
 /* Steps. */
-ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated, ak_step_activate, ak_step_add,
-    ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
+ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated,
+    ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
 
 #endif

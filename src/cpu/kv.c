@@ -82,13 +82,13 @@ static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t t
 static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t norm, float *x, size_t t, float *scratch)
 {
     const struct ak_qkv_params *q = &c->params.qkv;
-    uint32_t half = q->rope_dims / 2;
     if (norm != AK_NONE) {
         p->cpu->kernels.rms_norm(x, p->weights->vectors[norm].data, q->head_dim, q->norm_eps, scratch);
         memcpy(x, scratch, q->head_dim * sizeof *x);
     }
-    if (half)
-        p->cpu->kernels.rope(x, p->cos + t * half, p->sin + t * half, q->rope_dims, q->interleaved != 0);
+    if (q->rope_dims > 0)
+        p->cpu->kernels.rope(x, ak_cpu_angles(p, p->cos, q->rope_table, t), ak_cpu_angles(p, p->sin, q->rope_table, t), q->rope_dims,
+                             q->interleaved != 0);
 }
 
 /* Where the keys and values of a KV head of batch token t lie, and which token of its

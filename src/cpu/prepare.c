@@ -83,8 +83,9 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS];
     for (int d = 0; d < 2; d++)
         p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
-    p->cos = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
-    p->sin = carve(c, tokens * (p->spec->config.rope_dims / 2), sizeof(float));
+    size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
+    p->cos = carve(c, tokens * angles, sizeof(float));
+    p->sin = carve(c, tokens * angles, sizeof(float));
     for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
         p->acts[form] = carve(c, token_room(form, ak_max_size(tokens, logits)), needs->act_bytes[form]);
     /* the pages of one token are shared out only where its KV heads are not even */

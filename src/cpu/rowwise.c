@@ -6,13 +6,18 @@
 
 static void rope_angles(struct ak_cpu_prepared *p, size_t t)
 {
-    uint32_t half = p->spec->config.rope_dims / 2;
+    const struct ak_spec *spec = p->spec;
+    uint32_t half = spec->config.rope_dims / 2;
     float position = (float)p->batch->positions[t];
-    for (uint32_t i = 0; i < half; i++) {
-        double sine, cosine;
-        ak_sincos((double)(position * p->spec->inverse_frequencies[i]), &sine, &cosine);
-        p->sin[t * half + i] = (float)sine;
-        p->cos[t * half + i] = (float)cosine;
+    for (uint32_t table = 0; table < spec->n_rotations; table++) {
+        const float *frequencies = spec->inverse_frequencies + (size_t)table * half;
+        double magnitude = (double)spec->magnitude[table];
+        for (uint32_t i = 0; i < half; i++) {
+            double sine, cosine;
+            ak_sincos((double)(position * frequencies[i]), &sine, &cosine);
+            ak_cpu_angles(p, p->sin, table, t)[i] = (float)(sine * magnitude);
+            ak_cpu_angles(p, p->cos, table, t)[i] = (float)(cosine * magnitude);
+        }
     }
 }
 

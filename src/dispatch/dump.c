@@ -62,7 +62,8 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         break;
     }
     case AK_OP_GATED:
-        fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation], c->params.gated.gate_at, c->params.gated.up_at, c->params.gated.n);
+        fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation], c->params.gated.gate_at, c->params.gated.up_at,
+                c->params.gated.n);
         break;
     case AK_OP_ACTIVATE: fprintf(f, " %s n=%u", activations[c->params.activate.activation], c->params.activate.n); break;
     case AK_OP_ADD:

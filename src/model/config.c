@@ -1,5 +1,6 @@
 /* Reads hyper-parameters from a provider's metadata (A3): the key with the
  * architecture's prefix first, the bare key as fallback. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,19 @@ static ak_status read_float(const struct ak_provider *p, const struct ak_config 
     return ak_meta_float(p, key, fallback, out, error);
 }
 
+ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
+                             struct ak_error *error)
+{
+    char key[KEY_BYTES];
+    *out = fallback;
+    if (!find_key(p, config, suffix, key))
+        return AKUNU_OK;
+    AK_TRY(ak_meta_float(p, key, fallback, out, error));
+    if (!isfinite(*out) || *out <= 0.0f)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected a positive number", key, (double)*out);
+    return AKUNU_OK;
+}
+
 static bool text_is(struct ak_text text, const char *word)
 {
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
@@ -86,6 +100,9 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
     AK_TRY(read_float(p, config, "rope.scaling.low_freq_factor", 0.0f, &rope->low_freq_factor, error));
     AK_TRY(read_float(p, config, "rope.scaling.high_freq_factor", 0.0f, &rope->high_freq_factor, error));
     AK_TRY(read_u32(p, config, "rope.scaling.original_context_length", false, 0, &rope->original_context, error));
+    AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_fast", 32.0f, &rope->beta_fast, error));
+    AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_slow", 1.0f, &rope->beta_slow, error));
+    AK_TRY(read_float(p, config, "rope.scaling.attn_factor", 1.0f, &rope->magnitude, error));
     if (find_key(p, config, "rope.scaling.type", key))
         AK_TRY(ak_meta_text(p, key, &type, error));
     if (type.n == 0 || text_is(type, "none")) {
@@ -100,10 +117,36 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
         rope->scaling = AK_ROPE_LINEAR;
     } else if (text_is(type, "llama3")) {
         rope->scaling = AK_ROPE_LLAMA3;
+    } else if (text_is(type, "yarn")) {
+        rope->scaling = AK_ROPE_YARN;
+    } else if (text_is(type, "longrope")) {
+        rope->scaling = AK_ROPE_PLAIN; /* its factors are tensors */
     } else {
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is \"%.*s\"; supported: none, linear, llama3", key, (int)(type.n < 64 ? type.n : 64),
-                       type.bytes);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is \"%.*s\"; supported: none, linear, llama3, yarn, longrope", key,
+                       (int)(type.n < 64 ? type.n : 64), type.bytes);
     }
+    return AKUNU_OK;
+}
+
+/* Which layers have no window: a number n, every n-th; or whether each has one. */
+static ak_status read_pattern(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    static const char suffix[] = "attention.sliding_window_pattern";
+    char key[KEY_BYTES];
+    struct ak_meta array, element;
+    if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
+        return read_u32(p, config, suffix, false, 0, &config->global_every, error);
+    uint32_t every = UINT32_MAX; /* beyond every layer */
+    for (uint64_t i = 0; i < array.n; i++) {
+        if (!ak_provider_element(p, &array, i, &element) || element.kind != AK_META_BOOL)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than booleans", key);
+        if (!element.as.boolean && every == UINT32_MAX && i < UINT32_MAX - 1)
+            every = (uint32_t)i + 1;
+        if (element.as.boolean != ((i + 1) % every != 0))
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: layer %llu breaks the pattern of every %u layers", key,
+                           (unsigned long long)i, every);
+    }
+    config->global_every = every;
     return AKUNU_OK;
 }
 
@@ -141,8 +184,10 @@ ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, str
     AK_TRY(read_u32(p, &config, "attention.head_count", true, 0, &config.n_heads, error));
     AK_TRY(read_u32(p, &config, "attention.head_count_kv", false, config.n_heads, &config.n_kv_heads, error));
     AK_TRY(read_head_size(p, &config, error));
-    AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", 1e-5f, &config.norm_eps, error));
+    AK_TRY(read_float(p, &config, "attention.layer_norm_epsilon", 1e-5f, &config.norm_eps, error));
+    AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps, &config.norm_eps, error));
     AK_TRY(read_u32(p, &config, "attention.sliding_window", false, 0, &config.window, error));
+    AK_TRY(read_pattern(p, &config, error));
     AK_TRY(read_rope(p, &config, &scaling, error));
 
     /* As many rows as there are tokens; a file without a vocabulary may say, or its

@@ -2,6 +2,9 @@
  *
  *   x → norm → q k v → rotate → attention → output → + x
  *   x → norm → gate, up → activation → down → + x
+ *
+ * What differs is the descriptor's to say: which norms there are and of which kind,
+ * scales, caps, and the windows and rotations of layers.
  */
 #include <math.h>
 
@@ -15,42 +18,71 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
     *out = (struct ak_descriptor){
         .activation = AK_ACTIVATION_SILU,
         .embedding_scale = 1.0f,
+        .residual_scale = 1.0f,
         .attention_scale = 1.0f / sqrtf((float)config->head_dim),
+        .logit_divisor = 1.0f,
     };
     return AKUNU_OK;
+}
+
+/* `bias` is LayerNorm's. */
+static ak_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_value x, enum ak_role weight, enum ak_role bias, int layer)
+{
+    if (spec->descriptor.layer_norm)
+        return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
+    return ak_build_norm(b, x, weight, layer, spec->config.norm_eps);
+}
+
+static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qkv, int layer)
+{
+    const struct ak_config *c = &spec->config;
+    const struct ak_descriptor *d = &spec->descriptor;
+    enum ak_rotation rotation = ak_spec_layer(spec, layer)->rotation;
+    if (d->qk_norm_rows) {
+        ak_build_norm_part(b, qkv, AK_LINEAR_QKV, 0, AK_ROLE_ATTENTION_Q_NORM, layer, c->norm_eps);
+        ak_build_norm_part(b, qkv, AK_LINEAR_QKV, 1, AK_ROLE_ATTENTION_K_NORM, layer, c->norm_eps);
+    }
+    ak_build_qkv(b, qkv, layer, !d->qk_norm_rows, (struct ak_qkv_params){
+        .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
+        .rope_dims = rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
+        .rope_table = rotation == AK_ROTATE_LOCAL ? 1 : 0,
+        .interleaved = d->rope_interleaved, .norm_eps = c->norm_eps });
 }
 
 static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = ak_build_norm(b, x, AK_ROLE_ATTENTION_NORM, layer, c->norm_eps);
+    ak_value h = d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_value qkv = ak_build_linear(b, h, AK_LINEAR_QKV, layer);
-    ak_build_qkv(b, qkv, layer, true, (struct ak_qkv_params){
-        .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-        .rope_dims = c->rope_dims, .interleaved = d->rope_interleaved, .norm_eps = c->norm_eps });
+    rotate(b, spec, qkv, layer);
     ak_value a = ak_build_attention(b, qkv, layer, (struct ak_attention_params){
         .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-        .window = d->window, .scale = d->attention_scale });
-    return ak_build_linear(b, a, AK_LINEAR_ATTENTION_OUTPUT, layer);
+        .window = ak_spec_layer(spec, layer)->window, .scale = d->attention_scale, .cap = d->attention_cap });
+    ak_value out = ak_build_linear(b, a, AK_LINEAR_ATTENTION_OUTPUT, layer);
+    return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) : out;
 }
 
 static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
-    ak_value h = ak_build_norm(b, x, AK_ROLE_FFN_NORM, layer, c->norm_eps);
-    ak_value gate_up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
-    ak_value f = ak_build_gated(b, gate_up, layer, spec->descriptor.activation, c->ffn_width);
-    return ak_build_linear(b, f, AK_LINEAR_FFN_DOWN, layer);
+    const struct ak_descriptor *d = &spec->descriptor;
+    ak_value h = d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
+    ak_value up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
+    ak_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width)
+                            : ak_build_gated(b, up, layer, d->activation, c->ffn_width);
+    ak_value out = ak_build_linear(b, f, AK_LINEAR_FFN_DOWN, layer);
+    return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_FFN_NORM, layer, c->norm_eps) : out;
 }
 
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
 {
-    ak_value x = ak_build_embed(b, spec->descriptor.embedding_scale);
+    const struct ak_descriptor *d = &spec->descriptor;
+    ak_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
-        ak_build_add(b, x, attention(b, spec, x, layer), 1.0f);
-        ak_build_add(b, x, feed_forward(b, spec, x, layer), 1.0f);
+        ak_build_add(b, x, attention(b, spec, x, layer), d->residual_scale);
+        ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
     }
-    ak_value wanted = ak_build_select(b, x);
-    ak_build_logits(b, ak_build_norm(b, wanted, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, spec->config.norm_eps), 1.0f, 0.0f);
+    ak_value wanted = norm(b, spec, ak_build_select(b, x), AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
+    ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);
 }

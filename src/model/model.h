@@ -13,30 +13,52 @@ struct ak_config {
     uint32_t rope_dims;
     float rope_base;
     uint32_t window; /* 0: none */
+    uint32_t global_every; /* every n-th layer has no window; 0: not said */
 };
 
-enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3 };
+enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YARN };
 
 /* The parameters of a rotation scaling; unused ones are 0. */
 struct ak_rope_config {
     enum ak_rope_scaling scaling;
     float factor, low_freq_factor, high_freq_factor;
+    float beta_fast, beta_slow, magnitude; /* YaRN; of cosine and sine, beside what the scaling asks for */
     uint32_t original_context;
+};
+
+/* The rotation of a layer. */
+enum ak_rotation { AK_ROTATE_MAIN, AK_ROTATE_LOCAL, AK_ROTATE_NONE };
+enum { AK_ROTATION_TABLES = 2 };
+
+/* What layers of a kind have in common. */
+struct ak_layer_kind {
+    uint32_t window; /* 0: none */
+    enum ak_rotation rotation;
 };
 
 /* What distinguishes architectures, as data (B6). Nothing outside src/model looks
  * at an architecture's name. */
 struct ak_descriptor {
     enum ak_activation activation;
+    bool ungated;          /* feed-forward: up, activation, down */
+    bool layer_norm;       /* with bias; else RMS norm */
+    bool no_pre_norms;     /* attention and feed-forward take the residual as it is */
+    bool post_norms;       /* what they give is normed before it is added */
+    bool qk_norm_rows;     /* q and k are normed as whole rows, else, where they are, head by head */
     bool rope_interleaved; /* pairs (2i, 2i+1), else (i, i + n/2) */
-    float embedding_scale;
-    float attention_scale;
-    uint32_t window;       /* of every layer; 0: none */
+    float embedding_scale, residual_scale, attention_scale;
+    float attention_cap;   /* of scores; 0: none */
+    float logit_divisor;
+    float logit_cap;       /* 0: none */
+    struct ak_layer_kind local;  /* of layers, but for */
+    struct ak_layer_kind global; /* every n-th layer, the n-th first; */
+    uint32_t global_every;       /* n = 0: no layer */
+    float local_rope_base;       /* of AK_ROTATE_LOCAL, which has no scaling */
 };
 
 /* Dimensions that shapes are made of. */
 enum ak_dim {
-    AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF
+    AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT
 };
 
 enum ak_need {
@@ -46,12 +68,21 @@ enum ak_need {
 };
 
 /* One weight that an architecture declares. A vector has rows AK_DIM_ONE. `hf` is
- * its name in Hugging Face checkpoints, "{n}" for the layer. */
+ * its name in Hugging Face checkpoints, "{n}" for the layer; parts of one tensor have
+ * the same. */
 struct ak_weight_rule {
     enum ak_role role;
     enum ak_dim rows, cols;
     enum ak_need need;
     const char *hf;
+};
+
+/* A stored tensor that holds several weights, one's rows (of vectors: elements) after
+ * another's. */
+struct ak_whole {
+    enum ak_role stored;
+    uint32_t n_parts;
+    enum ak_role parts[3];
 };
 
 struct ak_spec;
@@ -65,6 +96,10 @@ struct ak_family {
                           struct ak_error *error);
     const struct ak_weight_rule *weights;
     uint32_t n_weights;
+    const struct ak_whole *wholes;
+    uint32_t n_wholes;
+    bool hf_transposed;   /* Hugging Face has the matrices of layers as [cols, rows] */
+    float hf_norm_offset; /* Hugging Face has norm vectors with this much subtracted */
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
 };
 
@@ -74,13 +109,19 @@ struct ak_spec {
     struct ak_rope_config rope;
     const struct ak_family *family;
     struct ak_descriptor descriptor;
-    float *inverse_frequencies; /* rope_dims/2, radians a position */
+    uint32_t n_rotations;         /* tables in use */
+    float *inverse_frequencies;   /* [n_rotations][rope_dims/2], radians a position */
+    float magnitude[AK_ROTATION_TABLES]; /* of cosine and sine */
 };
 
 /* Stages of reading, in this order. The family comes first: another architecture's
  * keys would be reported as missing. */
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error);
 ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error);
+/* A positive number of the architecture's own under its key, with or without the
+ * prefix; `fallback` where there is none. */
+ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
+                             struct ak_error *error);
 /* Each field in its range; the message names the field and the file's key (B10). */
 ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope, struct ak_error *error);
 /* Allocates inverse_frequencies (B9); uses the file's rope_freqs where it has it. */
@@ -88,14 +129,20 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
 
 void ak_spec_clear(struct ak_spec *spec); /* half-built ones too */
 
+/* Of layer `layer`. */
+const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer);
+
+/* The tensor that the weight is a part of; NULL: one of its own. */
+const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role);
+
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim);
 
 /* registry.c: the families, ends in NULL. */
 const struct ak_family *const *ak_families(void);
 
 /* The usual decoder block; families that differ only in their descriptor and
- * weights share it. The descriptor: SiLU, pairs in halves, no window, and q·k
- * divided by the root of the head size. */
+ * weights share it. The descriptor: SiLU, RMS norm, pairs in halves, no windows, and
+ * q·k divided by the root of the head size. */
 ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error);
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);

@@ -45,6 +45,15 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
                    name.bytes, known);
 }
 
+const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role)
+{
+    for (uint32_t i = 0; i < family->n_wholes; i++)
+        for (uint32_t j = 0; j < family->wholes[i].n_parts; j++)
+            if (family->wholes[i].parts[j] == role)
+                return &family->wholes[i];
+    return NULL;
+}
+
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
 {
     const struct ak_config *c = &spec->config;
@@ -57,8 +66,16 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
     case AK_DIM_FFN: return c->ffn_width;
     case AK_DIM_VOCAB: return c->vocab_size;
     case AK_DIM_ROPE_HALF: return c->rope_dims / 2;
+    case AK_DIM_CONTEXT: return c->context;
     }
     return 0;
+}
+
+const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
+{
+    const struct ak_descriptor *d = &spec->descriptor;
+    bool global = d->global_every > 0 && ((uint32_t)layer + 1) % d->global_every == 0;
+    return global ? &d->global : &d->local;
 }
 
 void ak_spec_clear(struct ak_spec *spec)

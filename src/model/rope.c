@@ -4,6 +4,13 @@
  *   linear  the same divided by the factor        position interpolation
  *   llama3  wavelengths beyond the original context are divided by the factor,
  *           short ones stay, between them a ramp  Llama 3.1 model card
+ *   yarn    pairs that turn less than beta_slow times in the original context are
+ *           divided by the factor, those that turn more than beta_fast times stay,
+ *           between them a ramp; cosine and sine times 0.1·ln(factor) + 1
+ *                                                 Peng et al., YaRN
+ *   long    each pair divided by a number of the file, one set of them for models
+ *           made longer than their original context, one for others
+ *                                                 Ding et al., LongRoPE
  * A file's rope_freqs divide each pair's frequency by a number of its own. */
 #include <math.h>
 
@@ -25,10 +32,37 @@ static double scale_llama3(double frequency, const struct ak_rope_config *rope)
     return (1.0 - smooth) * frequency / (double)rope->factor + smooth * frequency;
 }
 
-static ak_status divide_by_file(const struct ak_provider *p, float *frequencies, uint32_t half, struct ak_error *error)
+/* The pair, a fraction of one, that turns `turns` times in the original context. */
+static double pair_of_turns(double turns, const struct ak_config *config, const struct ak_rope_config *rope)
+{
+    double longest = (double)rope->original_context / (turns * 2.0 * 3.14159265358979323846);
+    return (double)config->rope_dims * ak_log(longest) / (2.0 * ak_log((double)config->rope_base));
+}
+
+/* The ramp's ends are whole pairs, rounded outwards. */
+static double scale_yarn(double frequency, uint32_t pair, const struct ak_config *config, const struct ak_rope_config *rope)
+{
+    double low = fmax(floor(pair_of_turns((double)rope->beta_fast, config, rope)), 0.0);
+    double high = fmin(ceil(pair_of_turns((double)rope->beta_slow, config, rope)), (double)config->rope_dims - 1.0);
+    double ramp = ((double)pair - low) / fmax(high - low, 0.001);
+    ramp = fmin(fmax(ramp, 0.0), 1.0);
+    return frequency * (1.0 - ramp) + frequency / (double)rope->factor * ramp;
+}
+
+static double scale(double frequency, uint32_t pair, const struct ak_config *config, const struct ak_rope_config *rope)
+{
+    switch (rope->scaling) {
+    case AK_ROPE_LINEAR: return frequency / (double)rope->factor;
+    case AK_ROPE_LLAMA3: return scale_llama3(frequency, rope);
+    case AK_ROPE_YARN: return scale_yarn(frequency, pair, config, rope);
+    default: return frequency;
+    }
+}
+
+static ak_status divide_by_file(const struct ak_provider *p, enum ak_role role, float *frequencies, uint32_t half, struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_provider_find(p, AK_ROLE_ROPE_FREQS, AK_NO_LAYER, &view))
+    if (!ak_provider_find(p, role, AK_NO_LAYER, &view))
         return AKUNU_OK;
     if (view.n_dims != 1 || view.cols != half || view.type != AK_F32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u", view.name, ak_type_info(view.type)->name, view.rows,
@@ -43,20 +77,46 @@ static ak_status divide_by_file(const struct ak_provider *p, float *frequencies,
     return AKUNU_OK;
 }
 
+/* GGUF tells LongRoPE by its tensors alone. */
+static enum ak_role factors_of(const struct ak_provider *p, const struct ak_spec *spec)
+{
+    struct ak_view view;
+    if (!ak_provider_find(p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
+        return AK_ROLE_ROPE_FREQS;
+    return spec->config.context > spec->rope.original_context ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT;
+}
+
+static float magnitude_of(const struct ak_rope_config *rope)
+{
+    bool grows = rope->scaling == AK_ROPE_YARN && rope->factor > 1.0f;
+    return rope->magnitude * (grows ? (float)(0.1 * ak_log((double)rope->factor) + 1.0) : 1.0f);
+}
+
+static uint32_t tables_of(const struct ak_descriptor *d)
+{
+    uint32_t local = d->local.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->local.rotation + 1;
+    uint32_t global = d->global_every == 0 || d->global.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->global.rotation + 1;
+    return local > global ? local : global;
+}
+
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
 {
+    static const struct ak_rope_config plain = { .scaling = AK_ROPE_PLAIN, .magnitude = 1.0f };
     const struct ak_config *config = &spec->config;
     uint32_t half = config->rope_dims / 2;
-    spec->inverse_frequencies = ak_alloc(half, sizeof *spec->inverse_frequencies);
+    spec->n_rotations = tables_of(&spec->descriptor);
+    spec->inverse_frequencies = ak_alloc((size_t)AK_ROTATION_TABLES * half, sizeof *spec->inverse_frequencies);
     if (!spec->inverse_frequencies)
         return ak_fail_memory(error, "the rotation table", half * sizeof(float));
-    for (uint32_t i = 0; i < half; i++) {
-        double frequency = ak_pow((double)config->rope_base, -2.0 * (double)i / (double)config->rope_dims);
-        if (spec->rope.scaling == AK_ROPE_LINEAR)
-            frequency /= (double)spec->rope.factor;
-        if (spec->rope.scaling == AK_ROPE_LLAMA3)
-            frequency = scale_llama3(frequency, &spec->rope);
-        spec->inverse_frequencies[i] = (float)frequency;
+    for (uint32_t table = 0; table < spec->n_rotations; table++) {
+        bool local = table == AK_ROTATE_LOCAL;
+        double base = (double)(local ? spec->descriptor.local_rope_base : config->rope_base);
+        const struct ak_rope_config *rope = local ? &plain : &spec->rope;
+        spec->magnitude[table] = magnitude_of(rope);
+        for (uint32_t i = 0; i < half; i++) {
+            double frequency = ak_pow(base, -2.0 * (double)i / (double)config->rope_dims);
+            spec->inverse_frequencies[table * half + i] = (float)scale(frequency, i, config, rope);
+        }
     }
-    return divide_by_file(p, spec->inverse_frequencies, half, error);
+    return spec->n_rotations > 0 ? divide_by_file(p, factors_of(p, spec), spec->inverse_frequencies, half, error) : AKUNU_OK;
 }

@@ -45,6 +45,12 @@ static ak_status validate_rope(const struct ak_config *c, const struct ak_rope_c
     AK_TRY(positive("rope.freq_base", c->rope_base, error));
     if (rope->scaling != AK_ROPE_PLAIN)
         AK_TRY(positive("rope.scaling.factor", rope->factor, error));
+    AK_TRY(positive("rope.scaling.attn_factor", rope->magnitude, error));
+    if (rope->scaling == AK_ROPE_YARN) {
+        AK_TRY(positive("rope.scaling.yarn_beta_fast", rope->beta_fast, error));
+        AK_TRY(positive("rope.scaling.yarn_beta_slow", rope->beta_slow, error));
+        AK_TRY(in_range("rope.scaling.original_context_length", rope->original_context, MAX_CONTEXT, error));
+    }
     if (rope->scaling == AK_ROPE_LLAMA3) {
         AK_TRY(positive("rope.scaling.low_freq_factor", rope->low_freq_factor, error));
         AK_TRY(positive("rope.scaling.high_freq_factor", rope->high_freq_factor, error));

@@ -47,14 +47,14 @@ static void print_shape(char *out, size_t capacity, unsigned n_dims, uint32_t ro
         snprintf(out, capacity, "[%u, %u]", rows, cols);
 }
 
-static ak_status check_view(const struct ak_view *view, const struct ak_weight_rule *rule, uint32_t rows, uint32_t cols,
+static ak_status check_view(const struct ak_view *view, const struct ak_weight_rule *rule, uint64_t rows, uint64_t cols,
                             struct ak_error *error)
 {
     char found[40], expected[40];
     unsigned n_dims = rule->rows == AK_DIM_ONE ? 1 : 2;
     if (view->n_dims != n_dims || view->rows != rows || view->cols != cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
-        print_shape(expected, sizeof expected, n_dims, rows, cols);
+        print_shape(expected, sizeof expected, n_dims, (uint32_t)rows, (uint32_t)cols);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name, found, expected);
     }
     if (n_dims == 1 && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
@@ -62,20 +62,64 @@ static ak_status check_view(const struct ak_view *view, const struct ak_weight_r
     return AKUNU_OK;
 }
 
+static enum ak_role stored_role(const struct ak_family *family, const struct ak_weight_rule *rule)
+{
+    const struct ak_whole *whole = ak_family_whole(family, rule->role);
+    return whole ? whole->stored : rule->role;
+}
+
+/* Rows, of a vector elements, of a part. */
+static uint64_t length_of(const struct ak_spec *spec, enum ak_role role)
+{
+    uint32_t index;
+    const struct ak_weight_rule *rule = rule_of(spec->family, role, &index);
+    return rule ? ak_spec_dim(spec, rule->rows == AK_DIM_ONE ? rule->cols : rule->rows) : 0;
+}
+
+/* Leaves in the view of a whole tensor the part that `rule` declares. */
+static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, const struct ak_weight_rule *rule, struct ak_view *view,
+                     struct ak_error *error)
+{
+    bool vector = rule->rows == AK_DIM_ONE;
+    uint64_t first = 0, n = 0, total = 0;
+    for (uint32_t i = 0; i < whole->n_parts; i++) {
+        if (whole->parts[i] == rule->role) {
+            first = total;
+            n = length_of(spec, rule->role);
+        }
+        total += length_of(spec, whole->parts[i]);
+    }
+    AK_TRY(check_view(view, rule, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), error));
+    for (int i = 0; i < AK_MAX_PLANES; i++) {
+        struct ak_plane *plane = &view->plane[i];
+        if (!plane->data)
+            continue;
+        plane->data = (const uint8_t *)plane->data + plane->bytes / total * first;
+        plane->bytes = plane->bytes / total * n;
+    }
+    *(vector ? &view->cols : &view->rows) = (uint32_t)n;
+    return AKUNU_OK;
+}
+
 static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
                           struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
-    if (ak_provider_find(p, rule->role, layer, view))
+    const struct ak_whole *whole = ak_family_whole(b->spec->family, rule->role);
+    enum ak_role stored = stored_role(b->spec->family, rule);
+    if (ak_provider_find(p, stored, layer, view)) {
+        if (whole)
+            return cut(b->spec, whole, rule, view, error);
         return check_view(view, rule, ak_spec_dim(b->spec, rule->rows), ak_spec_dim(b->spec, rule->cols), error);
+    }
     *view = (struct ak_view){ 0 };
     if (rule->need == AK_OUTPUT_OR_TIED)
         b->tied = true;
     if (rule->need != AK_REQUIRED)
         return AKUNU_OK;
-    const char *pattern = ak_gguf_name(rule->role);
+    const char *pattern = ak_gguf_name(stored);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)", pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
-                   ak_role_name(rule->role, layer, name));
+                   ak_role_name(stored, layer, name));
 }
 
 /* Tensors known to be of no use. */
@@ -90,9 +134,11 @@ static bool is_skipped(const char *name)
 
 static bool is_claimed(const struct ak_binding *b, const struct ak_tensor *tensor)
 {
-    uint32_t index;
-    const struct ak_weight_rule *rule = tensor->has_role ? rule_of(b->spec->family, tensor->role, &index) : NULL;
-    return rule && (tensor->layer == AK_NO_LAYER || (uint32_t)tensor->layer < b->spec->config.n_layers);
+    const struct ak_family *family = b->spec->family;
+    for (uint32_t i = 0; tensor->has_role && i < family->n_weights; i++)
+        if (stored_role(family, &family->weights[i]) == tensor->role)
+            return tensor->layer == AK_NO_LAYER || (uint32_t)tensor->layer < b->spec->config.n_layers;
+    return false;
 }
 
 static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b, bool strict, const struct ak_log *log,
