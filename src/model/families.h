@@ -4,6 +4,8 @@
 
 #include "model/model.h"
 
-extern const struct ak_family ak_family_llama, ak_family_qwen2, ak_family_qwen3;
+#define AK_FAMILY(name) extern const struct ak_family ak_family_##name;
+#include "model/families.def"
+#undef AK_FAMILY
 
 #endif

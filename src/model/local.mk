@@ -1,6 +1,7 @@
 libak_la_SOURCES += \
 	src/model/config.c \
 	src/model/decoder.c \
+	src/model/families.def \
 	src/model/families.h \
 	src/model/llama.c \
 	src/model/model.h \

@@ -1,13 +1,13 @@
-/* The architectures, a line each. */
+/* Which architecture a file has, and what its dimensions and layers are. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "model/families.h"
 
 static const struct ak_family *const families[] = {
-    &ak_family_llama,
-    &ak_family_qwen2,
-    &ak_family_qwen3,
+#define AK_FAMILY(name) &ak_family_##name,
+#include "model/families.def"
+#undef AK_FAMILY
     NULL,
 };
 
