@@ -1,6 +1,5 @@
 /* Llama 2 and 3, and what shares their block: Mistral, TinyLlama, SmolLM2.
- * GGUF stores q and k with their rows permuted, so that pairs are neighbours, and
- * knows no sliding window for this architecture. */
+ * GGUF stores q and k with their rows permuted, so that pairs are neighbours. */
 #include "model/families.h"
 
 static const char *const names[] = { "llama", NULL };
@@ -32,6 +31,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->rope_interleaved = true;
+    out->local.window = config->window;
     return AKUNU_OK;
 }
 
