@@ -24,6 +24,7 @@ static const struct golden goldens[] = {
     { "llama-f32", 1e-9, 0.01 },
     { "qwen2", 1e-9, 0.01 },
     { "qwen3", 1e-9, 0.01 },
+    { "mistral", 1e-9, 0.01 },
     { "mixed", 4e-4, 0.2 },
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens };

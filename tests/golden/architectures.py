@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Tiny random models of other architectures and what comes out of them, for tests/test_model.c and tests/test_load.c.
+
+    architectures.py OUT [NAME …]     (torch, transformers, gguf, numpy)
+
+Weights are BF16, vectors float32, as llama.cpp's converter would write them; there is no vocabulary. Logits and the greedy
+continuation are transformers' in float32. The files of a NAME are described in models.py.
+"""
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+import transformers
+
+N_PROMPT, N_GREEDY, VOCAB = 24, 12, 72
+COMMON = dict(vocab_size=VOCAB, hidden_size=40, intermediate_size=56, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+              head_dim=16, max_position_embeddings=256, rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=2, pad_token_id=0,
+              attn_implementation="eager")
+ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 16,
+        "long_factor": [1.0 + 1.5 * i for i in range(8)], "short_factor": [1.0 + 0.05 * i for i in range(8)]}
+
+# name: (class, its settings, architecture, metadata, how the converter changes tensors)
+MODELS = {
+    "mistral": (transformers.MistralForCausalLM,
+                dict(sliding_window=7, tie_word_embeddings=False,
+                     rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 32}),
+                "llama", {"attention.sliding_window": 7, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+                          "rope.scaling.original_context_length": 32}, {"permute"}),
+}
+
+
+def make(name):
+    kind, settings, *_ = MODELS[name]
+    common = {} if name == "gpt2" else COMMON
+    config = kind.config_class(**{**common, "vocab_size": VOCAB, "attn_implementation": "eager", **settings})
+    torch.manual_seed(sum(name.encode()))
+    model = kind(config).eval()
+    for key, tensor in model.named_parameters():
+        if tensor.dim() == 1:
+            centre = 0.0 if "norm" not in key and "ln_" not in key or "norms" in MODELS[name][4] or key.endswith("bias") else 1.0
+            tensor.data = centre + 0.3 * torch.randn_like(tensor)
+        else:
+            fan_in = tensor.shape[0] if "transpose" in MODELS[name][4] and ".h." in key else tensor.shape[1]
+            scale = 0.5 if "embed" in key or "wte" in key or "wpe" in key else 1.3 / np.sqrt(fan_in)
+            tensor.data = (scale * torch.randn_like(tensor)).bfloat16().float()
+    model.tie_weights()
+    return model
+
+
+def converted(key, value, config, how):
+    if "permute" in how and (".q_proj." in key or ".k_proj." in key):
+        heads = config.num_attention_heads if ".q_proj." in key else config.num_key_value_heads
+        return value.reshape(heads, 2, value.shape[0] // heads // 2, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
+    if "norms" in how and value.ndim == 1:
+        return value + 1
+    if "transpose" in how and value.ndim == 2 and ".h." in key:
+        return value.T
+    return value
+
+
+def write_model(path, name, model):
+    _, _, arch, metadata, how = MODELS[name]
+    config, writer = model.config, gguf.GGUFWriter(path, arch)
+    layers = config.num_hidden_layers
+    names = gguf.get_tensor_name_map(next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == arch), layers)
+    numbers = {"block_count": layers, "embedding_length": config.hidden_size, "context_length": config.max_position_embeddings,
+               "attention.head_count": config.num_attention_heads, "vocab_size": VOCAB}
+    if name == "gpt2":
+        numbers |= {"feed_forward_length": config.n_inner, "attention.layer_norm_epsilon": config.layer_norm_epsilon}
+    else:
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        numbers |= {"feed_forward_length": config.intermediate_size, "attention.head_count_kv": config.num_key_value_heads,
+                    "attention.key_length": size, "attention.value_length": size,
+                    "attention.layer_norm_rms_epsilon": config.rms_norm_eps}
+    for key, value in (numbers | metadata).items():
+        add = writer.add_string if isinstance(value, str) else writer.add_float32 if isinstance(value, float) else writer.add_uint32
+        add(f"{arch}.{key}", value)
+    for key, tensor in model.state_dict().items():
+        if key == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        value = converted(key, tensor.numpy(), config, how).astype(np.float32)
+        own = names.get_name(key, try_suffixes=(".weight", ".bias"))
+        assert own, key
+        if value.ndim == 1:
+            writer.add_tensor(own, value)
+        else:
+            writer.add_tensor(own, gguf.quants.quantize(np.ascontiguousarray(value), gguf.GGMLQuantizationType.BF16),
+                              raw_dtype=gguf.GGMLQuantizationType.BF16)
+    if "longrope" in how:
+        for kind in ("long", "short"):
+            writer.add_tensor(f"rope_factors_{kind}.weight", np.array(LONG[f"{kind}_factor"], np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def logits_of(model, ids):
+    with torch.no_grad():
+        return model(torch.tensor([ids]), use_cache=False).logits[0].numpy()
+
+
+def main():
+    out = Path(sys.argv[1])
+    for name in sys.argv[2:] or MODELS:
+        model = make(name)
+        prompt = np.random.default_rng(len(name)).integers(3, VOCAB, N_PROMPT).tolist()
+        ids, leads = list(prompt), []
+        for _ in range(N_GREEDY):
+            last = logits_of(model, ids)[-1]
+            second, first = np.sort(last)[-2:]
+            leads.append(float(first - second))
+            ids.append(int(last.argmax()))
+        write_model(out / f"{name}.gguf", name, model)
+        np.save(out / f"{name}.npy", logits_of(model, prompt).astype("<f4"))
+        with open(out / f"{name}.txt", "w", encoding="ascii") as f:
+            print("prompt", N_PROMPT, *prompt, file=f)
+            print("greedy", N_GREEDY, *ids[N_PROMPT:], file=f)
+            print("leads", *[f"{lead:.6f}" for lead in leads], file=f)
+
+
+main()
