@@ -132,6 +132,7 @@ START_TEST(dumps)
     check_dump("gguf/good.gguf", "dispatch/llama.dump");
     check_dump("models/qwen3.gguf", "dispatch/qwen3.dump");
     check_dump("models/mistral.gguf", "dispatch/mistral.dump");
+    check_dump("models/smollm3.gguf", "dispatch/smollm3.dump");
     check_dump("models/mixed.gguf", "dispatch/llama-mixed.dump");
 }
 END_TEST

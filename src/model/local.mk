@@ -9,4 +9,5 @@ libak_la_SOURCES += \
 	src/model/qwen3.c \
 	src/model/registry.c \
 	src/model/rope.c \
+	src/model/smollm3.c \
 	src/model/validate.c

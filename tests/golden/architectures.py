@@ -29,6 +29,8 @@ MODELS = {
                      rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 32}),
                 "llama", {"attention.sliding_window": 7, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
                           "rope.scaling.original_context_length": 32}, {"permute"}),
+    "smollm3": (transformers.SmolLM3ForCausalLM, dict(num_hidden_layers=4, rope_parameters=ROPE, use_sliding_window=False),
+                "smollm3", {}, {"permute"}),
 }
 
 
