@@ -133,6 +133,7 @@ START_TEST(dumps)
     check_dump("models/qwen3.gguf", "dispatch/qwen3.dump");
     check_dump("models/mistral.gguf", "dispatch/mistral.dump");
     check_dump("models/smollm3.gguf", "dispatch/smollm3.dump");
+    check_dump("models/granite.gguf", "dispatch/granite.dump");
     check_dump("models/mixed.gguf", "dispatch/llama-mixed.dump");
 }
 END_TEST

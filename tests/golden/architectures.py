@@ -31,6 +31,9 @@ MODELS = {
                           "rope.scaling.original_context_length": 32}, {"permute"}),
     "smollm3": (transformers.SmolLM3ForCausalLM, dict(num_hidden_layers=4, rope_parameters=ROPE, use_sliding_window=False),
                 "smollm3", {}, {"permute"}),
+    "granite": (transformers.GraniteForCausalLM,
+                dict(embedding_multiplier=6.0, residual_multiplier=0.4, attention_multiplier=0.15, logits_scaling=3.0, rope_parameters=ROPE),
+                "granite", {"embedding_scale": 6.0, "residual_scale": 0.4, "attention.scale": 0.15, "logit_scale": 3.0}, {"permute"}),
 }
 
 

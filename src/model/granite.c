@@ -1,0 +1,46 @@
+/* Granite 3: Llama's block with multipliers for the embedding, what is added to the
+ * residual, the scores and the logits. */
+#include "model/families.h"
+
+static const char *const names[] = { "granite", NULL };
+
+static const struct ak_weight_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
+    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.input_layernorm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.weight" },
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL, "model.layers.{n}.self_attn.q_proj.bias" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.weight" },
+    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "model.layers.{n}.self_attn.k_proj.bias" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.weight" },
+    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "model.layers.{n}.self_attn.v_proj.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL, "model.layers.{n}.self_attn.o_proj.bias" },
+    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
+    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate_proj.weight" },
+    { AK_ROLE_FFN_GATE_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL, "model.layers.{n}.mlp.gate_proj.bias" },
+    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.up_proj.weight" },
+    { AK_ROLE_FFN_UP_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL, "model.layers.{n}.mlp.up_proj.bias" },
+    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "model.layers.{n}.mlp.down_proj.weight" },
+    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL, "model.layers.{n}.mlp.down_proj.bias" },
+};
+
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+{
+    AK_TRY(ak_describe_decoder(p, config, out, error));
+    out->rope_interleaved = true;
+    AK_TRY(ak_config_positive(p, config, "embedding_scale", 1.0f, &out->embedding_scale, error));
+    AK_TRY(ak_config_positive(p, config, "residual_scale", 1.0f, &out->residual_scale, error));
+    AK_TRY(ak_config_positive(p, config, "attention.scale", out->attention_scale, &out->attention_scale, error));
+    AK_TRY(ak_config_positive(p, config, "logit_scale", 1.0f, &out->logit_divisor, error));
+    return AKUNU_OK;
+}
+
+const struct ak_family ak_family_granite = {
+    .names = names,
+    .describe = describe,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .emit = ak_emit_decoder,
+};
