@@ -3,6 +3,7 @@ libak_la_SOURCES += \
 	src/model/decoder.c \
 	src/model/families.def \
 	src/model/families.h \
+	src/model/gemma.c \
 	src/model/granite.c \
 	src/model/llama.c \
 	src/model/model.h \

@@ -34,6 +34,7 @@ MODELS = {
     "granite": (transformers.GraniteForCausalLM,
                 dict(embedding_multiplier=6.0, residual_multiplier=0.4, attention_multiplier=0.15, logits_scaling=3.0, rope_parameters=ROPE),
                 "granite", {"embedding_scale": 6.0, "residual_scale": 0.4, "attention.scale": 0.15, "logit_scale": 3.0}, {"permute"}),
+    "gemma": (transformers.GemmaForCausalLM, dict(head_dim=32, rope_parameters=ROPE), "gemma", {}, {"norms"}),
 }
 
 
