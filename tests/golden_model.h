@@ -28,6 +28,7 @@ static const struct golden goldens[] = {
     { "smollm3", 1e-9, 0.01 },
     { "granite", 1e-9, 0.01 },
     { "gemma", 1e-9, 0.01 },
+    { "gemma2", 1e-9, 0.01 },
     { "mixed", 4e-4, 0.2 },
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens };

@@ -35,6 +35,10 @@ MODELS = {
                 dict(embedding_multiplier=6.0, residual_multiplier=0.4, attention_multiplier=0.15, logits_scaling=3.0, rope_parameters=ROPE),
                 "granite", {"embedding_scale": 6.0, "residual_scale": 0.4, "attention.scale": 0.15, "logit_scale": 3.0}, {"permute"}),
     "gemma": (transformers.GemmaForCausalLM, dict(head_dim=32, rope_parameters=ROPE), "gemma", {}, {"norms"}),
+    "gemma2": (transformers.Gemma2ForCausalLM,
+               dict(num_hidden_layers=3, query_pre_attn_scalar=16, sliding_window=7, attn_logit_softcapping=5.0, final_logit_softcapping=4.0,
+                    rope_parameters=ROPE),
+               "gemma2", {"attention.sliding_window": 7, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 4.0}, {"norms"}),
 }
 
 
