@@ -5,6 +5,7 @@ libak_la_SOURCES += \
 	src/model/families.h \
 	src/model/gemma.c \
 	src/model/gemma2.c \
+	src/model/gemma3.c \
 	src/model/granite.c \
 	src/model/llama.c \
 	src/model/model.h \

@@ -39,6 +39,12 @@ MODELS = {
                dict(num_hidden_layers=3, query_pre_attn_scalar=16, sliding_window=7, attn_logit_softcapping=5.0, final_logit_softcapping=4.0,
                     rope_parameters=ROPE),
                "gemma2", {"attention.sliding_window": 7, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 4.0}, {"norms"}),
+    "gemma3": (transformers.Gemma3ForCausalLM,
+               dict(num_hidden_layers=6, query_pre_attn_scalar=16, sliding_window=7,
+                    rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 1000000.0, "factor": 8.0},
+                                     "sliding_attention": ROPE}),
+               "gemma3", {"attention.sliding_window": 7, "rope.freq_base": 1000000.0, "rope.freq_base_swa": 10000.0,
+                          "rope.scaling.type": "linear", "rope.scaling.factor": 8.0}, {"norms"}),
 }
 
 
