@@ -45,6 +45,11 @@ MODELS = {
                                      "sliding_attention": ROPE}),
                "gemma3", {"attention.sliding_window": 7, "rope.freq_base": 1000000.0, "rope.freq_base_swa": 10000.0,
                           "rope.scaling.type": "linear", "rope.scaling.factor": 8.0}, {"norms"}),
+    "phi3": (transformers.Phi3ForCausalLM,
+             dict(hidden_size=32, num_key_value_heads=2, rope_parameters=LONG, original_max_position_embeddings=16, sliding_window=11,
+                  tie_word_embeddings=False),
+             "phi3", {"rope.scaling.original_context_length": 16, "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(16) / np.log(16))),
+                      "attention.sliding_window": 11}, {"longrope"}),
 }
 
 
