@@ -6,6 +6,7 @@ libak_la_SOURCES += \
 	src/model/gemma.c \
 	src/model/gemma2.c \
 	src/model/gemma3.c \
+	src/model/gpt2.c \
 	src/model/granite.c \
 	src/model/llama.c \
 	src/model/model.h \

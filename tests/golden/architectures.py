@@ -50,6 +50,7 @@ MODELS = {
                   tie_word_embeddings=False),
              "phi3", {"rope.scaling.original_context_length": 16, "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(16) / np.log(16))),
                       "attention.sliding_window": 11}, {"longrope"}),
+    "gpt2": (transformers.GPT2LMHeadModel, dict(n_embd=40, n_layer=2, n_head=2, n_positions=256, n_inner=160), "gpt2", {}, {"transpose"}),
 }
 
 
