@@ -139,6 +139,7 @@ START_TEST(dumps)
     check_dump("models/gemma3.gguf", "dispatch/gemma3.dump");
     check_dump("models/phi3.gguf", "dispatch/phi3.dump");
     check_dump("models/gpt2.gguf", "dispatch/gpt2.dump");
+    check_dump("models/olmo2.gguf", "dispatch/olmo2.dump");
     check_dump("models/mixed.gguf", "dispatch/llama-mixed.dump");
 }
 END_TEST

@@ -10,6 +10,7 @@ libak_la_SOURCES += \
 	src/model/granite.c \
 	src/model/llama.c \
 	src/model/model.h \
+	src/model/olmo2.c \
 	src/model/phi3.c \
 	src/model/qwen2.c \
 	src/model/qwen3.c \

@@ -51,6 +51,8 @@ MODELS = {
              "phi3", {"rope.scaling.original_context_length": 16, "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(16) / np.log(16))),
                       "attention.sliding_window": 11}, {"longrope"}),
     "gpt2": (transformers.GPT2LMHeadModel, dict(n_embd=40, n_layer=2, n_head=2, n_positions=256, n_inner=160), "gpt2", {}, {"transpose"}),
+    "olmo2": (transformers.Olmo2ForCausalLM, dict(num_attention_heads=2, hidden_size=32, rope_parameters=ROPE, tie_word_embeddings=False),
+              "olmo2", {}, set()),
 }
 
 
