@@ -33,6 +33,8 @@ static const struct golden goldens[] = {
     { "phi3", 1e-9, 0.01 },
     { "gpt2", 1e-9, 0.01 },
     { "olmo2", 1e-9, 0.01 },
+    { "mixtral", 1e-9, 0.01 },
+    { "qwen2moe", 1e-9, 0.01 },
     { "mixed", 4e-4, 0.2 },
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens };

@@ -94,6 +94,15 @@ struct ak_tail {
     _Alignas(AK_LINE_BYTES) _Atomic uint64_t taken;
 };
 
+/* The rows of AK_DOMAIN_EXPERTS in the pass that runs: expert by expert, in each in the
+ * order of tokens. */
+struct ak_routes {
+    uint32_t *row_of;   /* [tokens][experts used] */
+    uint32_t *token_of; /* [rows] */
+    uint32_t *begin;    /* [experts + 1]: first row of each */
+    float *gates;       /* [tokens]: of the expert that all share */
+};
+
 struct ak_cpu_prepared {
     struct ak_cpu *cpu;
     const struct ak_table *table;
@@ -101,10 +110,11 @@ struct ak_cpu_prepared {
     const struct ak_spec *spec;
     struct ak_pool *pool;
     unsigned n_threads;
-    uint32_t max_rows[2];             /* of each domain */
-    float *arena[2];
+    uint32_t max_rows[AK_DOMAIN_COUNT]; /* of each domain */
+    float *arena[AK_DOMAIN_COUNT];
     float *cos, *sin;                 /* [tables][max tokens][rope_dims/2] of the pass */
     uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
+    struct ak_routes routes;
     struct ak_token_block *blocks;
     uint32_t n_blocks;
     int32_t *chosen;
@@ -190,7 +200,7 @@ static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, const struct ak_p
 /* Whether the product of a weight with n tokens is BLAS's. */
 static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
 {
-    return n >= AK_BLAS_TOKENS && cpu->uses_blas[ak_type_act_form(packed->type)] &&
+    return n >= AK_BLAS_TOKENS && packed->n_experts == 0 && cpu->uses_blas[ak_type_act_form(packed->type)] &&
            !(ak_cpu_takes_bf16(cpu, packed) && !cpu->prefers_blas);
 }
 
@@ -221,6 +231,7 @@ static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *value
 void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out);
 
 /* Steps. */
+ak_step_fn ak_step_route, ak_step_route_end, ak_step_experts, ak_step_combine, ak_step_gate, ak_step_add_gated;
 ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated,
     ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
 

@@ -56,8 +56,8 @@ enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packe
     enum ak_act_form form = ak_type_act_form(packed->type);
     if (ak_cpu_takes_blas(cpu, packed, n))
         return AK_ACT_F32;
-    if (form != AK_ACT_F32 || ak_cpu_takes_few(cpu, packed, n))
-        return form;
+    if (form != AK_ACT_F32 || ak_cpu_takes_few(cpu, packed, n) || packed->n_experts)
+        return form; /* experts' rows begin anywhere, open ones lie in blocks */
     if (ak_cpu_takes_bf16(cpu, packed))
         return AK_ACT_OPEN_BF16;
     return cpu->kernels.open_panel[packed->type] ? AK_ACT_OPEN : AK_ACT_F32;
@@ -85,7 +85,8 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     if (!few)
         ak_split(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
+        size_t row = c->op == AK_OP_GATHER ? p->routes.token_of[t] : t;
+        float *x = ak_cpu_slot(p, c->in) + row * ak_cpu_stride(p, c->in);
         if (c->op == AK_OP_NORM) {
             ak_cpu_norm(p, c, x, own->row);
             x = own->row;
@@ -306,5 +307,47 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
             product_part(&m, part, begin, end);
         if (c->vector != AK_NONE)
             add_bias(&m, p->weights->vectors[c->vector].data + part->at, begin, end);
+    }
+}
+
+static size_t row_bytes_of(const struct ak_packed *packed)
+{
+    uint64_t bytes = 0;
+    if (packed->bytes)
+        return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
+    (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
+    return (size_t)bytes;
+}
+
+/* Each expert's rows by its own matrix; a thread has its share of all of them. */
+void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    struct ak_thread_scratch *own = &p->scratch[thread];
+    enum ak_act_form form = ak_type_act_form(packed->type);
+    uint32_t n_rows = ak_cpu_rows(p, step->domain);
+    const uint8_t *acts = ak_cpu_is_few(n_rows) ? own->acts[form] : p->acts[form];
+    struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .y_stride = ak_cpu_stride(p, c->out), .own = own,
+                         .act_bytes = ak_act_bytes(form, packed->cols), .form = form };
+    for (uint32_t e = 0; e < packed->n_experts; e++) {
+        uint32_t first = p->routes.begin[e];
+        m.n = p->routes.begin[e + 1] - first;
+        if (m.n == 0)
+            continue;
+        m.few = ak_cpu_takes_few(p->cpu, packed, m.n);
+        m.acts = acts + first * m.act_bytes;
+        if (own->share % AK_SHARES == 0)
+            count(&own->counts, &m);
+        for (uint32_t i = 0; i < packed->n_parts; i++) {
+            struct ak_packed_part part = packed->parts[i];
+            uint32_t begin, end;
+            part.rows /= packed->n_experts;
+            part.data += e * part.rows * row_bytes_of(packed);
+            ak_cpu_own_rows(p, part.rows, thread, &begin, &end);
+            m.y = ak_cpu_slot(p, c->out) + first * m.y_stride + part.at;
+            if (begin < end)
+                product_part(&m, &part, begin, end);
+        }
     }
 }

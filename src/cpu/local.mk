@@ -6,6 +6,7 @@ libak_la_SOURCES += \
 	src/cpu/blas.h \
 	src/cpu/cpu.h \
 	src/cpu/draw.c \
+	src/cpu/experts.c \
 	src/cpu/generic.h \
 	src/cpu/kernels.c \
 	src/cpu/kernels.h \

@@ -20,7 +20,8 @@ static bool is_linear_of(const struct ak_command *c, uint32_t in)
     return c && c->op == AK_OP_LINEAR && c->in == in;
 }
 
-/* `norm` is a NORM command, or the linear one itself where its input is ready. */
+/* `norm` is a NORM or GATHER command, or the linear one itself where its input is
+ * ready. */
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm, uint32_t first_linear)
 {
     const struct ak_command *linear = at(p, first_linear);
@@ -53,6 +54,7 @@ static bool continues_on_own_rows(const struct ak_command *linear, const struct 
     case AK_OP_ADD:
     case AK_OP_GATED:
     case AK_OP_ACTIVATE:
+    case AK_OP_COMBINE:
     case AK_OP_DIVIDE:
     case AK_OP_CAP: return next->in == linear->out;
     default: return false;
@@ -63,7 +65,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *c = at(p, i);
     const struct ak_packed *packed = &p->weights->packed[c->weight];
-    struct ak_cpu_step *step = add(p, ak_step_linear, c, p->table->slots[c->out].domain);
+    struct ak_cpu_step *step = add(p, packed->n_experts ? ak_step_experts : ak_step_linear, c, p->table->slots[c->out].domain);
     uint64_t elements = 0;
     for (uint32_t j = 0; j < packed->n_parts; j++)
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
@@ -87,6 +89,7 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
             break;
         case AK_OP_LINEAR: {
             bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in && feeds_linears_only(p, i - 1);
+            after_norm = after_norm || (before && before->op == AK_OP_GATHER);
             if (!after_norm && !is_linear_of(before, c->in))
                 add_prepare(p, c, i);
             add_linear(p, i);
@@ -96,6 +99,16 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
         case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
         case AK_OP_GATED: add(p, ak_step_gated, c, domain)->on_rows = true; break;
         case AK_OP_ACTIVATE: add(p, ak_step_activate, c, domain)->on_rows = true; break;
+        case AK_OP_ROUTE:
+            add(p, ak_step_route, c, domain);
+            add(p, ak_step_route_end, c, domain);
+            break;
+        case AK_OP_GATHER: add_prepare(p, c, i + 1); break;
+        case AK_OP_COMBINE: add(p, ak_step_combine, c, p->table->slots[c->in].domain)->on_rows = true; break;
+        case AK_OP_ADD_GATED:
+            add(p, ak_step_gate, c, domain);
+            add(p, ak_step_add_gated, c, domain)->on_rows = true;
+            break;
         case AK_OP_ADD: add(p, ak_step_add, c, domain)->on_rows = true; break;
         case AK_OP_SELECT: add(p, ak_step_select, c, domain); break;
         case AK_OP_DIVIDE: add(p, ak_step_divide, c, domain)->on_rows = true; break;

@@ -80,17 +80,21 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
 
 static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
 {
-    size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS];
-    for (int d = 0; d < 2; d++)
+    size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS], experts = p->max_rows[AK_DOMAIN_EXPERTS];
+    for (int d = 0; d < AK_DOMAIN_COUNT; d++)
         p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
     size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
     p->cos = carve(c, tokens * angles, sizeof(float));
     p->sin = carve(c, tokens * angles, sizeof(float));
     for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
-        p->acts[form] = carve(c, token_room(form, ak_max_size(tokens, logits)), needs->act_bytes[form]);
+        p->acts[form] = carve(c, token_room(form, ak_max_size(ak_max_size(tokens, logits), experts)), needs->act_bytes[form]);
     /* the pages of one token are shared out only where its KV heads are not even */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages, p->partial_stride * sizeof(float));
+    p->routes.row_of = carve(c, experts, sizeof *p->routes.row_of);
+    p->routes.token_of = carve(c, experts, sizeof *p->routes.token_of);
+    p->routes.begin = carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->routes.begin);
+    p->routes.gates = carve(c, experts ? tokens : 0, sizeof *p->routes.gates);
     p->blocks = carve(c, tokens, sizeof *p->blocks);
     p->chosen = carve(c, logits, sizeof *p->chosen);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
@@ -120,6 +124,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->n_threads = options->n_threads;
     p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
+    p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
     p->kv = kv;
     p->kv_shape = options->kv;
     p->key_group_bytes = ak_kv_group_bytes(&options->kv);

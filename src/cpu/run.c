@@ -4,7 +4,11 @@
 
 uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain)
 {
-    return domain == AK_DOMAIN_TOKENS ? p->batch->n : p->batch->n_logits;
+    switch (domain) {
+    case AK_DOMAIN_LOGITS: return p->batch->n_logits;
+    case AK_DOMAIN_EXPERTS: return p->batch->n * p->spec->config.n_experts_used;
+    default: return p->batch->n;
+    }
 }
 
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end)

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "dispatch/builder.h"
 
 static bool live_together(const struct ak_slot *a, const struct ak_slot *b)
@@ -22,7 +24,7 @@ static uint32_t lowest_place(const struct ak_table *t, uint32_t i)
 
 void ak_table_plan_arena(struct ak_table *t)
 {
-    t->arena_width[0] = t->arena_width[1] = 0;
+    memset(t->arena_width, 0, sizeof t->arena_width);
     for (uint32_t i = 0; i < t->n_slots; i++) {
         struct ak_slot *slot = &t->slots[i];
         slot->place = lowest_place(t, i);

@@ -148,13 +148,13 @@ ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struc
     return out;
 }
 
-ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, int layer, enum ak_activation activation, uint32_t n)
+ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer, enum ak_activation activation, uint32_t n)
 {
     ak_value out = add_slot(b, n, domain_of(b, gate_up));
     struct ak_command c = command_of(AK_OP_GATED, layer, gate_up, out);
     c.params.gated = (struct ak_gated_params){ .activation = activation, .n = n,
-                                               .gate_at = ak_build_part_at(b, AK_LINEAR_GATE_UP, layer, 0),
-                                               .up_at = ak_build_part_at(b, AK_LINEAR_GATE_UP, layer, 1) };
+                                               .gate_at = ak_build_part_at(b, linear, layer, 0),
+                                               .up_at = ak_build_part_at(b, linear, layer, 1) };
     add_command(b, c);
     return out;
 }
@@ -168,6 +168,50 @@ ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_
     c.params.activate = (struct ak_activate_params){ .activation = activation, .n = n };
     add_command(b, c);
     return out;
+}
+
+ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer, struct ak_route_params params)
+{
+    ak_value out = add_slot(b, 2 * params.n_used, domain_of(b, logits));
+    struct ak_command c = command_of(AK_OP_ROUTE, layer, logits, out);
+    c.params.route = params;
+    add_command(b, c);
+    return out;
+}
+
+/* A command that reads `other` too. */
+static void add_reading(struct ak_builder *b, struct ak_command command, ak_value other)
+{
+    add_command(b, command);
+    if (b->status == AKUNU_OK)
+        b->table->slots[other].last_use = b->table->n_commands - 1;
+}
+
+static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_value in, ak_value out, ak_value routes)
+{
+    struct ak_command c = command_of(op, layer, in, out);
+    c.params.routed = (struct ak_routed_params){ .routes = routes, .n = b->spec->config.width };
+    add_reading(b, c, routes);
+}
+
+ak_value ak_build_gather(struct ak_builder *b, ak_value x, ak_value routes, int layer)
+{
+    ak_value out = add_slot(b, width_of(b, x), AK_DOMAIN_EXPERTS);
+    add_routed(b, AK_OP_GATHER, layer, x, out, routes);
+    return out;
+}
+
+void ak_build_combine(struct ak_builder *b, ak_value x, ak_value rows, ak_value routes, int layer)
+{
+    add_routed(b, AK_OP_COMBINE, layer, rows, x, routes);
+}
+
+void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h, enum ak_role vector, int layer)
+{
+    struct ak_command c = command_of(AK_OP_ADD_GATED, layer, y, x);
+    c.vector = ak_weights_vector(b->weights, vector, layer);
+    c.params.add_gated = (struct ak_add_gated_params){ .gate = h, .n = b->spec->config.width };
+    add_reading(b, c, h);
 }
 
 void ak_build_add(struct ak_builder *b, ak_value x, ak_value y, float scale)

@@ -72,6 +72,16 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         break;
     case AK_OP_DIVIDE:
     case AK_OP_CAP: fprintf(f, " by=%.9g n=%u", (double)c->params.by.by, c->params.by.n); break;
+    case AK_OP_ROUTE:
+        fprintf(f, " experts=%u/%u%s", c->params.route.n_used, c->params.route.n_experts, c->params.route.normalised ? " normalised" : "");
+        break;
+    case AK_OP_GATHER:
+    case AK_OP_COMBINE: fprintf(f, " routes=s%u n=%u", c->params.routed.routes, c->params.routed.n); break;
+    case AK_OP_ADD_GATED:
+        fprintf(f, " gate=s%u", c->params.add_gated.gate);
+        dump_vector(f, "vector", w, c->vector);
+        fprintf(f, " n=%u", c->params.add_gated.n);
+        break;
     case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
     case AK_OP_GUMBEL:
     case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.logits.n); break;
@@ -97,13 +107,16 @@ static void dump_command(FILE *f, const struct ak_table *t, uint32_t i, const st
 
 ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, struct ak_error *error)
 {
-    static const char *const domains[] = { "tokens", "logits" };
+    static const char *const domains[] = { "tokens", "logits", "experts" };
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f)
         return ak_fail_memory(error, "the table's text", 0);
-    fprintf(f, "arena tokens %u, logits %u\n", t->arena_width[AK_DOMAIN_TOKENS], t->arena_width[AK_DOMAIN_LOGITS]);
+    fprintf(f, "arena tokens %u, logits %u", t->arena_width[AK_DOMAIN_TOKENS], t->arena_width[AK_DOMAIN_LOGITS]);
+    if (t->arena_width[AK_DOMAIN_EXPERTS])
+        fprintf(f, ", experts %u", t->arena_width[AK_DOMAIN_EXPERTS]);
+    fputc('\n', f);
     for (uint32_t i = 0; i < t->n_slots; i++)
         fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, domains[t->slots[i].domain], t->slots[i].width, t->slots[i].place,
                 t->slots[i].first_use, t->slots[i].last_use);

@@ -168,6 +168,12 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_config *c
     return AKUNU_OK;
 }
 
+ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out, struct ak_error *error)
+{
+    struct ak_config config = { .architecture = architecture };
+    return read_u32(p, &config, "expert_count", false, 0, out, error);
+}
+
 ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error)
 {
     struct ak_config config = { 0 };
@@ -188,6 +194,10 @@ ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, str
     AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps, &config.norm_eps, error));
     AK_TRY(read_u32(p, &config, "attention.sliding_window", false, 0, &config.window, error));
     AK_TRY(read_pattern(p, &config, error));
+    AK_TRY(read_u32(p, &config, "expert_count", false, 0, &config.n_experts, error));
+    AK_TRY(read_u32(p, &config, "expert_used_count", false, 0, &config.n_experts_used, error));
+    AK_TRY(read_u32(p, &config, "expert_feed_forward_length", false, config.ffn_width, &config.expert_width, error));
+    AK_TRY(read_u32(p, &config, "expert_shared_feed_forward_length", false, 0, &config.shared_width, error));
     AK_TRY(read_rope(p, &config, &scaling, error));
 
     /* As many rows as there are tokens; a file without a vocabulary may say, or its

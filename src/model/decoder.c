@@ -49,6 +49,15 @@ static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qk
         .interleaved = d->rope_interleaved, .norm_eps = c->norm_eps });
 }
 
+ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                              struct ak_error *error)
+{
+    AK_TRY(ak_config_validate_experts(config, error));
+    AK_TRY(ak_describe_decoder(p, config, out, error));
+    out->experts = true;
+    return AKUNU_OK;
+}
+
 static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
@@ -70,9 +79,29 @@ static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, a
     ak_value h = d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_value up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
     ak_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width)
-                            : ak_build_gated(b, up, layer, d->activation, c->ffn_width);
+                            : ak_build_gated(b, up, AK_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
     ak_value out = ak_build_linear(b, f, AK_LINEAR_FFN_DOWN, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_FFN_NORM, layer, c->norm_eps) : out;
+}
+
+/* Adds what the experts of each token, and the one that all share, make of it to x. */
+static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+{
+    const struct ak_config *c = &spec->config;
+    const struct ak_descriptor *d = &spec->descriptor;
+    ak_value h = norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
+    ak_value logits = ak_build_linear(b, h, AK_LINEAR_ROUTER, layer);
+    ak_value routes = ak_build_route(b, logits, layer, (struct ak_route_params){
+        .n_experts = c->n_experts, .n_used = c->n_experts_used, .normalised = d->normalised_experts });
+    ak_value rows = ak_build_gather(b, h, routes, layer);
+    ak_value gate_up = ak_build_linear(b, rows, AK_LINEAR_EXPERTS_GATE_UP, layer);
+    ak_value f = ak_build_gated(b, gate_up, AK_LINEAR_EXPERTS_GATE_UP, layer, d->activation, c->expert_width);
+    ak_build_combine(b, x, ak_build_linear(b, f, AK_LINEAR_EXPERTS_DOWN, layer), routes, layer);
+    if (c->shared_width == 0)
+        return;
+    gate_up = ak_build_linear(b, h, AK_LINEAR_SHARED_GATE_UP, layer);
+    f = ak_build_gated(b, gate_up, AK_LINEAR_SHARED_GATE_UP, layer, d->activation, c->shared_width);
+    ak_build_add_gated(b, x, ak_build_linear(b, f, AK_LINEAR_SHARED_DOWN, layer), h, AK_ROLE_FFN_SHARED_ROUTER, layer);
 }
 
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
@@ -81,7 +110,10 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
     ak_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
         ak_build_add(b, x, attention(b, spec, x, layer), d->residual_scale);
-        ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
+        if (d->experts)
+            add_experts(b, spec, x, layer);
+        else
+            ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
     }
     ak_value wanted = norm(b, spec, ak_build_select(b, x), AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
     ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);

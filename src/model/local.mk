@@ -9,11 +9,14 @@ libak_la_SOURCES += \
 	src/model/gpt2.c \
 	src/model/granite.c \
 	src/model/llama.c \
+	src/model/mixtral.c \
 	src/model/model.h \
 	src/model/olmo2.c \
 	src/model/phi3.c \
 	src/model/qwen2.c \
+	src/model/qwen2moe.c \
 	src/model/qwen3.c \
+	src/model/qwen3moe.c \
 	src/model/registry.c \
 	src/model/rope.c \
 	src/model/smollm3.c \

@@ -14,6 +14,7 @@ struct ak_config {
     float rope_base;
     uint32_t window; /* 0: none */
     uint32_t global_every; /* every n-th layer has no window; 0: not said */
+    uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
 };
 
 enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YARN };
@@ -54,11 +55,14 @@ struct ak_descriptor {
     struct ak_layer_kind global; /* every n-th layer, the n-th first; */
     uint32_t global_every;       /* n = 0: no layer */
     float local_rope_base;       /* of AK_ROTATE_LOCAL, which has no scaling */
+    bool experts;                /* instead of one feed-forward */
+    bool normalised_experts;     /* the weights of those chosen add up to 1 */
 };
 
 /* Dimensions that shapes are made of. */
 enum ak_dim {
-    AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT
+    AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT,
+    AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED
 };
 
 enum ak_need {
@@ -67,9 +71,10 @@ enum ak_need {
     AK_OUTPUT_OR_TIED /* where absent, the embedding serves (A12) */
 };
 
-/* One weight that an architecture declares. A vector has rows AK_DIM_ONE. `hf` is
- * its name in Hugging Face checkpoints, "{n}" for the layer; parts of one tensor have
- * the same. */
+/* One weight that an architecture declares. A vector has rows AK_DIM_ONE; those of
+ * experts have the rows and columns of one. `hf` is its name in Hugging Face
+ * checkpoints, "{n}" for the layer, "{e}" for the expert; parts of one tensor have the
+ * same. */
 struct ak_weight_rule {
     enum ak_role role;
     enum ak_dim rows, cols;
@@ -90,6 +95,7 @@ struct ak_spec;
 /* One architecture family: one file, one line in registry.c. */
 struct ak_family {
     const char *const *names; /* of general.architecture and model_type, ends in NULL */
+    bool experts;             /* where two families share a name: that of files with experts */
     /* Sets the descriptor; `config` is read and validated already. May reject what
      * this architecture cannot have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
@@ -117,6 +123,8 @@ struct ak_spec {
 /* Stages of reading, in this order. The family comes first: another architecture's
  * keys would be reported as missing. */
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error);
+/* How many experts the metadata of this architecture tells; 0: none. */
+ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out, struct ak_error *error);
 ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error);
 /* A positive number of the architecture's own under its key, with or without the
  * prefix; `fallback` where there is none. */
@@ -124,6 +132,7 @@ ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config
                              struct ak_error *error);
 /* Each field in its range; the message names the field and the file's key (B10). */
 ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope, struct ak_error *error);
+ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_error *error);
 /* Allocates inverse_frequencies (B9); uses the file's rope_freqs where it has it. */
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
 
@@ -146,5 +155,8 @@ const struct ak_family *const *ak_families(void);
 ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error);
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
+/* The descriptor of the same with experts, which the file has to have. */
+ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                              struct ak_error *error);
 
 #endif

@@ -25,22 +25,33 @@ static void append(char *list, size_t capacity, const char *name)
     }
 }
 
+static bool has_name(const struct ak_family *family, struct ak_text name)
+{
+    for (const char *const *candidate = family->names; *candidate; candidate++)
+        if (strlen(*candidate) == name.n && memcmp(*candidate, name.bytes, name.n) == 0)
+            return true;
+    return false;
+}
+
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error)
 {
-    char known[256] = "";
+    char known[512] = "";
     struct ak_text name;
+    uint32_t n_experts;
     AK_TRY(ak_meta_text(p, "general.architecture", &name, error));
     if (name.n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "general.architecture is missing");
+    AK_TRY(ak_config_experts(p, name, &n_experts, error));
+    *out = NULL;
     for (size_t i = 0; families[i]; i++) {
-        for (const char *const *candidate = families[i]->names; *candidate; candidate++) {
-            if (strlen(*candidate) == name.n && memcmp(*candidate, name.bytes, name.n) == 0) {
-                *out = families[i];
-                return AKUNU_OK;
-            }
+        const struct ak_family *family = families[i];
+        if (has_name(family, name) && (!*out || family->experts == (n_experts > 0)))
+            *out = family;
+        for (const char *const *candidate = family->names; *candidate; candidate++)
             append(known, sizeof known, *candidate);
-        }
     }
+    if (*out)
+        return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "architecture \"%.*s\" is not supported; supported: %s", (int)(name.n < 64 ? name.n : 64),
                    name.bytes, known);
 }
@@ -67,6 +78,9 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
     case AK_DIM_VOCAB: return c->vocab_size;
     case AK_DIM_ROPE_HALF: return c->rope_dims / 2;
     case AK_DIM_CONTEXT: return c->context;
+    case AK_DIM_EXPERTS: return c->n_experts;
+    case AK_DIM_EXPERT: return c->expert_width;
+    case AK_DIM_SHARED: return c->shared_width;
     }
     return 0;
 }

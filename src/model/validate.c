@@ -9,7 +9,9 @@ enum {
     MAX_HEADS = 1 << 14,
     MAX_HEAD_DIM = 1 << 12,
     MAX_VOCAB = 1 << 24,
-    MAX_CONTEXT = 1 << 28
+    MAX_CONTEXT = 1 << 28,
+    MAX_EXPERTS = 1 << 12,
+    MAX_EXPERTS_USED = 64
 };
 
 static ak_status in_range(const char *field, uint32_t value, uint32_t most, struct ak_error *error)
@@ -59,6 +61,20 @@ static ak_status validate_rope(const struct ak_config *c, const struct ak_rope_c
                            (double)rope->high_freq_factor, (double)rope->low_freq_factor);
         AK_TRY(in_range("rope.scaling.original_context_length", rope->original_context, MAX_CONTEXT, error));
     }
+    return AKUNU_OK;
+}
+
+ak_status ak_config_validate_experts(const struct ak_config *c, struct ak_error *error)
+{
+    if (c->n_experts == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "expert_count is missing");
+    AK_TRY(in_range("expert_count", c->n_experts, MAX_EXPERTS, error));
+    AK_TRY(in_range("expert_used_count", c->n_experts_used, c->n_experts < MAX_EXPERTS_USED ? c->n_experts : MAX_EXPERTS_USED, error));
+    AK_TRY(in_range("expert_feed_forward_length", c->expert_width, MAX_WIDTH, error));
+    if (c->expert_width % 16 != 0 || c->width % 32 != 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "experts of %u × %u; multiples of 16 and 32 are supported", c->expert_width, c->width);
+    if (c->shared_width > MAX_WIDTH)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "expert_shared_feed_forward_length is %u; expected at most %d", c->shared_width, (int)MAX_WIDTH);
     return AKUNU_OK;
 }
 

@@ -36,8 +36,21 @@ void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads
 /* [tokens, n_heads · head_dim]; params.q_at is filled in. */
 ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params);
 
-/* [tokens, n] from the parts of a GATE_UP output. */
-ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, int layer, enum ak_activation activation, uint32_t n);
+/* [rows, n] from the two parts of `linear`'s output. */
+ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer, enum ak_activation activation, uint32_t n);
+
+/* The experts of each token from the router's logits: [tokens, 2 · n_used]. */
+ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer, struct ak_route_params params);
+
+/* [tokens · n_used, width]: rows for the experts' operators, expert by expert. Linear
+ * operators follow, and nothing else reads it. */
+ak_value ak_build_gather(struct ak_builder *b, ak_value x, ak_value routes, int layer);
+
+/* x += the experts' rows, weighted */
+void ak_build_combine(struct ak_builder *b, ak_value x, ak_value rows, ak_value routes, int layer);
+
+/* x += y · sigmoid(the vector (role, layer) · h) */
+void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h, enum ak_role vector, int layer);
 
 /* [tokens, n]; a GELU. */
 ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_activation activation, uint32_t n);

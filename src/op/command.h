@@ -39,8 +39,9 @@ struct ak_linear_info {
 
 const struct ak_linear_info *ak_linear_info(enum ak_linear linear);
 
-/* Which rows a slot has: one a token of the pass, or one a wanted token. */
-enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS };
+/* Which rows a slot has: one a token of the pass, one a wanted token, or one for each
+ * expert of each token. */
+enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS, AK_DOMAIN_EXPERTS, AK_DOMAIN_COUNT };
 
 /* No slot, no weight. */
 #define AK_NONE UINT32_MAX
@@ -70,6 +71,14 @@ struct ak_gated_params { enum ak_activation activation; uint32_t gate_at, up_at,
 struct ak_activate_params { enum ak_activation activation; uint32_t n; };
 struct ak_add_params { float scale; uint32_t n; };
 struct ak_by_params { float by; uint32_t n; }; /* DIVIDE, CAP */
+/* Of n_experts logits the n_used largest, the first of equals; a row of the out slot has
+ * their indices, then their weights: the softmax over all logits, or where `normalised`
+ * over those chosen. */
+struct ak_route_params { uint32_t n_experts, n_used; bool normalised; };
+/* GATHER, COMBINE: `routes` is the slot of a ROUTE. */
+struct ak_routed_params { uint32_t routes, n; };
+/* `gate` is the slot whose rows meet the vector. */
+struct ak_add_gated_params { uint32_t gate, n; };
 struct ak_select_params { uint32_t n; };
 struct ak_logits_params { uint32_t n; }; /* GUMBEL, ARGMAX */
 
@@ -87,6 +96,9 @@ struct ak_command {
         struct ak_attention_params attention;
         struct ak_gated_params gated;
         struct ak_activate_params activate;
+        struct ak_route_params route;
+        struct ak_routed_params routed;
+        struct ak_add_gated_params add_gated;
         struct ak_add_params add;
         struct ak_by_params by;
         struct ak_select_params select;

@@ -39,22 +39,23 @@ const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, in
     return view->plane[0].data ? view : NULL;
 }
 
-static void print_shape(char *out, size_t capacity, unsigned n_dims, uint32_t rows, uint32_t cols)
+/* Matrices of experts are shown by all of their rows. */
+static void print_shape(char *out, size_t capacity, unsigned n_dims, uint64_t rows, uint32_t cols)
 {
     if (n_dims == 1)
         snprintf(out, capacity, "[%u]", cols);
     else
-        snprintf(out, capacity, "[%u, %u]", rows, cols);
+        snprintf(out, capacity, n_dims == 2 ? "[%llu, %u]" : "[experts · rows = %llu, %u]", (unsigned long long)rows, cols);
 }
 
 static ak_status check_view(const struct ak_view *view, const struct ak_weight_rule *rule, uint64_t rows, uint64_t cols,
                             struct ak_error *error)
 {
-    char found[40], expected[40];
-    unsigned n_dims = rule->rows == AK_DIM_ONE ? 1 : 2;
+    char found[64], expected[64];
+    unsigned n_dims = rule->rows == AK_DIM_ONE ? 1 : ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? 3 : 2;
     if (view->n_dims != n_dims || view->rows != rows || view->cols != cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
-        print_shape(expected, sizeof expected, n_dims, (uint32_t)rows, (uint32_t)cols);
+        print_shape(expected, sizeof expected, n_dims, rows, (uint32_t)cols);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name, found, expected);
     }
     if (n_dims == 1 && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
@@ -110,7 +111,8 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
     if (ak_provider_find(p, stored, layer, view)) {
         if (whole)
             return cut(b->spec, whole, rule, view, error);
-        return check_view(view, rule, ak_spec_dim(b->spec, rule->rows), ak_spec_dim(b->spec, rule->cols), error);
+        uint64_t matrices = ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? b->spec->config.n_experts : 1;
+        return check_view(view, rule, matrices * ak_spec_dim(b->spec, rule->rows), ak_spec_dim(b->spec, rule->cols), error);
     }
     *view = (struct ak_view){ 0 };
     if (rule->need == AK_OUTPUT_OR_TIED)

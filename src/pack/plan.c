@@ -83,6 +83,7 @@ static void read_vector(const struct ak_view *view, float *out)
 /* The parts of an operator that the model has. */
 struct parts {
     uint32_t n, width; /* of the output */
+    uint32_t n_experts;
     struct ak_linear_part of[AK_LINEAR_MAX_PARTS];
     const struct ak_view *views[AK_LINEAR_MAX_PARTS];
     uint32_t at[AK_LINEAR_MAX_PARTS];
@@ -94,8 +95,8 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
 {
     const struct ak_view *view = parts->views[first];
     struct ak_packed *packed = &w->packed[w->n_packed++];
-    *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_parts = n, .bias = bias,
-                                  .layout = backend->ops->layout(backend, view->type) };
+    *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
+                                  .n_parts = n, .bias = bias, .layout = backend->ops->layout(backend, view->type) };
     for (uint32_t i = 0; i < n; i++) {
         const struct ak_view *part = parts->views[first + i];
         packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight, .view = part, .rows = part->rows,
@@ -131,13 +132,13 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
         if (!backend->ops->supports(backend, AK_OP_LINEAR, view->type))
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the %s backend has no kernel for %s", view->name, backend->ops->name,
                            ak_type_info(view->type)->name);
+        if (ak_role_kind(info->parts[i].weight) == AK_ROLE_KIND_EXPERTS)
+            out->n_experts = binding->spec->config.n_experts;
         out->of[out->n] = info->parts[i];
         out->views[out->n] = view;
         out->at[out->n++] = out->width;
-        out->width += (uint32_t)ak_round_up(view->rows, PART_ALIGN);
+        out->width += (uint32_t)ak_round_up(view->rows / (out->n_experts ? out->n_experts : 1), PART_ALIGN);
     }
-    if (out->n == 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the architecture has no %s operator", info->name);
     return AKUNU_OK;
 }
 
@@ -146,6 +147,8 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
 {
     struct parts parts;
     AK_TRY(find_parts(binding, backend, ak_linear_info(linear), layer, &parts, error));
+    if (parts.n == 0)
+        return AKUNU_OK; /* this architecture has no such operator */
     uint32_t index = operator_index(w, linear, layer);
     w->first_packed[index] = w->n_packed;
     w->widths[index] = parts.width;

@@ -30,7 +30,7 @@ const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, in
 struct ak_packed_part {
     enum ak_role role;
     const struct ak_view *view;
-    uint32_t rows;
+    uint32_t rows;       /* of all experts */
     uint32_t at;         /* element of the operator's output where it starts */
     uint64_t offset;     /* in the packed block */
     const uint8_t *data; /* its rows, packed or as stored */
@@ -42,6 +42,7 @@ struct ak_packed {
     int layer;
     enum ak_type type;
     uint32_t cols, layout;
+    uint32_t n_experts;  /* matrices in each part, of the same size, one after another; 0: no experts' */
     uint32_t n_parts;
     struct ak_packed_part parts[AK_LINEAR_MAX_PARTS];
     uint32_t bias;       /* vector slot of the operator's output width, AK_NONE */

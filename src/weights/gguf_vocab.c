@@ -204,10 +204,22 @@ static ak_status check_rows(const struct ak_provider *p, uint32_t n_tokens, stru
                    view.name, view.rows);
 }
 
+/* What files without a vocabulary may say. */
+static bool is_none(struct ak_text model)
+{
+    static const char *const words[] = { "none", "no_vocab" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == model.n && memcmp(words[i], model.bytes, model.n) == 0)
+            return true;
+    return false;
+}
+
 static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, struct ak_error *error)
 {
     struct ak_vocab *a = &v->arrays;
     AK_TRY(ak_meta_text(p, "tokenizer.ggml.model", &a->model, error));
+    if (is_none(a->model))
+        a->model.n = 0;
     if (a->model.n == 0)
         return AKUNU_OK;
     AK_TRY(ak_meta_text(p, "tokenizer.ggml.pre", &a->pre, error));

@@ -36,6 +36,14 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_FFN_DOWN] = "blk.{n}.ffn_down.weight",
     [AK_ROLE_FFN_DOWN_BIAS] = "blk.{n}.ffn_down.bias",
     [AK_ROLE_POST_FFN_NORM] = "blk.{n}.post_ffw_norm.weight",
+    [AK_ROLE_FFN_SHARED_GATE] = "blk.{n}.ffn_gate_shexp.weight",
+    [AK_ROLE_FFN_SHARED_UP] = "blk.{n}.ffn_up_shexp.weight",
+    [AK_ROLE_FFN_SHARED_DOWN] = "blk.{n}.ffn_down_shexp.weight",
+    [AK_ROLE_FFN_SHARED_ROUTER] = "blk.{n}.ffn_gate_inp_shexp.weight",
+    [AK_ROLE_FFN_ROUTER] = "blk.{n}.ffn_gate_inp.weight",
+    [AK_ROLE_FFN_GATE_EXPERTS] = "blk.{n}.ffn_gate_exps.weight",
+    [AK_ROLE_FFN_UP_EXPERTS] = "blk.{n}.ffn_up_exps.weight",
+    [AK_ROLE_FFN_DOWN_EXPERTS] = "blk.{n}.ffn_down_exps.weight",
 };
 
 const char *ak_gguf_name(enum ak_role role)

@@ -106,4 +106,5 @@ def main():
     write(out, "mixed", forward(mixed, ids), ids, *greedy(mixed, ids, 24))
 
 
-main()
+if __name__ == "__main__":
+    main()

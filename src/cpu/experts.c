@@ -1,0 +1,116 @@
+/* Mixtures of experts: which experts a token takes, and the sum of what they make. */
+#include <math.h>
+#include <string.h>
+
+#include "base/math.h"
+#include "cpu/cpu.h"
+
+/* The n_used largest of `logits`, the first of equals, to ids in descending order; what
+ * is no number is never chosen before one. */
+static void choose(const float *logits, uint32_t n, uint32_t n_used, float *ids)
+{
+    for (uint32_t i = 0, taken = 0; i < n; i++) {
+        uint32_t at = taken;
+        while (at > 0 && (logits[i] > logits[(uint32_t)ids[at - 1]] || isnan(logits[(uint32_t)ids[at - 1]])))
+            at--;
+        if (at == n_used)
+            continue;
+        taken += taken < n_used;
+        for (uint32_t j = taken - 1; j > at; j--)
+            ids[j] = ids[j - 1];
+        ids[at] = (float)i;
+    }
+}
+
+/* Σ exp(logit − most) over all logits, or over those chosen, in their order. */
+static float total(const struct ak_route_params *r, const float *logits, const float *ids, float most)
+{
+    float sum = 0.0f;
+    for (uint32_t i = 0; i < (r->normalised ? r->n_used : r->n_experts); i++)
+        sum += ak_expf(logits[r->normalised ? (uint32_t)ids[i] : i] - most);
+    return sum;
+}
+
+void ak_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    const struct ak_route_params *r = &c->params.route;
+    size_t begin, end;
+    ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++) {
+        const float *logits = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
+        float *ids = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out), *weights = ids + r->n_used;
+        choose(logits, r->n_experts, r->n_used, ids);
+        float most = logits[(uint32_t)ids[0]], sum = total(r, logits, ids, most);
+        for (uint32_t i = 0; i < r->n_used; i++)
+            weights[i] = ak_expf(logits[(uint32_t)ids[i]] - most) / sum;
+    }
+}
+
+/* Sorts the tokens' choices by expert. */
+void ak_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    const struct ak_route_params *r = &c->params.route;
+    const float *ids = ak_cpu_slot(p, c->out);
+    size_t stride = ak_cpu_stride(p, c->out);
+    uint32_t *begin = p->routes.begin;
+    if (thread != 0)
+        return;
+    memset(begin, 0, (r->n_experts + 1u) * sizeof *begin);
+    for (uint32_t t = 0; t < p->batch->n; t++)
+        for (uint32_t i = 0; i < r->n_used; i++)
+            begin[(uint32_t)ids[t * stride + i] + 1]++;
+    for (uint32_t e = 0; e < r->n_experts; e++)
+        begin[e + 1] += begin[e];
+    for (uint32_t t = 0; t < p->batch->n; t++)
+        for (uint32_t i = 0; i < r->n_used; i++) {
+            uint32_t row = begin[(uint32_t)ids[t * stride + i]]++;
+            p->routes.row_of[t * r->n_used + i] = row;
+            p->routes.token_of[row] = t;
+        }
+    memmove(begin + 1, begin, r->n_experts * sizeof *begin); /* each now stands at the next one's */
+    begin[0] = 0;
+}
+
+/* In the order of a token's choices, one fma each. */
+void ak_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    uint32_t begin, end, n_used = p->spec->config.n_experts_used;
+    ak_cpu_own_rows(p, c->params.routed.n, thread, &begin, &end);
+    for (size_t t = 0; t < p->batch->n; t++) {
+        const float *weights = ak_cpu_slot(p, c->params.routed.routes) + t * ak_cpu_stride(p, c->params.routed.routes) + n_used;
+        float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
+        for (uint32_t i = 0; i < n_used; i++) {
+            const float *in = ak_cpu_slot(p, c->in) + p->routes.row_of[t * n_used + i] * ak_cpu_stride(p, c->in);
+            if (begin < end)
+                p->cpu->kernels.add_scaled(out + begin, in + begin, weights[i], end - begin);
+        }
+    }
+}
+
+/* sigmoid(vector · row) of each token; the product as of dot_rows, of one row. */
+void ak_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    uint32_t gate = c->params.add_gated.gate, n = c->params.add_gated.n;
+    size_t begin, end;
+    ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++) {
+        float product;
+        p->cpu->kernels.dot_rows(p->weights->vectors[c->vector].data, n, 1, ak_cpu_slot(p, gate) + t * ak_cpu_stride(p, gate), n, 1, n,
+                                 &product, 1);
+        p->routes.gates[t] = 1.0f / (1.0f + ak_expf(-product));
+    }
+}
+
+void ak_step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    uint32_t begin, end;
+    ak_cpu_own_rows(p, c->params.add_gated.n, thread, &begin, &end);
+    for (size_t t = 0; t < p->batch->n && begin < end; t++)
+        p->cpu->kernels.add_scaled(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin,
+                                   ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin, p->routes.gates[t], end - begin);
+}

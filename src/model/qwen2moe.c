@@ -1,0 +1,44 @@
+/* Qwen2 with experts, and one that every token takes as far as a gate of its own lets
+ * it. The weights of those chosen do not add up to 1. */
+#include "model/families.h"
+
+static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };
+
+static const struct ak_weight_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
+    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.input_layernorm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.weight" },
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.bias" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.weight" },
+    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.bias" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.weight" },
+    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
+    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
+    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate.weight" },
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
+    { AK_ROLE_FFN_SHARED_ROUTER, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert_gate.weight" },
+    { AK_ROLE_FFN_SHARED_GATE, AK_DIM_SHARED, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.gate_proj.weight" },
+    { AK_ROLE_FFN_SHARED_UP, AK_DIM_SHARED, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.up_proj.weight" },
+    { AK_ROLE_FFN_SHARED_DOWN, AK_DIM_WIDTH, AK_DIM_SHARED, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.down_proj.weight" },
+};
+
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+{
+    AK_TRY(ak_describe_experts(p, config, out, error));
+    if (config->shared_width == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "expert_shared_feed_forward_length is missing");
+    return AKUNU_OK;
+}
+
+const struct ak_family ak_family_qwen2moe = {
+    .names = names,
+    .describe = describe,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .emit = ak_emit_decoder,
+};

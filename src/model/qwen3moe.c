@@ -1,0 +1,37 @@
+/* Qwen3 with experts: all of them are weighed, the chosen ones' weights add up to 1. */
+#include "model/families.h"
+
+static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
+
+static const struct ak_weight_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
+    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.input_layernorm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.weight" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.weight" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.weight" },
+    { AK_ROLE_ATTENTION_Q_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED, "model.layers.{n}.self_attn.q_norm.weight" },
+    { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED, "model.layers.{n}.self_attn.k_norm.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
+    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
+    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate.weight" },
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
+};
+
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+{
+    AK_TRY(ak_describe_experts(p, config, out, error));
+    out->normalised_experts = true;
+    return AKUNU_OK;
+}
+
+const struct ak_family ak_family_qwen3moe = {
+    .names = names,
+    .describe = describe,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .emit = ak_emit_decoder,
+};
