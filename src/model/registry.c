@@ -33,6 +33,15 @@ static bool has_name(const struct ak_family *family, struct ak_text name)
     return false;
 }
 
+/* Two families may share a name. */
+static const struct ak_family *first_with(struct ak_text name)
+{
+    size_t i = 0;
+    while (families[i] && !has_name(families[i], name))
+        i++;
+    return families[i];
+}
+
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error)
 {
     char known[512] = "";
@@ -48,7 +57,8 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
         if (has_name(family, name) && (!*out || family->experts == (n_experts > 0)))
             *out = family;
         for (const char *const *candidate = family->names; *candidate; candidate++)
-            append(known, sizeof known, *candidate);
+            if (first_with((struct ak_text){ *candidate, (uint32_t)strlen(*candidate) }) == family)
+                append(known, sizeof known, *candidate);
     }
     if (*out)
         return AKUNU_OK;
