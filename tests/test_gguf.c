@@ -366,7 +366,7 @@ START_TEST(roles)
     struct ak_provider *p = open_data("gguf/good.gguf");
     struct ak_view view;
     struct ak_tensor tensor;
-    ck_assert(ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, NULL, &view));
     ck_assert_uint_eq(view.rows, 40);
     ck_assert_uint_eq(view.cols, 32);
     ck_assert_uint_eq(view.n_dims, 2);
@@ -377,22 +377,22 @@ START_TEST(roles)
     ck_assert(ak_provider_tensor(p, 0, &tensor));
     ck_assert_ptr_eq(tensor.data, view.plane[0].data);
 
-    ck_assert(ak_provider_find(p, AK_ROLE_FFN_DOWN, 0, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_FFN_DOWN, 0, NULL, &view));
     ck_assert_uint_eq(view.rows, 32);
     ck_assert_uint_eq(view.cols, 64);
-    ck_assert(ak_provider_find(p, AK_ROLE_ATTENTION_NORM, 0, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_ATTENTION_NORM, 0, NULL, &view));
     ck_assert_uint_eq(view.rows, 1);
     ck_assert_uint_eq(view.cols, 32);
     ck_assert_uint_eq(view.n_dims, 1);
 
-    ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, 1, &view));
-    ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, AK_NO_LAYER, &view));
-    ck_assert(!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, 0, &view));
-    ck_assert(!ak_provider_find(p, AK_ROLE_ATTENTION_Q_BIAS, 0, &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, 1, NULL, &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, AK_NO_LAYER, NULL, &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, 0, NULL, &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_ATTENTION_Q_BIAS, 0, NULL, &view));
 
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
         ck_assert(tensor.has_role);
-        ck_assert(ak_provider_find(p, tensor.role, tensor.layer, &view));
+        ck_assert(ak_provider_find(p, tensor.role, tensor.layer, NULL, &view));
         ck_assert_str_eq(view.name, tensor.name);
     }
     ak_provider_close(p);

@@ -174,7 +174,8 @@ ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architec
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
-ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error)
+ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
+                         struct ak_error *error)
 {
     struct ak_config config = { 0 };
     struct ak_rope_config scaling = { 0 };
@@ -203,7 +204,7 @@ ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, str
     /* As many rows as there are tokens; a file without a vocabulary may say, or its
      * embedding tells. */
     AK_TRY(ak_provider_vocab(p, &vocab, error));
-    uint32_t rows = ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &embedding) ? embedding.rows : 0;
+    uint32_t rows = ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &embedding) ? embedding.rows : 0;
     AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));
     if (vocab.n_tokens > 0)
         config.vocab_size = vocab.n_tokens;

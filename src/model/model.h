@@ -125,7 +125,8 @@ struct ak_spec {
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error);
 /* How many experts the metadata of this architecture tells; 0: none. */
 ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out, struct ak_error *error);
-ak_status ak_config_read(const struct ak_provider *p, struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error);
+ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
+                         struct ak_error *error);
 /* A positive number of the architecture's own under its key, with or without the
  * prefix; `fallback` where there is none. */
 ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
@@ -145,6 +146,14 @@ const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role);
 
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim);
+
+/* What the family declares about a role; NULL where it has no such weight. */
+const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum ak_role role);
+
+/* The weight of that role in the file, by whichever name the file has; also one
+ * that the family does not declare, where the format knows roles. */
+bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p, enum ak_role role, int layer,
+                           struct ak_view *out);
 
 /* registry.c: the families, ends in NULL. */
 const struct ak_family *const *ak_families(void);

@@ -75,6 +75,21 @@ const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_r
     return NULL;
 }
 
+const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum ak_role role)
+{
+    for (uint32_t i = 0; i < family->n_weights; i++)
+        if (family->weights[i].role == role)
+            return &family->weights[i];
+    return NULL;
+}
+
+bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p, enum ak_role role, int layer,
+                           struct ak_view *out)
+{
+    const struct ak_weight_rule *rule = ak_family_rule(family, role);
+    return ak_provider_find(p, role, layer, rule ? rule->hf : NULL, out);
+}
+
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
 {
     const struct ak_config *c = &spec->config;

@@ -59,10 +59,11 @@ static double scale(double frequency, uint32_t pair, const struct ak_config *con
     }
 }
 
-static ak_status divide_by_file(const struct ak_provider *p, enum ak_role role, float *frequencies, uint32_t half, struct ak_error *error)
+static ak_status divide_by_file(const struct ak_provider *p, const struct ak_family *family, enum ak_role role, float *frequencies,
+                                uint32_t half, struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_provider_find(p, role, AK_NO_LAYER, &view))
+    if (!ak_family_find_weight(family, p, role, AK_NO_LAYER, &view))
         return AKUNU_OK;
     if (view.n_dims != 1 || view.cols != half || view.type != AK_F32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u", view.name, ak_type_info(view.type)->name, view.rows,
@@ -81,7 +82,7 @@ static ak_status divide_by_file(const struct ak_provider *p, enum ak_role role, 
 static enum ak_role factors_of(const struct ak_provider *p, const struct ak_spec *spec)
 {
     struct ak_view view;
-    if (!ak_provider_find(p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
+    if (!ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
         return AK_ROLE_ROPE_FREQS;
     return spec->config.context > spec->rope.original_context ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT;
 }
@@ -118,5 +119,5 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
             spec->inverse_frequencies[table * half + i] = (float)scale(frequency, i, config, rope);
         }
     }
-    return spec->n_rotations > 0 ? divide_by_file(p, factors_of(p, spec), spec->inverse_frequencies, half, error) : AKUNU_OK;
+    return spec->n_rotations > 0 ? divide_by_file(p, spec->family, factors_of(p, spec), spec->inverse_frequencies, half, error) : AKUNU_OK;
 }

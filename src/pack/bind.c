@@ -108,7 +108,7 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     const struct ak_whole *whole = ak_family_whole(b->spec->family, rule->role);
     enum ak_role stored = stored_role(b->spec->family, rule);
-    if (ak_provider_find(p, stored, layer, view)) {
+    if (ak_provider_find(p, stored, layer, rule->hf, view)) {
         if (whole)
             return cut(b->spec, whole, rule, view, error);
         uint64_t matrices = ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? b->spec->config.n_experts : 1;

@@ -51,7 +51,7 @@ static ak_status read_spec(struct loader *l)
 {
     struct ak_model *m = l->model;
     AK_TRY(ak_family_find(m->provider, &m->spec.family, l->error));
-    AK_TRY(ak_config_read(m->provider, &m->spec.config, &m->spec.rope, l->error));
+    AK_TRY(ak_config_read(m->provider, m->spec.family, &m->spec.config, &m->spec.rope, l->error));
     AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
     AK_TRY(ak_config_validate(&m->spec.config, &m->spec.rope, l->error));
     AK_TRY(m->spec.family->describe(m->provider, &m->spec.config, &m->spec.descriptor, l->error));

@@ -74,8 +74,9 @@ static const void *data_of(const struct ak_gguf *g, const struct ak_gguf_tensor 
     return g->parts[t->part].file.data + t->offset;
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out)
+static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
 {
+    (void)hf; /* names follow from roles */
     const struct ak_gguf *g = gguf(p);
     const char *pattern = ak_gguf_name(role);
     char name[AK_ROLE_NAME_BYTES];
@@ -189,6 +190,7 @@ static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum
 
 const struct ak_provider_format ak_format_gguf = {
     .name = "gguf",
+    .scheme = AK_SCHEME_GGUF,
     .probe = probe,
     .open = open_gguf,
     .close = close_provider,

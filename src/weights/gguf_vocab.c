@@ -198,7 +198,7 @@ static ak_status read_flags(const struct ak_provider *p, struct ak_vocab *v, str
 static ak_status check_rows(const struct ak_provider *p, uint32_t n_tokens, struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &view) || view.rows == n_tokens)
+    if (!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, NULL, &view) || view.rows == n_tokens)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata tokenizer.ggml.tokens has %u elements, but tensor %s has %u rows", n_tokens,
                    view.name, view.rows);

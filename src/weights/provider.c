@@ -33,9 +33,14 @@ void ak_provider_close(struct ak_provider *p)
         p->format->close(p);
 }
 
-bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out)
+enum ak_scheme ak_provider_scheme(const struct ak_provider *p)
 {
-    return p->format->find(p, role, layer, out);
+    return p->format->scheme;
+}
+
+bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
+{
+    return p->format->find(p, role, layer, hf, out);
 }
 
 size_t ak_provider_n_tensors(const struct ak_provider *p)
@@ -71,6 +76,12 @@ bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *arra
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
 {
     return p->format->vocab(p, out, error);
+}
+
+bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out)
+{
+    *out = (struct ak_text){NULL, 0};
+    return p->format->file && p->format->file(p, name, out);
 }
 
 uint64_t ak_provider_bytes(const struct ak_provider *p)

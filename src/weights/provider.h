@@ -80,6 +80,12 @@ struct ak_vocab {
 
 struct ak_provider;
 
+/* By which convention a checkpoint's tensors are named and laid out (A13). */
+enum ak_scheme {
+    AK_SCHEME_GGUF, /* llama.cpp's names; rows of q and k, and norms, as its converter leaves them */
+    AK_SCHEME_HF    /* Hugging Face's: nothing permuted, nothing added */
+};
+
 /* What tells a model file from any other, without its tensors. */
 struct ak_identity {
     const char *path;  /* of the first part, as it was opened; for people */
@@ -91,12 +97,13 @@ struct ak_identity {
 /* What a format implements; one static instance a format, listed in provider.c. */
 struct ak_provider_format {
     const char *name; /* "gguf" */
+    enum ak_scheme scheme;
     /* Whether the content at `path` is this format's. Looks at bytes, not at the
      * name, and never fails: what is damaged later is `open`'s to refuse. */
     bool (*probe)(const char *path);
     ak_status (*open)(const char *path, struct ak_provider **out, struct ak_error *error);
     void (*close)(struct ak_provider *p);
-    bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out);
+    bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out);
     size_t (*n_tensors)(const struct ak_provider *p);
     bool (*tensor)(const struct ak_provider *p, size_t i, struct ak_tensor *out);
     size_t (*n_metas)(const struct ak_provider *p);
@@ -104,6 +111,7 @@ struct ak_provider_format {
     bool (*find_meta)(const struct ak_provider *p, const char *key, struct ak_meta *out);
     bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
     ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+    bool (*file)(const struct ak_provider *p, const char *name, struct ak_text *out); /* NULL: a format of one file */
     uint64_t (*bytes)(const struct ak_provider *p);
     void (*identity)(const struct ak_provider *p, struct ak_identity *out);
     void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
@@ -120,9 +128,13 @@ struct ak_provider {
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
 void ak_provider_close(struct ak_provider *p); /* NULL allowed */
 
+enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
+
 /* Finds the tensor that plays `role` in `layer` (AK_NO_LAYER where it has none).
+ * Formats of AK_SCHEME_HF know no roles: they look for `hf`, the architecture's
+ * own name with "{n}" for the layer; NULL finds nothing there.
  * False where the file has no such tensor: optional weights are normal. */
-bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, struct ak_view *out);
+bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out);
 
 size_t ak_provider_n_tensors(const struct ak_provider *p);
 bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out);
@@ -135,6 +147,11 @@ bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *arra
 /* The arrays live as long as the provider. A file without a vocabulary is no
  * error: model.n is 0. */
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+/* A file that lies beside the weights, by its name in the model's folder:
+ * "tokenizer.json", "tokenizer_config.json", "generation_config.json". The bytes
+ * live as long as the provider and are as the file has them. False where there is
+ * none, and always where a format is one file. */
+bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out);
 /* Bytes of all parts of the file. */
 uint64_t ak_provider_bytes(const struct ak_provider *p);
 /* The path lives as long as the provider. */
