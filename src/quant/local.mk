@@ -15,3 +15,4 @@ libak_la_SOURCES += src/quant/q6_k.c
 libak_la_SOURCES += src/quant/iq4_nl.c
 libak_la_SOURCES += src/quant/iq4_xs.c
 libak_la_SOURCES += src/quant/mxfp4.c
+libak_la_SOURCES += src/quant/stored.c

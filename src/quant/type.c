@@ -11,8 +11,8 @@ static const struct ak_type_info *const types[AK_TYPE_COUNT] = {
 
 const struct ak_type_info *ak_type_info(enum ak_type type)
 {
-    assert((unsigned)type < AK_TYPE_COUNT);
-    return types[type];
+    assert((unsigned)type < AK_TYPE_COUNT || (type >= AK_FIRST_STORED && type < AK_STORED_END));
+    return type < AK_TYPE_COUNT ? types[type] : &ak_stored_types[type - AK_FIRST_STORED];
 }
 
 bool ak_type_row_bytes(enum ak_type type, uint64_t cols, uint64_t *bytes)
