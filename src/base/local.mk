@@ -5,6 +5,7 @@ libak_la_SOURCES += src/base/error.c src/base/error.h
 libak_la_SOURCES += src/base/file.c src/base/file.h
 libak_la_SOURCES += src/base/half.h
 libak_la_SOURCES += src/base/hash.c src/base/hash.h
+libak_la_SOURCES += src/base/json.c src/base/json.h
 libak_la_SOURCES += src/base/log.c src/base/log.h
 libak_la_SOURCES += src/base/math.c src/base/math.h
 libak_la_SOURCES += src/base/mem.c src/base/mem.h
