@@ -728,7 +728,7 @@ START_TEST(other_things)
     snprintf(path, sizeof path, "%s/model.gguf", folder);
     uint8_t safetensors[] = "\x0a\0\0\0\0\0\0\0{\"a\":1}   ", whisper[] = "lmgg\0\0\0\0";
     write_file(path, (struct test_bytes){.data = safetensors, .n = sizeof safetensors});
-    check_refused(path, AKUNU_ERROR_UNSUPPORTED, "SafeTensors");
+    check_refused(path, AKUNU_ERROR_FORMAT, "config.json is missing");
     write_file(path, (struct test_bytes){.data = whisper, .n = sizeof whisper});
     check_refused(path, AKUNU_ERROR_UNSUPPORTED, "Whisper");
     check_refused(folder, AKUNU_ERROR_FORMAT, "model.gguf");
@@ -736,7 +736,7 @@ START_TEST(other_things)
 
     snprintf(path, sizeof path, "%s/config.json", folder);
     write_file(path, (struct test_bytes){.data = whisper, .n = 1});
-    check_refused(folder, AKUNU_ERROR_UNSUPPORTED, "config.json");
+    check_refused(folder, AKUNU_ERROR_FORMAT, "config.json");
     unlink(path);
 
     /* The name does not matter. */

@@ -92,13 +92,14 @@ typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *us
 /* An opened model file: headers only, tensors are mapped and not touched. */
 struct akunu_file;
 
-/* `path`: a GGUF file, or the first part of a split one. */
+/* `path`: a GGUF file, or the first part of a split one; a folder of SafeTensors with
+ * config.json, or one SafeTensors file beside it. */
 AKUNU_API struct akunu_file *akunu_file_open(const char *path);
 AKUNU_API void akunu_file_free(struct akunu_file *file);
 
 struct akunu_file_info {
     size_t size;              /* sizeof(struct akunu_file_info), set by the caller */
-    const char *format;       /* "gguf" */
+    const char *format;       /* "gguf", "safetensors" */
     const char *architecture; /* "llama", "" where the file has none */
     size_t n_tensors, n_metadata;
     uint64_t bytes;           /* of all parts */
@@ -251,7 +252,7 @@ struct akunu_model_info {
     size_t size;
     const char *name;         /* the file's own, "" where it has none */
     const char *architecture; /* "llama" */
-    const char *format;       /* "gguf" */
+    const char *format;       /* "gguf", "safetensors" */
     const char *weight_type;  /* the type that most bytes have */
     const char *cpu;          /* the ISA bundle in use */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size;

@@ -6,6 +6,7 @@
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "model/model.h"
 
 struct akunu_file {
     struct ak_provider *provider;
@@ -32,8 +33,13 @@ static ak_status copy_names(struct akunu_file *file, struct ak_error *error)
         return ak_fail_memory(error, "the names of a file", file->n_tensors * sizeof *file->canonical);
 
     struct ak_tensor tensor;
+    const struct ak_family *family = NULL;
     char name[AK_ROLE_NAME_BYTES];
+    if (ak_provider_scheme(file->provider) == AK_SCHEME_HF && ak_family_find(file->provider, &family, NULL) != AKUNU_OK)
+        family = NULL; /* an unknown architecture's tensors have no roles */
     for (size_t i = 0; i < file->n_tensors && ak_provider_tensor(file->provider, i, &tensor); i++) {
+        if (family)
+            tensor.has_role = ak_family_role(family, tensor.name, &tensor.role, &tensor.layer);
         if (!tensor.has_role)
             continue;
         ak_role_name(tensor.role, tensor.layer, name);
@@ -163,6 +169,8 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
     uint64_t row = tensor.shape[tensor.n_dims - 1], rows = 1, row_bytes = 0;
     for (unsigned d = 0; d + 1 < tensor.n_dims; d++)
         rows *= tensor.shape[d];
+    if (row == 0)
+        return AKUNU_OK; /* nothing to read */
     if (first % row != 0 || n % row != 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "elements %llu and %llu more of %s are no whole rows of %llu",
                        (unsigned long long)first, (unsigned long long)n, tensor.name, (unsigned long long)row);

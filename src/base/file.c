@@ -118,6 +118,13 @@ void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, e
         posix_fadvise(file->fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED);
 }
 
+void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes, enum ak_file_use use)
+{
+    uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data); /* huge where data lies before it */
+    if (offset < file->bytes && bytes <= file->bytes - offset)
+        ak_file_tell(file, offset, bytes, use);
+}
+
 struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes)
 {
     static const uint8_t nothing;

@@ -32,6 +32,8 @@ enum ak_file_use {
     AK_FILE_FORGET /* nor by a later one: out of the page cache, where no other process maps them */
 };
 void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use);
+/* The same by address; does nothing where the bytes lie outside the file's map. */
+void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes, enum ak_file_use use);
 
 /* Reads little-endian values from [next, end). After a read beyond the end
  * `failed` stays true and every read returns false. */

@@ -1,6 +1,7 @@
 #include "base/json.h"
 
-#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/show.h"
 
@@ -62,19 +63,6 @@ ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_err
     if (json_error_code(&why) == json_error_out_of_memory)
         return ak_fail_memory(error, "what a JSON text holds", 0);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: %s (line %d, column %d)", why.text, why.line, why.column);
-}
-
-bool ak_json_integer(const json_t *value, int64_t *out)
-{
-    if (json_is_integer(value)) {
-        *out = json_integer_value(value);
-        return true;
-    }
-    double real = json_real_value(value);
-    if (!json_is_real(value) || real != trunc(real) || fabs(real) > 0x1p53)
-        return false;
-    *out = (int64_t)real;
-    return true;
 }
 
 const char *ak_json_kind(const json_t *value)

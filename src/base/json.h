@@ -2,9 +2,7 @@
 #ifndef AK_BASE_JSON_H
 #define AK_BASE_JSON_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <jansson.h>
 
@@ -18,13 +16,9 @@ enum {
 /* Parses one value that fills the n bytes, blanks aside. The caller frees *out with
  * json_decref. Refused with AKUNU_ERROR_FORMAT: what is no UTF-8, no JSON, nested
  * too deep, of too many values, or has a key twice in one object (named). Depth and
- * number are looked at before anything is allocated. Integers beyond 64 bits, which
- * Python writes, make all integers of the text reals: see ak_json_integer. */
+ * number are looked at before anything is allocated. Where one integer is beyond 64
+ * bits, which Python writes, all of the text's integers are given as reals. */
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error);
-
-/* The integer that `value` is, also where it was read as a real; false where it is
- * none. NULL allowed. */
-bool ak_json_integer(const json_t *value, int64_t *out);
 
 /* "an object", "a list", …: what a value is, for messages. */
 const char *ak_json_kind(const json_t *value);

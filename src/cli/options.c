@@ -12,7 +12,7 @@ enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH };
 const struct cli_flag cli_flags[] = {
     { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL & ~CLI_BENCH & ~CLI_CACHE,
       .offset = MEMBER(model),
-      .help = "model file, or the name of one in the models folder; without it the one that quickstart fetched" },
+      .help = "model file or folder, or the name of one in the models folder; without it the one that quickstart fetched" },
     { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXTS, .value = "FILE", .group = "Model", .commands = CLI_BENCH,
       .offset = MEMBER(models), .help = "as elsewhere; several: -m A -m B" },
     { .name = "cpu", .kind = CLI_FLAG_TEXT, .value = "ISA", .group = "Model", .commands = LOADS, .offset = MEMBER(cpu),

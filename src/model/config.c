@@ -1,26 +1,14 @@
-/* Reads hyper-parameters from a provider's metadata (A3): the key with the
- * architecture's prefix first, the bare key as fallback. */
+/* Reads hyper-parameters from a provider's metadata (A3), whichever names it has
+ * for them: those of keys.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model/model.h"
 
-enum { KEY_BYTES = 128 };
-
-/* Writes the key under which `suffix` is stored into `key`; false where it is
- * nowhere, and then `key` is the prefixed one. */
-static bool find_key(const struct ak_provider *p, const struct ak_config *config, const char *suffix, char key[KEY_BYTES])
+static bool find_key(const struct ak_provider *p, const struct ak_config *config, const char *suffix, char key[AK_CONFIG_KEY_BYTES])
 {
-    struct ak_meta meta;
-    snprintf(key, KEY_BYTES, "%s", suffix);
-    bool bare = ak_provider_find_meta(p, key, &meta);
-    snprintf(key, KEY_BYTES, "%.*s.%s", (int)config->architecture.n, config->architecture.bytes, suffix);
-    if (ak_provider_find_meta(p, key, &meta))
-        return true;
-    if (bare)
-        snprintf(key, KEY_BYTES, "%s", suffix);
-    return bare;
+    return ak_config_find_key(p, config->architecture, suffix, key);
 }
 
 static ak_status missing(const char *key, struct ak_error *error)
@@ -52,7 +40,7 @@ static ak_status read_uniform(const struct ak_provider *p, const char *key, cons
 static ak_status read_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool required,
                           uint32_t fallback, uint32_t *out, struct ak_error *error)
 {
-    char key[KEY_BYTES];
+    char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta meta;
     *out = fallback;
     if (!find_key(p, config, suffix, key))
@@ -65,7 +53,7 @@ static ak_status read_u32(const struct ak_provider *p, const struct ak_config *c
 static ak_status read_float(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
                             struct ak_error *error)
 {
-    char key[KEY_BYTES];
+    char key[AK_CONFIG_KEY_BYTES];
     *out = fallback;
     if (!find_key(p, config, suffix, key))
         return AKUNU_OK;
@@ -75,7 +63,7 @@ static ak_status read_float(const struct ak_provider *p, const struct ak_config 
 ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
                              struct ak_error *error)
 {
-    char key[KEY_BYTES];
+    char key[AK_CONFIG_KEY_BYTES];
     *out = fallback;
     if (!find_key(p, config, suffix, key))
         return AKUNU_OK;
@@ -90,12 +78,26 @@ static bool text_is(struct ak_text text, const char *word)
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
 }
 
+/* Hugging Face gives the part of a head that turns, GGUF its size. */
+static ak_status read_rope_dims(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    float part;
+    char key[AK_CONFIG_KEY_BYTES];
+    AK_TRY(read_float(p, config, "rope.partial_factor", 1.0f, &part, error));
+    if (!(part > 0.0f && part <= 1.0f)) {
+        find_key(p, config, "rope.partial_factor", key);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than 0 and at most 1", key, (double)part);
+    }
+    uint32_t dims = (uint32_t)((float)config->head_dim * part);
+    return read_u32(p, config, "rope.dimension_count", false, dims, &config->rope_dims, error);
+}
+
 static ak_status read_rope(const struct ak_provider *p, struct ak_config *config, struct ak_rope_config *rope, struct ak_error *error)
 {
-    char key[KEY_BYTES];
+    char key[AK_CONFIG_KEY_BYTES];
     struct ak_text type = { NULL, 0 };
     AK_TRY(read_float(p, config, "rope.freq_base", 10000.0f, &config->rope_base, error));
-    AK_TRY(read_u32(p, config, "rope.dimension_count", false, config->head_dim, &config->rope_dims, error));
+    AK_TRY(read_rope_dims(p, config, error));
     AK_TRY(read_float(p, config, "rope.scaling.factor", 0.0f, &rope->factor, error));
     AK_TRY(read_float(p, config, "rope.scaling.low_freq_factor", 0.0f, &rope->low_freq_factor, error));
     AK_TRY(read_float(p, config, "rope.scaling.high_freq_factor", 0.0f, &rope->high_freq_factor, error));
@@ -105,7 +107,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
     AK_TRY(read_float(p, config, "rope.scaling.attn_factor", 1.0f, &rope->magnitude, error));
     if (find_key(p, config, "rope.scaling.type", key))
         AK_TRY(ak_meta_text(p, key, &type, error));
-    if (type.n == 0 || text_is(type, "none")) {
+    if (type.n == 0 || text_is(type, "none") || text_is(type, "default")) {
         rope->scaling = AK_ROPE_PLAIN;
         float linear; /* the key of older files */
         AK_TRY(read_float(p, config, "rope.scale_linear", 1.0f, &linear, error));
@@ -132,7 +134,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
 static ak_status read_pattern(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
-    char key[KEY_BYTES];
+    char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta array, element;
     if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, 0, &config->global_every, error);
@@ -157,8 +159,9 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_config *c
     AK_TRY(read_u32(p, config, "attention.key_length", false, 0, &config->head_dim, error));
     if (config->head_dim == 0 && config->n_heads > 0) {
         if (config->width % config->n_heads != 0)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "attention.head_count is %u, which does not divide embedding_length %u",
-                           config->n_heads, config->width);
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
+                           ak_config_key(config->scheme, "attention.head_count"), config->n_heads,
+                           ak_config_key(config->scheme, "embedding_length"), config->width);
         config->head_dim = config->width / config->n_heads;
     }
     AK_TRY(read_u32(p, config, "attention.value_length", false, config->head_dim, &value_size, error));
@@ -174,6 +177,44 @@ ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architec
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
+/* GPT-2's n_inner is null where it is the usual four times the width. */
+static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    struct ak_meta meta;
+    bool gpt2 = config->scheme == AK_SCHEME_HF && ak_provider_find_meta(p, "n_embd", &meta) && config->width <= UINT32_MAX / 4;
+    return read_u32(p, config, "feed_forward_length", !gpt2, gpt2 ? 4 * config->width : 0, &config->ffn_width, error);
+}
+
+/* Qwen's configurations give a window and may say that it is not used. */
+static ak_status read_window(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    bool used;
+    AK_TRY(ak_meta_bool(p, "use_sliding_window", true, &used, error));
+    AK_TRY(read_u32(p, config, "attention.sliding_window", false, 0, &config->window, error));
+    if (!used)
+        config->window = 0;
+    return AKUNU_OK;
+}
+
+/* Weights that the configuration says are packed in a way that nothing here unpacks,
+ * or that MLX cannot have packed so. */
+static ak_status check_quantisation(const struct ak_provider *p, struct ak_error *error)
+{
+    struct ak_text method;
+    uint32_t bits, group;
+    AK_TRY(ak_meta_text(p, "quantization_config.quant_method", &method, error));
+    if (method.n > 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "quantization_config.quant_method is \"%.*s\", which is not supported yet",
+                       (int)(method.n < 64 ? method.n : 64), method.bytes);
+    AK_TRY(ak_meta_u32(p, "quantization.bits", 4, &bits, error));
+    AK_TRY(ak_meta_u32(p, "quantization.group_size", 64, &group, error));
+    if (bits < 2 || bits > 8 || bits == 7)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "quantization.bits is %u; expected 2, 3, 4, 5, 6 or 8", bits);
+    if (group != 32 && group != 64 && group != 128)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "quantization.group_size is %u; expected 32, 64 or 128", group);
+    return AKUNU_OK;
+}
+
 ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
                          struct ak_error *error)
 {
@@ -182,18 +223,22 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     struct ak_vocab vocab;
     struct ak_view embedding;
 
+    config.scheme = ak_provider_scheme(p);
+    if (config.scheme == AK_SCHEME_HF)
+        AK_TRY(check_quantisation(p, error));
     AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
     AK_TRY(ak_meta_text(p, "general.name", &config.name, error));
     AK_TRY(read_u32(p, &config, "block_count", true, 0, &config.n_layers, error));
     AK_TRY(read_u32(p, &config, "embedding_length", true, 0, &config.width, error));
-    AK_TRY(read_u32(p, &config, "feed_forward_length", true, 0, &config.ffn_width, error));
+    AK_TRY(read_ffn_width(p, &config, error));
     AK_TRY(read_u32(p, &config, "context_length", true, 0, &config.context, error));
     AK_TRY(read_u32(p, &config, "attention.head_count", true, 0, &config.n_heads, error));
     AK_TRY(read_u32(p, &config, "attention.head_count_kv", false, config.n_heads, &config.n_kv_heads, error));
     AK_TRY(read_head_size(p, &config, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_epsilon", 1e-5f, &config.norm_eps, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps, &config.norm_eps, error));
-    AK_TRY(read_u32(p, &config, "attention.sliding_window", false, 0, &config.window, error));
+    AK_TRY(read_window(p, &config, error));
+    AK_TRY(ak_meta_bool(p, "tie_word_embeddings", false, &config.tied, error));
     AK_TRY(read_pattern(p, &config, error));
     AK_TRY(read_u32(p, &config, "expert_count", false, 0, &config.n_experts, error));
     AK_TRY(read_u32(p, &config, "expert_used_count", false, 0, &config.n_experts_used, error));

@@ -8,6 +8,7 @@ libak_la_SOURCES += \
 	src/model/gemma3.c \
 	src/model/gpt2.c \
 	src/model/granite.c \
+	src/model/keys.c \
 	src/model/llama.c \
 	src/model/mixtral.c \
 	src/model/model.h \

@@ -15,6 +15,8 @@ struct ak_config {
     uint32_t window; /* 0: none */
     uint32_t global_every; /* every n-th layer has no window; 0: not said */
     uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
+    bool tied;       /* the embedding serves as output, whether or not the file has one */
+    enum ak_scheme scheme;
 };
 
 enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YARN };
@@ -131,6 +133,12 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
  * prefix; `fallback` where there is none. */
 ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
                              struct ak_error *error);
+/* The metadata key that holds what GGUF calls ARCHITECTURE.`key`, written to `out`.
+ * False where there is none; `out` is then the key that should be there. */
+enum { AK_CONFIG_KEY_BYTES = 160 };
+bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES]);
+/* The scheme's own name of `key`, for messages. */
+const char *ak_config_key(enum ak_scheme scheme, const char *key);
 /* Each field in its range; the message names the field and the file's key (B10). */
 ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope, struct ak_error *error);
 ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_error *error);
@@ -154,6 +162,9 @@ const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum
  * that the family does not declare, where the format knows roles. */
 bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p, enum ak_role role, int layer,
                            struct ak_view *out);
+
+/* What a tensor of a Hugging Face checkpoint is to the family; false: nothing. */
+bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role, int *layer);
 
 /* registry.c: the families, ends in NULL. */
 const struct ak_family *const *ak_families(void);

@@ -49,7 +49,8 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
     uint32_t n_experts;
     AK_TRY(ak_meta_text(p, "general.architecture", &name, error));
     if (name.n == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "general.architecture is missing");
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
+                       ak_provider_scheme(p) == AK_SCHEME_HF ? "model_type" : "general.architecture");
     AK_TRY(ak_config_experts(p, name, &n_experts, error));
     *out = NULL;
     for (size_t i = 0; families[i]; i++) {
@@ -88,6 +89,18 @@ bool ak_family_find_weight(const struct ak_family *family, const struct ak_provi
 {
     const struct ak_weight_rule *rule = ak_family_rule(family, role);
     return ak_provider_find(p, role, layer, rule ? rule->hf : NULL, out);
+}
+
+bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role, int *layer)
+{
+    for (uint32_t i = 0; i < family->n_weights; i++) {
+        const struct ak_weight_rule *rule = &family->weights[i];
+        if (rule->hf && ak_role_match(ak_hf_stem(rule->hf), ak_hf_stem(name), layer)) {
+            *role = rule->role;
+            return true;
+        }
+    }
+    return false;
 }
 
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "pack/weights.h"
+#include "weights/index.h"
 
 static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
@@ -52,6 +53,9 @@ static ak_status check_view(const struct ak_view *view, const struct ak_weight_r
                             struct ak_error *error)
 {
     char found[64], expected[64];
+    if ((unsigned)view->type >= AK_TYPE_COUNT)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16, BF16 or a quantised type", view->name,
+                       ak_type_info(view->type)->name);
     unsigned n_dims = rule->rows == AK_DIM_ONE ? 1 : ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? 3 : 2;
     if (view->n_dims != n_dims || view->rows != rows || view->cols != cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
@@ -108,7 +112,8 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     const struct ak_whole *whole = ak_family_whole(b->spec->family, rule->role);
     enum ak_role stored = stored_role(b->spec->family, rule);
-    if (ak_provider_find(p, stored, layer, rule->hf, view)) {
+    bool skipped = rule->need == AK_OUTPUT_OR_TIED && b->spec->config.tied;
+    if (!skipped && ak_provider_find(p, stored, layer, rule->hf, view)) {
         if (whole)
             return cut(b->spec, whole, rule, view, error);
         uint64_t matrices = ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? b->spec->config.n_experts : 1;
@@ -125,8 +130,10 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
 }
 
 /* Tensors known to be of no use. */
-static bool is_skipped(const char *name)
+static bool is_skipped(const struct ak_binding *b, const char *name)
 {
+    if (b->tied && strncmp(ak_hf_stem(name), "lm_head.", strlen("lm_head.")) == 0)
+        return true;
     static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp." };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))
@@ -134,22 +141,26 @@ static bool is_skipped(const char *name)
     return false;
 }
 
-static bool is_claimed(const struct ak_binding *b, const struct ak_tensor *tensor)
+/* The names of all that was bound, in order. */
+static ak_status index_bound(const struct ak_binding *b, uint32_t n_views, struct ak_index *out, struct ak_error *error)
 {
-    const struct ak_family *family = b->spec->family;
-    for (uint32_t i = 0; tensor->has_role && i < family->n_weights; i++)
-        if (stored_role(family, &family->weights[i]) == tensor->role)
-            return tensor->layer == AK_NO_LAYER || (uint32_t)tensor->layer < b->spec->config.n_layers;
-    return false;
+    uint32_t n = 0;
+    AK_TRY(ak_index_alloc(out, n_views, error));
+    for (uint32_t i = 0; i < n_views; i++)
+        if (b->views[i].name)
+            out->entries[n++] = (struct ak_index_entry){ b->views[i].name, i };
+    out->n = n;
+    ak_index_sort(out); /* a tensor may serve twice */
+    return AKUNU_OK;
 }
 
-static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b, bool strict, const struct ak_log *log,
-                                  struct ak_error *error)
+static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b, const struct ak_index *bound, bool strict,
+                                  const struct ak_log *log, struct ak_error *error)
 {
-    size_t n = ak_provider_n_tensors(p);
-    for (size_t i = 0; i < n; i++) {
-        struct ak_tensor tensor;
-        if (!ak_provider_tensor(p, i, &tensor) || is_claimed(b, &tensor) || is_skipped(tensor.name))
+    struct ak_tensor tensor;
+    uint32_t at;
+    for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
+        if (ak_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name))
             continue;
         if (strict)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the architecture has no use for this tensor", tensor.name);
@@ -163,6 +174,7 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
 {
     const struct ak_family *family = spec->family;
     struct ak_binding b = { .spec = spec };
+    struct ak_index bound = { 0 };
     uint32_t n_views = 0;
     ak_status status = AKUNU_OK;
 
@@ -180,7 +192,10 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
             status = bind_one(p, rule, layer_of(rule, layer), &b, &b.views[b.first_view[i] + layer], error);
     }
     if (status == AKUNU_OK)
-        status = report_unclaimed(p, &b, strict, log, error);
+        status = index_bound(&b, n_views, &bound, error);
+    if (status == AKUNU_OK)
+        status = report_unclaimed(p, &b, &bound, strict, log, error);
+    ak_index_free(&bound);
     if (status != AKUNU_OK) {
         ak_binding_clear(&b);
         return status;

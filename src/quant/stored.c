@@ -4,8 +4,9 @@
  *   F8_E5M2  the upper half of an F16                      the same
  *   F8_E8M0  2^(x − 127); 0xff is no number                OCP microscaling formats, revision 1.0
  *
- * The others are the machine's own (little-endian), at multiples of their size. */
+ * The others are little-endian, at any address. */
 #include <math.h>
+#include <string.h>
 
 #include "base/half.h"
 #include "quant/type.h"
@@ -26,51 +27,72 @@ static void widen_u8(const void *restrict blocks, float *restrict out, size_t n)
 
 static void widen_i16(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const int16_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        int16_t x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_u16(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const uint16_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_i32(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const int32_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        int32_t x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_u32(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const uint32_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_i64(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const int64_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        int64_t x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_u64(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const uint64_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_f64(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const double *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
+    const uint8_t *bytes = blocks;
+    for (size_t i = 0; i < n; i++) {
+        double x;
+        memcpy(&x, bytes + i * sizeof x, sizeof x);
+        out[i] = (float)x;
+    }
 }
 
 static void widen_e4m3(const void *restrict blocks, float *restrict out, size_t n)

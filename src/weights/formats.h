@@ -4,6 +4,6 @@
 
 #include "weights/provider.h"
 
-extern const struct ak_provider_format ak_format_gguf;
+extern const struct ak_provider_format ak_format_gguf, ak_format_hf;
 
 #endif

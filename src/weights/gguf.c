@@ -180,12 +180,8 @@ static void identity(const struct ak_provider *p, struct ak_identity *out)
 static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
 {
     const struct ak_gguf *g = gguf(p);
-    for (uint32_t i = 0; i < g->n_parts; i++) {
-        const struct ak_file *file = &g->parts[i].file;
-        uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data); /* huge where data lies before it */
-        if (offset < file->bytes && n <= file->bytes - offset)
-            ak_file_tell(file, offset, n, use);
-    }
+    for (uint32_t i = 0; i < g->n_parts; i++)
+        ak_file_tell_at(&g->parts[i].file, data, n, use);
 }
 
 const struct ak_provider_format ak_format_gguf = {

@@ -1,6 +1,7 @@
 #include "weights/provider.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* GGUF's name of each role, as llama.cpp's converter writes them. */
 static const char *const gguf_names[AK_ROLE_COUNT] = {
@@ -45,6 +46,19 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_FFN_UP_EXPERTS] = "blk.{n}.ffn_up_exps.weight",
     [AK_ROLE_FFN_DOWN_EXPERTS] = "blk.{n}.ffn_down_exps.weight",
 };
+
+/* Longer ones first: the first that fits is the root. */
+const char *const ak_hf_roots[] = {
+    "model.language_model.", "language_model.model.", "language_model.", "model.", "transformer.", "bert.", "roberta.", NULL,
+};
+
+const char *ak_hf_stem(const char *name)
+{
+    for (size_t i = 0; ak_hf_roots[i]; i++)
+        if (strncmp(name, ak_hf_roots[i], strlen(ak_hf_roots[i])) == 0)
+            return name + strlen(ak_hf_roots[i]);
+    return name;
+}
 
 const char *ak_gguf_name(enum ak_role role)
 {

@@ -4,7 +4,7 @@
 #include "weights/formats.h"
 #include "weights/unknown.h"
 
-static const struct ak_provider_format *const formats[] = {&ak_format_gguf};
+static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_hf};
 
 static const struct ak_provider_format *detect(const char *path)
 {

@@ -182,4 +182,9 @@ ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, voi
 const char *ak_gguf_name(enum ak_role role);
 bool ak_gguf_role(const char *name, enum ak_role *role, int *layer);
 
+/* What Hugging Face checkpoints may have before a tensor's name, after the class
+ * that was saved; ends in NULL. The stem is the name without it. */
+extern const char *const ak_hf_roots[];
+const char *ak_hf_stem(const char *name);
+
 #endif

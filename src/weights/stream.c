@@ -37,6 +37,8 @@ static ak_status stream(const struct ak_tensor *tensor, float *values, ak_stream
 
 ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user, struct ak_error *error)
 {
+    if (n_elems(tensor) == 0)
+        return AKUNU_OK;
     size_t n = (size_t)(n_elems(tensor) < PIECE_ELEMS ? n_elems(tensor) : PIECE_ELEMS);
     float *values = ak_alloc(n, sizeof *values);
     if (!values)

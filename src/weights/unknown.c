@@ -1,7 +1,6 @@
 #include "weights/unknown.h"
 
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +9,8 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char accepted[] = "a GGUF file is accepted (little-endian, version 2 or 3)";
+static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors with config.json, and a SafeTensors "
+                               "file beside its config.json are accepted";
 
 enum { MAGIC_BYTES = 4 };
 
@@ -28,14 +28,6 @@ static const struct {
     {"\x93NUM", "a NumPy array; not supported yet"},
 };
 
-static bool is_safetensors(const struct ak_file *file)
-{
-    struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
-    uint64_t header;
-    uint8_t first;
-    return ak_read_u64(&c, &header) && ak_read_u8(&c, &first) && header >= 2 && header < UINT64_C(1) << 32 && first == '{';
-}
-
 static ak_status fail_file(const char *path, const struct ak_file *file, struct ak_error *error)
 {
     if (file->bytes == 0)
@@ -48,15 +40,13 @@ static ak_status fail_file(const char *path, const struct ak_file *file, struct 
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
         if (memcmp(file->data, magics[i].magic, MAGIC_BYTES) == 0)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: begins with \"%s\", %s; %s", path, shown, magics[i].what, accepted);
-    if (is_safetensors(file))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: a SafeTensors file; not supported yet; %s", path, accepted);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an unknown format, which begins with \"%s\"; %s", path, shown, accepted);
 }
 
 /* What a folder has in it, as far as it tells of a model. */
 struct folder {
     char gguf[256]; /* the first of them in the alphabet */
-    size_t n_entries, n_gguf, n_safetensors;
+    size_t n_entries, n_gguf;
     bool has_config;
 };
 
@@ -72,7 +62,6 @@ static void look_at(const char *name, struct folder *f)
         return;
     f->n_entries++;
     f->has_config = f->has_config || strcmp(name, "config.json") == 0;
-    f->n_safetensors += ends_in(name, ".safetensors");
     if (!ends_in(name, ".gguf"))
         return;
     if (f->n_gguf++ == 0 || strcmp(name, f->gguf) < 0)
@@ -87,9 +76,8 @@ static ak_status fail_folder(const char *path, const struct folder *f, struct ak
     if (f->n_gguf > 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder; give the GGUF file in it, such as %s", path,
                        ak_show(f->gguf, strlen(f->gguf), shown));
-    if (f->has_config || f->n_safetensors > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: a folder with %s%zu SafeTensors files; not supported yet; %s", path,
-                       f->has_config ? "config.json and " : "", f->n_safetensors, accepted);
+    if (f->has_config)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder with config.json, but without SafeTensors; %s", path, accepted);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder without a model in it; %s", path, accepted);
 }
 

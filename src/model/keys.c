@@ -1,0 +1,97 @@
+/* How Hugging Face's config.json names what GGUF's metadata holds (A3). */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/model.h"
+
+enum { MOST_NAMES = 4 };
+
+/* The first name is the one for messages. Names of later transformers come after
+ * those of the published checkpoints; GPT-2's are its own. */
+static const struct {
+    const char *key, *hf[MOST_NAMES];
+} keys[] = {
+    {"block_count", {"num_hidden_layers", "n_layer", "num_layers"}},
+    {"embedding_length", {"hidden_size", "n_embd"}},
+    {"feed_forward_length", {"intermediate_size", "n_inner"}},
+    {"context_length", {"max_position_embeddings", "n_positions", "n_ctx"}},
+    {"vocab_size", {"vocab_size"}},
+    {"attention.head_count", {"num_attention_heads", "n_head"}},
+    {"attention.head_count_kv", {"num_key_value_heads"}},
+    {"attention.key_length", {"head_dim"}},
+    {"attention.value_length", {"head_dim"}},
+    {"attention.layer_norm_rms_epsilon", {"rms_norm_eps", "norm_eps"}},
+    {"attention.layer_norm_epsilon", {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}},
+    {"attention.sliding_window", {"sliding_window"}},
+    {"attention.scale", {"attention_multiplier"}},
+    {"attn_logit_softcapping", {"attn_logit_softcapping"}},
+    {"final_logit_softcapping", {"final_logit_softcapping"}},
+    {"embedding_scale", {"embedding_multiplier"}},
+    {"residual_scale", {"residual_multiplier"}},
+    {"logit_scale", {"logits_scaling"}},
+    {"expert_count", {"num_experts", "num_local_experts", "n_routed_experts"}},
+    {"expert_used_count", {"num_experts_per_tok"}},
+    {"expert_feed_forward_length", {"moe_intermediate_size"}},
+    {"rope.freq_base", {"rope_theta", "rope_parameters.rope_theta", "rope_parameters.full_attention.rope_theta", "rotary_emb_base"}},
+    {"rope.partial_factor", {"partial_rotary_factor", "rope_parameters.partial_rotary_factor"}},
+    {"rope.scaling.type",
+     {"rope_scaling.rope_type", "rope_scaling.type", "rope_parameters.rope_type", "rope_parameters.full_attention.rope_type"}},
+    {"rope.scaling.factor", {"rope_scaling.factor", "rope_parameters.factor", "rope_parameters.full_attention.factor"}},
+    {"rope.scaling.low_freq_factor", {"rope_scaling.low_freq_factor", "rope_parameters.low_freq_factor"}},
+    {"rope.scaling.high_freq_factor", {"rope_scaling.high_freq_factor", "rope_parameters.high_freq_factor"}},
+    {"rope.scaling.original_context_length",
+     {"rope_scaling.original_max_position_embeddings", "rope_parameters.original_max_position_embeddings",
+      "original_max_position_embeddings"}},
+    {"rope.scaling.attn_factor", {"rope_scaling.attention_factor", "rope_parameters.attention_factor"}},
+    {"rope.scaling.yarn_beta_fast", {"rope_scaling.beta_fast", "rope_parameters.beta_fast"}},
+    {"rope.scaling.yarn_beta_slow", {"rope_scaling.beta_slow", "rope_parameters.beta_slow"}},
+};
+
+static const char *const *names_of(const char *key)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i].key, key) == 0)
+            return keys[i].hf;
+    return NULL;
+}
+
+const char *ak_config_key(enum ak_scheme scheme, const char *key)
+{
+    const char *const *names = scheme == AK_SCHEME_HF ? names_of(key) : NULL;
+    return names ? names[0] : key;
+}
+
+/* Models of several parts have the language model's entries one level down. */
+static bool find_hf(const struct ak_provider *p, const char *const names[MOST_NAMES], char out[AK_CONFIG_KEY_BYTES])
+{
+    struct ak_meta meta;
+    for (int i = 0; i < MOST_NAMES && names[i]; i++) {
+        snprintf(out, AK_CONFIG_KEY_BYTES, "text_config.%s", names[i]);
+        if (ak_provider_find_meta(p, out, &meta))
+            return true;
+        snprintf(out, AK_CONFIG_KEY_BYTES, "%s", names[i]);
+        if (ak_provider_find_meta(p, out, &meta))
+            return true;
+    }
+    snprintf(out, AK_CONFIG_KEY_BYTES, "%s", names[0]);
+    return false;
+}
+
+/* The key with the architecture's prefix first, the bare key as fallback. */
+static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES])
+{
+    struct ak_meta meta;
+    snprintf(out, AK_CONFIG_KEY_BYTES, "%.*s.%s", (int)(architecture.n < 64 ? architecture.n : 64), architecture.bytes, key);
+    if (ak_provider_find_meta(p, out, &meta))
+        return true;
+    if (!ak_provider_find_meta(p, key, &meta))
+        return false;
+    snprintf(out, AK_CONFIG_KEY_BYTES, "%s", key);
+    return true;
+}
+
+bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES])
+{
+    const char *const *names = ak_provider_scheme(p) == AK_SCHEME_HF ? names_of(key) : NULL;
+    return names ? find_hf(p, names, out) : find_gguf(p, architecture, key, out);
+}

@@ -1,0 +1,265 @@
+#include "weights/hf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/show.h"
+#include "weights/formats.h"
+
+static const struct ak_hf *hf(const struct ak_provider *p)
+{
+    return (const struct ak_hf *)p;
+}
+
+static void close_provider(struct ak_provider *p)
+{
+    struct ak_hf *h = (struct ak_hf *)p;
+    for (size_t i = 0; h->copies && i < h->list.n; i++)
+        ak_free(h->copies[i]);
+    ak_free(h->copies);
+    pthread_mutex_destroy(&h->lock);
+    ak_index_free(&h->index);
+    ak_st_free(&h->list);
+    ak_hf_metadata_free(&h->metadata);
+    ak_hf_close_files(h);
+    ak_free(h);
+}
+
+static ak_status read_parts(struct ak_hf *h, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    for (uint32_t i = 0; i < h->n_parts; i++) {
+        struct ak_hf_part *part = &h->parts[i];
+        ak_status status = ak_st_read(&part->file, i, &h->list, &part->data, error);
+        if (status != AKUNU_OK) {
+            ak_error_prefix(error, ak_show(part->name, strlen(part->name), shown));
+            return status;
+        }
+    }
+    return AKUNU_OK;
+}
+
+static ak_status index_tensors(struct ak_hf *h, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    AK_TRY(ak_index_alloc(&h->index, h->list.n, error));
+    for (uint32_t i = 0; i < h->index.n; i++)
+        h->index.entries[i] = (struct ak_index_entry){h->list.tensors[i].name, i};
+    const char *twice = ak_index_sort(&h->index);
+    if (twice)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is in two files", ak_show(twice, strlen(twice), shown));
+    return AKUNU_OK;
+}
+
+static ak_status read(struct ak_hf *h, const char *path, struct ak_error *error)
+{
+    AK_TRY(ak_hf_open_files(h, path, error));
+    AK_TRY(ak_hf_read_metadata(h, error));
+    AK_TRY(read_parts(h, error));
+    AK_TRY(index_tensors(h, error));
+    h->copies = ak_alloc(h->list.n, sizeof *h->copies);
+    if (!h->copies)
+        return ak_fail_memory(error, "a list of tensors", h->list.n * sizeof *h->copies);
+    return ak_hf_check_index(h, error);
+}
+
+static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_hf *h = ak_alloc(1, sizeof *h);
+    if (!h)
+        return ak_fail_memory(error, "a checkpoint", sizeof *h);
+    h->provider.format = &ak_format_hf;
+    pthread_mutex_init(&h->lock, NULL);
+    ak_status status = read(h, path, error);
+    if (status != AKUNU_OK) {
+        close_provider(&h->provider);
+        return status;
+    }
+    *out = &h->provider;
+    return AKUNU_OK;
+}
+
+static const void *data_of(const struct ak_hf *h, const struct ak_st_tensor *t)
+{
+    return h->parts[t->part].file.data + t->offset;
+}
+
+/* Where a view's numbers are. Old files have headers of any length, and what lies at
+ * an odd address is copied when it is first wanted, since kernels read rows in place.
+ * Without memory for that, the address is left as it is: slower, or a fault on some
+ * machines, but not on those that there are kernels for. */
+static const void *aligned_data_of(const struct ak_hf *h, uint32_t i)
+{
+    const struct ak_st_tensor *t = &h->list.tensors[i];
+    const void *data = data_of(h, t);
+    if ((uintptr_t)data % ak_type_info(t->type)->block_bytes == 0)
+        return data;
+    pthread_mutex_t *lock = &((struct ak_hf *)(uintptr_t)h)->lock;
+    pthread_mutex_lock(lock);
+    if (!h->copies[i] && (h->copies[i] = ak_alloc_aligned((size_t)t->bytes)))
+        memcpy(h->copies[i], data, (size_t)t->bytes);
+    if (h->copies[i])
+        data = h->copies[i];
+    pthread_mutex_unlock(lock);
+    return data;
+}
+
+/* Checkpoints of the same model differ in what they put before the names: the
+ * class that was saved may be the decoder itself or one of several around it. */
+static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
+{
+    char other[2 * AK_ROLE_NAME_BYTES];
+    if (ak_index_find(&h->index, name, i))
+        return true;
+    const char *stem = ak_hf_stem(name);
+    for (size_t k = 0; ak_hf_roots[k]; k++) {
+        snprintf(other, sizeof other, "%s%s", ak_hf_roots[k], stem);
+        if (ak_index_find(&h->index, other, i))
+            return true;
+    }
+    return ak_index_find(&h->index, stem, i);
+}
+
+static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern, struct ak_view *out)
+{
+    const struct ak_hf *h = hf(p);
+    char name[AK_ROLE_NAME_BYTES];
+    uint32_t i;
+    if (!pattern || ak_role_in_layer(role) != (layer >= 0) || !find_name(h, ak_role_expand(pattern, layer, name), &i))
+        return false;
+
+    const struct ak_st_tensor *t = &h->list.tensors[i];
+    uint64_t rows = 1;
+    for (unsigned d = 0; d + 1 < t->n_dims; d++)
+        rows *= t->shape[d];
+    *out = (struct ak_view){
+        .type = t->type,
+        .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
+        .cols = (uint32_t)t->shape[t->n_dims - 1],
+        .plane = {{aligned_data_of(h, i), t->bytes}},
+        .name = t->name,
+        .n_dims = t->n_dims,
+    };
+    return true;
+}
+
+static size_t n_tensors(const struct ak_provider *p)
+{
+    return hf(p)->list.n;
+}
+
+static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+{
+    const struct ak_hf *h = hf(p);
+    if (i >= h->list.n)
+        return false;
+    const struct ak_st_tensor *t = &h->list.tensors[i];
+    *out = (struct ak_tensor){
+        .name = t->name,
+        .type = t->type,
+        .n_dims = t->n_dims,
+        .bytes = t->bytes,
+        .offset = t->offset,
+        .data = data_of(h, t),
+    };
+    memcpy(out->shape, t->shape, sizeof out->shape);
+    return true;
+}
+
+static size_t n_metas(const struct ak_provider *p)
+{
+    return hf(p)->metadata.n;
+}
+
+static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+{
+    if (i >= hf(p)->metadata.n)
+        return false;
+    ak_hf_meta(&hf(p)->metadata, i, out);
+    return true;
+}
+
+static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+{
+    return ak_hf_find_meta(&hf(p)->metadata, key, out);
+}
+
+static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+{
+    (void)p;
+    return ak_hf_element(array, i, out);
+}
+
+/* The vocabulary is in files of its own, whose reader is the tokenizer. */
+static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+{
+    (void)p, (void)error;
+    *out = (struct ak_vocab){
+        .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,
+        .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .remove_extra_whitespaces = -1,
+    };
+    return AKUNU_OK;
+}
+
+static bool side_file(const struct ak_provider *p, const char *name, struct ak_text *out)
+{
+    const struct ak_file *file = ak_hf_side(hf(p), name);
+    if (!file || file->bytes > UINT32_MAX)
+        return false;
+    *out = (struct ak_text){file->data ? (const char *)file->data : "", (uint32_t)file->bytes};
+    return true;
+}
+
+static uint64_t bytes(const struct ak_provider *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < hf(p)->n_parts; i++)
+        sum += hf(p)->parts[i].file.bytes;
+    return sum;
+}
+
+static void add_file(const struct ak_file *file, uint64_t n, uint64_t state[2])
+{
+    uint64_t facts[2] = {file->bytes, (uint64_t)file->mtime_ns};
+    ak_hash128(facts, sizeof facts, state);
+    ak_hash128(file->data, n, state);
+}
+
+static void identity(const struct ak_provider *p, struct ak_identity *out)
+{
+    const struct ak_hf *h = hf(p);
+    const struct ak_file *first = &h->parts[0].file, *config = ak_hf_side(h, "config.json");
+    *out = (struct ak_identity){.path = first->path, .bytes = first->bytes, .mtime_ns = first->mtime_ns};
+    for (uint32_t i = 0; i < h->n_parts; i++)
+        add_file(&h->parts[i].file, h->parts[i].data, out->parts);
+    add_file(config, config->bytes, out->parts);
+}
+
+static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
+{
+    for (uint32_t i = 0; i < hf(p)->n_parts; i++)
+        ak_file_tell_at(&hf(p)->parts[i].file, data, n, use);
+}
+
+const struct ak_provider_format ak_format_hf = {
+    .name = "safetensors",
+    .scheme = AK_SCHEME_HF,
+    .probe = ak_hf_probe,
+    .open = open_hf,
+    .close = close_provider,
+    .find = find,
+    .n_tensors = n_tensors,
+    .tensor = tensor,
+    .n_metas = n_metas,
+    .meta = meta,
+    .find_meta = find_meta,
+    .element = element,
+    .vocab = vocab,
+    .file = side_file,
+    .bytes = bytes,
+    .identity = identity,
+    .tell = tell,
+};

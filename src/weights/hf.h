@@ -1,0 +1,88 @@
+/* A Hugging Face checkpoint: a folder of SafeTensors files with config.json, or one
+ * such file beside its config.json. What its parts share:
+ *
+ *     hf.c          the provider's functions
+ *     hf_folder.c   which files a checkpoint has
+ *     hf_meta.c     its JSON files as metadata
+ *     safetensors.c one file of tensors
+ */
+#ifndef AK_WEIGHTS_HF_H
+#define AK_WEIGHTS_HF_H
+
+#include <pthread.h>
+
+#include <jansson.h>
+
+#include "weights/index.h"
+#include "weights/safetensors.h"
+
+struct ak_hf_part {
+    struct ak_file file;
+    const char *name; /* within the folder */
+    uint64_t data;    /* where the header ends */
+};
+
+/* A file beside the weights; not there: file.path is NULL. */
+struct ak_hf_side {
+    const char *name;
+    struct ak_file file;
+};
+
+/* A metadata entry; nested objects are entries of their own, "rope_scaling.factor". */
+struct ak_hf_entry {
+    char *key;
+    const json_t *value;
+};
+
+struct ak_hf_metadata {
+    json_t **roots; /* what the entries point into */
+    size_t n_roots;
+    struct ak_hf_entry *entries;
+    size_t n, capacity;
+    size_t key_bytes;
+    struct ak_index index;
+};
+
+struct ak_hf {
+    struct ak_provider provider;
+    char *folder;
+    struct ak_hf_side *sides;
+    size_t n_sides;
+    struct ak_hf_part *parts;
+    uint32_t n_parts;
+    json_t *shards; /* the index file; NULL where there is none */
+    struct ak_st_list list;
+    struct ak_index index; /* of the tensors' names */
+    struct ak_hf_metadata metadata;
+    void **copies; /* of tensors at odd addresses: see data_of in hf.c */
+    pthread_mutex_t lock;
+};
+
+/* ---- hf_folder.c ---- */
+
+/* Whether `path` is a folder with SafeTensors or their index in it, or such a file. */
+bool ak_hf_probe(const char *path);
+
+/* Fills folder, sides, and parts with their files, all open and named, no tensor
+ * read. What was opened is in h also after a failure. */
+ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *error);
+
+/* Each tensor that the index names is where it says. */
+ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error);
+
+/* The file of that name beside the weights; NULL where there is none. */
+const struct ak_file *ak_hf_side(const struct ak_hf *h, const char *name);
+
+void ak_hf_close_files(struct ak_hf *h);
+
+/* ---- hf_meta.c ---- */
+
+/* Reads config.json, which must be there, and generation_config.json and
+ * tokenizer_config.json under "generation_config." and "tokenizer_config.". */
+ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error);
+void ak_hf_meta(const struct ak_hf_metadata *m, size_t i, struct ak_meta *out);
+bool ak_hf_find_meta(const struct ak_hf_metadata *m, const char *key, struct ak_meta *out);
+bool ak_hf_element(const struct ak_meta *array, uint64_t i, struct ak_meta *out);
+void ak_hf_metadata_free(struct ak_hf_metadata *m);
+
+#endif
