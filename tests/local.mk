@@ -3,6 +3,7 @@ include tests/amx.mk
 include tests/base.mk
 include tests/cache.mk
 include tests/gguf.mk
+include tests/hf.mk
 include tests/kernels.mk
 include tests/kernels_hash.mk
 include tests/kv.mk

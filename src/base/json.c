@@ -42,7 +42,8 @@ static ak_status check(const void *bytes, size_t n, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: the text is not UTF-8");
     struct scan s = scan(bytes, n);
     if (s.most_depth > AK_JSON_MOST_DEPTH)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "JSON of a nesting of %u, where at most %d is possible", s.most_depth, AK_JSON_MOST_DEPTH);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "JSON of a nesting of %u, where at most %d is possible", s.most_depth,
+                       AK_JSON_MOST_DEPTH);
     if (s.n_values > AK_JSON_MOST_VALUES)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "JSON of %llu keys and values, where at most %d are possible",
                        (unsigned long long)s.n_values, AK_JSON_MOST_VALUES);

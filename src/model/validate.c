@@ -59,7 +59,8 @@ static ak_status validate_rope(const struct ak_config *c, const struct ak_rope_c
         AK_TRY(positive(c, "rope.scaling.high_freq_factor", rope->high_freq_factor, error));
         if (rope->high_freq_factor <= rope->low_freq_factor)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than low_freq_factor %g",
-                           ak_config_key(c->scheme, "rope.scaling.high_freq_factor"), (double)rope->high_freq_factor, (double)rope->low_freq_factor);
+                           ak_config_key(c->scheme, "rope.scaling.high_freq_factor"), (double)rope->high_freq_factor,
+                           (double)rope->low_freq_factor);
         AK_TRY(in_range(c, "rope.scaling.original_context_length", rope->original_context, MAX_CONTEXT, error));
     }
     return AKUNU_OK;

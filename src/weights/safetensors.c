@@ -106,8 +106,8 @@ static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
     const json_t *offsets = json_object_get(e->info, "data_offsets");
     uint64_t begin, end;
     if (!json_is_array(offsets) || json_array_size(offsets) != 2)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: data_offsets is %s of %zu, where a list of two offsets is expected", e->name,
-                       ak_json_kind(offsets), json_array_size(offsets));
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: data_offsets is %s of %zu, where a list of two offsets is expected",
+                       e->name, ak_json_kind(offsets), json_array_size(offsets));
     AK_TRY(read_count(e, offsets, "data_offsets", 0, &begin));
     AK_TRY(read_count(e, offsets, "data_offsets", 1, &end));
     if (end < begin)
@@ -143,8 +143,8 @@ static ak_status check_metadata(json_t *metadata, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "header: __metadata__ is %s, where an object is expected", ak_json_kind(metadata));
     json_object_foreach(metadata, key, value)
         if (!json_is_string(value))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "header: __metadata__ has %s under %s, where strings are expected", ak_json_kind(value),
-                           ak_show(key, strlen(key), shown));
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "header: __metadata__ has %s under %s, where strings are expected",
+                           ak_json_kind(value), ak_show(key, strlen(key), shown));
     return AKUNU_OK;
 }
 
@@ -169,8 +169,8 @@ static ak_status check_cover(const struct ak_st_tensor *tensors, size_t n, uint6
     for (size_t i = 0; i < n; i++) {
         const struct ak_st_tensor *t = &tensors[i];
         if (t->offset < next)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensors %s and %s (data_offsets from %llu) share bytes", show_name(&tensors[i - 1], other),
-                           show_name(t, shown), (unsigned long long)(t->offset - begin));
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensors %s and %s (data_offsets from %llu) share bytes",
+                           show_name(&tensors[i - 1], other), show_name(t, shown), (unsigned long long)(t->offset - begin));
         if (t->offset > next)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "bytes %llu to %llu of the data are no tensor's, those between %s and %s",
                            (unsigned long long)(next - begin), (unsigned long long)(t->offset - begin),

@@ -1,0 +1,536 @@
+/* Hugging Face folders and SafeTensors files: what is in them (A1, A2, A4, A12, A14,
+ * A16), that damaged ones are refused by the name of what is wrong, and that the
+ * model of a GGUF file computes the same from such a folder (A3, A13). */
+#include <check.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "golden_model.h"
+#include "model/model.h"
+#include "st_files.h"
+
+static const char small_config[] =
+    "{\"model_type\": \"llama\", \"hidden_size\": 8, \"rms_norm_eps\": 1e-6, \"name\": \"é\", \"nothing\": null, \"use_cache\": true,"
+    " \"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 4}, \"layer_types\": [\"a\", \"b\"], \"mixed\": [1, 2.5], \"deep\": [{}]}";
+
+static struct ak_provider *open_ok(const char *path)
+{
+    struct ak_provider *p;
+    struct ak_error error;
+    ck_assert_msg(ak_provider_open(path, &p, &error) == AKUNU_OK, "%s: %s", path, error.message);
+    return p;
+}
+
+static void check_refused(const char *path, const char *what, const char *const *named)
+{
+    struct ak_provider *p;
+    struct ak_error error = {0};
+    ak_status status = ak_provider_open(path, &p, &error);
+    ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED, "%s: status %d", what, status);
+    for (; *named; named++)
+        ck_assert_msg(strstr(error.message, *named), "%s: \"%s\" does not name %s", what, error.message, *named);
+}
+
+/* Two tensors, with the file's data at an odd address unless `blanks` says otherwise. */
+static void write_small(const struct test_folder *folder, const char *name, const char *prefix, unsigned blanks)
+{
+    static const float norm[3] = {1.0f, -2.0f, 0.5f};
+    static const int16_t numbers[4] = {1, -2, 3, -32768};
+    struct test_st st = {0};
+    char tensor[64];
+    snprintf(tensor, sizeof tensor, "%snorm.weight", prefix);
+    test_st_add(&st, tensor, "F32", "3", norm, sizeof norm);
+    test_st_add(&st, "numbers", "I16", "2,2", numbers, sizeof numbers);
+    test_st_add(&st, "scalar", "F32", "", norm, 4);
+    test_st_add(&st, "nothing", "F32", "0,3", norm, 0);
+    test_st_write(&st, folder, name, blanks);
+}
+
+/* ---- What is in them -------------------------------------------------------------- */
+
+static ak_status add_values(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user)
+{
+    (void)first;
+    double *sums = user;
+    for (uint64_t i = 0; i < n; i++)
+        sums[tensor->type == AK_I16] += (double)values[i];
+    return AKUNU_OK;
+}
+
+/* Any number of blanks behind the header, so any address of the data. */
+START_TEST(contents)
+{
+    struct test_folder folder = test_folder_begin();
+    write_small(&folder, "model.safetensors", _i & 1 ? "" : "model.", (unsigned)_i);
+    test_write_text(&folder, "config.json", small_config);
+    test_write_text(&folder, "tokenizer.json", "{}");
+    struct ak_provider *p = open_ok(folder.path);
+    ck_assert_int_eq(ak_provider_scheme(p), AK_SCHEME_HF);
+    ck_assert_uint_eq(ak_provider_n_tensors(p), 4);
+
+    struct ak_view view;
+    ck_assert(ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "model.norm.weight", &view));
+    ck_assert_uint_eq(view.n_dims, 1);
+    ck_assert_uint_eq(view.cols, 3);
+    ck_assert_uint_eq((uintptr_t)view.plane[0].data % sizeof(float), 0);
+    ck_assert(((const float *)view.plane[0].data)[1] == -2.0f);
+    ck_assert(ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "norm.weight", &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "model.weight", &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, NULL, &view));
+
+    struct ak_tensor tensor;
+    double sums[2] = {0};
+    for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
+        ck_assert_uint_eq(tensor.n_dims, strcmp(tensor.name, "numbers") == 0 || strcmp(tensor.name, "nothing") == 0 ? 2 : 1);
+    ck_assert_int_eq(ak_provider_stream(p, add_values, sums, NULL), AKUNU_OK);
+    ck_assert(sums[0] == -0.5 + 1.0 && sums[1] == 2.0 - 32768.0);
+
+    struct ak_text text;
+    ck_assert(ak_provider_file(p, "tokenizer.json", &text) && text.n == 2 && memcmp(text.bytes, "{}", 2) == 0);
+    ck_assert(!ak_provider_file(p, "tokenizer.model", &text) && text.n == 0);
+    ak_provider_close(p);
+    test_folder_end(&folder);
+}
+END_TEST
+
+START_TEST(metadata)
+{
+    struct test_folder folder = test_folder_begin();
+    write_small(&folder, "model.safetensors", "", 0);
+    test_write_text(&folder, "config.json", small_config);
+    test_write_text(&folder, "generation_config.json", "{\"temperature\": 0.5}");
+    test_write_text(&folder, "tokenizer_config.json",
+                    "{\"model_max_length\": 1000000000000000019884624838656, \"added_tokens_decoder\": {\"1\": {\"content\": \"x\"}}}");
+    struct ak_provider *p = open_ok(folder.path);
+    struct ak_text text;
+    uint32_t width;
+    float factor;
+    bool flag;
+    ck_assert(ak_meta_text(p, "general.architecture", &text, NULL) == AKUNU_OK && text.n == 5 && memcmp(text.bytes, "llama", 5) == 0);
+    ck_assert(ak_meta_text(p, "name", &text, NULL) == AKUNU_OK && text.n == 2);
+    ck_assert(ak_meta_u32(p, "hidden_size", 0, &width, NULL) == AKUNU_OK && width == 8);
+    ck_assert(ak_meta_float(p, "rope_scaling.factor", 0, &factor, NULL) == AKUNU_OK && factor == 4.0f);
+    ck_assert(ak_meta_float(p, "generation_config.temperature", 0, &factor, NULL) == AKUNU_OK && factor == 0.5f);
+    ck_assert(ak_meta_float(p, "tokenizer_config.model_max_length", 0, &factor, NULL) == AKUNU_OK && factor == 1e30f);
+    ck_assert(ak_meta_bool(p, "use_cache", false, &flag, NULL) == AKUNU_OK && flag);
+
+    struct ak_meta meta, element;
+    ck_assert(!ak_provider_find_meta(p, "nothing", &meta) && !ak_provider_find_meta(p, "rope_scaling", &meta));
+    ck_assert(ak_provider_find_meta(p, "layer_types", &meta) && meta.kind == AK_META_ARRAY && meta.n == 2);
+    ck_assert_int_eq(meta.element_kind, AK_META_STRING);
+    ck_assert(ak_provider_element(p, &meta, 1, &element) && element.n == 1 && *element.as.string == 'b');
+    ck_assert(!ak_provider_element(p, &meta, 2, &element));
+    ck_assert(ak_provider_find_meta(p, "mixed", &meta) && meta.element_kind == AK_META_FLOAT);
+    ck_assert(ak_provider_find_meta(p, "deep", &meta) && ak_provider_element(p, &meta, 0, &element) && element.n == 0);
+    for (size_t i = 0; ak_provider_meta(p, i, &meta); i++)
+        ck_assert(ak_provider_find_meta(p, meta.key, &element) && !strstr(meta.key, "added_tokens"));
+    ak_provider_close(p);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* A bare file is found by content, whatever its name. */
+START_TEST(bare)
+{
+    static const char *const missing[] = {"config.json", NULL}, *const shard[] = {"one of 3", "folder", NULL};
+    struct test_folder folder = test_folder_begin();
+    write_small(&folder, "weights.bin", "", 0);
+    check_refused(test_in(&folder, "weights.bin"), "bare", missing);
+    test_write_text(&folder, "config.json", small_config);
+    ak_provider_close(open_ok(test_in(&folder, "weights.bin")));
+
+    char here[4096];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    ck_assert_int_eq(chdir(folder.path), 0);
+    ak_provider_close(open_ok("weights.bin"));
+    ck_assert_int_eq(chdir(here), 0);
+
+    write_small(&folder, "m-00002-of-00003.safetensors", "", 0);
+    check_refused(test_in(&folder, "m-00002-of-00003.safetensors"), "shard", shard);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- Shards ------------------------------------------------------------------------- */
+
+static void write_shards(const struct test_folder *folder)
+{
+    struct test_st st = {0};
+    test_write_text(folder, "config.json", small_config);
+    test_st_add(&st, "b", "U8", "2", "bb", 2);
+    test_st_write(&st, folder, "m-00001-of-00002.safetensors", 0);
+    test_st_add(&st, "a", "U8", "1", "a", 1);
+    test_st_write(&st, folder, "m-00002-of-00002.safetensors", 0);
+}
+
+static const struct { const char *index, *named[3]; } bad_indexes[] = {
+    {"", {"model.safetensors.index.json", "empty"}},
+    {"[]", {"weight_map"}},
+    {"{}", {"weight_map", "nothing"}},
+    {"{\"weight_map\": []}", {"weight_map", "a list"}},
+    {"{\"weight_map\": {}}", {"weight_map"}},
+    {"{\"weight_map\": {\"a\": 1}}", {"weight_map", "a is in", "integer"}},
+    {"{\"weight_map\": {\"a\": \"../m-00002-of-00002.safetensors\"}}", {"weight_map", "../m-00002"}},
+    {"{\"weight_map\": {\"a\": \"/etc/hostname\"}}", {"weight_map", "/etc/hostname"}},
+    {"{\"weight_map\": {\"a\": \"..\"}}", {"weight_map", "\"..\""}},
+    {"{\"weight_map\": {\"a\": \"config.json\"}}", {"weight_map", "config.json"}},
+    {"{\"weight_map\": {\"a\": \"m-00003-of-00003.safetensors\"}}", {"m-00003-of-00003.safetensors", "no such file"}},
+    {"{\"weight_map\": {\"a\": \"m-00001-of-00002.safetensors\"}}", {"weight_map", "a is in m-00001"}},
+    {"{\"weight_map\": {\"c\": \"m-00002-of-00002.safetensors\"}}", {"weight_map", "c is in m-00002"}},
+};
+
+START_TEST(shards)
+{
+    static const char *const twice[] = {"tensor a", "two files", NULL}, *const lost[] = {"1 SafeTensors", "one of 2", NULL};
+    struct test_folder folder = test_folder_begin();
+    struct ak_tensor tensor;
+    write_shards(&folder);
+    for (int with_index = 0; with_index < 2; with_index++) {
+        if (with_index)
+            test_write_text(&folder, "model.safetensors.index.json",
+                            "{\"weight_map\": {\"a\": \"m-00002-of-00002.safetensors\", \"b\": \"m-00001-of-00002.safetensors\"}}");
+        struct ak_provider *p = open_ok(folder.path);
+        ck_assert(ak_provider_tensor(p, 1, &tensor) && strcmp(tensor.name, "a") == 0 && *(const char *)tensor.data == 'a');
+        ak_provider_close(p);
+    }
+    for (size_t i = 0; i < sizeof bad_indexes / sizeof *bad_indexes; i++) {
+        const char *const named[] = {bad_indexes[i].named[0], bad_indexes[i].named[1], bad_indexes[i].named[2], NULL};
+        test_write_text(&folder, "model.safetensors.index.json", bad_indexes[i].index);
+        check_refused(folder.path, bad_indexes[i].index, named);
+    }
+    unlink(test_in(&folder, "model.safetensors.index.json"));
+
+    struct test_st st = {0};
+    test_st_add(&st, "a", "U8", "1", "a", 1);
+    test_st_write(&st, &folder, "m-00001-of-00002.safetensors", 0);
+    check_refused(folder.path, "a tensor twice", twice);
+    unlink(test_in(&folder, "m-00001-of-00002.safetensors"));
+    check_refused(folder.path, "a shard gone", lost);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* The cache's key changes with any part and with the configuration. */
+START_TEST(identity)
+{
+    struct test_folder folder = test_folder_begin();
+    struct ak_identity seen[4];
+    write_shards(&folder);
+    for (int i = 0; i < 4; i++) {
+        struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000 + (i == 2)}};
+        if (i == 3)
+            test_write_text(&folder, "config.json", "{\"model_type\": \"qwen2\"}");
+        ck_assert_int_eq(utimensat(AT_FDCWD, test_in(&folder, "config.json"), times, 0), 0);
+        ck_assert_int_eq(utimensat(AT_FDCWD, test_in(&folder, "m-00002-of-00002.safetensors"), times, 0), 0);
+        struct ak_provider *p = open_ok(folder.path);
+        ak_provider_identity(p, &seen[i]);
+        ak_provider_close(p);
+    }
+    ck_assert_mem_eq(seen[0].parts, seen[1].parts, sizeof seen[0].parts);
+    ck_assert_mem_ne(seen[1].parts, seen[2].parts, sizeof seen[0].parts);
+    ck_assert_mem_ne(seen[1].parts, seen[3].parts, sizeof seen[0].parts);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- Hostile headers ------------------------------------------------------------------- */
+
+#define TENSOR(dtype, shape, offsets) "{\"x\":{\"dtype\":\"" dtype "\",\"shape\":[" shape "],\"data_offsets\":[" offsets "]}}"
+
+/* Each with eight bytes of data. */
+static const struct { const char *header, *named[3]; } bad_headers[] = {
+    {"", {"header", "0"}},
+    {"x", {"header", "1"}},
+    {"{;", {"header", "JSON"}},
+    {"[]", {"header", "a list"}},
+    {"{\"\xff\": 1}", {"header", "UTF-8"}},
+    {"{\"x\": 1}", {"tensor x", "an integer"}},
+    {"{\"__metadata__\": 1}", {"__metadata__"}},
+    {"{\"__metadata__\": {\"a\": 1}}", {"__metadata__", "a"}},
+    {"{\"x\":{\"shape\":[1],\"data_offsets\":[0,8]}}", {"tensor x", "dtype", "nothing"}},
+    {"{\"x\":{\"dtype\":1,\"shape\":[1],\"data_offsets\":[0,8]}}", {"tensor x", "dtype", "integer"}},
+    {TENSOR("BF17", "4", "0,8"), {"tensor x", "BF17"}},
+    {TENSOR("F4", "16", "0,8"), {"tensor x", "F4", "not supported"}},
+    {TENSOR("F16", "5", "0,8"), {"tensor x", "8", "10"}},
+    {TENSOR("F16", "4", "0,10"), {"tensor x", "beyond", "8"}},
+    {TENSOR("F16", "4", "8,0"), {"tensor x", "before"}},
+    {TENSOR("F16", "4", "-8,0"), {"tensor x", "-8"}},
+    {TENSOR("F16", "4", "0.0,8"), {"tensor x", "real"}},
+    {TENSOR("F16", "4", "\"0\",8"), {"tensor x", "string"}},
+    {TENSOR("F16", "4", "0,8,8"), {"tensor x", "data_offsets", "3"}},
+    {TENSOR("F16", "4", ""), {"tensor x", "data_offsets", "0"}},
+    {TENSOR("F16", "-4", "0,8"), {"tensor x", "shape", "-4"}},
+    {TENSOR("F16", "4.5", "0,8"), {"tensor x", "shape", "real"}},
+    {TENSOR("F16", "4294967296,4294967296", "0,8"), {"tensor x", "4294967296"}},
+    {TENSOR("F16", "65536,65536,1,4", "0,8"), {"tensor x", "dimension 1"}},
+    {TENSOR("F16", "4611686018427387904,0,2", "0,0"), {"tensor x", "dimension 0"}},
+    {TENSOR("F16", "1,1,1,1,4", "0,8"), {"tensor x", "5 dimensions"}},
+    {TENSOR("U8", "4", "0,4"), {"8 bytes", "ends at"}},
+    {TENSOR("U8", "4", "4,8"), {"bytes 0 to 4", "x"}},
+    {"{\"x\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},\"x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[8,8]}}",
+     {"duplicate", "\"x\""}},
+    {"{\"x\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]}}",
+     {"x and y", "share"}},
+};
+
+static void check_header(const struct test_folder *folder, const char *header, const char *const *named)
+{
+    test_write_st(folder, "model.safetensors", header, "01234567", 8);
+    check_refused(folder->path, header, named);
+}
+
+START_TEST(hostile_headers)
+{
+    struct test_folder folder = test_folder_begin();
+    test_write_text(&folder, "config.json", small_config);
+    for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
+        char end[32];
+        snprintf(end, sizeof end, "%s", bad_headers[i].named[0]);
+        if (strcmp(bad_headers[i].named[0], "8 bytes") == 0) /* of the whole file */
+            snprintf(end, sizeof end, "%zu bytes", 8 + strlen(bad_headers[i].header) + 8);
+        const char *const named[] = {end, bad_headers[i].named[1], bad_headers[i].named[2], NULL};
+        check_header(&folder, bad_headers[i].header, named);
+    }
+
+    static const char *const nesting[] = {"header", "nesting", NULL}, *const values[] = {"header", "values", NULL};
+    static const char *const empty[] = {"model.safetensors", "empty", NULL}, *const length[] = {"header length", NULL};
+    size_t n = 9 << 20;
+    char *long_header = malloc(n + 1);
+    ck_assert_ptr_nonnull(long_header);
+    memset(long_header, '[', n);
+    long_header[n] = 0;
+    check_header(&folder, long_header, nesting);
+    for (size_t i = 1; i < n; i++)
+        long_header[i] = i & 1 ? '0' : ',';
+    check_header(&folder, long_header, values);
+    free(long_header);
+
+    test_write(&folder, "model.safetensors", "", 0);
+    check_refused(folder.path, "empty", empty);
+    static const char *const lengths[] = {"\x03\0\0", "\0\0\0\0\0\0\0\x80{}", "\xf8\xff\xff\xff\xff\xff\xff\xff{}", "\x03\0\0\0\0\0\0\0{}"};
+    static const size_t sizes[] = {3, 10, 10, 10};
+    for (size_t i = 0; i < 4; i++) {
+        test_write(&folder, "model.safetensors", lengths[i], sizes[i]);
+        check_refused(folder.path, "length", length);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
+START_TEST(hostile_configs)
+{
+    static const char *const texts[] = {"", "[]", "{'a': 1}", "{\"a\": ", "{\"a\": 1, \"a\": 2}", "{\"a\": {\"b\": 1}, \"a.b\": 2}"};
+    static const char *const named[] = {"empty", "a list", "JSON", "JSON", "duplicate", "a.b"};
+    struct test_folder folder = test_folder_begin();
+    write_small(&folder, "model.safetensors", "", 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *const wanted[] = {i < 5 ? "config.json" : "a.b", named[i], NULL};
+        test_write_text(&folder, "config.json", texts[i]);
+        check_refused(folder.path, texts[i], wanted);
+    }
+    static const char *const pipe[] = {"config.json", "pipe", NULL}, *const weights[] = {"without SafeTensors", "accepted", NULL};
+    unlink(test_in(&folder, "config.json"));
+    ck_assert_int_eq(mkfifo(test_in(&folder, "config.json"), 0600), 0);
+    check_refused(folder.path, "a pipe", pipe);
+    unlink(test_in(&folder, "model.safetensors"));
+    check_refused(folder.path, "no weights", weights);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- The same model ---------------------------------------------------------------------- */
+
+struct conversion {
+    const struct ak_family *family;
+    struct ak_config config;
+    struct test_st st;
+};
+
+/* GGUF has the rows of llama's q and k as neighbours, checkpoints as halves of a head. */
+static uint64_t gguf_row(const struct conversion *c, const struct ak_tensor *t, uint64_t row)
+{
+    bool permuted = strcmp(c->family->names[0], "llama") == 0 && (t->role == AK_ROLE_ATTENTION_Q || t->role == AK_ROLE_ATTENTION_K);
+    uint64_t n = c->config.head_dim, i = row % n;
+    return permuted ? row - i + i % (n / 2) * 2 + i / (n / 2) : row;
+}
+
+static void convert_tensor(struct conversion *c, const struct ak_tensor *t)
+{
+    char name[AK_ROLE_NAME_BYTES], shape[64];
+    uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1, row_bytes = t->bytes / rows;
+    const struct ak_weight_rule *rule = ak_family_rule(c->family, t->role);
+    uint8_t *data = malloc(t->bytes);
+    ck_assert(t->has_role && rule && data);
+    for (uint64_t i = 0; i < rows; i++)
+        memcpy(data + i * row_bytes, (const uint8_t *)t->data + gguf_row(c, t, i) * row_bytes, row_bytes);
+    if (t->n_dims == 2)
+        snprintf(shape, sizeof shape, "%llu, %llu", (unsigned long long)rows, (unsigned long long)t->shape[1]);
+    else
+        snprintf(shape, sizeof shape, "%llu", (unsigned long long)t->shape[0]);
+    test_st_add(&c->st, ak_role_expand(rule->hf, t->layer, name), ak_type_info(t->type)->name, shape, data, t->bytes);
+    free(data);
+}
+
+static void write_config(const struct conversion *c, const struct test_folder *folder, bool nested)
+{
+    char text[2048];
+    const struct ak_config *k = &c->config;
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"%s\", %s \"num_hidden_layers\": %u, \"hidden_size\": %u, \"intermediate_size\": %u, "
+             "\"max_position_embeddings\": %u, \"num_attention_heads\": %u, \"num_key_value_heads\": %u, \"head_dim\": %u, "
+             "\"rms_norm_eps\": %.9g, %s\"rope_theta\": %.9g%s, \"vocab_size\": %u, \"tie_word_embeddings\": false, "
+             "\"sliding_window\": null %s}",
+             c->family->names[0], nested ? "\"text_config\": {" : "", k->n_layers, k->width, k->ffn_width, k->context, k->n_heads,
+             k->n_kv_heads, k->head_dim, (double)k->norm_eps, nested ? "\"rope_parameters\": {\"rope_type\": \"default\", " : "",
+             (double)k->rope_base, nested ? "}" : ", \"rope_scaling\": null", k->vocab_size, nested ? "}" : "");
+    test_write_text(folder, "config.json", text);
+}
+
+static void convert(const char *name, const struct test_folder *folder, unsigned blanks)
+{
+    char path[4096];
+    struct conversion c = {0};
+    struct ak_rope_config rope;
+    struct ak_tensor tensor;
+    struct ak_provider *p = open_ok(golden_path(name, ".gguf", path));
+    ck_assert_int_eq(ak_family_find(p, &c.family, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_config_read(p, c.family, &c.config, &rope, NULL), AKUNU_OK);
+    ck_assert_int_eq(rope.scaling, AK_ROPE_PLAIN);
+    for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
+        convert_tensor(&c, &tensor);
+    write_config(&c, folder, blanks & 1);
+    test_st_write(&c.st, folder, "model.safetensors", blanks);
+    ak_provider_close(p);
+}
+
+static void run(const struct akunu_model *model, const char *name, float *logits)
+{
+    struct golden_text text;
+    struct akunu_batch_token tokens[GOLDEN_TOKENS];
+    golden_read_text(name, &text);
+    struct akunu_session *session = golden_session(model, 1, GOLDEN_TOKENS, AKUNU_KV_F32);
+    akunu_sequence sequence = akunu_sequence_new(session);
+    struct akunu_model_info info = {.size = sizeof info};
+    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_uint_le(info.vocab_size, GOLDEN_VOCAB);
+    for (size_t i = 0; i < text.n_prompt; i++)
+        tokens[i] = (struct akunu_batch_token){text.ids[i], sequence, true};
+    ck_assert_int_eq(akunu_decode(session, tokens, text.n_prompt), AKUNU_OK);
+    memset(logits, 0, GOLDEN_TOKENS * GOLDEN_VOCAB * sizeof *logits);
+    for (size_t i = 0; i < text.n_prompt; i++)
+        memcpy(logits + i * GOLDEN_VOCAB, akunu_logits(session, i), info.vocab_size * sizeof *logits);
+    akunu_session_free(session);
+}
+
+/* Of llama, whose rows GGUF permutes, sums come in another order. */
+START_TEST(same_logits)
+{
+    static const char *const names[] = {"llama-f32", "qwen2", "qwen3"};
+    static float a[GOLDEN_TOKENS * GOLDEN_VOCAB], b[GOLDEN_TOKENS * GOLDEN_VOCAB];
+    const char *name = names[_i / 2];
+    struct test_folder folder = test_folder_begin();
+    convert(name, &folder, (unsigned)(_i % 2));
+
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.strict = true;
+    params.no_cache = true;
+    struct akunu_model *gguf = golden_load(name, NULL), *hf = akunu_load_model(folder.path, &params);
+    ck_assert_msg(hf != NULL, "%s: %s", name, akunu_last_error());
+    run(gguf, name, a);
+    run(hf, name, b);
+    double wrong = 0.0, all = 0.0;
+    for (size_t i = 0; i < GOLDEN_TOKENS * GOLDEN_VOCAB; i++) {
+        wrong += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        all += (double)a[i] * (double)a[i];
+    }
+    ck_assert(all > 0.0);
+    ck_assert_msg(wrong <= (strcmp(name, "llama-f32") == 0 ? 1e-11 : 0.0) * all, "%s: NMSE %g", name, wrong / all);
+    akunu_model_free(gguf);
+    akunu_model_free(hf);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Canonical names come from the architecture, also without the prefix. */
+START_TEST(canonical_names)
+{
+    struct test_folder folder = test_folder_begin();
+    struct test_st st = {0};
+    test_write_text(&folder, "config.json", small_config);
+    test_st_add(&st, "layers.3.mlp.up_proj.weight", "U8", "1", "a", 1);
+    test_st_add(&st, "model.norm.weight", "U8", "1", "a", 1);
+    test_st_add(&st, "other", "F8_E4M3", "1", "\x08", 1);
+    test_st_write(&st, &folder, "model.safetensors", 0);
+    struct akunu_file *file = akunu_file_open(folder.path);
+    ck_assert_ptr_nonnull(file);
+    static const char *const wanted[] = {"layers.3.ffn.up.weight", "output_norm.weight", NULL};
+    float value;
+    for (size_t i = 0; i < 3; i++) {
+        struct akunu_tensor_info info = {.size = sizeof info};
+        ck_assert_int_eq(akunu_file_tensor(file, i, &info), AKUNU_OK);
+        ck_assert_pstr_eq(info.canonical, wanted[i]);
+    }
+    ck_assert_int_eq(akunu_file_read_f32(file, 2, 0, 1, &value), AKUNU_OK);
+    ck_assert(value == 0x1p-6f);
+    akunu_file_free(file);
+    test_folder_end(&folder);
+}
+END_TEST
+
+static const struct { const char *change, *named[2]; } bad_models[] = {
+    {"\"model_type\": \"gladiator\"", {"gladiator", "supported"}},
+    {"\"other\": 1", {"model_type", "missing"}},
+    {"\"model_type\": \"llama\"", {"num_hidden_layers", "missing"}},
+    {"\"model_type\": \"llama\", \"num_hidden_layers\": -1", {"num_hidden_layers", "-1"}},
+    {"\"model_type\": \"llama\", \"num_hidden_layers\": 1000000000000000000", {"num_hidden_layers", "1000000000000000000"}},
+    {"\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": \"8\"", {"hidden_size", "string"}},
+    {"\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"bitsandbytes\"}", {"quant_method", "bitsandbytes"}},
+    {"\"model_type\": \"llama\", \"quantization\": {\"bits\": 7}", {"bits", "7"}},
+    {"\"model_type\": \"llama\", \"quantization\": {\"group_size\": 48}", {"group_size", "48"}},
+    {"\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 8, \"intermediate_size\": 8, \"max_position_embeddings\": 8, "
+     "\"num_attention_heads\": 3, \"vocab_size\": 4", {"num_attention_heads", "hidden_size 8"}},
+};
+
+START_TEST(hostile_models)
+{
+    struct test_folder folder = test_folder_begin();
+    write_small(&folder, "model.safetensors", "", 0);
+    for (size_t i = 0; i < sizeof bad_models / sizeof *bad_models; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "{%s}", bad_models[i].change);
+        test_write_text(&folder, "config.json", text);
+        ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
+        for (int j = 0; j < 2; j++)
+            ck_assert_msg(strstr(akunu_last_error(), bad_models[i].named[j]), "%s: \"%s\"", text, akunu_last_error());
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hf");
+    TCase *tests = tcase_create("hf");
+    tcase_add_loop_test(tests, contents, 0, 9);
+    tcase_add_test(tests, metadata);
+    tcase_add_test(tests, bare);
+    tcase_add_test(tests, shards);
+    tcase_add_test(tests, identity);
+    tcase_add_test(tests, hostile_headers);
+    tcase_add_test(tests, hostile_configs);
+    tcase_add_loop_test(tests, same_logits, 0, 6);
+    tcase_add_test(tests, canonical_names);
+    tcase_add_test(tests, hostile_models);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
