@@ -77,6 +77,45 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* A number of a model's metadata changed, and what the message must name. */
+static const struct { const char *model, *key; uint32_t bits; const char *named[3]; } changes[] = {
+    { "phi3", "phi3.feed_forward_length", 55, { "blk.0.ffn_up.weight", "[112, 32]", "[110, 32]" } },
+    { "phi3", "phi3.attention.head_count_kv", 1, { "blk.0.attn_qkv.weight", "[96, 32]", "[64, 32]" } },
+    { "phi3", "phi3.rope.scaling.attn_factor", 0x7fc00000, { "attn_factor", "nan" } },
+    { "gpt2", "gpt2.context_length", 128, { "position_embd.weight", "[256, 40]", "[128, 40]" } },
+    { "gpt2", "gpt2.attention.layer_norm_epsilon", 0xbf800000, { "epsilon", "-1" } },
+    { "gemma2", "gemma2.final_logit_softcapping", 0x7f800000, { "final_logit_softcapping", "inf" } },
+    { "gemma2", "gemma2.attn_logit_softcapping", 0xbf800000, { "attn_logit_softcapping", "-1" } },
+    { "gemma3", "gemma3.rope.freq_base_swa", 0, { "rope.freq_base_swa", "0" } },
+    { "granite", "granite.embedding_scale", 0, { "granite.embedding_scale", "0" } },
+    { "mistral", "llama.rope.scaling.original_context_length", 0, { "original_context_length", "0" } },
+    { "mistral", "llama.rope.scaling.factor", 0, { "rope.scaling.factor", "0" } },
+};
+
+START_TEST(changed_numbers)
+{
+    char path[64];
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    snprintf(path, sizeof path, "models/%s.gguf", changes[_i].model);
+    struct test_bytes bytes = test_read(path);
+    uint8_t *key = memmem(bytes.data, bytes.n, changes[_i].key, strlen(changes[_i].key));
+    ck_assert_ptr_nonnull(key);
+    memcpy(key + strlen(changes[_i].key) + 4, &changes[_i].bits, 4); /* behind the type */
+    char changed[] = "/tmp/akunu-test-XXXXXX";
+    int fd = mkstemp(changed);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes.data, bytes.n), (ssize_t)bytes.n);
+    close(fd);
+    ck_assert_int_eq(ak_model_load(changed, &quiet, &model, &error), AKUNU_ERROR_FORMAT);
+    unlink(changed);
+    for (size_t i = 0; i < 3 && changes[_i].named[i]; i++)
+        ck_assert_msg(strstr(error.message, changes[_i].named[i]), "%s: \"%s\" does not name %s", changes[_i].key, error.message,
+                      changes[_i].named[i]);
+    free(bytes.data);
+}
+END_TEST
+
 struct seen { int last, n; int stop_at; };
 
 static bool on_stage(enum akunu_load_stage stage, double fraction, void *user)
@@ -200,6 +239,7 @@ int main(void)
     Suite *suite = suite_create("load");
     TCase *tests = tcase_create("load");
     tcase_add_test(tests, hostile);
+    tcase_add_loop_test(tests, changed_numbers, 0, sizeof changes / sizeof *changes);
     tcase_add_test(tests, stages);
     tcase_add_test(tests, dumps);
     tcase_add_test(tests, arena);

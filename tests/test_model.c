@@ -607,6 +607,21 @@ START_TEST(too_much)
 }
 END_TEST
 
+START_TEST(learned_positions_bound_the_context)
+{
+    struct akunu_model *model = golden_load("gpt2", NULL);
+    struct akunu_session_params params = golden_params(1, 32, AKUNU_KV_F32);
+    params.context = 257;
+    ck_assert_ptr_null(akunu_session_new(model, &params));
+    failed_with(AKUNU_ERROR_ARGUMENT, "257");
+    params.context = 256;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_ptr_nonnull(session);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model");
@@ -623,6 +638,7 @@ int main(void)
     tcase_add_test(tests, info_and_memory);
     tcase_add_test(tests, bad_arguments);
     tcase_add_test(tests, too_much);
+    tcase_add_test(tests, learned_positions_bound_the_context);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
