@@ -760,6 +760,12 @@ START_TEST(elementwise_is_scalar)
         tested.gelu_tanh(x, a, n);
         scalar.gelu_tanh(x, b, n);
         expect_floats(a, b, n, tested.name, "gelu_tanh");
+        tested.gelu_erf_mul(x, y, a, n);
+        scalar.gelu_erf_mul(x, y, b, n);
+        expect_floats(a, b, n, tested.name, "gelu_erf_mul");
+        tested.gelu_erf(x, a, n);
+        scalar.gelu_erf(x, b, n);
+        expect_floats(a, b, n, tested.name, "gelu_erf");
         tested.add_scaled(a, y, 0.3f, n);
         scalar.add_scaled(b, y, 0.3f, n);
         expect_floats(a, b, n, tested.name, "add_scaled");
@@ -797,6 +803,13 @@ START_TEST(scalar_functions_are_right)
         ck_assert_double_eq_tol((double)y, tanh((double)x), 3e-7 * fabs(tanh((double)x)) + 1e-30);
         scalar.gelu_tanh(&x, &gelu, 1);
         ck_assert_double_eq_tol((double)gelu, want, 4e-7 * (fabs(want) + fabs((double)x) * exp(-fabs((double)x))) + 1e-30);
+    }
+    for (int i = -40000; i <= 40000; i++) {
+        float x = (float)i * 0x1.3p-13f, gelu;
+        double want = 0.5 * (double)x * (1.0 + erf((double)x * 0.70710678118654752));
+        ck_assert_double_eq_tol((double)ak_erff(x), erf((double)x), 3e-7 * fabs(erf((double)x)) + 1e-30);
+        scalar.gelu_erf(&x, &gelu, 1);
+        ck_assert_double_eq_tol((double)gelu, want, 3e-7 * fabs((double)x) + 1e-30);
     }
     enum { N = 77 };
     float *x = random_floats(N), *weight = random_floats(N), *bias = random_floats(N), got[N];

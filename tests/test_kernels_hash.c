@@ -286,6 +286,17 @@ static void row_gelu_tanh_mul(const struct ak_kernels *kernels, float *x, float 
     kernels->gelu_tanh_mul(x, y, out, n);
 }
 
+static void row_gelu_erf(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    (void)y;
+    kernels->gelu_erf(x, out, n);
+}
+
+static void row_gelu_erf_mul(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->gelu_erf_mul(x, y, out, n);
+}
+
 static void row_rope(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
 {
     kernels->rope(out, x, y, n, n / 2 % 2 == 0);
@@ -325,6 +336,8 @@ static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_type type) { 
 static uint64_t run_softcap(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_softcap, 100.0f); }
 static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh, 8.0f); }
 static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh_mul, 8.0f); }
+static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_erf, 8.0f); }
+static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_erf_mul, 8.0f); }
 static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rope, 1.0f); }
 static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_narrow, 1.0f); }
 static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_merge, 8.0f); }
@@ -412,6 +425,8 @@ static const struct slot {
     { "softcap", run_softcap, AK_F32, 0x65af8a7b90eedeae },
     { "gelu_tanh", run_gelu_tanh, AK_F32, 0x28321fcbdfc1c27f },
     { "gelu_tanh_mul", run_gelu_tanh_mul, AK_F32, 0x64d4dae1ec9fb29a },
+    { "gelu_erf", run_gelu_erf, AK_F32, 0xc158a19b1b49d90f },
+    { "gelu_erf_mul", run_gelu_erf_mul, AK_F32, 0x0842517d3e2f42cf },
     { "rope", run_rope, AK_F32, 0x62b7d8b9046c4732 },
     { "narrow_f16", run_narrow, AK_F32, 0x9ed736449d4a1a08 },
     { "attention F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },

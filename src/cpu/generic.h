@@ -107,6 +107,25 @@ AK_KERNEL void ak_generic_gelu_tanh_mul(const float *restrict gate, const float 
         out[i] = ak_generic_gelu_tanh_of(gate[i]) * up[i];
 }
 
+/* x/2 · (1 + erf(x/sqrt(2))) */
+AK_KERNEL float ak_generic_gelu_erf_of(float x)
+{
+    float half = 0.5f * x;
+    return fmaf(half, ak_erff(x * 0x1.6a09e6p-1f), half);
+}
+
+AK_KERNEL void ak_generic_gelu_erf(const float *restrict x, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = ak_generic_gelu_erf_of(x[i]);
+}
+
+AK_KERNEL void ak_generic_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = ak_generic_gelu_erf_of(gate[i]) * up[i];
+}
+
 AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
 {
     size_t half = n_dims / 2;

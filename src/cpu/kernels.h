@@ -146,6 +146,10 @@ struct ak_kernels {
     void (*gelu_tanh)(const float *restrict x, float *restrict out, size_t n);
     void (*gelu_tanh_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 
+    /* The same by the error function: fma(x/2, erf(x · sqrt(1/2)), x/2) */
+    void (*gelu_erf)(const float *restrict x, float *restrict out, size_t n);
+    void (*gelu_erf_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+
     /* out[i] = gate[i] / (1 + exp(−gate[i])) · up[i] */
     void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 

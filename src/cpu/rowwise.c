@@ -107,20 +107,23 @@ void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++) {
         const float *in = own_part(p, c->in, t, begin);
         float *out = own_part(p, c->out, t, begin);
-        if (g->activation == AK_ACTIVATION_SILU)
-            k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin);
-        else
-            k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin);
+        switch (g->activation) {
+        case AK_ACTIVATION_SILU: k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
+        case AK_ACTIVATION_GELU_TANH: k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
+        case AK_ACTIVATION_GELU_ERF: k->gelu_erf_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
+        }
     }
 }
 
 void ak_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
+    const struct ak_kernels *k = &p->cpu->kernels;
     uint32_t begin, end;
     ak_cpu_own_rows(p, c->params.activate.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
-        p->cpu->kernels.gelu_tanh(own_part(p, c->in, t, begin), own_part(p, c->out, t, begin), end - begin);
+        (c->params.activate.activation == AK_ACTIVATION_GELU_ERF ? k->gelu_erf : k->gelu_tanh)(
+            own_part(p, c->in, t, begin), own_part(p, c->out, t, begin), end - begin);
 }
 
 void ak_step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)

@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "dispatch/builder.h"
 
-static const char *const activations[] = { [AK_ACTIVATION_SILU] = "silu", [AK_ACTIVATION_GELU_TANH] = "gelu_tanh" };
+static const char *const activations[] = {
+    [AK_ACTIVATION_SILU] = "silu", [AK_ACTIVATION_GELU_TANH] = "gelu_tanh", [AK_ACTIVATION_GELU_ERF] = "gelu_erf"
+};
 
 static void dump_nonzero(FILE *f, const char *label, float value)
 {

@@ -46,7 +46,7 @@ enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS, AK_DOMAIN_EXPERTS, AK_DOMAI
 /* No slot, no weight. */
 #define AK_NONE UINT32_MAX
 
-enum ak_activation { AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH };
+enum ak_activation { AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH, AK_ACTIVATION_GELU_ERF };
 
 struct ak_embed_params { float scale; bool positions; };
 /* Of the elements [at, at + n) of a row. */

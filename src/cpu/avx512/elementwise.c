@@ -173,3 +173,13 @@ void ak_avx512_gelu_tanh_mul(const float *restrict gate, const float *restrict u
 {
     ak_generic_gelu_tanh_mul(gate, up, out, n);
 }
+
+void ak_avx512_gelu_erf(const float *restrict x, float *restrict out, size_t n)
+{
+    ak_generic_gelu_erf(x, out, n);
+}
+
+void ak_avx512_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    ak_generic_gelu_erf_mul(gate, up, out, n);
+}

@@ -34,6 +34,8 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->softcap = ak_neon_softcap;
     k->gelu_tanh = ak_neon_gelu_tanh;
     k->gelu_tanh_mul = ak_neon_gelu_tanh_mul;
+    k->gelu_erf = ak_neon_gelu_erf;
+    k->gelu_erf_mul = ak_neon_gelu_erf_mul;
     k->rope = ak_neon_rope;
     k->narrow_f16 = ak_neon_narrow_f16;
     k->attend_scores_f16 = ak_neon_attend_scores_f16;

@@ -24,6 +24,8 @@ void ak_scalar_add_scaled(float *restrict y, const float *restrict x, float scal
 void ak_scalar_softcap(float *restrict x, float cap, size_t n);
 void ak_scalar_gelu_tanh(const float *restrict x, float *restrict out, size_t n);
 void ak_scalar_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+void ak_scalar_gelu_erf(const float *restrict x, float *restrict out, size_t n);
+void ak_scalar_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 void ak_scalar_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
 void ak_scalar_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
 void ak_scalar_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,

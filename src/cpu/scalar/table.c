@@ -19,6 +19,8 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->softcap = ak_scalar_softcap;
     k->gelu_tanh = ak_scalar_gelu_tanh;
     k->gelu_tanh_mul = ak_scalar_gelu_tanh_mul;
+    k->gelu_erf = ak_scalar_gelu_erf;
+    k->gelu_erf_mul = ak_scalar_gelu_erf_mul;
     k->rope = ak_scalar_rope;
     k->narrow_f16 = ak_scalar_narrow_f16;
     k->attend_scores_f16 = ak_scalar_attend_scores_f16;
