@@ -607,6 +607,30 @@ START_TEST(too_much)
 }
 END_TEST
 
+/* LongRoPE: a session within the original context has the short factors. */
+START_TEST(short_contexts_have_factors_of_their_own)
+{
+    enum { N = 12 };
+    struct golden_text text;
+    golden_read_text("phi3", &text);
+    struct akunu_model *model = golden_load("phi3", NULL);
+    size_t n_vocab = vocab_of(model);
+    float *want = golden_read_logits("phi3-short", N * n_vocab), got[N * GOLDEN_VOCAB];
+    for (uint32_t context = 16; context <= 17; context++) {
+        struct akunu_session_params params = golden_params(1, 32, AKUNU_KV_F32);
+        params.context = context;
+        params.max_sequences = 1;
+        struct akunu_session *session = akunu_session_new(model, &params);
+        ck_assert_ptr_nonnull(session);
+        logits_of(session, akunu_sequence_new(session), text.ids, N, n_vocab, got);
+        ck_assert_int_eq(nmse(got, want, N * n_vocab) <= 1e-9, context == 16);
+        akunu_session_free(session);
+    }
+    free(want);
+    akunu_model_free(model);
+}
+END_TEST
+
 START_TEST(learned_positions_bound_the_context)
 {
     struct akunu_model *model = golden_load("gpt2", NULL);
@@ -638,6 +662,7 @@ int main(void)
     tcase_add_test(tests, info_and_memory);
     tcase_add_test(tests, bad_arguments);
     tcase_add_test(tests, too_much);
+    tcase_add_test(tests, short_contexts_have_factors_of_their_own);
     tcase_add_test(tests, learned_positions_bound_the_context);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

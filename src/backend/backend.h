@@ -42,6 +42,7 @@ uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
 struct ak_prepare_options {
     unsigned n_threads;
     const struct ak_cpus *cpus; /* to pin threads to; NULL: the system places them */
+    uint32_t context;    /* tokens of a sequence */
     uint32_t max_tokens; /* of one pass */
     uint32_t max_logits; /* rows of logits of one pass */
     struct ak_kv_shape kv;

@@ -112,6 +112,7 @@ struct ak_cpu_prepared {
     unsigned n_threads;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of each domain */
     float *arena[AK_DOMAIN_COUNT];
+    const float *frequencies[AK_ROTATION_TABLES]; /* the model's, as they suit this context */
     float *cos, *sin;                 /* [tables][max tokens][rope_dims/2] of the pass */
     uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
     struct ak_routes routes;

@@ -106,6 +106,15 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
         carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
 }
 
+static void choose_frequencies(struct ak_cpu_prepared *p, uint32_t context)
+{
+    const struct ak_spec *spec = p->spec;
+    for (uint32_t table = 0; table < spec->n_rotations; table++)
+        p->frequencies[table] = spec->inverse_frequencies + (size_t)table * (spec->config.rope_dims / 2);
+    if (spec->short_frequencies && context <= spec->rope.original_context)
+        p->frequencies[AK_ROTATE_MAIN] = spec->short_frequencies;
+}
+
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
 {
@@ -135,6 +144,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
         p->query_bytes = AK_PLANES_MAX * ak_act_bytes(AK_ACT_32, options->kv.head_dim);
     p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
+    choose_frequencies(p, options->context);
     carve_all(&carver, p, &needs);
     if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {
         status = ak_fail_memory(error, "the activations of a session", carver.overflow ? 0 : carver.used);

@@ -10,7 +10,7 @@ static void rope_angles(struct ak_cpu_prepared *p, size_t t)
     uint32_t half = spec->config.rope_dims / 2;
     float position = (float)p->batch->positions[t];
     for (uint32_t table = 0; table < spec->n_rotations; table++) {
-        const float *frequencies = spec->inverse_frequencies + (size_t)table * half;
+        const float *frequencies = p->frequencies[table];
         double magnitude = (double)spec->magnitude[table];
         for (uint32_t i = 0; i < half; i++) {
             double sine, cosine;

@@ -122,7 +122,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
     } else if (text_is(type, "yarn")) {
         rope->scaling = AK_ROPE_YARN;
     } else if (text_is(type, "longrope")) {
-        rope->scaling = AK_ROPE_PLAIN; /* its factors are tensors */
+        rope->scaling = AK_ROPE_LONG;
     } else {
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is \"%.*s\"; supported: none, linear, llama3, yarn, longrope", key,
                        (int)(type.n < 64 ? type.n : 64), type.bytes);

@@ -19,7 +19,7 @@ struct ak_config {
     enum ak_scheme scheme;
 };
 
-enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YARN };
+enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YARN, AK_ROPE_LONG };
 
 /* The parameters of a rotation scaling; unused ones are 0. */
 struct ak_rope_config {
@@ -120,6 +120,8 @@ struct ak_spec {
     uint32_t n_rotations;         /* tables in use */
     float *inverse_frequencies;   /* [n_rotations][rope_dims/2], radians a position */
     float magnitude[AK_ROTATION_TABLES]; /* of cosine and sine */
+    float *short_frequencies;     /* the same, in place of the first table in sessions whose context is
+                                   * at most rope.original_context; NULL: none */
 };
 
 /* Stages of reading, in this order. The family comes first: another architecture's

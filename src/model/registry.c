@@ -133,5 +133,6 @@ const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 void ak_spec_clear(struct ak_spec *spec)
 {
     ak_free(spec->inverse_frequencies);
+    ak_free(spec->short_frequencies);
     *spec = (struct ak_spec){ 0 };
 }

@@ -8,11 +8,12 @@
  *           divided by the factor, those that turn more than beta_fast times stay,
  *           between them a ramp; cosine and sine times 0.1·ln(factor) + 1
  *                                                 Peng et al., YaRN
- *   long    each pair divided by a number of the file, one set of them for models
- *           made longer than their original context, one for others
+ *   long    each pair divided by a number of the file, one set of them for contexts
+ *           longer than the original one, one for others
  *                                                 Ding et al., LongRoPE
  * A file's rope_freqs divide each pair's frequency by a number of its own. */
 #include <math.h>
+#include <string.h>
 
 #include "base/math.h"
 #include "base/mem.h"
@@ -78,15 +79,6 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     return AKUNU_OK;
 }
 
-/* GGUF tells LongRoPE by its tensors alone. */
-static enum ak_role factors_of(const struct ak_provider *p, const struct ak_spec *spec)
-{
-    struct ak_view view;
-    if (!ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
-        return AK_ROLE_ROPE_FREQS;
-    return spec->config.context > spec->rope.original_context ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT;
-}
-
 static float magnitude_of(const struct ak_rope_config *rope)
 {
     bool grows = rope->scaling == AK_ROPE_YARN && rope->factor > 1.0f;
@@ -98,6 +90,31 @@ static uint32_t tables_of(const struct ak_descriptor *d)
     uint32_t local = d->local.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->local.rotation + 1;
     uint32_t global = d->global_every == 0 || d->global.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->global.rotation + 1;
     return local > global ? local : global;
+}
+
+/* LongRoPE. GGUF tells of it by the tensors alone, and then what the model was made
+ * for decides between them, as it does for llama.cpp; where the scaling is named, the
+ * context of a session does. Never the length of a text: a token's rotation would
+ * depend on what comes after it. */
+static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, uint32_t half, struct ak_error *error)
+{
+    bool is_long = spec->config.context > spec->rope.original_context;
+    if (spec->rope.scaling == AK_ROPE_LONG && is_long) {
+        spec->short_frequencies = ak_alloc(half, sizeof *spec->short_frequencies);
+        if (!spec->short_frequencies)
+            return ak_fail_memory(error, "the rotation table", half * sizeof(float));
+        memcpy(spec->short_frequencies, spec->inverse_frequencies, half * sizeof(float));
+        AK_TRY(divide_by_file(p, spec->family, AK_ROLE_ROPE_FACTORS_SHORT, spec->short_frequencies, half, error));
+    }
+    return divide_by_file(p, spec->family, is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT, spec->inverse_frequencies, half, error);
+}
+
+static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, uint32_t half, struct ak_error *error)
+{
+    struct ak_view view;
+    if (ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
+        return divide_long(p, spec, half, error);
+    return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half, error);
 }
 
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
@@ -119,5 +136,5 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
             spec->inverse_frequencies[table * half + i] = (float)scale(frequency, i, config, rope);
         }
     }
-    return spec->n_rotations > 0 ? divide_by_file(p, spec->family, factors_of(p, spec), spec->inverse_frequencies, half, error) : AKUNU_OK;
+    return spec->n_rotations > 0 ? divide_main(p, spec, half, error) : AKUNU_OK;
 }

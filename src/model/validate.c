@@ -46,7 +46,7 @@ static ak_status validate_rope(const struct ak_config *c, const struct ak_rope_c
         return ak_fail(error, AKUNU_ERROR_FORMAT, "rope.dimension_count is %u; expected an even number of at most %u, the head size",
                        c->rope_dims, c->head_dim);
     AK_TRY(positive(c, "rope.freq_base", c->rope_base, error));
-    if (rope->scaling != AK_ROPE_PLAIN)
+    if (rope->scaling != AK_ROPE_PLAIN && rope->scaling != AK_ROPE_LONG)
         AK_TRY(positive(c, "rope.scaling.factor", rope->factor, error));
     AK_TRY(positive(c, "rope.scaling.attn_factor", rope->magnitude, error));
     if (rope->scaling == AK_ROPE_YARN) {

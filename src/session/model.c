@@ -131,7 +131,7 @@ static ak_status warm_up(struct loader *l)
     const struct ak_backend_ops *ops = m->backend->ops;
     const struct ak_config *c = &m->spec.config;
     struct ak_prepare_options options = {
-        .n_threads = ak_pool_threads(l->pool), .max_tokens = 1, .max_logits = 1,
+        .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
         .kv = { .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim, .n_pages = 1 } };
     uint64_t bytes = ak_kv_page_bytes(&options.kv);
     struct ak_prepared *prepared = NULL;

@@ -136,6 +136,7 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
 
     /* every token's logits may be wanted; rows that never are cost no memory */
     s->options.max_tokens = s->options.max_logits = s->batch;
+    s->options.context = context;
     s->options.kv = shape;
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights, &s->model->spec, &s->options, s->kv.pool, &s->plain,
                                     error);

@@ -4,7 +4,7 @@
     architectures.py OUT [NAME …]     (torch, transformers, gguf, numpy)
 
 Weights are BF16, vectors float32, as llama.cpp's converter would write them; there is no vocabulary. Logits and the greedy
-continuation are transformers' in float32. The files of a NAME are described in models.py.
+continuation are transformers' in float32. The files of a NAME are described in models.py; phi3-short.npy has the logits of 12 ids.
 """
 import sys
 from pathlib import Path
@@ -48,7 +48,8 @@ MODELS = {
     "phi3": (transformers.Phi3ForCausalLM,
              dict(hidden_size=32, num_key_value_heads=2, rope_parameters=LONG, original_max_position_embeddings=16, sliding_window=11,
                   tie_word_embeddings=False),
-             "phi3", {"rope.scaling.original_context_length": 16, "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(16) / np.log(16))),
+             "phi3", {"rope.scaling.type": "longrope", "rope.scaling.original_context_length": 16,
+                      "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(16) / np.log(16))),
                       "attention.sliding_window": 11}, {"longrope"}),
     "gpt2": (transformers.GPT2LMHeadModel, dict(n_embd=40, n_layer=2, n_head=2, n_positions=256, n_inner=160), "gpt2", {}, {"transpose"}),
     "olmo2": (transformers.Olmo2ForCausalLM, dict(num_attention_heads=2, hidden_size=32, rope_parameters=ROPE, tie_word_embeddings=False),
@@ -140,6 +141,8 @@ def main():
             ids.append(int(last.argmax()))
         write_model(out / f"{name}.gguf", name, model)
         np.save(out / f"{name}.npy", logits_of(model, prompt).astype("<f4"))
+        if "longrope" in MODELS[name][4]:        # a sequence within the original context
+            np.save(out / f"{name}-short.npy", logits_of(model, prompt[:12]).astype("<f4"))
         with open(out / f"{name}.txt", "w", encoding="ascii") as f:
             print("prompt", N_PROMPT, *prompt, file=f)
             print("greedy", N_GREEDY, *ids[N_PROMPT:], file=f)
