@@ -2,7 +2,7 @@
  * GGUF stores q and k with their rows permuted, so that pairs are neighbours. */
 #include "model/families.h"
 
-static const char *const names[] = { "llama", NULL };
+static const char *const names[] = { "llama", "mistral", NULL };
 
 static const struct ak_weight_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
