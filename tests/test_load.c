@@ -3,6 +3,7 @@
 #include "session/model.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,18 +50,24 @@ static void check_named(const char *file, const struct ak_error *error)
     }
 }
 
-static void load_hostile(const struct test_hostile *file, void *user)
+static ak_status load_bytes(const struct test_bytes *bytes, struct ak_model **model, struct ak_error *error)
 {
     char path[] = "/tmp/akunu-test-XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes->data, bytes->n), (ssize_t)bytes->n);
+    close(fd);
+    ak_status status = ak_model_load(path, &quiet, model, error);
+    unlink(path);
+    return status;
+}
+
+static void load_hostile(const struct test_hostile *file, void *user)
+{
     struct ak_model *model = NULL;
     struct ak_error error = { 0 };
-    int fd = mkstemp(path);
     (void)user;
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, file->bytes.data, file->bytes.n), (ssize_t)file->bytes.n);
-    close(fd);
-    ak_status status = ak_model_load(path, &quiet, &model, &error);
-    unlink(path);
+    ak_status status = load_bytes(&file->bytes, &model, &error);
     if (file->accept) {
         ck_assert_msg(status == AKUNU_OK, "%s: %s", file->name, error.message);
         ak_model_free(model);
@@ -102,16 +109,26 @@ START_TEST(changed_numbers)
     uint8_t *key = memmem(bytes.data, bytes.n, changes[_i].key, strlen(changes[_i].key));
     ck_assert_ptr_nonnull(key);
     memcpy(key + strlen(changes[_i].key) + 4, &changes[_i].bits, 4); /* behind the type */
-    char changed[] = "/tmp/akunu-test-XXXXXX";
-    int fd = mkstemp(changed);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, bytes.data, bytes.n), (ssize_t)bytes.n);
-    close(fd);
-    ck_assert_int_eq(ak_model_load(changed, &quiet, &model, &error), AKUNU_ERROR_FORMAT);
-    unlink(changed);
+    ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_FORMAT);
     for (size_t i = 0; i < 3 && changes[_i].named[i]; i++)
         ck_assert_msg(strstr(error.message, changes[_i].named[i]), "%s: \"%s\" does not name %s", changes[_i].key, error.message,
                       changes[_i].named[i]);
+    free(bytes.data);
+}
+END_TEST
+
+/* A frequency is divided by each of them. */
+START_TEST(changed_factors)
+{
+    static const float factors[] = { 2.5f, 4.0f, 5.5f }, wrong[] = { 0.0f, -1.0f, NAN, 1e-45f };
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    struct test_bytes bytes = test_read("models/phi3.gguf");
+    uint8_t *at = memmem(bytes.data, bytes.n, factors, sizeof factors);
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, &wrong[_i], sizeof *wrong);
+    ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_msg(strstr(error.message, "rope_factors_long.weight: element 1"), "%s", error.message);
     free(bytes.data);
 }
 END_TEST
@@ -240,6 +257,7 @@ int main(void)
     TCase *tests = tcase_create("load");
     tcase_add_test(tests, hostile);
     tcase_add_loop_test(tests, changed_numbers, 0, sizeof changes / sizeof *changes);
+    tcase_add_loop_test(tests, changed_factors, 0, 4);
     tcase_add_test(tests, stages);
     tcase_add_test(tests, dumps);
     tcase_add_test(tests, arena);

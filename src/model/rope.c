@@ -73,10 +73,15 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     if (!divisors)
         return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
     ak_type_info(AK_F32)->dequantise(view.plane[0].data, divisors, half);
-    for (uint32_t i = 0; i < half; i++)
+    ak_status status = AKUNU_OK;
+    for (uint32_t i = 0; status == AKUNU_OK && i < half; i++) {
         frequencies[i] /= divisors[i];
+        if (!(divisors[i] > 0.0f) || !isfinite(frequencies[i]))
+            status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is %g; expected a positive number", view.name, i,
+                             (double)divisors[i]);
+    }
     ak_free(divisors);
-    return AKUNU_OK;
+    return status;
 }
 
 static float magnitude_of(const struct ak_rope_config *rope)
