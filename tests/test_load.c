@@ -117,6 +117,30 @@ START_TEST(changed_numbers)
 }
 END_TEST
 
+/* Whether each layer has a window: true, false, true is every second one without. */
+START_TEST(changed_pattern)
+{
+    static const char key[] = "gemma2.attention.sliding_window_pattern";
+    enum { FIRST = 4 + 4 + 8 }; /* behind the types and the number of elements */
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    struct test_bytes bytes = test_read("models/gemma2.gguf");
+    uint8_t *at = memmem(bytes.data, bytes.n, key, strlen(key));
+    ck_assert_ptr_nonnull(at);
+    at += strlen(key) + FIRST;
+    ck_assert(at[0] && !at[1] && at[2]);
+    at[2] = 0;
+    ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_msg(strstr(error.message, key) && strstr(error.message, "layer 2"), "%s", error.message);
+    at[1] = at[2] = 1; /* a window everywhere */
+    ck_assert_msg(load_bytes(&bytes, &model, &error) == AKUNU_OK, "%s", error.message);
+    for (int layer = 0; layer < 3; layer++)
+        ck_assert_uint_eq(ak_spec_layer(&model->spec, layer)->window, 7);
+    ak_model_free(model);
+    free(bytes.data);
+}
+END_TEST
+
 /* A frequency is divided by each of them. */
 START_TEST(changed_factors)
 {
@@ -257,6 +281,7 @@ int main(void)
     TCase *tests = tcase_create("load");
     tcase_add_test(tests, hostile);
     tcase_add_loop_test(tests, changed_numbers, 0, sizeof changes / sizeof *changes);
+    tcase_add_test(tests, changed_pattern);
     tcase_add_loop_test(tests, changed_factors, 0, 4);
     tcase_add_test(tests, stages);
     tcase_add_test(tests, dumps);

@@ -38,7 +38,8 @@ MODELS = {
     "gemma2": (transformers.Gemma2ForCausalLM,
                dict(num_hidden_layers=3, query_pre_attn_scalar=16, sliding_window=7, attn_logit_softcapping=5.0, final_logit_softcapping=4.0,
                     rope_parameters=ROPE),
-               "gemma2", {"attention.sliding_window": 7, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 4.0}, {"norms"}),
+               "gemma2", {"attention.sliding_window": 7, "attention.sliding_window_pattern": [True, False, True],
+                          "attn_logit_softcapping": 5.0, "final_logit_softcapping": 4.0}, {"norms"}),
     "gemma3": (transformers.Gemma3ForCausalLM,
                dict(num_hidden_layers=6, query_pre_attn_scalar=16, sliding_window=7,
                     rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 1000000.0, "factor": 8.0},
@@ -101,7 +102,7 @@ def write_model(path, name, model):
                     "attention.key_length": size, "attention.value_length": size,
                     "attention.layer_norm_rms_epsilon": config.rms_norm_eps}
     for key, value in (numbers | metadata).items():
-        add = writer.add_string if isinstance(value, str) else writer.add_float32 if isinstance(value, float) else writer.add_uint32
+        add = {str: writer.add_string, float: writer.add_float32, int: writer.add_uint32, list: writer.add_array}[type(value)]
         add(f"{arch}.{key}", value)
     for key, tensor in model.state_dict().items():
         if key == "lm_head.weight" and config.tie_word_embeddings:
