@@ -226,7 +226,7 @@ static ak_status add_word(void *context, const char *word, size_t n, struct ak_e
 
 ak_status ak_bpe_text(struct ak_run *r, const char *text, size_t n, struct ak_error *error)
 {
-    if (!r->cutter)
-        AK_TRY(ak_cutter_create(r->t->pre, &r->cutter, error));
-    return ak_cut_words(r->cutter, text, n, add_word, r, error);
+    if (!r->matcher)
+        AK_TRY(ak_matcher_create(&r->matcher, error));
+    return ak_cut_words(r->t->pre, r->matcher, text, n, add_word, r, error);
 }

@@ -42,7 +42,7 @@ struct ak_run {
     int32_t *ids;
     size_t capacity, n; /* n counts on beyond the capacity */
     struct ak_merge merge;
-    struct ak_cutter *cutter; /* byte-level BPE */
+    struct ak_matcher *matcher; /* byte-level BPE */
     char *text;               /* SentencePiece BPE: the normalised text */
     size_t text_capacity;
 };

@@ -204,7 +204,7 @@ ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_b
     if ((flags & AKUNU_ADD_SPECIAL) && t->add_eos && t->eos >= 0)
         ak_run_push(&r, t->eos);
     ak_merge_free(&r.merge);
-    ak_cutter_free(r.cutter);
+    ak_matcher_free(r.matcher);
     ak_free(r.text);
     if (status == AKUNU_OK)
         *n_ids = r.n;
