@@ -184,16 +184,16 @@ END_TEST
 
 static void check_long(const struct ak_tokenizer *t, const char *part, size_t n);
 
-/* One name a rule, as tests/golden/pretokenizers.py wrote them. */
-START_TEST(every_rule) /* F1, F2 */
+/* Tables of a name, a text and ids: `name` is a file's, or a pre-tokenizer's over cuts.gguf. */
+static void check_named(const char *table, bool files, unsigned flags, int least)
 {
     struct ak_tokenizer *t = NULL;
     char *line = NULL, last[64] = "";
     size_t capacity = 0;
     int rows = 0;
-    FILE *file = fopen(data_path("rules", ".tsv"), "r");
+    FILE *file = fopen(data_path(table, ".tsv"), "r");
 
-    ck_assert_msg(file != NULL, "rules.tsv is missing");
+    ck_assert_msg(file != NULL, "%s.tsv is missing", table);
     while (getline(&line, &capacity, file) > 0) {
         char *rest = line;
         line[strcspn(line, "\n")] = '\0';
@@ -201,17 +201,68 @@ START_TEST(every_rule) /* F1, F2 */
         char *text = strsep(&rest, "\t");
         if (strcmp(name, last) != 0) {
             ak_tokenizer_free(t);
-            t = load("cuts", name);
+            t = files ? load(name, NULL) : load("cuts", name);
             snprintf(last, sizeof last, "%s", name);
         }
         size_t n = unescape(text);
-        check_ids(t, text, n, AKUNU_PARSE_SPECIAL, rest, name);
+        check_ids(t, text, n, flags, rest, name);
         rows++;
     }
-    ck_assert_int_ge(rows, 300);
+    ck_assert_int_ge(rows, least);
     ak_tokenizer_free(t);
     free(line);
     fclose(file);
+}
+
+/* One name a rule, as tests/golden/pretokenizers.py wrote them. */
+START_TEST(every_rule) /* F1, F2 */
+{
+    check_named("rules", false, AKUNU_PARSE_SPECIAL, 300);
+}
+END_TEST
+
+/* WordPiece and Unigram of GGUF: tests/golden/pipelines.py. */
+START_TEST(bert_and_t5) /* F1, F2 */
+{
+    check_named("pipelines", true, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, 30);
+}
+END_TEST
+
+START_TEST(wordpiece_and_unigram_texts)
+{
+    static const char *const files[] = {"wordpiece", "unigram"};
+    static const char hello[] = "hello, world's end.";
+
+    for (int i = 0; i < 2; i++) {
+        struct ak_tokenizer *t = load(files[i], NULL);
+        int32_t ids[64];
+        char text[64];
+        size_t n = tokenize(t, hello, sizeof hello - 1, 0, ids, 64);
+        const char *want = i == 0 ? "hello, world ' s end." : hello;
+        ck_assert_uint_eq(detokenize(t, ids, n, 0, text, sizeof text), strlen(want));
+        ck_assert_mem_eq(text, want, strlen(want));
+        ak_tokenizer_free(t);
+    }
+}
+END_TEST
+
+START_TEST(pipelines_take_linear_time) /* F1 */
+{
+    static const char *const files[] = {"wordpiece", "unigram"};
+    static const char *const parts[] = {"a", " ", "1", "\xC3\xA9", "\xCC\x81", "\xFF", "!", "\xE6\xBC\xA2", "the "};
+
+    for (int i = 0; i < 2; i++) {
+        struct ak_tokenizer *t = load(files[i], NULL);
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+            size_t n = 1 << 20, length = strlen(parts[k]);
+            char *text = malloc(n);
+            for (size_t at = 0; at < n; at++)
+                text[at] = parts[k][at % length];
+            ck_assert_uint_le(tokenize(t, text, n, AKUNU_PARSE_SPECIAL, NULL, 0), n + 1);
+            free(text);
+        }
+        ak_tokenizer_free(t);
+    }
 }
 END_TEST
 
@@ -732,6 +783,9 @@ int main(void)
 
     tcase_add_loop_test(tcase, same_ids_and_text, 0, N_TABLES);
     tcase_add_test(tcase, every_rule);
+    tcase_add_test(tcase, bert_and_t5);
+    tcase_add_test(tcase, wordpiece_and_unigram_texts);
+    tcase_add_test(tcase, pipelines_take_linear_time);
     tcase_add_test(tcase, every_rule_takes_linear_time);
     tcase_add_test(tcase, real_vocabulary);
     tcase_add_test(tcase, threads_share_one);

@@ -6,46 +6,11 @@
 
 #include "base/mem.h"
 #include "text/state.h"
+#include "text/utf8.h"
 
-/* The byte that a character of the printable form stands for, -1 for none. Bytes
- * that print as Latin-1 characters are themselves; the other 68 follow from
- * U+0100 on. */
-static int byte_of(uint32_t code)
-{
-    if ((code >= 0x21 && code <= 0x7E) || (code >= 0xA1 && code <= 0xFF && code != 0xAD))
-        return (int)code;
-    if (code >= 0x100 && code <= 0x120)
-        return (int)code - 0x100;
-    if (code >= 0x121 && code <= 0x142)
-        return (int)code - 0x121 + 0x7F;
-    return code == 0x143 ? 0xAD : -1;
-}
-
-/* Undoes the printable form into out, at least n bytes. False where the text has
- * other characters: then it stands for itself. */
-static bool decode(const char *text, uint32_t n, char *out, uint32_t *n_out)
-{
-    *n_out = 0;
-    for (uint32_t at = 0; at < n;) {
-        if (text[at] > 0x20 && text[at] < 0x7F) { /* most of them */
-            out[(*n_out)++] = text[at++];
-            continue;
-        }
-        /* The others of the printable form have two bytes in UTF-8. */
-        bool two = n - at >= 2 && (text[at] & 0xE0) == 0xC0 && (text[at + 1] & 0xC0) == 0x80;
-        uint32_t code = two ? (uint32_t)(text[at] & 0x1F) << 6 | (uint32_t)(text[at + 1] & 0x3F) : 0;
-        int byte = code >= 0x80 ? byte_of(code) : -1;
-        if (byte < 0)
-            return false;
-        out[(*n_out)++] = (char)byte;
-        at += 2;
-    }
-    return true;
-}
-
-/* Appends all pieces, and makes findable those that words can become: no control
- * tokens, and none that were added by hand, which are taken out of the text before. */
-static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
+/* Findable are those that words can become: no control tokens, and none that were
+ * added by hand, which are taken out of the text before. */
+void ak_bpe_load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
     struct ak_pieces_batch findable = {.n = 0};
 
@@ -54,7 +19,7 @@ static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         uint8_t kind = ak_kind(t, id);
         char *out = ak_pieces_next(&t->pieces);
         uint32_t n = 0;
-        bool decoded = kind == AK_TOKEN_NORMAL && decode(text.bytes, text.n, out, &n);
+        bool decoded = kind == AK_TOKEN_NORMAL && ak_bytes_of_printable(text.bytes, text.n, out, &n);
         if (!decoded && kind != AK_TOKEN_UNUSED) { /* unused ones fill a vocabulary up and stand for nothing */
             n = text.n;
             memcpy(out, text.bytes, n);
@@ -88,18 +53,30 @@ static void add_pair(struct ak_tokenizer *t, struct ak_pair pair)
 
 enum { MERGES_AT_ONCE = AK_PIECES_AT_ONCE / 3 };
 
-/* One line of the list: "left right". The bytes of both go to out, at least the
- * line's; false where the line is none. */
-static bool decode_merge(struct ak_text line, char *out, struct ak_text parts[3])
+/* Half of a line, as bytes in `out`. */
+static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t n, char *out, uint32_t *n_out)
+{
+    if (t->byte_level)
+        return ak_bytes_of_printable(text, n, out, n_out);
+    memcpy(out, text, n);
+    *n_out = n;
+    return true;
+}
+
+/* One line of the list. The bytes of both go to out, at least the line's; false
+ * where the line is none. */
+static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char *out, struct ak_text parts[3])
 {
     /* A blank at the start would be a token of its own. */
-    const char *blank = line.n > 1 ? memchr(line.bytes + 1, ' ', line.n - 1) : NULL;
+    const char *gap = line.n > 1 ? memchr(line.bytes + 1, '\0', line.n - 1) : NULL;
     uint32_t n_left, n_right;
 
-    if (!blank)
+    if (!gap && line.n > 1)
+        gap = memchr(line.bytes + 1, ' ', line.n - 1);
+    if (!gap)
         return false;
-    uint32_t left_bytes = (uint32_t)(blank - line.bytes);
-    if (!decode(line.bytes, left_bytes, out, &n_left) || !decode(blank + 1, line.n - left_bytes - 1, out + n_left, &n_right))
+    uint32_t left_bytes = (uint32_t)(gap - line.bytes);
+    if (!decode_half(t, line.bytes, left_bytes, out, &n_left) || !decode_half(t, gap + 1, line.n - left_bytes - 1, out + n_left, &n_right))
         return false;
     parts[0] = (struct ak_text){out, n_left};
     parts[1] = (struct ak_text){out + n_left, n_right};
@@ -107,29 +84,35 @@ static bool decode_merge(struct ak_text line, char *out, struct ak_text parts[3]
     return true;
 }
 
-/* Lines [first, first + n) of the list. A pair of which a part or the whole is no
- * token can never be wanted. */
-static void load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, char *scratch)
+/* Lines [first, first + n) of the list; false where one is no pair of tokens that
+ * make a token. Such a pair can never be wanted. */
+static bool load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, char *scratch)
 {
     struct ak_text parts[AK_PIECES_AT_ONCE] = {{NULL, 0}};
     int32_t ids[AK_PIECES_AT_ONCE];
     uint32_t ranks[MERGES_AT_ONCE];
     size_t n_pairs = 0;
+    bool whole = true;
 
     for (uint32_t i = first; i < first + n; i++) {
-        if (!decode_merge(vocab->merges[i], scratch, &parts[3 * n_pairs]))
+        if (!decode_merge(t, vocab->merges[i], scratch, &parts[3 * n_pairs])) {
+            whole = false;
             continue;
+        }
         scratch += vocab->merges[i].n;
         ranks[n_pairs++] = i;
     }
-    ak_pieces_find_all(&t->pieces, parts, 3 * n_pairs, ids);
+    ak_pieces_find_all(ak_bpe_index(t), parts, 3 * n_pairs, ids);
     for (size_t i = 0; i < n_pairs; i++)
         __builtin_prefetch(&t->pairs[hash_pair((uint32_t)ids[3 * i], (uint32_t)ids[3 * i + 1]) & t->pair_mask], 1);
     for (size_t i = 0; i < n_pairs; i++) {
         const int32_t *id = &ids[3 * i];
         if (id[0] >= 0 && id[1] >= 0 && id[2] >= 0)
             add_pair(t, (struct ak_pair){(uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2]});
+        else
+            whole = false;
     }
+    return whole;
 }
 
 static uint32_t merges_from(const struct ak_vocab *vocab, uint32_t first)
@@ -150,10 +133,8 @@ static size_t scratch_bytes(const struct ak_vocab *vocab)
     return most;
 }
 
-static ak_status load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool strict, struct ak_error *error)
 {
-    if (!vocab->merges)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the byte-level BPE vocabulary has no merges (tokenizer.ggml.merges)");
     if (vocab->n_merges > INT32_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u merges: at most 2^31 are supported", vocab->n_merges);
 
@@ -169,18 +150,25 @@ static ak_status load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     t->pair_mask = (uint32_t)(n_pairs - 1);
     for (size_t i = 0; i < n_pairs; i++)
         t->pairs[i].left = UINT32_MAX;
-    for (uint32_t first = 0; first < vocab->n_merges; first += MERGES_AT_ONCE)
-        load_some_merges(t, vocab, first, merges_from(vocab, first), scratch);
+    ak_status status = AKUNU_OK;
+    for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK; first += MERGES_AT_ONCE)
+        if (!load_some_merges(t, vocab, first, merges_from(vocab, first), scratch) && strict)
+            status = ak_fail(error, AKUNU_ERROR_FORMAT,
+                             "model.merges: of those from number %u to %u one is no pair of tokens that together are a token", first,
+                             first + merges_from(vocab, first) - 1);
     ak_free(scratch);
-    return AKUNU_OK;
+    return status;
 }
 
 ak_status ak_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
 {
+    if (!vocab->merges)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "the byte-level BPE vocabulary has no merges (tokenizer.ggml.merges)");
     AK_TRY(ak_pretokenizer_create(vocab->pre, &t->pre, error));
-    load_pieces(t, vocab);
-    AK_TRY(load_merges(t, vocab, error));
-    if (!ak_pretokenizer_whole_words(t->pre))
+    ak_bpe_load_pieces(t, vocab);
+    AK_TRY(ak_bpe_load_merges(t, vocab, false, error));
+    t->whole_words = ak_pretokenizer_whole_words(t->pre);
+    if (!t->whole_words)
         ak_pieces_drop_index(&t->pieces);
     return AKUNU_OK;
 }
@@ -200,28 +188,74 @@ static bool join(const void *context, const struct ak_node *left, const struct a
     return false;
 }
 
-static ak_status add_word(void *context, const char *word, size_t n, struct ak_error *error)
+static void add_bytes(struct ak_run *r, const char *word, size_t n)
 {
-    struct ak_run *r = context;
+    for (size_t i = 0; i < n; i++) {
+        int32_t id = r->t->byte_tokens[(unsigned char)word[i]];
+        if (id >= 0) /* few vocabularies lack a byte; it is left out, as elsewhere */
+            ak_merge_add(&r->merge, (uint32_t)i, 1, id);
+    }
+}
+
+static bool has_bytes(const struct ak_tokenizer *t, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t->byte_tokens[(unsigned char)text[i]] < 0)
+            return false;
+    return t->pipeline->byte_fallback;
+}
+
+/* Characters, the bytes of those that are no tokens, or the unknown token. */
+static void add_characters(struct ak_run *r, const char *word, size_t n)
+{
+    const struct ak_tokenizer *t = r->t;
+    bool unknown = false;
+
+    for (size_t at = 0; at < n;) {
+        struct ak_utf8 c = ak_utf8_next(word + at, n - at);
+        size_t bytes = c.valid ? c.bytes : 1;
+        int32_t id = ak_pieces_find(ak_bpe_index(t), word + at, bytes);
+        if (id >= 0) {
+            ak_merge_add(&r->merge, (uint32_t)at, (uint32_t)bytes, id);
+            unknown = false;
+        } else if (has_bytes(t, word + at, bytes)) {
+            for (size_t i = at; i < at + bytes; i++)
+                ak_merge_add(&r->merge, (uint32_t)i, 1, t->byte_tokens[(unsigned char)word[i]]);
+            unknown = false;
+        } else if (t->unknown >= 0) {
+            if (!unknown || !t->pipeline->fuse_unknown)
+                ak_merge_add(&r->merge, (uint32_t)at, (uint32_t)bytes, t->unknown);
+            unknown = true;
+        }
+        at += bytes;
+    }
+}
+
+ak_status ak_bpe_word(struct ak_run *r, const char *word, size_t n, struct ak_error *error)
+{
     const struct ak_tokenizer *t = r->t;
 
-    int32_t whole = ak_pretokenizer_whole_words(t->pre) ? ak_pieces_find(&t->pieces, word, n) : -1;
+    int32_t whole = t->whole_words ? ak_pieces_find(ak_bpe_index(t), word, n) : -1;
     if (whole >= 0) {
         ak_run_push(r, whole);
         return AKUNU_OK;
     }
     AK_TRY(ak_merge_begin(&r->merge, n, error));
-    for (size_t i = 0; i < n; i++) {
-        int32_t id = t->byte_tokens[(unsigned char)word[i]];
-        if (id >= 0) /* few vocabularies lack a byte; it is left out, as elsewhere */
-            ak_merge_add(&r->merge, (uint32_t)i, 1, id);
-    }
+    if (t->byte_level)
+        add_bytes(r, word, n);
+    else
+        add_characters(r, word, n);
     if (r->merge.n_nodes == 0)
         return AKUNU_OK;
     ak_merge_run(&r->merge, join, t);
     for (uint32_t i = 0; i != AK_NO_NODE; i = r->merge.nodes[i].next)
         ak_run_push(r, r->merge.nodes[i].id);
     return AKUNU_OK;
+}
+
+static ak_status add_word(void *context, const char *word, size_t n, struct ak_error *error)
+{
+    return ak_bpe_word(context, word, n, error);
 }
 
 ak_status ak_bpe_text(struct ak_run *r, const char *text, size_t n, struct ak_error *error)

@@ -15,7 +15,8 @@ static ak_status outside(const struct ak_tokenizer *t, int32_t token, struct ak_
 /* Whether a text that begins with a blank got it from the tokenizer. */
 static bool drops_first_blank(const struct ak_tokenizer *t, unsigned flags)
 {
-    return !t->byte_level && t->add_space_prefix && !(flags & AKUNU_CONTINUE);
+    bool adds = t->add_space_prefix || (t->pipeline && t->pipeline->joins_words);
+    return !t->byte_level && adds && !(flags & AKUNU_CONTINUE);
 }
 
 /* The bytes that a token gives. *drop_blank, true until the text has begun, takes
@@ -25,6 +26,14 @@ static struct ak_text bytes_of(const struct ak_tokenizer *t, int32_t token, unsi
     if ((flags & AKUNU_SKIP_SPECIAL) && ak_kind(t, (uint32_t)token) == AK_TOKEN_CONTROL)
         return (struct ak_text){NULL, 0};
     struct ak_text piece = ak_pieces_get(&t->pieces, (uint32_t)token);
+    if (*drop_blank && t->pipeline && t->pipeline->joins_words) {
+        /* The first word is as the vocabulary writes it, but for the mark. */
+        struct ak_text word = ak_pieces_get(&t->pipeline->words, (uint32_t)token);
+        uint32_t mark = (uint32_t)strlen(t->pipeline->first_mark);
+        bool marked = word.n >= mark && memcmp(word.bytes, t->pipeline->first_mark, mark) == 0;
+        *drop_blank = word.n == 0;
+        return marked ? (struct ak_text){word.bytes + mark, word.n - mark} : word;
+    }
     if (*drop_blank && piece.n > 0) {
         *drop_blank = false;
         if (piece.bytes[0] == ' ')

@@ -1,14 +1,25 @@
 libak_la_SOURCES += \
 	src/text/bpe.c \
+	src/text/buffer.h \
+	src/text/bytes.c \
+	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
 	src/text/merge.c src/text/merge.h \
+	src/text/normalize.c \
 	src/text/pieces.c src/text/pieces.h \
+	src/text/pipeline.c src/text/pipeline.h \
+	src/text/pipeline_gguf.c \
 	src/text/pretokenize.c src/text/pretokenize.h \
 	src/text/regex.c src/text/regex.h \
 	src/text/rules.c src/text/rules.h \
 	src/text/specials.c src/text/specials.h \
+	src/text/split.c \
 	src/text/spm.c \
 	src/text/state.h \
 	src/text/stop.c \
 	src/text/tokenizer.c src/text/tokenizer.h \
-	src/text/utf8.c src/text/utf8.h
+	src/text/trie.c src/text/trie.h \
+	src/text/unicode.c src/text/unicode.h \
+	src/text/unigram.c \
+	src/text/utf8.c src/text/utf8.h \
+	src/text/wordpiece.c

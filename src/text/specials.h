@@ -10,6 +10,9 @@ struct ak_special {
     uint32_t n;
     int32_t id;
     bool always; /* not only where control tokens are asked for */
+    /* Of tokenizer.json: only where no word goes on at its ends; takes the blanks to
+     * its left, to its right. */
+    bool single_word, left, right;
 };
 
 struct ak_specials {

@@ -8,46 +8,6 @@
 #include "text/state.h"
 #include "text/utf8.h"
 
-static const char space_mark[] = "▁"; /* U+2581 */
-enum { SPACE_MARK_BYTES = 3 };
-
-/* Copies text with every ▁ as a blank; out has room for n bytes. */
-static uint32_t unmark(const char *text, size_t n, char *out)
-{
-    uint32_t n_out = 0;
-
-    for (size_t at = 0; at < n;) {
-        const char *mark = memmem(text + at, n - at, space_mark, SPACE_MARK_BYTES);
-        size_t plain = mark ? (size_t)(mark - text) - at : n - at;
-        memcpy(out + n_out, text + at, plain);
-        n_out += (uint32_t)plain;
-        at += plain;
-        if (mark) {
-            out[n_out++] = ' ';
-            at += SPACE_MARK_BYTES;
-        }
-    }
-    return n_out;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* "<0x0A>" is 10; -1 for another text. */
-static int byte_of(struct ak_text text)
-{
-    if (text.n != 6 || memcmp(text.bytes, "<0x", 3) != 0 || text.bytes[5] != '>')
-        return -1;
-    int high = hex_digit(text.bytes[3]), low = hex_digit(text.bytes[4]);
-    return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
 /* Whether the end of a word, where a blank follows something else, is inside. */
 static bool spans_words(struct ak_text piece)
 {
@@ -69,7 +29,7 @@ static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         uint8_t kind = ak_kind(t, id);
         char *out = ak_pieces_next(&t->pieces);
         uint32_t n = text.n;
-        int byte = kind == AK_TOKEN_BYTE || !vocab->types ? byte_of(text) : -1;
+        int byte = kind == AK_TOKEN_BYTE || !vocab->types ? ak_byte_of(text) : -1;
         bool plain = byte < 0 && (kind == AK_TOKEN_NORMAL || kind == AK_TOKEN_UNUSED);
         if (byte >= 0) {
             n = 1;
@@ -77,7 +37,7 @@ static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
             if (t->byte_tokens[byte] < 0)
                 t->byte_tokens[byte] = (int32_t)id;
         } else if (plain) {
-            n = unmark(text.bytes, text.n, out);
+            n = ak_unmark(text.bytes, text.n, out);
         } else {
             memcpy(out, text.bytes, n);
         }
@@ -176,7 +136,7 @@ ak_status ak_spm_text(struct ak_run *r, const char *text, size_t n, struct ak_er
     size_t end = 0;
     if (r->t->add_space_prefix)
         r->text[end++] = ' ';
-    end += unmark(text, n, r->text + end);
+    end += ak_unmark(text, n, r->text + end);
 
     bool unknown = false;
     size_t begin = 0;

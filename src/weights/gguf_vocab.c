@@ -12,6 +12,7 @@ struct ak_gguf_vocab {
     struct ak_text *tokens, *merges;
     float *scores;
     int32_t *types;
+    char *charsmap;
 };
 
 static void clear(struct ak_gguf_vocab *v)
@@ -20,9 +21,11 @@ static void clear(struct ak_gguf_vocab *v)
     ak_free(v->merges);
     ak_free(v->scores);
     ak_free(v->types);
+    ak_free(v->charsmap);
     v->tokens = v->merges = NULL;
     v->scores = NULL;
     v->types = NULL;
+    v->charsmap = NULL;
     v->arrays = (struct ak_vocab){
         .bos = -1,
         .eos = -1,
@@ -36,6 +39,8 @@ static void clear(struct ak_gguf_vocab *v)
         .add_eos = -1,
         .add_space_prefix = -1,
         .remove_extra_whitespaces = -1,
+        .lowercase = -1,
+        .strip_accents = -1,
     };
 }
 
@@ -142,6 +147,23 @@ static ak_status read_types(const struct ak_provider *p, struct ak_gguf_vocab *v
     return AKUNU_OK;
 }
 
+/* Bytes, which are an array of integers. */
+static ak_status read_charsmap(const struct ak_provider *p, struct ak_gguf_vocab *v, struct ak_error *error)
+{
+    static const char key[] = "tokenizer.ggml.precompiled_charsmap";
+    struct ak_meta array, element;
+    AK_TRY(find_array(p, key, AK_META_UINT, AK_META_INT, &array, error));
+    if (array.kind == AK_META_NONE)
+        return AKUNU_OK;
+    v->charsmap = ak_alloc(array.n, 1);
+    if (!v->charsmap)
+        return ak_fail_memory(error, key, array.n);
+    for (uint64_t i = 0; i < array.n && ak_provider_element(p, &array, i, &element); i++)
+        v->charsmap[i] = (char)(element.kind == AK_META_INT ? (uint64_t)element.as.integer : element.as.unsigned_integer);
+    v->arrays.charsmap = (struct ak_text){v->charsmap, (uint32_t)array.n};
+    return AKUNU_OK;
+}
+
 /* An id that no token has is as good as none: files with one are in use. */
 static ak_status read_id(const struct ak_provider *p, const char *key, uint32_t n_tokens, int64_t *out, struct ak_error *error)
 {
@@ -191,7 +213,9 @@ static ak_status read_flags(const struct ak_provider *p, struct ak_vocab *v, str
     AK_TRY(read_flag(p, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     AK_TRY(read_flag(p, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
     AK_TRY(read_flag(p, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, error));
-    return read_flag(p, "tokenizer.ggml.remove_extra_whitespaces", &v->remove_extra_whitespaces, error);
+    AK_TRY(read_flag(p, "tokenizer.ggml.remove_extra_whitespaces", &v->remove_extra_whitespaces, error));
+    AK_TRY(read_flag(p, "tokenizer.ggml.normalizer.lowercase", &v->lowercase, error));
+    return read_flag(p, "tokenizer.ggml.normalizer.strip_accents", &v->strip_accents, error);
 }
 
 /* Every token has a row of the embedding, where the file has one. */
@@ -223,6 +247,9 @@ static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, stru
     if (a->model.n == 0)
         return AKUNU_OK;
     AK_TRY(ak_meta_text(p, "tokenizer.ggml.pre", &a->pre, error));
+    struct ak_meta name;
+    if (ak_provider_find_meta(p, "general.name", &name) && name.kind == AK_META_STRING && name.n <= UINT32_MAX)
+        a->name = (struct ak_text){name.as.string, (uint32_t)name.n};
     AK_TRY(read_texts(p, "tokenizer.ggml.tokens", &v->tokens, &a->n_tokens, error));
     if (!v->tokens)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata tokenizer.ggml.tokens is missing, though tokenizer.ggml.model is there");
@@ -230,6 +257,7 @@ static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, stru
     AK_TRY(read_texts(p, "tokenizer.ggml.merges", &v->merges, &a->n_merges, error));
     AK_TRY(read_scores(p, v, error));
     AK_TRY(read_types(p, v, error));
+    AK_TRY(read_charsmap(p, v, error));
     AK_TRY(read_ids(p, a, error));
     AK_TRY(read_flags(p, a, error));
     a->tokens = v->tokens;

@@ -68,6 +68,7 @@ struct ak_text { const char *bytes; uint32_t n; };
 struct ak_vocab {
     struct ak_text model; /* "gpt2", "llama", …; n = 0: the file has no vocabulary */
     struct ak_text pre;   /* "smollm", …; n = 0: not said */
+    struct ak_text name;  /* of the model, as its makers call it */
     uint32_t n_tokens;
     const struct ak_text *tokens;
     const float *scores;
@@ -76,6 +77,8 @@ struct ak_vocab {
     const struct ak_text *merges; /* "left right" */
     int64_t bos, eos, eot, unknown, separator, padding, cls, mask; /* token ids */
     int add_bos, add_eos, add_space_prefix, remove_extra_whitespaces; /* -1, 0, 1 */
+    int lowercase, strip_accents; /* of WordPiece: -1, 0, 1 */
+    struct ak_text charsmap; /* of Unigram: SentencePiece's precompiled character map; n = 0: none */
 };
 
 struct ak_provider;

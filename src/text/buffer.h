@@ -1,0 +1,55 @@
+/* Bytes that grow. */
+#ifndef AK_TEXT_BUFFER_H
+#define AK_TEXT_BUFFER_H
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* All zero at first. */
+struct ak_buffer {
+    char *bytes;
+    size_t n, capacity;
+};
+
+/* Makes room for n more bytes. */
+static inline ak_status ak_buffer_room(struct ak_buffer *b, size_t n, struct ak_error *error)
+{
+    if (b->capacity - b->n >= n)
+        return AKUNU_OK;
+    if (n > SIZE_MAX / 4 - b->n)
+        return ak_fail_memory(error, "a text", n);
+    size_t capacity = (b->n + n) * 2;
+    char *bytes = ak_realloc(b->bytes, capacity, 1);
+    if (!bytes)
+        return ak_fail_memory(error, "a text", capacity);
+    b->bytes = bytes;
+    b->capacity = capacity;
+    return AKUNU_OK;
+}
+
+static inline ak_status ak_buffer_add(struct ak_buffer *b, const char *bytes, size_t n, struct ak_error *error)
+{
+    if (n == 0)
+        return AKUNU_OK;
+    AK_TRY(ak_buffer_room(b, n, error));
+    memcpy(b->bytes + b->n, bytes, n);
+    b->n += n;
+    return AKUNU_OK;
+}
+
+static inline void ak_buffer_free(struct ak_buffer *b)
+{
+    ak_free(b->bytes);
+    *b = (struct ak_buffer){0};
+}
+
+static inline void ak_buffer_swap(struct ak_buffer *a, struct ak_buffer *b)
+{
+    struct ak_buffer c = *a;
+    *a = *b;
+    *b = c;
+}
+
+#endif
