@@ -16,4 +16,5 @@ include tests/sampler.mk
 include tests/session.mk
 include tests/steady.mk
 include tests/tokenizer.mk
+include tests/tokenizer_json.mk
 include tests/utf8.mk

@@ -7,15 +7,15 @@ struct akunu_tokenizer *akunu_tokenizer_load(const char *path)
 {
     struct ak_error error = {0};
     struct ak_provider *provider = NULL;
-    struct ak_vocab vocab;
     struct akunu_tokenizer *tokenizer = ak_alloc(1, sizeof *tokenizer);
 
     if (!path)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no path is given");
     else if (!tokenizer)
         ak_fail_memory(&error, "a tokenizer", sizeof *tokenizer);
-    else if (ak_provider_open(path, &provider, &error) == AKUNU_OK && ak_provider_vocab(provider, &vocab, &error) == AKUNU_OK)
-        ak_tokenizer_create(&vocab, &tokenizer->inner, &error);
+    else if (ak_provider_open(path, &provider, &error) == AKUNU_OK && ak_tokenizer_open(provider, &tokenizer->inner, &error) == AKUNU_OK &&
+             !tokenizer->inner)
+        ak_fail(&error, AKUNU_ERROR_FORMAT, "%s: no vocabulary (tokenizer.ggml.model) and no tokenizer.json", path);
     ak_provider_close(provider);
     if (error.status == AKUNU_OK)
         return tokenizer;

@@ -72,10 +72,7 @@ static ak_status bind_weights(struct loader *l)
 
 static ak_status make_tokenizer(struct loader *l)
 {
-    struct ak_vocab vocab;
-    AK_TRY(ak_provider_vocab(l->model->provider, &vocab, l->error));
-    if (vocab.model.n > 0)
-        AK_TRY(ak_tokenizer_create(&vocab, &l->model->tokenizer, l->error));
+    AK_TRY(ak_tokenizer_open(l->model->provider, &l->model->tokenizer, l->error));
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 

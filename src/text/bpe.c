@@ -84,19 +84,19 @@ static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char
     return true;
 }
 
-/* Lines [first, first + n) of the list; false where one is no pair of tokens that
- * make a token. Such a pair can never be wanted. */
-static bool load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, char *scratch)
+/* Lines [first, first + n) of the list; gives the first one that is no pair of
+ * tokens that make a token, UINT32_MAX for none. Such a pair can never be wanted. */
+static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, char *scratch)
 {
     struct ak_text parts[AK_PIECES_AT_ONCE] = {{NULL, 0}};
     int32_t ids[AK_PIECES_AT_ONCE];
     uint32_t ranks[MERGES_AT_ONCE];
     size_t n_pairs = 0;
-    bool whole = true;
+    uint32_t odd = UINT32_MAX;
 
     for (uint32_t i = first; i < first + n; i++) {
         if (!decode_merge(t, vocab->merges[i], scratch, &parts[3 * n_pairs])) {
-            whole = false;
+            odd = i < odd ? i : odd;
             continue;
         }
         scratch += vocab->merges[i].n;
@@ -110,9 +110,9 @@ static bool load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
         if (id[0] >= 0 && id[1] >= 0 && id[2] >= 0)
             add_pair(t, (struct ak_pair){(uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2]});
         else
-            whole = false;
+            odd = ranks[i] < odd ? ranks[i] : odd;
     }
-    return whole;
+    return odd;
 }
 
 static uint32_t merges_from(const struct ak_vocab *vocab, uint32_t first)
@@ -151,11 +151,13 @@ ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     for (size_t i = 0; i < n_pairs; i++)
         t->pairs[i].left = UINT32_MAX;
     ak_status status = AKUNU_OK;
-    for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK; first += MERGES_AT_ONCE)
-        if (!load_some_merges(t, vocab, first, merges_from(vocab, first), scratch) && strict)
+    for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK; first += MERGES_AT_ONCE) {
+        uint32_t odd = load_some_merges(t, vocab, first, merges_from(vocab, first), scratch);
+        if (odd != UINT32_MAX && strict)
             status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                             "model.merges: of those from number %u to %u one is no pair of tokens that together are a token", first,
-                             first + merges_from(vocab, first) - 1);
+                             "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that together are a token", odd,
+                             (int)ak_min_size(vocab->merges[odd].n, 64), vocab->merges[odd].bytes);
+    }
     ak_free(scratch);
     return status;
 }

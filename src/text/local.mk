@@ -4,6 +4,8 @@ libak_la_SOURCES += \
 	src/text/bytes.c \
 	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
+	src/text/json_parts.c src/text/json_parts.h \
+	src/text/json_tokenizer.c \
 	src/text/merge.c src/text/merge.h \
 	src/text/normalize.c \
 	src/text/pieces.c src/text/pieces.h \

@@ -106,7 +106,7 @@ struct ak_pipeline {
     bool byte_fallback, fuse_unknown;
 
     struct ak_trie trie; /* Unigram, WordPiece: those of `words` that text can become */
-    float *scores;       /* Unigram */
+    double *scores;      /* Unigram */
     double unknown_score;
     char first_mark[16], next_mark[16]; /* WordPiece: what the pieces at a word's beginning, and the others, begin with */
     uint32_t max_word;                  /* WordPiece: characters, more are one unknown token; 0: any */

@@ -101,7 +101,7 @@ static void load_scores(struct ak_tokenizer *t, const struct ak_vocab *vocab)
     float worst = FLT_MAX;
 
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
-        t->pipeline->scores[id] = ak_kind(t, id) == AK_TOKEN_ADDED ? 0 : vocab->scores[id];
+        t->pipeline->scores[id] = ak_kind(t, id) == AK_TOKEN_ADDED ? 0 : (double)vocab->scores[id];
         if (ak_kind(t, id) == AK_TOKEN_NORMAL && vocab->scores[id] < worst)
             worst = vocab->scores[id];
     }

@@ -58,43 +58,61 @@ static ak_status fail_pcre2(int code, const char *what, ak_status status, struct
 static const char *class_at(const char *p, size_t n, bool inside, size_t *written)
 {
     for (size_t i = 0; i < N_CLASSES; i++) {
-        *written = strlen(classes[i].written);
-        if (n >= *written && memcmp(p, classes[i].written, *written) == 0)
-            return inside ? classes[i].inside : classes[i].alone;
+        size_t length = strlen(classes[i].written);
+        if (n < length || memcmp(p, classes[i].written, length) != 0)
+            continue;
+        *written = length;
+        return inside ? classes[i].inside : classes[i].alone;
     }
     return NULL;
+}
+
+/* A class within a class adds to it: its brackets go. */
+enum bracket { BRACKET_NONE, BRACKET_DROP, BRACKET_REFUSE };
+
+static enum bracket bracket_at(const char *p, size_t n, unsigned depth)
+{
+    char next = n > 1 ? p[1] : '\0';
+
+    if (depth == 0)
+        return BRACKET_NONE;
+    if (*p == '&' && next == '&')
+        return BRACKET_REFUSE;
+    if (*p == '[' && next != ':')
+        return next == '^' ? BRACKET_REFUSE : BRACKET_DROP;
+    return *p == ']' && depth > 1 ? BRACKET_DROP : BRACKET_NONE;
 }
 
 /* Writes the classes out; `out` has room for LONGEST_CLASS bytes a byte of p. */
 static ak_status write_out(struct ak_text p, char *out, size_t *n_out, struct ak_error *error)
 {
-    bool inside = false;
+    unsigned depth = 0;
     size_t first = 0; /* of the class: there a bracket stands for itself */
 
     *n_out = 0;
     for (size_t i = 0; i < p.n;) {
-        size_t written = 1;
-        const char *class = class_at(p.bytes + i, p.n - i, inside, &written);
-        if (class) {
-            memcpy(out + *n_out, class, strlen(class));
-            *n_out += strlen(class);
-            i += written;
-            continue;
-        }
+        size_t n = 1;
+        const char *from = class_at(p.bytes + i, p.n - i, depth > 0, &n);
+        size_t n_from = from ? strlen(from) : 0;
         char c = p.bytes[i];
-        bool set = inside && i + 1 < p.n && ((c == '&' && p.bytes[i + 1] == '&') || (c == '[' && p.bytes[i + 1] != ':'));
-        if (set)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the pattern '%.*s' has a class within a class, which is not supported",
+        enum bracket bracket = from || i == first ? BRACKET_NONE : bracket_at(p.bytes + i, p.n - i, depth);
+        if (bracket == BRACKET_REFUSE)
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "the pattern '%.*s' has what one class and not another has, which is not supported",
                            (int)ak_min_size(p.n, 100), p.bytes);
-        size_t n = c == '\\' && i + 1 < p.n ? 2 : 1;
-        memcpy(out + *n_out, p.bytes + i, n);
-        *n_out += n;
-        if (!inside && c == '[') {
-            inside = true;
-            first = i + 1 + (i + 1 < p.n && p.bytes[i + 1] == '^');
-        } else if (inside && c == ']' && i != first) {
-            inside = false;
+        if (!from) {
+            n = c == '\\' && i + 1 < p.n ? 2 : 1;
+            n_from = bracket == BRACKET_DROP ? 0 : n;
+            if (c == '[' && (depth == 0 || bracket == BRACKET_DROP))
+                depth++;
+            else if (c == ']' && depth > 0 && i != first)
+                depth--;
+            if (c == '[' && depth == 1)
+                first = i + 1 + (i + 1 < p.n && p.bytes[i + 1] == '^');
+            from = p.bytes + i;
         }
+        memcpy(out + *n_out, from, n_from);
+        *n_out += n_from;
         i += n;
     }
     return AKUNU_OK;

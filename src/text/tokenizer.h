@@ -13,6 +13,21 @@ struct ak_tokenizer;
 /* Copies what it needs of `vocab`. An unknown tokenizer model or pre-tokenizer is
  * AKUNU_ERROR_UNSUPPORTED and named. */
 ak_status ak_tokenizer_create(const struct ak_vocab *vocab, struct ak_tokenizer **out, struct ak_error *error);
+/* The files of a Hugging Face folder; n = 0: the folder has none of that name. */
+struct ak_tokenizer_files {
+    struct ak_text tokenizer;  /* tokenizer.json */
+    struct ak_text config;     /* tokenizer_config.json: which tokens begin and end a text */
+    struct ak_text generation; /* generation_config.json: which ones end it too */
+};
+
+/* Copies what it needs. What is damaged is AKUNU_ERROR_FORMAT, a part that is not
+ * known AKUNU_ERROR_UNSUPPORTED; messages name the file and the field. */
+ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct ak_tokenizer **out, struct ak_error *error);
+
+/* The tokenizer of a model: its own vocabulary, else the files beside it. *out is
+ * NULL, and that no error, where there is none. */
+ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **out, struct ak_error *error);
+
 void ak_tokenizer_free(struct ak_tokenizer *t); /* NULL allowed */
 
 size_t ak_tokenizer_n_tokens(const struct ak_tokenizer *t);

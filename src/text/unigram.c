@@ -44,7 +44,7 @@ static void offer_all(const struct ak_pipeline *p, struct ak_work *w, const char
         int32_t id = ak_trie_here(&p->trie, &node);
         if (id < 0)
             continue;
-        offer(w, at, to + 1, id, w->scores[at] + (double)p->scores[id]);
+        offer(w, at, to + 1, id, w->scores[at] + p->scores[id]);
         single = single || to + 1 - at == character;
     }
     if (!single)

@@ -1,0 +1,185 @@
+/* Tokenizers from tokenizer.json (F1, F2). The table and who answered it:
+ * tests/golden/tokenizer_json.py. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/tokenizer.h"
+
+enum { MAX_IDS = 1024, MAX_BYTES = 4096 };
+
+static struct ak_text text_of(const char *string)
+{
+    return (struct ak_text){string, (uint32_t)strlen(string)};
+}
+
+/* Undoes \xNN in place and gives the number of bytes. */
+static size_t unescape(char *s)
+{
+    char *out = s, *begin = s;
+
+    while (*s) {
+        if (*s == '\\') {
+            char hex[3] = {s[2], s[3], '\0'};
+            *out++ = (char)strtol(hex, NULL, 16);
+            s += 4;
+        } else {
+            *out++ = *s++;
+        }
+    }
+    return (size_t)(out - begin);
+}
+
+static size_t check_ids(const struct ak_tokenizer *t, const char *text, size_t n, unsigned flags, const char *want, int line, int32_t *ids)
+{
+    char got[MAX_IDS * 8] = "";
+    struct ak_error error = {0};
+    size_t n_ids, at = 0;
+
+    ck_assert_msg(ak_tokenize(t, text, n, flags, ids, MAX_IDS, &n_ids, &error) == AKUNU_OK, "%s", error.message);
+    for (size_t i = 0; i < n_ids; i++)
+        at += (size_t)snprintf(got + at, sizeof got - at, i ? " %d" : "%d", ids[i]);
+    ck_assert_msg(strcmp(got, want) == 0, "line %d\n got %s\nwant %s", line, got, want);
+    return n_ids;
+}
+
+static void check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t n, unsigned flags, char *want, int line)
+{
+    char got[MAX_BYTES];
+    struct ak_error error = {0};
+    size_t n_got, n_want = unescape(want);
+
+    ck_assert_msg(ak_detokenize(t, ids, n, flags, got, sizeof got, &n_got, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(n_got == n_want && memcmp(got, want, n_got) == 0, "line %d: got '%.*s', want '%s'", line, (int)n_got, got, want);
+}
+
+START_TEST(every_part) /* F1, F2 */
+{
+    char path[4096], *line = NULL;
+    size_t capacity = 0;
+    int number = 0, files = 0;
+    struct ak_tokenizer *t = NULL;
+
+    snprintf(path, sizeof path, "%s/tokenizer/json.tsv", getenv("AK_TEST_DATA"));
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s is missing", path);
+    while (getline(&line, &capacity, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        number++;
+        if (line[0] == '@') {
+            struct ak_tokenizer_files of = {.tokenizer = text_of(line + 1)};
+            struct ak_error error = {0};
+            ak_tokenizer_free(t);
+            ck_assert_msg(ak_tokenizer_from_json(&of, &t, &error) == AKUNU_OK, "line %d: %s", number, error.message);
+            ck_assert_uint_gt(ak_tokenizer_bytes(t), 1000);
+            files++;
+            continue;
+        }
+        char *rest = line, *text = strsep(&rest, "\t"), *ids = strsep(&rest, "\t"), *added = strsep(&rest, "\t");
+        char *decoded = strsep(&rest, "\t");
+        int32_t got[MAX_IDS];
+        size_t n = unescape(text);
+        check_ids(t, text, n, AKUNU_ADD_SPECIAL, added, number, got);
+        size_t n_ids = check_ids(t, text, n, AKUNU_PARSE_SPECIAL, ids, number, got);
+        check_text(t, got, n_ids, 0, decoded, number);
+        check_text(t, got, n_ids, AKUNU_SKIP_SPECIAL, rest, number);
+    }
+    ck_assert_int_ge(files, 30);
+    ak_tokenizer_free(t);
+    free(line);
+    fclose(file);
+}
+END_TEST
+
+#define BPE_OF(vocab, merges) "{\"model\":{\"type\":\"BPE\",\"vocab\":" vocab ",\"merges\":" merges "}}"
+#define WITH(part) "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}," part "}"
+
+static const struct {
+    const char *json, *word;
+    ak_status status;
+} damaged[] = {
+    {"{\"model\":", "tokenizer.json: no JSON", AKUNU_ERROR_FORMAT},
+    {"[]", "a list", AKUNU_ERROR_FORMAT},
+    {"{}", "model is nothing", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"Quipu\"}}", "Quipu", AKUNU_ERROR_UNSUPPORTED},
+    {BPE_OF("{}", "[]"), "vocab is empty", AKUNU_ERROR_FORMAT},
+    {BPE_OF("[]", "[]"), "vocab is a list", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":2147483648}", "[]"), "'a' is out of range", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":-1}", "[]"), "'a' is out of range", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":\"0\"}", "[]"), "'a' is a string", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":0}", "{}"), "merges", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":0}", "[1]"), "model.merges[0]", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":0,\"aa\":1}", "[\"a a\",\"a b\"]"), "model.merges[1] 'a b'", AKUNU_ERROR_FORMAT},
+    {BPE_OF("{\"a\":0,\"aa\":1}", "[\"a a\",\"aa\"]"), "model.merges[1]", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", "model.vocab[0]", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_id\":1}}", "unk_id", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}", "continuing_subword_prefix", AKUNU_ERROR_FORMAT},
+    {WITH("\"normalizer\":{\"type\":\"NFX\"}"), "normalizer: the type 'NFX'", AKUNU_ERROR_UNSUPPORTED},
+    {WITH("\"normalizer\":3"), "normalizer is an integer", AKUNU_ERROR_FORMAT},
+    {WITH("\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}"), "character map", AKUNU_ERROR_FORMAT},
+    {WITH("\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!\"}"), "base64", AKUNU_ERROR_FORMAT},
+    {WITH("\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\"},\"content\":\"\"}"), "pattern", AKUNU_ERROR_FORMAT},
+    {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}"), "pattern '('", AKUNU_ERROR_FORMAT},
+    {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[a&&b]\"}}"), "[a&&b]", AKUNU_ERROR_UNSUPPORTED},
+    {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Odd\"}"), "behavior 'Odd'",
+     AKUNU_ERROR_UNSUPPORTED},
+    {WITH("\"decoder\":{\"type\":\"CTC\"}"), "decoder: the type 'CTC'", AKUNU_ERROR_UNSUPPORTED},
+    {WITH("\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"a\",9],\"sep\":[\"b\",1]}"), "9 is no id", AKUNU_ERROR_FORMAT},
+    {WITH("\"post_processor\":{\"type\":\"BertProcessing\"}"), "post_processor", AKUNU_ERROR_FORMAT},
+    {WITH("\"added_tokens\":[{\"id\":99999999,\"content\":\"x\"}]"), "added_tokens: the id of 'x'", AKUNU_ERROR_FORMAT},
+    {WITH("\"added_tokens\":[{\"id\":2}]"), "added_tokens: content", AKUNU_ERROR_FORMAT},
+};
+
+START_TEST(damaged_files) /* F2 */
+{
+    struct ak_tokenizer_files files = {.tokenizer = text_of(damaged[_i].json)};
+    struct ak_tokenizer *t;
+    struct ak_error error = {0};
+    ak_status status = ak_tokenizer_from_json(&files, &t, &error);
+
+    ck_assert_msg(status == damaged[_i].status, "%s: %d", damaged[_i].json, (int)status);
+    ck_assert_ptr_null(t);
+    ck_assert_msg(strstr(error.message, damaged[_i].word) != NULL, "'%s' lacks '%s'", error.message, damaged[_i].word);
+}
+END_TEST
+
+START_TEST(files_beside_it) /* F3 */
+{
+    struct ak_tokenizer_files files = {
+        .tokenizer = text_of(WITH("\"added_tokens\":[{\"id\":2,\"content\":\"<s>\",\"special\":true},{\"id\":3,\"content\":\"<e>\","
+                                  "\"special\":true},{\"id\":4,\"content\":\"<|im_end|>\",\"special\":true}]")),
+        .config = text_of("{\"bos_token\":\"<s>\",\"eos_token\":{\"content\":\"<e>\"}}"),
+        .generation = text_of("{\"eos_token_id\":[0,77]}"),
+    };
+    struct ak_tokenizer *t;
+    struct ak_error error = {0};
+
+    ck_assert_msg(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_eq(ak_tokenizer_bos(t), 2);
+    for (int32_t id = 0; id < 5; id++) {
+        ck_assert(ak_tokenizer_is_end(t, id) == (id == 0 || id >= 3));
+        ck_assert(ak_tokenizer_is_control(t, id) == (id >= 2));
+    }
+    ak_tokenizer_free(t);
+    files.config = text_of("{");
+    ck_assert_int_eq(ak_tokenizer_from_json(&files, &t, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.message, "tokenizer_config.json"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tokenizer_json");
+    TCase *tcase = tcase_create("tokenizer_json");
+
+    tcase_add_test(tcase, every_part);
+    tcase_add_loop_test(tcase, damaged_files, 0, sizeof damaged / sizeof damaged[0]);
+    tcase_add_test(tcase, files_beside_it);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
