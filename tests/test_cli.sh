@@ -122,6 +122,10 @@ exits 2 logits -m "$model" --ids "1 99999999" --out "$work/l.npy"
 says "99999999"
 exits 2 detokenize -m "$model" --ids "1 99999999"
 says "99999999"
+exits 2 tokenize -m "$model" --override-kv tokenizer.ggml.pre --ids -p x
+says "KEY=TYPE:VALUE"
+exits 3 tokenize -m "$model" --override-kv tokenizer.ggml.model=str:none --ids -p x
+exits 0 tokenize -m "$model" --override-kv tokenizer.ggml.add_bos_token=bool:true --ids -p x
 exits 2 run -m "$model"
 says "prompt"
 

@@ -733,6 +733,7 @@ START_TEST(refusals) /* F1, F2 */
     changed.pre = text_of("no-such");
     check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "'no-such'");
     check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "smollm");
+    check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "--override-kv tokenizer.ggml.pre=str:NAME");
     changed.pre = text_of("gpt-2 smollm");
     check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "gpt-2 smollm");
     changed.pre = (struct ak_text){"gpt-2\0", 6};
@@ -750,6 +751,34 @@ START_TEST(refusals) /* F1, F2 */
     changed.model = text_of("llama");
     changed.scores = NULL;
     check_refused(&changed, AKUNU_ERROR_FORMAT, "scores");
+    ak_provider_close(provider);
+}
+END_TEST
+
+/* What the user says stands in place of the file's metadata. */
+START_TEST(overridden_metadata) /* F2, A14 */
+{
+    static const char *const bad[] = {"", "a", "=str:x", "a=x", "a=int:", "a=int:1x", "a=bool:1", "a=float:", "a=nat:1"};
+    struct ak_vocab vocab;
+    struct ak_error error = {0};
+    struct ak_provider *provider;
+    uint32_t number;
+    float real;
+
+    ck_assert_int_eq(ak_provider_open(data_path("cuts", ".gguf"), &provider, &error), AKUNU_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_int_eq(ak_provider_override(provider, bad[i], &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.pre=str:qwen2", &error), AKUNU_OK);
+    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.pre=str:llama-bpe", &error), AKUNU_OK);
+    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.add_bos_token=bool:false", &error), AKUNU_OK);
+    ck_assert_int_eq(ak_provider_override(provider, "x.y=int:7", &error), AKUNU_OK);
+    ck_assert_int_eq(ak_provider_override(provider, "x.z=float:0.5", &error), AKUNU_OK);
+    ck_assert_int_eq(ak_provider_vocab(provider, &vocab, &error), AKUNU_OK);
+    ck_assert(vocab.pre.n == 9 && memcmp(vocab.pre.bytes, "llama-bpe", 9) == 0); /* the last one counts */
+    ck_assert_int_eq(vocab.add_bos, 0);
+    ck_assert(ak_meta_u32(provider, "x.y", 0, &number, &error) == AKUNU_OK && number == 7);
+    ck_assert(ak_meta_float(provider, "x.z", 0, &real, &error) == AKUNU_OK && real == 0.5f);
+    ck_assert_int_eq(ak_meta_u32(provider, "x.z", 0, &number, &error), AKUNU_ERROR_FORMAT);
     ak_provider_close(provider);
 }
 END_TEST
@@ -800,6 +829,7 @@ int main(void)
     tcase_add_test(tcase, sentencepiece_rules);
     tcase_add_test(tcase, bytes_that_are_no_utf8_are_symbols);
     tcase_add_test(tcase, refusals);
+    tcase_add_test(tcase, overridden_metadata);
     tcase_add_test(tcase, ids_outside);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -157,6 +157,8 @@ struct akunu_tokenizer;
 
 /* Reads only the vocabulary of the file at `path`. */
 AKUNU_API struct akunu_tokenizer *akunu_tokenizer_load(const char *path);
+/* The same with metadata in place of the file's, as in akunu_load_params; NULL allowed. */
+AKUNU_API struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path, const char *const *override_kv);
 AKUNU_API void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer);
 
 enum {
@@ -241,6 +243,8 @@ struct akunu_load_params {
     const char *profile;    /* a chip profile to use alone; NULL: the system's, then the user's, where there are any */
     bool relaxed;           /* faster kernels that round otherwise: bits depend on machine, batch and threads */
     enum akunu_prefill prefill;
+    const char *const *override_kv; /* metadata in place of the file's, "KEY=TYPE:VALUE" with TYPE int, float, bool or str;
+                                       ends with NULL; NULL: none */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 

@@ -3,20 +3,39 @@
 #include "api/error.h"
 #include "base/mem.h"
 
+static ak_status load(const char *path, const char *const *override_kv, struct ak_tokenizer **out, struct ak_error *error)
+{
+    struct ak_provider *provider;
+
+    AK_TRY(ak_provider_open(path, &provider, error));
+    ak_status status = AKUNU_OK;
+    for (; override_kv && *override_kv && status == AKUNU_OK; override_kv++)
+        status = ak_provider_override(provider, *override_kv, error);
+    if (status == AKUNU_OK)
+        status = ak_tokenizer_open(provider, out, error);
+    if (status == AKUNU_OK && !*out)
+        status = ak_fail(error, AKUNU_ERROR_FORMAT,
+                         "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json is beside it");
+    ak_provider_close(provider);
+    return status;
+}
+
 struct akunu_tokenizer *akunu_tokenizer_load(const char *path)
 {
+    return akunu_tokenizer_load_with(path, NULL);
+}
+
+struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path, const char *const *override_kv)
+{
     struct ak_error error = {0};
-    struct ak_provider *provider = NULL;
     struct akunu_tokenizer *tokenizer = ak_alloc(1, sizeof *tokenizer);
 
     if (!path)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no path is given");
     else if (!tokenizer)
         ak_fail_memory(&error, "a tokenizer", sizeof *tokenizer);
-    else if (ak_provider_open(path, &provider, &error) == AKUNU_OK && ak_tokenizer_open(provider, &tokenizer->inner, &error) == AKUNU_OK &&
-             !tokenizer->inner)
-        ak_fail(&error, AKUNU_ERROR_FORMAT, "%s: no vocabulary (tokenizer.ggml.model) and no tokenizer.json", path);
-    ak_provider_close(provider);
+    else
+        load(path, override_kv, &tokenizer->inner, &error);
     if (error.status == AKUNU_OK)
         return tokenizer;
     ak_api_fail(&error);

@@ -40,6 +40,7 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     params.cpu = o->cpu;
     params.n_threads = (unsigned)o->threads;
     params.strict = o->strict;
+    params.override_kv = o->override_kv.values;
     params.no_cache = o->no_cache;
     params.cache_dir = o->cache_dir;
     params.profile = o->profile;
@@ -130,7 +131,7 @@ int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out
     int code = cli_model_path(o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
-    *out = akunu_tokenizer_load(path);
+    *out = akunu_tokenizer_load_with(path, o->override_kv.values);
     free(path);
     return *out ? CLI_EXIT_OK : cli_library_failure();
 }

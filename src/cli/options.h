@@ -27,7 +27,7 @@ struct cli_list {
 enum { CLI_MAX_TEXTS = 16 };
 struct cli_texts {
     size_t n;
-    const char *values[CLI_MAX_TEXTS];
+    const char *values[CLI_MAX_TEXTS + 1]; /* ends with NULL */
 };
 
 /* What was asked for. Strings point into argv or the environment, NULL where
@@ -38,6 +38,7 @@ struct cli_options {
     bool help, version;
 
     const char *model, *cpu, *cache_dir, *profile;
+    struct cli_texts override_kv;
     bool no_cache, strict, relaxed;
     int prefill;                    /* enum akunu_prefill */
 

@@ -43,6 +43,8 @@ static ak_status open_backend(struct loader *l)
 static ak_status open_file(struct loader *l)
 {
     AK_TRY(ak_provider_open(l->path, &l->model->provider, l->error));
+    for (const char *const *text = l->params->override_kv; text && *text; text++)
+        AK_TRY(ak_provider_override(l->model->provider, *text, l->error));
     AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
     return report(l, AKUNU_STAGE_OPEN, 1.0);
 }

@@ -43,8 +43,8 @@ static ak_status refuse(struct ak_text name, struct ak_error *error)
         n += length;
     }
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                   "the pre-tokenizer '%.*s' (tokenizer.ggml.pre) is not known. Where the model cuts words as a known one does, a "
-                   "copy of the file with that name serves: gguf-new-metadata --pre-tokenizer NAME. Known are, among others:%s",
+                   "the pre-tokenizer '%.*s' (tokenizer.ggml.pre) is not known. Where the model cuts words as a known one does, "
+                   "--override-kv tokenizer.ggml.pre=str:NAME serves; NAME is one of:%s",
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 

@@ -29,8 +29,10 @@ ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak
 
 void ak_provider_close(struct ak_provider *p)
 {
-    if (p)
-        p->format->close(p);
+    if (!p)
+        return;
+    ak_overrides_free(p->overrides);
+    p->format->close(p);
 }
 
 enum ak_scheme ak_provider_scheme(const struct ak_provider *p)
@@ -65,7 +67,7 @@ bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out
 
 bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
-    return p->format->find_meta(p, key, out);
+    return ak_overrides_find(p->overrides, key, out) || p->format->find_meta(p, key, out);
 }
 
 bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)

@@ -121,8 +121,10 @@ struct ak_provider_format {
 };
 
 /* A format embeds this as its first member. */
+struct ak_override;
 struct ak_provider {
     const struct ak_provider_format *format;
+    struct ak_override *overrides; /* NULL: none */
 };
 
 /* Detects the format at `path` by content (A2) and opens it. The caller owns
@@ -130,6 +132,15 @@ struct ak_provider {
  * do not. */
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
 void ak_provider_close(struct ak_provider *p); /* NULL allowed */
+
+/* Puts a value in place of the file's, or beside what it has: "KEY=TYPE:VALUE" with
+ * TYPE int, float, bool or str, as llama.cpp's --override-kv writes it. Only before
+ * anything else is asked of the provider. What is no such text is
+ * AKUNU_ERROR_ARGUMENT. ak_provider_find_meta finds it, the list of all metadata
+ * stays the file's. */
+ak_status ak_provider_override(struct ak_provider *p, const char *text, struct ak_error *error);
+bool ak_overrides_find(const struct ak_override *list, const char *key, struct ak_meta *out);
+void ak_overrides_free(struct ak_override *list); /* NULL allowed */
 
 enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
 

@@ -1,0 +1,105 @@
+/* Metadata that the user puts in place of the file's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/show.h"
+#include "weights/provider.h"
+
+struct ak_override {
+    struct ak_override *next;
+    struct ak_meta meta; /* its strings point into `text` */
+    char text[];         /* KEY, and STRING after it */
+};
+
+static bool parse_bool(const char *value, struct ak_meta *out)
+{
+    out->kind = AK_META_BOOL;
+    out->as.boolean = strcmp(value, "true") == 0;
+    return out->as.boolean || strcmp(value, "false") == 0;
+}
+
+static bool parse_int(const char *value, struct ak_meta *out)
+{
+    char *end;
+
+    out->kind = AK_META_INT;
+    out->as.integer = strtoll(value, &end, 10);
+    return *value != '\0' && *end == '\0' && out->as.integer != INT64_MAX && out->as.integer != INT64_MIN;
+}
+
+static bool parse_float(const char *value, struct ak_meta *out)
+{
+    char *end;
+
+    out->kind = AK_META_FLOAT;
+    out->as.number = strtod(value, &end);
+    return *value != '\0' && *end == '\0';
+}
+
+static bool parse_string(const char *value, struct ak_meta *out)
+{
+    out->kind = AK_META_STRING;
+    out->as.string = value;
+    out->n = strlen(value);
+    return true;
+}
+
+/* "TYPE:VALUE" */
+static bool parse(const char *typed, struct ak_meta *out)
+{
+    static const struct {
+        const char *type;
+        bool (*parse)(const char *value, struct ak_meta *out);
+    } types[] = {{"int:", parse_int}, {"float:", parse_float}, {"bool:", parse_bool}, {"str:", parse_string}};
+
+    out->n = 1;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strncmp(typed, types[i].type, strlen(types[i].type)) == 0)
+            return types[i].parse(typed + strlen(types[i].type), out);
+    return false;
+}
+
+ak_status ak_provider_override(struct ak_provider *p, const char *text, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    size_t n = strlen(text);
+    const char *equals = strchr(text, '=');
+    struct ak_override *o = ak_alloc(1, sizeof *o + n + 1);
+
+    if (!o)
+        return ak_fail_memory(error, "metadata that is overridden", sizeof *o + n + 1);
+    memcpy(o->text, text, n + 1);
+    if (equals)
+        o->text[equals - text] = '\0';
+    if (!equals || equals == text || !parse(o->text + (equals - text) + 1, &o->meta)) {
+        ak_free(o);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%s overrides no metadata: KEY=TYPE:VALUE is expected, where TYPE is int, float, bool or str",
+                       ak_show_path(text, shown));
+    }
+    o->meta.key = o->text;
+    o->next = p->overrides; /* the last one of a key is found first */
+    p->overrides = o;
+    return AKUNU_OK;
+}
+
+bool ak_overrides_find(const struct ak_override *list, const char *key, struct ak_meta *out)
+{
+    for (; list; list = list->next) {
+        if (strcmp(list->meta.key, key) != 0)
+            continue;
+        *out = list->meta;
+        return true;
+    }
+    return false;
+}
+
+void ak_overrides_free(struct ak_override *list)
+{
+    while (list) {
+        struct ak_override *next = list->next;
+        ak_free(list);
+        list = next;
+    }
+}
