@@ -1,4 +1,4 @@
-/* Tokenizers from tokenizer.json (F1, F2). The table and who answered it:
+/* Tokenizers from tokenizer.json and tokenizer.model (F1, F2). The table and who answered it:
  * tests/golden/tokenizer_json.py. */
 #include <check.h>
 #include <stdio.h>
@@ -168,6 +168,80 @@ START_TEST(files_beside_it) /* F3 */
 }
 END_TEST
 
+/* ---- SentencePiece's tokenizer.model, by hand --------------------------------------- */
+
+/* Appends a field of bytes. */
+static size_t put(char *out, unsigned number, const char *bytes, size_t n)
+{
+    out[0] = (char)(number << 3 | 2);
+    out[1] = (char)n;
+    memcpy(out + 2, bytes, n);
+    return n + 2;
+}
+
+static size_t put_piece(char *out, const char *text, float score, unsigned type)
+{
+    char piece[64];
+    size_t n = put(piece, 1, text, strlen(text));
+
+    piece[n++] = 2 << 3 | 5;
+    memcpy(piece + n, &score, sizeof score);
+    n += sizeof score;
+    piece[n++] = 3 << 3;
+    piece[n++] = (char)type;
+    return put(out, 1, piece, n);
+}
+
+/* Of type 1 (Unigram) or 2 (BPE), without normalisation. */
+static size_t put_model(char *out, char type)
+{
+    static const char normalizer[] = {3 << 3, 1, 4 << 3, 0};
+    const char trainer[] = {3 << 3, type};
+    size_t n = 0;
+
+    n += put_piece(out + n, "<unk>", 0, 2);
+    n += put_piece(out + n, "<s>", 0, 3);
+    n += put_piece(out + n, "</s>", 0, 3);
+    n += put_piece(out + n, "▁", -3, 1);
+    n += put_piece(out + n, "a", -2, 1);
+    n += put_piece(out + n, "b", -2, 1);
+    n += put_piece(out + n, "ab", -1, 1);
+    n += put_piece(out + n, "▁▁▁", 0, 4);
+    n += put(out + n, 2, trainer, sizeof trainer);
+    return n + put(out + n, 3, normalizer, sizeof normalizer);
+}
+
+START_TEST(sentencepiece_model) /* F1, F2 */
+{
+    char model[512];
+    struct ak_error error = {0};
+    struct ak_tokenizer *t;
+    int32_t ids[MAX_IDS];
+    struct ak_text bytes = {model, 0};
+
+    for (char type = 1; type <= 2; type++) {
+        bytes.n = (uint32_t)put_model(model, type);
+        ck_assert_msg(ak_tokenizer_from_sentencepiece(bytes, &t, &error) == AKUNU_OK, "%s", error.message);
+        size_t n = check_ids(t, "aba b", 5, 0, "3 6 4 3 5", type, ids);
+        char text[] = "aba b";
+        check_text(t, ids, n, 0, text, type);
+        check_ids(t, "a   ", 4, 0, "3 4 7", type, ids);
+        check_ids(t, "a", 1, AKUNU_ADD_SPECIAL, type == 1 ? "3 4 2" : "1 3 4", type, ids);
+        ak_tokenizer_free(t);
+    }
+    for (uint32_t n = 1; n < bytes.n; n++) { /* ends early: a shorter model, or refused */
+        struct ak_text cut = {model, n};
+        if (ak_tokenizer_from_sentencepiece(cut, &t, &error) == AKUNU_OK)
+            ak_tokenizer_free(t);
+        else
+            ck_assert_ptr_nonnull(strstr(error.message, "tokenizer.model"));
+    }
+    bytes.n = (uint32_t)put_model(model, 3);
+    ck_assert_int_eq(ak_tokenizer_from_sentencepiece(bytes, &t, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.message, "type 3"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer_json");
@@ -176,6 +250,7 @@ int main(void)
     tcase_add_test(tcase, every_part);
     tcase_add_loop_test(tcase, damaged_files, 0, sizeof damaged / sizeof damaged[0]);
     tcase_add_test(tcase, files_beside_it);
+    tcase_add_test(tcase, sentencepiece_model);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

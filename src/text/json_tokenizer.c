@@ -631,13 +631,14 @@ ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **o
 {
     struct ak_tokenizer_files files = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     struct ak_vocab vocab;
+    struct ak_text model;
 
     *out = NULL;
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     if (vocab.model.n > 0)
         return ak_tokenizer_create(&vocab, out, error);
     if (!ak_provider_file(p, "tokenizer.json", &files.tokenizer))
-        return AKUNU_OK;
+        return ak_provider_file(p, "tokenizer.model", &model) ? ak_tokenizer_from_sentencepiece(model, out, error) : AKUNU_OK;
     ak_provider_file(p, "tokenizer_config.json", &files.config);
     ak_provider_file(p, "generation_config.json", &files.generation);
     if (files.tokenizer.n == 0)

@@ -14,6 +14,7 @@ libak_la_SOURCES += \
 	src/text/pretokenize.c src/text/pretokenize.h \
 	src/text/regex.c src/text/regex.h \
 	src/text/rules.c src/text/rules.h \
+	src/text/sentencepiece.c \
 	src/text/specials.c src/text/specials.h \
 	src/text/split.c \
 	src/text/spm.c \

@@ -24,6 +24,9 @@ struct ak_tokenizer_files {
  * known AKUNU_ERROR_UNSUPPORTED; messages name the file and the field. */
 ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct ak_tokenizer **out, struct ak_error *error);
 
+/* From SentencePiece's tokenizer.model: BPE that does not normalise, and Unigram. */
+ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out, struct ak_error *error);
+
 /* The tokenizer of a model: its own vocabulary, else the files beside it. *out is
  * NULL, and that no error, where there is none. */
 ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **out, struct ak_error *error);
