@@ -106,6 +106,67 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
     return AKUNU_OK;
 }
 
+/* ---- Matrices that the file has as [cols, rows] --------------------------------- */
+
+/* A transposed copy of what lies at `source`. */
+struct ak_turned {
+    const void *source;
+    uint8_t *data;
+};
+
+enum { TURN_BLOCK = 32 };
+
+/* In blocks, so that the lines of both sides stay in the cache. */
+static void turn(const uint8_t *in, uint32_t rows, uint32_t cols, uint32_t size, uint8_t *out)
+{
+    for (uint32_t r0 = 0; r0 < rows; r0 += TURN_BLOCK)
+        for (uint32_t c0 = 0; c0 < cols; c0 += TURN_BLOCK)
+            for (uint32_t r = r0; r < rows && r < r0 + TURN_BLOCK; r++)
+                for (uint32_t c = c0; c < cols && c < c0 + TURN_BLOCK; c++)
+                    memcpy(out + ((size_t)c * rows + r) * size, in + ((size_t)r * cols + c) * size, size);
+}
+
+static ak_status add_turned(struct ak_binding *b, const struct ak_view *view, struct ak_error *error)
+{
+    if (b->n_turned == b->turned_capacity) {
+        uint32_t capacity = b->turned_capacity ? 2 * b->turned_capacity : 64;
+        void *grown = ak_realloc(b->turned, capacity, sizeof *b->turned);
+        if (!grown)
+            return ak_fail_memory(error, "transposed weights", capacity * sizeof *b->turned);
+        b->turned = grown;
+        b->turned_capacity = capacity;
+    }
+    uint8_t *data = ak_alloc_aligned(view->plane[0].bytes);
+    if (!data)
+        return ak_fail_memory(error, view->name, view->plane[0].bytes);
+    turn(view->plane[0].data, view->rows, view->cols, ak_type_info(view->type)->block_bytes, data);
+    b->turned[b->n_turned++] = (struct ak_turned){ view->plane[0].data, data };
+    return AKUNU_OK;
+}
+
+/* Parts of one tensor share its copy. */
+static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+{
+    uint32_t rows = view->rows, known = b->n_turned;
+    if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT || ak_type_info(view->type)->block_elems != 1)
+        return AKUNU_OK; /* refused by its shape or type */
+    while (known > 0 && b->turned[known - 1].source != view->plane[0].data)
+        known--;
+    if (known == 0) {
+        AK_TRY(add_turned(b, view, error));
+        known = b->n_turned;
+    }
+    view->plane[0].data = b->turned[known - 1].data;
+    view->rows = view->cols;
+    view->cols = rows;
+    return AKUNU_OK;
+}
+
+static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+{
+    return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed && rule->rows != AK_DIM_ONE && ak_role_in_layer(rule->role);
+}
+
 static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
                           struct ak_view *view, struct ak_error *error)
 {
@@ -114,6 +175,8 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
     enum ak_role stored = stored_role(b->spec->family, rule);
     bool skipped = rule->need == AK_OUTPUT_OR_TIED && b->spec->config.tied;
     if (!skipped && ak_provider_find(p, stored, layer, rule->hf, view)) {
+        if (is_turned(b->spec, rule))
+            AK_TRY(turn_view(b, view, error));
         if (whole)
             return cut(b->spec, whole, rule, view, error);
         uint64_t matrices = ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? b->spec->config.n_experts : 1;
@@ -206,6 +269,9 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
 
 void ak_binding_clear(struct ak_binding *b)
 {
+    for (uint32_t i = 0; i < b->n_turned; i++)
+        ak_free(b->turned[i].data);
+    ak_free(b->turned);
     ak_free(b->views);
     ak_free(b->first_view);
     *b = (struct ak_binding){ 0 };

@@ -171,9 +171,18 @@ static bool is_bias(enum ak_role role)
     return false;
 }
 
+/* Converters to GGUF have added the offset. */
+static void read_norm(const struct ak_view *view, float offset, float *out)
+{
+    read_vector(view, out);
+    for (uint32_t i = 0; offset != 0.0f && i < view->cols; i++)
+        out[i] += offset;
+}
+
 static void plan_norms(struct ak_weights *w, const struct ak_binding *binding)
 {
     const struct ak_spec *spec = binding->spec;
+    float offset = spec->config.scheme == AK_SCHEME_HF ? spec->family->hf_norm_offset : 0.0f;
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         enum ak_role role = spec->family->weights[i].role;
         if (ak_role_kind(role) != AK_ROLE_KIND_VECTOR || is_bias(role))
@@ -182,7 +191,7 @@ static void plan_norms(struct ak_weights *w, const struct ak_binding *binding)
         for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
             const struct ak_view *view = ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
             if (view)
-                read_vector(view, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->cols)->data);
+                read_norm(view, offset, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->cols)->data);
         }
     }
 }
