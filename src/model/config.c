@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/math.h"
 #include "model/model.h"
 
 static bool find_key(const struct ak_provider *p, const struct ak_config *config, const char *suffix, char key[AK_CONFIG_KEY_BYTES])
@@ -92,6 +93,28 @@ static ak_status read_rope_dims(const struct ak_provider *p, struct ak_config *c
     return read_u32(p, config, "rope.dimension_count", false, dims, &config->rope_dims, error);
 }
 
+/* Hugging Face's factor stands for the whole, GGUF's for what comes on top of YaRN's own. */
+static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct ak_config *config, struct ak_rope_config *rope,
+                                     struct ak_error *error)
+{
+    float whole;
+    AK_TRY(read_float(p, config, "rope.scaling.attention_factor", 0.0f, &whole, error));
+    if (whole > 0.0f && config->scheme == AK_SCHEME_HF)
+        rope->magnitude = whole / ak_yarn_magnitude(rope->factor);
+    return AKUNU_OK;
+}
+
+/* GGUF's converter has computed it. */
+static ak_status read_long_magnitude(const struct ak_provider *p, const struct ak_config *config, struct ak_rope_config *rope,
+                                     struct ak_error *error)
+{
+    if (config->scheme != AK_SCHEME_HF || rope->original_context < 2)
+        return AKUNU_OK;
+    double factor = rope->factor > 0.0f ? (double)rope->factor : (double)config->context / (double)rope->original_context;
+    float fallback = factor > 1.0 ? (float)sqrt(1.0 + ak_log(factor) / ak_log((double)rope->original_context)) : 1.0f;
+    return ak_config_positive(p, config, "rope.scaling.attention_factor", fallback, &rope->magnitude, error);
+}
+
 static ak_status read_rope(const struct ak_provider *p, struct ak_config *config, struct ak_rope_config *rope, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
@@ -105,6 +128,8 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_fast", 32.0f, &rope->beta_fast, error));
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_slow", 1.0f, &rope->beta_slow, error));
     AK_TRY(read_float(p, config, "rope.scaling.attn_factor", 1.0f, &rope->magnitude, error));
+    if (rope->original_context == 0 && config->scheme == AK_SCHEME_HF)
+        rope->original_context = config->context;
     if (find_key(p, config, "rope.scaling.type", key))
         AK_TRY(ak_meta_text(p, key, &type, error));
     if (type.n == 0 || text_is(type, "none") || text_is(type, "default")) {
@@ -121,12 +146,41 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
         rope->scaling = AK_ROPE_LLAMA3;
     } else if (text_is(type, "yarn")) {
         rope->scaling = AK_ROPE_YARN;
-    } else if (text_is(type, "longrope")) {
+        AK_TRY(read_yarn_magnitude(p, config, rope, error));
+    } else if (text_is(type, "longrope") || text_is(type, "su")) {
         rope->scaling = AK_ROPE_LONG;
+        AK_TRY(read_long_magnitude(p, config, rope, error));
     } else {
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is \"%.*s\"; supported: none, linear, llama3, yarn, longrope", key,
                        (int)(type.n < 64 ? type.n : 64), type.bytes);
     }
+    return AKUNU_OK;
+}
+
+static bool text_of(const struct ak_meta *meta, const char *word)
+{
+    return meta->kind == AK_META_STRING && text_is((struct ak_text){ meta->as.string, (uint32_t)meta->n }, word);
+}
+
+/* "full_attention" or "sliding_attention" of each layer. Layers of other types are
+ * their architecture's affair. */
+static ak_status read_layer_types(const struct ak_provider *p, const char *key, const struct ak_meta *array, struct ak_config *config,
+                                  struct ak_error *error)
+{
+    struct ak_meta element;
+    uint32_t every = UINT32_MAX; /* beyond every layer */
+    for (uint64_t i = 0; i < array->n; i++) {
+        if (!ak_provider_element(p, array, i, &element) ||
+            (!text_of(&element, "full_attention") && !text_of(&element, "sliding_attention")))
+            return AKUNU_OK;
+        bool full = text_of(&element, "full_attention");
+        if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
+            every = (uint32_t)i + 1;
+        if (full != ((i + 1) % every == 0))
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: layer %llu breaks the pattern of every %u layers", key,
+                           (unsigned long long)i, every);
+    }
+    config->global_every = every;
     return AKUNU_OK;
 }
 
@@ -138,6 +192,8 @@ static ak_status read_pattern(const struct ak_provider *p, struct ak_config *con
     struct ak_meta array, element;
     if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, 0, &config->global_every, error);
+    if (array.element_kind == AK_META_STRING)
+        return read_layer_types(p, key, &array, config, error);
     uint32_t every = UINT32_MAX; /* beyond every layer */
     for (uint64_t i = 0; i < array.n; i++) {
         if (!ak_provider_element(p, &array, i, &element) || element.kind != AK_META_BOOL)

@@ -13,13 +13,13 @@
 ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error)
 {
-    (void)p;
-    (void)error;
+    float squared; /* GGUF's converter leaves Gemma's out */
+    AK_TRY(ak_config_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim, &squared, error));
     *out = (struct ak_descriptor){
         .activation = AK_ACTIVATION_SILU,
         .embedding_scale = 1.0f,
         .residual_scale = 1.0f,
-        .attention_scale = 1.0f / sqrtf((float)config->head_dim),
+        .attention_scale = 1.0f / sqrtf(squared),
         .logit_divisor = 1.0f,
     };
     return AKUNU_OK;

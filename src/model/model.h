@@ -147,6 +147,9 @@ ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_e
 /* Allocates inverse_frequencies (B9); uses the file's rope_freqs where it has it. */
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
 
+/* What YaRN multiplies cosine and sine by. */
+float ak_yarn_magnitude(float factor);
+
 void ak_spec_clear(struct ak_spec *spec); /* half-built ones too */
 
 /* Of layer `layer`. */

@@ -96,7 +96,8 @@ bool ak_family_role(const struct ak_family *family, const char *name, enum ak_ro
     for (uint32_t i = 0; i < family->n_weights; i++) {
         const struct ak_weight_rule *rule = &family->weights[i];
         if (rule->hf && ak_role_match(ak_hf_stem(rule->hf), ak_hf_stem(name), layer)) {
-            *role = rule->role;
+            const struct ak_whole *whole = ak_family_whole(family, rule->role);
+            *role = whole ? whole->stored : rule->role;
             return true;
         }
     }

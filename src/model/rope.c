@@ -12,6 +12,7 @@
  *           longer than the original one, one for others
  *                                                 Ding et al., LongRoPE
  * A file's rope_freqs divide each pair's frequency by a number of its own. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -84,10 +85,38 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     return status;
 }
 
+/* Hugging Face has LongRoPE's factors in the configuration, GGUF as tensors. */
+static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long, float *frequencies, uint32_t half,
+                                   struct ak_error *error)
+{
+    struct ak_meta list, element;
+    char key[AK_CONFIG_KEY_BYTES];
+    if (spec->config.scheme == AK_SCHEME_GGUF)
+        return divide_by_file(p, spec->family, is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT, frequencies, half, error);
+    if (!ak_config_find_key(p, spec->config.architecture, is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor", key) ||
+        !ak_provider_find_meta(p, key, &list))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
+    if (list.kind != AK_META_ARRAY || list.n != half)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %llu elements; expected a list of %u numbers", key,
+                       (unsigned long long)list.n, half);
+    for (uint32_t i = 0; i < half; i++) {
+        bool found = ak_provider_element(p, &list, i, &element) && (element.kind == AK_META_FLOAT || element.kind == AK_META_INT);
+        double divisor = !found ? 0.0 : element.kind == AK_META_FLOAT ? element.as.number : (double)element.as.integer;
+        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is no positive number", key, i);
+        frequencies[i] /= (float)divisor;
+    }
+    return AKUNU_OK;
+}
+
+float ak_yarn_magnitude(float factor)
+{
+    return factor > 1.0f ? (float)(0.1 * ak_log((double)factor) + 1.0) : 1.0f;
+}
+
 static float magnitude_of(const struct ak_rope_config *rope)
 {
-    bool grows = rope->scaling == AK_ROPE_YARN && rope->factor > 1.0f;
-    return rope->magnitude * (grows ? (float)(0.1 * ak_log((double)rope->factor) + 1.0) : 1.0f);
+    return rope->magnitude * (rope->scaling == AK_ROPE_YARN ? ak_yarn_magnitude(rope->factor) : 1.0f);
 }
 
 static uint32_t tables_of(const struct ak_descriptor *d)
@@ -109,15 +138,16 @@ static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, 
         if (!spec->short_frequencies)
             return ak_fail_memory(error, "the rotation table", half * sizeof(float));
         memcpy(spec->short_frequencies, spec->inverse_frequencies, half * sizeof(float));
-        AK_TRY(divide_by_file(p, spec->family, AK_ROLE_ROPE_FACTORS_SHORT, spec->short_frequencies, half, error));
+        AK_TRY(divide_by_factors(p, spec, false, spec->short_frequencies, half, error));
     }
-    return divide_by_file(p, spec->family, is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT, spec->inverse_frequencies, half, error);
+    return divide_by_factors(p, spec, is_long, spec->inverse_frequencies, half, error);
 }
 
 static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, uint32_t half, struct ak_error *error)
 {
     struct ak_view view;
-    if (ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
+    if ((spec->config.scheme == AK_SCHEME_HF && spec->rope.scaling == AK_ROPE_LONG) ||
+        ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
         return divide_long(p, spec, half, error);
     return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half, error);
 }
