@@ -236,8 +236,8 @@ ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architec
 /* GPT-2's n_inner is null where it is the usual four times the width. */
 static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
 {
-    struct ak_meta meta;
-    bool gpt2 = config->scheme == AK_SCHEME_HF && ak_provider_find_meta(p, "n_embd", &meta) && config->width <= UINT32_MAX / 4;
+    char key[AK_CONFIG_KEY_BYTES];
+    bool gpt2 = find_key(p, config, "embedding_length", key) && strstr(key, "n_embd") && config->width <= UINT32_MAX / 4;
     return read_u32(p, config, "feed_forward_length", !gpt2, gpt2 ? 4 * config->width : 0, &config->ffn_width, error);
 }
 
