@@ -102,9 +102,10 @@ static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_
     for (uint32_t i = 0; i < half; i++) {
         bool found = ak_provider_element(p, &list, i, &element) && (element.kind == AK_META_FLOAT || element.kind == AK_META_INT);
         double divisor = !found ? 0.0 : element.kind == AK_META_FLOAT ? element.as.number : (double)element.as.integer;
-        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX))
+        if (divisor > 0.0 && divisor <= (double)FLT_MAX)
+            frequencies[i] /= (float)divisor;
+        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX) || !isfinite(frequencies[i]))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is no positive number", key, i);
-        frequencies[i] /= (float)divisor;
     }
     return AKUNU_OK;
 }
