@@ -45,6 +45,14 @@ START_TEST(canonical_names)
         {AK_ROLE_ATTENTION_QKV_BIAS, 20, "layers.20.attention.qkv.bias", "blk.20.attn_qkv.bias"},
         {AK_ROLE_POST_ATTENTION_NORM, 21, "layers.21.post_attention_norm.weight", "blk.21.post_attention_norm.weight"},
         {AK_ROLE_FFN_NORM_BIAS, 22, "layers.22.ffn_norm.bias", "blk.22.ffn_norm.bias"},
+        {AK_ROLE_FFN_ROUTER, 24, "layers.24.ffn.router.weight", "blk.24.ffn_gate_inp.weight"},
+        {AK_ROLE_FFN_GATE_EXPERTS, 25, "layers.25.ffn.experts.gate.weight", "blk.25.ffn_gate_exps.weight"},
+        {AK_ROLE_FFN_UP_EXPERTS, 26, "layers.26.ffn.experts.up.weight", "blk.26.ffn_up_exps.weight"},
+        {AK_ROLE_FFN_DOWN_EXPERTS, 27, "layers.27.ffn.experts.down.weight", "blk.27.ffn_down_exps.weight"},
+        {AK_ROLE_FFN_SHARED_GATE, 28, "layers.28.ffn.shared.gate.weight", "blk.28.ffn_gate_shexp.weight"},
+        {AK_ROLE_FFN_SHARED_UP, 29, "layers.29.ffn.shared.up.weight", "blk.29.ffn_up_shexp.weight"},
+        {AK_ROLE_FFN_SHARED_DOWN, 30, "layers.30.ffn.shared.down.weight", "blk.30.ffn_down_shexp.weight"},
+        {AK_ROLE_FFN_SHARED_ROUTER, 31, "layers.31.ffn.shared.router.weight", "blk.31.ffn_gate_inp_shexp.weight"},
         {AK_ROLE_POST_FFN_NORM, 23, "layers.23.post_ffn_norm.weight", "blk.23.post_ffw_norm.weight"},
     };
     char name[AK_ROLE_NAME_BYTES];
@@ -107,6 +115,7 @@ START_TEST(kinds)
 {
     ck_assert_int_eq(ak_role_kind(AK_ROLE_TOKEN_EMBEDDING), AK_ROLE_KIND_MATRIX);
     ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_NORM), AK_ROLE_KIND_VECTOR);
+    ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_UP_EXPERTS), AK_ROLE_KIND_EXPERTS);
     ck_assert_int_eq(ak_role_kind(AK_ROLE_ATTENTION_Q_BIAS), AK_ROLE_KIND_VECTOR);
 }
 END_TEST

@@ -133,7 +133,8 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->n_threads = options->n_threads;
     p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
-    p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
+    if (table->arena_width[AK_DOMAIN_EXPERTS] > 0) /* then their number is validated */
+        p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
     p->kv = kv;
     p->kv_shape = options->kv;
     p->key_group_bytes = ak_kv_group_bytes(&options->kv);

@@ -52,6 +52,8 @@ static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qk
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error)
 {
+    if (ak_provider_scheme(p) == AK_SCHEME_HF)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "mixtures of experts are read from GGUF files alone");
     AK_TRY(ak_config_validate_experts(config, error));
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->experts = true;
