@@ -10,6 +10,7 @@ libak_la_SOURCES += \
 	src/model/granite.c \
 	src/model/keys.c \
 	src/model/llama.c \
+	src/model/llama_block.def \
 	src/model/mixtral.c \
 	src/model/model.h \
 	src/model/olmo2.c \

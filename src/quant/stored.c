@@ -11,89 +11,27 @@
 #include "base/half.h"
 #include "quant/type.h"
 
-static void widen_i8(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const int8_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
-}
-
-static void widen_u8(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *x = blocks;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)x[i];
-}
-
-static void widen_i16(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        int16_t x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
+/* A function that widens numbers of one C type. */
+#define WIDEN(name, type) \
+    static void name(const void *restrict blocks, float *restrict out, size_t n) \
+    { \
+        const uint8_t *bytes = blocks; \
+        for (size_t i = 0; i < n; i++) { \
+            type x; \
+            memcpy(&x, bytes + i * sizeof x, sizeof x); \
+            out[i] = (float)x; \
+        } \
     }
-}
 
-static void widen_u16(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        uint16_t x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
-    }
-}
-
-static void widen_i32(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        int32_t x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
-    }
-}
-
-static void widen_u32(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
-    }
-}
-
-static void widen_i64(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        int64_t x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
-    }
-}
-
-static void widen_u64(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
-    }
-}
-
-static void widen_f64(const void *restrict blocks, float *restrict out, size_t n)
-{
-    const uint8_t *bytes = blocks;
-    for (size_t i = 0; i < n; i++) {
-        double x;
-        memcpy(&x, bytes + i * sizeof x, sizeof x);
-        out[i] = (float)x;
-    }
-}
+WIDEN(widen_i8, int8_t)
+WIDEN(widen_u8, uint8_t)
+WIDEN(widen_i16, int16_t)
+WIDEN(widen_u16, uint16_t)
+WIDEN(widen_i32, int32_t)
+WIDEN(widen_u32, uint32_t)
+WIDEN(widen_i64, int64_t)
+WIDEN(widen_u64, uint64_t)
+WIDEN(widen_f64, double)
 
 static void widen_e4m3(const void *restrict blocks, float *restrict out, size_t n)
 {
