@@ -34,17 +34,22 @@ static void make_acts(const struct ak_kernels *k, enum ak_act_form form, size_t 
     }
 }
 
-/* Two tile rows of random bytes; scales that overflow are as good as others. */
-static uint8_t *make_slab(const struct ak_tile_kernels *kernels, enum ak_type type, size_t k, size_t n_tiles)
+struct slabs { uint8_t *amx, *avx512; };
+
+/* Of tile rows of random bytes; scales that overflow are as good as others. */
+static struct slabs make_slabs(const struct ak_tile_kernels *amx, const struct ak_tile_kernels *avx512, enum ak_type type, size_t k,
+                               size_t n_tiles)
 {
-    size_t bytes = n_tiles * ak_tile_row_bytes(type, k);
-    uint8_t *tiles = ak_alloc_aligned(bytes), *slab = ak_alloc_aligned(n_tiles * (k / 32) * AK_SLAB_BYTES_32);
-    ck_assert(tiles && slab);
+    size_t bytes = n_tiles * ak_tile_row_bytes(type, k), slab_bytes = n_tiles * (k / 32) * AK_SLAB_BYTES_32;
+    uint8_t *tiles = ak_alloc_aligned(bytes);
+    struct slabs slabs = { ak_alloc_aligned(slab_bytes), ak_alloc_aligned(slab_bytes) };
+    ck_assert(tiles && slabs.amx && slabs.avx512);
     for (size_t i = 0; i < bytes; i++)
         tiles[i] = (uint8_t)random_bits();
-    kernels->open_slab(tiles, n_tiles, k, slab);
+    amx->open_slab(tiles, n_tiles, k, slabs.amx);
+    avx512->open_slab(tiles, n_tiles, k, slabs.avx512);
     ak_free(tiles);
-    return slab;
+    return slabs;
 }
 
 START_TEST(same_bits)
@@ -58,7 +63,9 @@ START_TEST(same_bits)
     ak_kernels_fill(AK_ISA_AVX512, &avx512);
     amx = avx512;
     ak_kernels_amx(&amx);
-    ck_assert_ptr_eq(amx.tile[AK_Q4_0].dot_slab, ak_amx_dot_slab_8); /* named here, so that the model's are linked */
+    /* Named here, so that the model's are linked. */
+    ck_assert_ptr_eq(amx.tile[AK_Q4_0].dot_slab, ak_amx_dot_slab_32);
+    ck_assert_ptr_eq(amx.tile[AK_Q4_K].dot_slab, ak_amx_dot_slab_k_minimum32);
     next_random = 7;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t k = lengths[i], act_bytes = ak_act_bytes(ak_type_act_form(type), k);
@@ -68,18 +75,19 @@ START_TEST(same_bits)
         ck_assert_ptr_nonnull(acts);
         make_acts(&avx512, ak_type_act_form(type), k, acts);
         for (size_t n_tiles = 1; n_tiles <= TILES; n_tiles++) {
-            uint8_t *slab = make_slab(&avx512.tile[type], type, k, n_tiles);
+            struct slabs slabs = make_slabs(&amx.tile[type], &avx512.tile[type], type, k, n_tiles);
             for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
                 ck_assert_ptr_ne(amx.tile[type].dot_slab, avx512.tile[type].dot_slab);
-                amx.tile[type].dot_slab(slab, n_tiles, k, acts, act_bytes, counts[j], got[0], TILES * AK_TILE_ROWS);
-                avx512.tile[type].dot_slab(slab, n_tiles, k, acts, act_bytes, counts[j], want[0], TILES * AK_TILE_ROWS);
+                amx.tile[type].dot_slab(slabs.amx, n_tiles, k, acts, act_bytes, counts[j], got[0], TILES * AK_TILE_ROWS);
+                avx512.tile[type].dot_slab(slabs.avx512, n_tiles, k, acts, act_bytes, counts[j], want[0], TILES * AK_TILE_ROWS);
                 for (size_t t = 0; t < counts[j]; t++)
                     for (size_t r = 0; r < n_tiles * AK_TILE_ROWS; r++)
                         ck_assert_msg(ak_float_bits(got[t][r]) == ak_float_bits(want[t][r]) || (got[t][r] != got[t][r] && want[t][r] != want[t][r]),
                                       "%s, k %zu, %zu tiles, %zu tokens: token %zu row %zu is %a, AVX-512 gives %a",
                                       ak_type_info(type)->name, k, n_tiles, counts[j], t, r, (double)got[t][r], (double)want[t][r]);
             }
-            ak_free(slab);
+            ak_free(slabs.amx);
+            ak_free(slabs.avx512);
         }
         ak_free(acts);
     }

@@ -33,6 +33,9 @@ const char *akunu_build_info(void)
 #ifdef HAVE_AK_AVX512
         " avx512"
 #endif
+#ifdef HAVE_AK_AMX
+        " amx"
+#endif
 #ifdef HAVE_AK_NEON
         " neon"
 #endif

@@ -17,7 +17,7 @@ enum {
     AK_PAGE_TOKENS = 64,  /* tokens of a KV page */
     AK_PAGE_GROUP = 16,   /* tokens whose K values lie side by side */
     AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
-    AK_SLAB_BYTES_32 = 736, /* room of a slab for one tile's block of 32 k */
+    AK_SLAB_BYTES_32 = 1088, /* room of a slab for one tile's block of 32 k */
     AK_PANEL_ROWS = 48,     /* most rows of a panel */
     AK_PANEL_STEP = 24,     /* tokens that meet a panel have room in steps of it */
     AK_BF16_TOKENS = 16     /* those that meet one of BF16 */

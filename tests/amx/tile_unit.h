@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static inline void ak_tile_check(int c, int a, int b)
         abort();
 }
 
-static inline void ak_tile_dot(int c, int a, int b)
+static inline void ak_tile_dot_bytes(int c, int a, int b, bool b_signed)
 {
     ak_tile_check(c, a, b);
     for (size_t m = 0; m < ak_tile_shape.rows[c]; m++) {
@@ -67,10 +68,21 @@ static inline void ak_tile_dot(int c, int a, int b)
             memcpy(&sum, &ak_tile_data[c][m][4 * n], sizeof sum);
             for (size_t k = 0; k < ak_tile_shape.row_bytes[a] / 4u; k++)
                 for (size_t j = 0; j < 4; j++)
-                    sum += (int8_t)ak_tile_data[a][m][4 * k + j] * (int32_t)ak_tile_data[b][k][4 * n + j];
+                    sum += (int8_t)ak_tile_data[a][m][4 * k + j] *
+                           (b_signed ? (int8_t)ak_tile_data[b][k][4 * n + j] : (int32_t)ak_tile_data[b][k][4 * n + j]);
             memcpy(&ak_tile_data[c][m][4 * n], &sum, sizeof sum);
         }
     }
+}
+
+static inline void ak_tile_dot(int c, int a, int b)
+{
+    ak_tile_dot_bytes(c, a, b, false);
+}
+
+static inline void ak_tile_dot_signed(int c, int a, int b)
+{
+    ak_tile_dot_bytes(c, a, b, true);
 }
 
 /* Subnormals are zeros of their sign. */

@@ -9,8 +9,12 @@
 
 #include "base/mem.h"
 #include "cpu/amx/amx.h"
-#include "cpu/amx/sums.h"
 #include "cpu/avx512/lanes.h"
+#include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
+
+/* The registers: sums of (group of tokens g, tile row r) in 2g + r, tokens of g in 4 + g,
+ * rows of r in 6 + r. Four loads feed four products then. */
+enum { GROUP = 16, MOST_GROUPS = 2, MOST_TILES = AK_SLAB_TILES };
 
 enum { TILE = GROUP * AK_LANES, TOKENS = MOST_GROUPS * GROUP, ROWS = MOST_TILES * AK_TILE_ROWS };
 _Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
@@ -66,6 +70,31 @@ static void configure(size_t n_tokens, size_t n_rows)
         config.row_bytes[i] = (uint16_t)(i == 4 || i == 5 ? AK_LINE_BYTES : filled(n_rows, i % 2) * sizeof(float));
     }
     ak_tile_configure(&config);
+}
+
+AK_KERNEL void clear_sums(size_t n_groups, size_t n_tiles)
+{
+    ak_tile_zero(0);
+    if (n_tiles > 1)
+        ak_tile_zero(1);
+    if (n_groups > 1)
+        ak_tile_zero(2);
+    if (n_groups > 1 && n_tiles > 1)
+        ak_tile_zero(3);
+}
+
+/* Sums of (g, r) go to `to` + g · group_bytes + r · tile_bytes, a token's `stride` bytes
+ * after those of the one before it. */
+AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t group_bytes, size_t tile_bytes, size_t stride)
+{
+    uint8_t *at = to;
+    ak_tile_store(0, at, stride);
+    if (n_tiles > 1)
+        ak_tile_store(1, at + tile_bytes, stride);
+    if (n_groups > 1)
+        ak_tile_store(2, at + group_bytes, stride);
+    if (n_groups > 1 && n_tiles > 1)
+        ak_tile_store(3, at + group_bytes + tile_bytes, stride);
 }
 
 AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x, size_t k, float *y, size_t y_stride)

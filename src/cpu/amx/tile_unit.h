@@ -25,6 +25,8 @@ struct ak_tile_config {
 #define ak_tile_store(t, p, stride) _tile_stored(t, p, stride)
 /* c[m][n] += Σ_k Σ_j a[m][4k+j] · b[k][4n+j]: a signed, b unsigned bytes */
 #define ak_tile_dot(c, a, b) _tile_dpbsud(c, a, b)
+/* Both signed. */
+#define ak_tile_dot_signed(c, a, b) _tile_dpbssd(c, a, b)
 /* The same of pairs of BF16, c[m][n] += Σ_k Σ_j a[m][2k+j] · b[k][2n+j]: for j = 0 and for
  * j = 1 a sum from 0, one fma a step, k ascending; then c[m][n] + (sum of 0 + sum of 1).
  * To nearest, ties to even, and subnormals are zeros, read or written, whatever MXCSR says. */

@@ -77,22 +77,38 @@ AK_KERNEL __m512i start_of(enum form form, const struct ak_act256 *act, size_t s
     }
 }
 
-/* A super-block's end for one tile row and one token: out += d·scale·scaled −
- * dmin·scale·minimums. `rest` is what follows the tile row's parts. */
-AK_KERNEL void add_super(enum form form, size_t n_tiles, __m512i scaled, const uint8_t *rest, const struct ak_act256 *act, float *out)
+/* What ends a super-block of one tile row, for all tokens. */
+struct super_factors {
+    __m512 d, dmin;
+    __m512i minimums[8];
+};
+
+/* `rest` is what follows the tile row's parts. */
+AK_KERNEL struct super_factors load_factors(enum form form, size_t n_tiles, const uint8_t *rest)
 {
-    __m512 scale = _mm512_set1_ps(act->scale), d = _mm512_loadu_ps(rest);
-    __m512 acc = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled), _mm512_loadu_ps(out));
+    struct super_factors f = { .d = _mm512_loadu_ps(rest) };
+    if (minimum_pairs(form))
+        f.dmin = _mm512_loadu_ps(rest + n_tiles * AK_LINE_BYTES);
+    AK_UNROLL
+    for (size_t i = 0; i < minimum_pairs(form); i++)
+        f.minimums[i] = load_line(rest + (2 + i) * n_tiles * AK_LINE_BYTES);
+    return f;
+}
+
+/* acc + d·scale·scaled − dmin·scale·minimums */
+AK_KERNEL __m512 add_super(enum form form, const struct super_factors *f, __m512i scaled, const struct ak_act256 *act, __m512 acc)
+{
+    __m512 scale = _mm512_set1_ps(act->scale);
+    acc = _mm512_fmadd_ps(_mm512_mul_ps(f->d, scale), _mm512_cvtepi32_ps(scaled), acc);
     if (minimum_pairs(form)) {
         const int16_t *pairs = form == NO_SCALES_MINIMUMS_16 ? act->pair_sum16 : act->pair_sum32;
         __m512i minimum = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < minimum_pairs(form); i++)
-            minimum = _mm512_dpwssd_epi32(minimum, load_line(rest + (2 + i) * n_tiles * AK_LINE_BYTES), spread(pairs + 2 * i));
-        __m512 dmin = _mm512_loadu_ps(rest + n_tiles * AK_LINE_BYTES);
-        acc = _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum), acc);
+            minimum = _mm512_dpwssd_epi32(minimum, f->minimums[i], spread(pairs + 2 * i));
+        acc = _mm512_fnmadd_ps(_mm512_mul_ps(f->dmin, scale), _mm512_cvtepi32_ps(minimum), acc);
     }
-    _mm512_storeu_ps(out, acc);
+    return acc;
 }
 
 #endif

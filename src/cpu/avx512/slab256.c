@@ -223,11 +223,14 @@ AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *sl
             plain_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
         const uint8_t *rest = slab + PARTS * part_bytes(form, n_tiles);
         AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++)
+        for (size_t r = 0; r < n_tiles; r++) {
+            const struct super_factors factors = load_factors(form, n_tiles, rest + r * AK_LINE_BYTES);
             AK_UNROLL
-            for (size_t t = 0; t < n; t++)
-                add_super(form, n_tiles, scaled[r][t], rest + r * AK_LINE_BYTES, act_of(acts, act_bytes, t),
-                          y + t * y_stride + r * AK_TILE_ROWS);
+            for (size_t t = 0; t < n; t++) {
+                float *out = y + t * y_stride + r * AK_TILE_ROWS;
+                _mm512_storeu_ps(out, add_super(form, &factors, scaled[r][t], act_of(acts, act_bytes, t), _mm512_loadu_ps(out)));
+            }
+        }
     }
 }
 

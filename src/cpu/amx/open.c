@@ -1,0 +1,102 @@
+/* Opens slabs for the tile unit: AVX-512 opens a tile, and what the unit can not do
+ * between two products is done here once. */
+#include "cpu/amx/amx.h"
+#include "cpu/amx/slab.h"
+#include "cpu/avx512/avx512.h"
+
+/* ---- Blocks of 32 --------------------------------------------------------------- */
+
+AK_KERNEL void open_tile32(ak_open_slab_fn *open, char offset, bool minimum, const uint8_t *tile, size_t k, uint8_t *to)
+{
+    open(tile, 1, k, to);
+    if (offset == 0)
+        return;
+    const __m512i taken = _mm512_set1_epi8(offset);
+    for (size_t b = 0; b < k / AK_BLOCK_K; b++, to += block32_bytes(minimum))
+        AK_UNROLL
+        for (size_t i = 0; i < BLOCK_WORDS; i++)
+            store_line(to + i * AK_LINE_BYTES, _mm512_sub_epi8(load_line(to + i * AK_LINE_BYTES), taken));
+}
+
+/* ---- K-types -------------------------------------------------------------------- */
+
+/* scale · 128 or · 32: what is to be taken from a word times its scale, where AVX-512
+ * takes it from the sum. */
+AK_KERNEL __m512i scaled_offset(enum form form, __m512i scale)
+{
+    switch (form) {
+    case SCALES_32_OFFSET_128: return _mm512_slli_epi16(scale, 7);
+    case SCALES_16_OFFSET_32: return _mm512_slli_epi16(scale, 5);
+    default: return _mm512_setzero_si512();
+    }
+}
+
+/* A part's words times its scales, in 16 bits, as low and high bytes. */
+AK_KERNEL void fold_part(enum form form, const uint8_t *part, uint8_t *low)
+{
+    const __m512i byte = _mm512_set1_epi16(0xff);
+    const size_t subs = scales_of_part(form), words = BLOCK_WORDS / subs;
+    for (size_t sub = 0; sub < subs; sub++) {
+        __m512i scale = load_line(part + (BLOCK_WORDS + sub) * AK_LINE_BYTES);
+        scale = _mm512_mask_mov_epi16(_mm512_slli_epi32(scale, 16), 0x55555555u, scale);
+        __m512i offset = scaled_offset(form, scale);
+        AK_UNROLL
+        for (size_t i = 0; i < words; i++, low += AK_LINE_BYTES) {
+            __m512i w = load_line(part + (sub * words + i) * AK_LINE_BYTES);
+            __m512i even = _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_and_si512(w, byte), scale), offset);
+            __m512i odd = _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_srli_epi16(w, 8), scale), offset);
+            store_line(low, _mm512_mask_mov_epi8(_mm512_slli_epi16(odd, 8), 0x5555555555555555u, even));
+            store_line(low + PLANE_BYTES, _mm512_mask_mov_epi8(odd, 0x5555555555555555u, _mm512_srli_epi16(even, 8)));
+        }
+    }
+}
+
+AK_KERNEL void open_tile256(ak_open_slab_fn *open, enum form form, const uint8_t *tile, uint8_t *to)
+{
+    _Alignas(64) uint8_t slab[PARTS * (BLOCK_WORDS + 2) * AK_LINE_BYTES + 10 * AK_LINE_BYTES];
+    if (!is_folded(form)) {
+        open(tile, 1, AK_TILE_K, to);
+        return;
+    }
+    open(tile, 1, AK_TILE_K, slab);
+    for (size_t i = 0; i < PARTS; i++)
+        fold_part(form, slab + i * part_bytes(form, 1), to + i * BLOCK_WORDS * AK_LINE_BYTES);
+    memcpy(to + 2 * PLANE_BYTES, slab + PARTS * part_bytes(form, 1), rest_bytes(form));
+}
+
+/* ---- Kernels -------------------------------------------------------------------- */
+
+/* Tiles of one tile row follow each other in memory, in a slab they lie side by side. */
+#define OPEN_SLAB(name, type, tile_bytes, open_tile) \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
+    { \
+        for (size_t r = 0; r < n_tiles; r++) { \
+            uint8_t *to = slab; \
+            for (size_t left = k, part; left > 0; left -= part, to += n_tiles * (tile_bytes)) { \
+                part = ak_min_size(left, AK_TILE_K); \
+                open_tile; \
+                tiles += ak_tile_row_bytes(type, part); \
+            } \
+        } \
+    }
+
+#define OPEN_32(name, type, open, offset, minimum) \
+    OPEN_SLAB(name, type, part / AK_BLOCK_K * block32_bytes(minimum), \
+              open_tile32(open, (char)(offset), minimum, tiles, part, to + r * (part / AK_BLOCK_K) * block32_bytes(minimum)))
+
+#define OPEN_256(name, type, open, form) \
+    OPEN_SLAB(name, type, folded_bytes(form), open_tile256(open, form, tiles, to + r * folded_bytes(form)))
+
+OPEN_32(ak_amx_open_q4_0, AK_Q4_0, ak_avx512_open_q4_0, 8, false)
+OPEN_32(ak_amx_open_q4_1, AK_Q4_1, ak_avx512_open_q4_1, 0, true)
+OPEN_32(ak_amx_open_q5_0, AK_Q5_0, ak_avx512_open_q5_0, 16, false)
+OPEN_32(ak_amx_open_q5_1, AK_Q5_1, ak_avx512_open_q5_1, 0, true)
+OPEN_32(ak_amx_open_q8_0, AK_Q8_0, ak_avx512_open_q8_0, 128, false)
+OPEN_32(ak_amx_open_iq4_nl, AK_IQ4_NL, ak_avx512_open_iq4_nl, 128, false)
+OPEN_32(ak_amx_open_mxfp4, AK_MXFP4, ak_avx512_open_mxfp4, 16, false)
+OPEN_256(ak_amx_open_q2_k, AK_Q2_K, ak_avx512_open_q2_k, NO_SCALES_MINIMUMS_16)
+OPEN_256(ak_amx_open_q3_k, AK_Q3_K, ak_avx512_open_q3_k, NO_SCALES_OFFSET_124)
+OPEN_256(ak_amx_open_q4_k, AK_Q4_K, ak_avx512_open_q4_k, SCALES_32_MINIMUMS)
+OPEN_256(ak_amx_open_q5_k, AK_Q5_K, ak_avx512_open_q5_k, SCALES_32_MINIMUMS)
+OPEN_256(ak_amx_open_q6_k, AK_Q6_K, ak_avx512_open_q6_k, SCALES_16_OFFSET_32)
+OPEN_256(ak_amx_open_iq4_xs, AK_IQ4_XS, ak_avx512_open_iq4_xs, SCALES_32_OFFSET_128)
