@@ -1,4 +1,4 @@
-/* akunu.h: run language models on the CPU.
+/* akunu.h: run language models and encoders on the CPU.
  *
  * One header, C11 and C++17. The shape of a program:
  *
@@ -252,6 +252,20 @@ AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 AKUNU_API struct akunu_model *akunu_load_model(const char *path, const struct akunu_load_params *params);
 AKUNU_API void akunu_model_free(struct akunu_model *model);
 
+/* What of a text's hidden states, the last ones of its tokens, becomes its embedding. */
+enum akunu_pooling {
+    AKUNU_POOLING_MODEL = 0, /* as the model's files say (akunu_model_info) */
+    AKUNU_POOLING_MEAN = 1,  /* the mean of all tokens, those that the tokenizer adds included */
+    AKUNU_POOLING_CLS = 2,   /* the first token's */
+    AKUNU_POOLING_LAST = 3   /* the last token's */
+};
+
+enum akunu_normalize {
+    AKUNU_NORMALIZE_MODEL = 0, /* as the model's files say (akunu_model_info) */
+    AKUNU_NORMALIZE_NONE = 1,
+    AKUNU_NORMALIZE_L2 = 2     /* to unit length */
+};
+
 struct akunu_model_info {
     size_t size;
     const char *name;         /* the file's own, "" where it has none */
@@ -265,6 +279,10 @@ struct akunu_model_info {
     uint64_t token_weight_bytes; /* read for one token of decode */
     uint64_t matrix_parameters;  /* in the layers' matrices: the work of one prefill token is twice that */
     uint64_t float_parameters;   /* of these, those that are multiplied as floats; the rest as int8 */
+    bool encoder;                /* it makes embeddings and no text: akunu_embed alone runs it */
+    enum akunu_pooling pooling;  /* of embeddings, as its files say; where they say nothing, the mean of an encoder's
+                                  * tokens, and the last one of a language model's */
+    bool normalized;             /* to unit length, as sentence-transformers' files say; from GGUF always */
 };
 AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct akunu_model_info *info);
 
@@ -275,7 +293,7 @@ AKUNU_API const struct akunu_tokenizer *akunu_model_tokenizer(const struct akunu
 AKUNU_API const struct akunu_file *akunu_model_file(const struct akunu_model *model);
 
 /* The dispatch table as text, for people and tests. sampled: the variant that
- * ends in a Gumbel step. Lives with the model. */
+ * ends in a Gumbel step; NULL where the model is an encoder. Lives with the model. */
 AKUNU_API const char *akunu_model_dump(const struct akunu_model *model, bool sampled);
 
 /* ---- The packed cache ------------------------------------------------------ */
@@ -328,10 +346,10 @@ enum akunu_kv_type { AKUNU_KV_F16 = 0, AKUNU_KV_F32 = 1, AKUNU_KV_BF16 = 2, AKUN
 struct akunu_session_params {
     size_t size;
     uint32_t context;        /* tokens over all sequences; 0: the model's, bounded by memory */
-    uint32_t batch;          /* most tokens of one pass; 0: the chip profile's, else 512 */
-    uint32_t max_sequences;  /* 0: 1 */
+    uint32_t batch;          /* most tokens of one pass; 0: the chip profile's, else 512; of an encoder the context */
+    uint32_t max_sequences;  /* 0: 1, of an encoder 64 */
     unsigned n_threads;      /* 0: the chip profile's, else the physical cores */
-    enum akunu_kv_type k_type, v_type;
+    enum akunu_kv_type k_type, v_type; /* an encoder has no cache and takes no heed of them */
     akunu_log_fn *log;
     void *user;
     /* CPUs to pin threads to, as "0-3,8": the i-th thread to the i-th one. The calling
@@ -367,6 +385,9 @@ struct akunu_counters {
     uint64_t passes, tokens, gemv, small_n, gemm;
 };
 AKUNU_API enum akunu_status akunu_session_counters(const struct akunu_session *session, struct akunu_counters *out);
+
+/* akunu_decode, akunu_prefill and akunu_generate are AKUNU_ERROR_UNSUPPORTED where the
+ * model is an encoder. */
 
 /* One growing text in the KV cache; a number ≥ 0, or -1 on failure. */
 typedef int32_t akunu_sequence;
@@ -405,6 +426,35 @@ AKUNU_API const float *akunu_logits(const struct akunu_session *session, size_t 
 typedef bool akunu_cancel_fn(void *user);
 AKUNU_API enum akunu_status akunu_prefill(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n,
                                           akunu_cancel_fn *cancel, void *user, size_t *last);
+
+/* ---- Embeddings -------------------------------------------------------------- */
+
+struct akunu_embedding {
+    size_t size;
+    enum akunu_pooling pooling;
+    enum akunu_normalize normalize;
+};
+AKUNU_API void akunu_embedding_default(struct akunu_embedding *embedding);
+
+/* A text as tokens, with what its tokenizer adds (AKUNU_ADD_SPECIAL). */
+struct akunu_ids {
+    const akunu_token *ids;
+    size_t n;
+};
+
+/* Embeds n texts: row i of out, [n, width] floats with width as in akunu_model_info, is
+ * that of texts[i], the same bits whatever the other texts are. Short texts share a pass,
+ * as many as the session has free sequences. Both encoders and language models make
+ * embeddings; a text of an encoder is one pass, so it has at most akunu_session_batch()
+ * tokens. embedding may be NULL: as the model says. cancel: NULL, or asked before every
+ * pass.
+ * AKUNU_ERROR_ARGUMENT: an id outside the vocabulary, a text without tokens, no free
+ * sequence. AKUNU_ERROR_CONTEXT: a text is too long; the message has its number and both
+ * counts. AKUNU_ERROR_UNSUPPORTED: the model's files ask for what akunu does not have.
+ * AKUNU_ERROR_NUMERIC: an embedding has an element that is no number. All texts are
+ * checked before the first pass; no sequence is left behind. */
+AKUNU_API enum akunu_status akunu_embed(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
+                                        const struct akunu_embedding *embedding, akunu_cancel_fn *cancel, void *user, float *out);
 
 /* ---- Choosing the next token ------------------------------------------------ */
 

@@ -169,6 +169,9 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct a
         .token_weight_bytes = totals.token_bytes,
         .matrix_parameters = totals.matrix_parameters,
         .float_parameters = totals.float_parameters,
+        .encoder = m->spec.descriptor.encoder,
+        .pooling = m->spec.pooling.kind,
+        .normalized = m->spec.pooling.normalised,
     };
     ak_versioned_give(info, &full, sizeof full, "akunu_model_info", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
@@ -188,6 +191,8 @@ const char *akunu_model_dump(const struct akunu_model *model, bool sampled)
 {
     if (!model)
         return NULL;
+    if (sampled && model->inner->spec.descriptor.encoder)
+        return NULL;
     return sampled ? model->inner->sampled_table.dump : model->inner->table.dump;
 }
 
@@ -205,7 +210,7 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model, const str
         .kv = session ? session->inner->kv.pool_bytes : 0,
         .scratch = session ? ak_session_scratch_bytes(session->inner) : 0,
         .tokenizer = m->tokenizer ? ak_tokenizer_bytes(m->tokenizer) : 0,
-        .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table),
+        .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table) + ak_table_bytes(&m->hidden_table),
         .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,
     };
     ak_versioned_give(out, &full, sizeof full, "akunu_memory", &error);

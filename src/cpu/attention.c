@@ -52,18 +52,33 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
     }
 }
 
-/* Tokens [*first, *end) of page `page` that a row at `position` sees. */
-static void visible(uint32_t position, uint32_t window, uint32_t page, uint16_t *first, uint16_t *end)
+/* Tokens [*first, *end) of its sequence that a row at `position` sees. */
+static void visible(const struct ak_attention_params *a, const struct ak_token_block *block, uint32_t position, uint32_t *first,
+                    uint32_t *end)
 {
-    uint32_t begin = page * AK_PAGE_TOKENS, stop = begin + AK_PAGE_TOKENS;
-    uint32_t from = window && position + 1 > window ? position + 1 - window : 0;
-    *first = (uint16_t)(from > begin ? (from < stop ? from - begin : AK_PAGE_TOKENS) : 0);
-    *end = (uint16_t)(position + 1 < stop ? (position + 1 > begin ? position + 1 - begin : 0) : AK_PAGE_TOKENS);
+    uint32_t before = a->both_ways ? a->window / 2 : a->window - 1;
+    *first = a->window && position > before ? position - before : 0;
+    *end = position + 1;
+    if (a->both_ways)
+        *end = a->window && block->end - position > before ? position + before + 1 : block->end;
 }
 
-static uint32_t first_page(uint32_t position, uint32_t window)
+/* The part of these in a page, from its first token on. */
+static uint16_t in_page(uint32_t token, uint32_t page)
 {
-    return window && position + 1 > window ? (position + 1 - window) / AK_PAGE_TOKENS : 0;
+    uint32_t begin = page * AK_PAGE_TOKENS;
+    return (uint16_t)(token <= begin ? 0 : token - begin < AK_PAGE_TOKENS ? token - begin : AK_PAGE_TOKENS);
+}
+
+/* Pages [*first, *end) that any token of a block sees. */
+static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_attention_params *a, const struct ak_token_block *block,
+                          uint32_t *first, uint32_t *end)
+{
+    uint32_t from, to;
+    visible(a, block, p->batch->positions[block->first], &from, &to);
+    *first = from / AK_PAGE_TOKENS;
+    visible(a, block, p->batch->positions[block->first + block->n - 1], &from, &to);
+    *end = (to - 1) / AK_PAGE_TOKENS + 1;
 }
 
 /* Scores of `n` rows of queries from `begin` on for `groups` groups of quantised keys
@@ -134,6 +149,18 @@ static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
     k->attend_values_f32(own->weights, part->n, n, wide, firsts, ends, part->max, part->sum, own->page_out, n);
 }
 
+/* Takes their distances, times the slopes of their heads, from the scores of the rows
+ * of `part` for tokens [first, end) of a page. */
+static void subtract_distances(const struct ak_cpu_prepared *p, const struct item *item, const struct partial *part,
+                               struct ak_thread_scratch *own, uint32_t page, size_t first, size_t end)
+{
+    for (uint32_t i = 0; i < part->n; i++) {
+        uint32_t row = part->begin + i, position = p->batch->positions[token_of(item, row)];
+        const float *distances = p->distances + (p->context - 1 - position) + page * AK_PAGE_TOKENS + first;
+        p->cpu->kernels.add_scaled(own->weights + (size_t)i * AK_PAGE_TOKENS + first, distances, -p->slopes[head_of(item, row)], end - first);
+    }
+}
+
 /* The rows that see anything of a page stand together: positions ascend. Their
  * results are in own->page_out. */
 static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own,
@@ -144,8 +171,9 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
     uint16_t first[AK_ATTEND_ROWS], end[AK_ATTEND_ROWS];
     part->begin = part->n = 0;
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
-        uint16_t from, to;
-        visible(batch->positions[token_of(item, r)], c->params.attention.window, page, &from, &to);
+        uint32_t seen, seen_end;
+        visible(&c->params.attention, &item->block, batch->positions[token_of(item, r)], &seen, &seen_end);
+        uint16_t from = in_page(seen, page), to = in_page(seen_end, page);
         if (from >= to)
             continue;
         if (part->n == 0)
@@ -157,8 +185,10 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
     }
     if (part->n == 0)
         return;
-    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], (uint32_t)c->layer, item->kv_head);
+    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], c->params.attention.kv_layer, item->kv_head);
     scores(p, own, part->begin, part->n, keys, low, high);
+    if (c->params.attention.alibi)
+        subtract_distances(p, item, part, own, page, low, high);
     cap_scores(p, own, part->n, c->params.attention.cap, low, high);
     values(p, own, part, keys + p->keys_bytes, first, end, low, high);
 }
@@ -175,8 +205,7 @@ static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command 
 static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
 {
     const struct ak_attention_params *a = &c->params.attention;
-    uint32_t rows = item->block.n * item->n_heads;
-    uint32_t oldest = p->batch->positions[item->block.first], newest = p->batch->positions[item->block.first + item->block.n - 1];
+    uint32_t rows = item->block.n * item->n_heads, page, end;
     float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
     struct partial part;
     load_queries(p, c, item, own);
@@ -185,7 +214,8 @@ static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, 
         sum[r] = 0.0f;
     }
     memset(own->out, 0, (size_t)rows * a->head_dim * sizeof(float));
-    for (uint32_t page = first_page(oldest, a->window); page <= newest / AK_PAGE_TOKENS; page++) {
+    visible_pages(p, a, &item->block, &page, &end);
+    for (; page < end; page++) {
         attend_page(p, c, item, own, page, &part);
         for (uint32_t i = 0; i < part.n; i++) {
             uint32_t r = part.begin + i;
@@ -257,7 +287,9 @@ void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     uint32_t group = a->n_heads / a->n_kv_heads, groups = p->n_blocks * a->n_kv_heads;
     bool whole = group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
     if (!whole && group <= AK_ATTEND_ROWS && p->batch->n == 1) {
-        uint32_t first = first_page(p->batch->positions[0], a->window), n_pages = p->batch->positions[0] / AK_PAGE_TOKENS + 1 - first;
+        uint32_t first, n_pages;
+        visible_pages(p, a, &p->blocks[0], &first, &n_pages);
+        n_pages -= first;
         if (n_pages >= FEW_PAGES) {
             attend_own_pages(p, c, thread, first, n_pages);
             ak_pool_barrier(p->pool, thread);

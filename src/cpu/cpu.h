@@ -69,8 +69,9 @@ struct ak_cpu_step {
     uint32_t n_linears;
 };
 
-/* Tokens of one sequence that stand together in a batch. */
-struct ak_token_block { uint32_t first, n; };
+/* Tokens of one sequence that stand together in a batch; `end` is the position after
+ * the last one that the batch has of it. */
+struct ak_token_block { uint32_t first, n, end; };
 
 /* What one thread needs for itself. */
 struct ak_thread_scratch {
@@ -111,8 +112,11 @@ struct ak_cpu_prepared {
     struct ak_pool *pool;
     unsigned n_threads;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of each domain */
+    uint32_t context;
     float *arena[AK_DOMAIN_COUNT];
     const float *frequencies[AK_ROTATION_TABLES]; /* the model's, as they suit this context */
+    const float *zeros;               /* the bias of norms that have none */
+    float *distances, *slopes;        /* ALiBi: |i − (context − 1)|; of each head */
     float *cos, *sin;                 /* [tables][max tokens][rope_dims/2] of the pass */
     uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
     struct ak_routes routes;

@@ -98,7 +98,7 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
     uint32_t position = p->batch->positions[t];
     uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
     *token = position % AK_PAGE_TOKENS;
-    return ak_cpu_kv_head(p, page, (uint32_t)c->layer, head);
+    return ak_cpu_kv_head(p, page, c->params.qkv.kv_layer, head);
 }
 
 /* A KV head of batch token t, where `row` is its row; of quantised keys the first one

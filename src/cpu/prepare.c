@@ -1,4 +1,5 @@
 /* Sizes everything that passes need and lays it out in one block. */
+#include "base/math.h"
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
@@ -83,6 +84,10 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS], experts = p->max_rows[AK_DOMAIN_EXPERTS];
     for (int d = 0; d < AK_DOMAIN_COUNT; d++)
         p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
+    size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
+    p->distances = carve(c, distances, sizeof(float));
+    p->slopes = carve(c, distances ? p->spec->config.n_heads : 0, sizeof(float));
+    p->zeros = carve(c, p->spec->config.width, sizeof(float));
     size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
     p->cos = carve(c, tokens * angles, sizeof(float));
     p->sin = carve(c, tokens * angles, sizeof(float));
@@ -115,6 +120,21 @@ static void choose_frequencies(struct ak_cpu_prepared *p, uint32_t context)
         p->frequencies[AK_ROTATE_MAIN] = spec->short_frequencies;
 }
 
+/* Of n heads, n a power of two, head h has the slope 2^(−8(h + 1)/n); heads beyond the
+ * largest such n have every second one of twice as many. */
+static void fill_alibi(struct ak_cpu_prepared *p)
+{
+    uint32_t n_heads = p->spec->config.n_heads, n = 1;
+    while (n <= n_heads / 2)
+        n *= 2;
+    for (uint32_t h = 0; h < n_heads; h++) {
+        double power = h < n ? (double)(h + 1) / (double)n : (double)(2 * (h - n) + 1) / (2.0 * (double)n);
+        p->slopes[h] = (float)ak_pow(2.0, -8.0 * power);
+    }
+    for (uint32_t i = 0; i < 2 * p->context - 1; i++)
+        p->distances[i] = i < p->context ? (float)(p->context - 1 - i) : (float)(i - (p->context - 1));
+}
+
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
 {
@@ -131,6 +151,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->weights = weights;
     p->spec = spec;
     p->n_threads = options->n_threads;
+    p->context = options->context;
     p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
     if (table->arena_width[AK_DOMAIN_EXPERTS] > 0) /* then their number is validated */
@@ -155,6 +176,8 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->memory_bytes = carver.used;
     carver.used = 0;
     carve_all(&carver, p, &needs);
+    if (spec->descriptor.alibi)
+        fill_alibi(p);
     ak_cpu_plan_steps(p);
     status = ak_pool_create(options->n_threads, &p->pool, error);
     if (status == AKUNU_OK && options->cpus)

@@ -33,8 +33,9 @@ static void read_row(const struct ak_cpu_prepared *p, const struct ak_view *view
 void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_view *embedding = p->weights->embedding, *positions = p->weights->positions;
-    float scale = c->params.embed.scale, *own = p->scratch[thread].row;
+    const struct ak_embed_params *embed = &c->params.embed;
+    const struct ak_view *embedding = p->weights->embedding, *positions = p->weights->positions, *types = p->weights->types;
+    float scale = embed->scale, *own = p->scratch[thread].row;
     size_t begin, end;
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
@@ -42,8 +43,12 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
         read_row(p, embedding, (uint64_t)p->batch->tokens[t], out);
         for (uint32_t i = 0; scale != 1.0f && i < embedding->cols; i++)
             out[i] *= scale;
-        if (c->params.embed.positions) {
-            read_row(p, positions, p->batch->positions[t], own);
+        if (embed->types) {
+            read_row(p, types, 0, own);
+            p->cpu->kernels.add(out, own, types->cols);
+        }
+        if (embed->positions) {
+            read_row(p, positions, (uint64_t)embed->first_position + p->batch->positions[t], own);
             p->cpu->kernels.add(out, own, positions->cols);
         }
         rope_angles(p, t);
@@ -56,7 +61,7 @@ void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, co
     const struct ak_kernels *k = &p->cpu->kernels;
     const float *weight = p->weights->vectors[c->vector].data;
     if (norm->layer_norm)
-        k->layer_norm(x + norm->at, weight, p->weights->vectors[c->vector2].data, norm->n, norm->eps, out);
+        k->layer_norm(x + norm->at, weight, c->vector2 == AK_NONE ? p->zeros : p->weights->vectors[c->vector2].data, norm->n, norm->eps, out);
     else
         k->rms_norm(x + norm->at, weight, norm->n, norm->eps, out);
 }

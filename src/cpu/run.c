@@ -113,11 +113,13 @@ static void find_blocks(struct ak_cpu_prepared *p)
     uint32_t group = p->spec->config.n_heads / p->spec->config.n_kv_heads;
     uint32_t most = AK_ATTEND_ROWS / group ? AK_ATTEND_ROWS / group : 1;
     p->n_blocks = 0;
-    for (uint32_t i = 0, n; i < batch->n; i += n) {
-        n = 1;
-        while (n < most && i + n < batch->n && batch->sequences[i + n] == batch->sequences[i])
-            n++;
-        p->blocks[p->n_blocks++] = (struct ak_token_block){ .first = i, .n = n };
+    for (uint32_t i = 0, stop; i < batch->n; i = stop) {
+        for (stop = i + 1; stop < batch->n && batch->sequences[stop] == batch->sequences[i];)
+            stop++;
+        for (uint32_t first = i, n; first < stop; first += n) {
+            n = stop - first < most ? stop - first : most;
+            p->blocks[p->n_blocks++] = (struct ak_token_block){ .first = first, .n = n, .end = batch->positions[stop - 1] + 1 };
+        }
     }
 }
 

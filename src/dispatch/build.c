@@ -62,7 +62,8 @@ ak_value ak_build_embed(struct ak_builder *b, float scale)
 {
     ak_value out = add_slot(b, b->spec->config.width, AK_DOMAIN_TOKENS);
     struct ak_command c = command_of(AK_OP_EMBED, AK_NO_LAYER, AK_NONE, out);
-    c.params.embed = (struct ak_embed_params){ .scale = scale, .positions = b->weights->positions != NULL };
+    c.params.embed = (struct ak_embed_params){ .scale = scale, .types = b->weights->types != NULL, .positions = b->weights->positions != NULL,
+                                               .first_position = b->spec->config.first_position };
     add_command(b, c);
     return out;
 }
@@ -86,6 +87,11 @@ ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weig
     c.params.norm = (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
     add_command(b, c);
     return out;
+}
+
+bool ak_build_has(const struct ak_builder *b, enum ak_role vector, int layer)
+{
+    return ak_weights_vector(b->weights, vector, layer) != AK_NONE;
 }
 
 void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part, enum ak_role weight, int layer, float eps)
@@ -135,6 +141,7 @@ void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads
     c.params.qkv.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
     c.params.qkv.k_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 1);
     c.params.qkv.v_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 2);
+    c.params.qkv.kv_layer = ak_spec_kv_layer(b->spec, layer);
     add_command(b, c);
 }
 
@@ -144,6 +151,7 @@ ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struc
     struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
     c.params.attention = params;
     c.params.attention.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
+    c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
     add_command(b, c);
     return out;
 }
@@ -237,16 +245,26 @@ static void change_logits(struct ak_builder *b, enum ak_op op, float by)
     add_command(b, c);
 }
 
+void ak_build_hidden(struct ak_builder *b, ak_value x)
+{
+    b->table->logits = x;
+    b->table->chosen = AK_NONE;
+}
+
 void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap)
 {
     struct ak_table *t = b->table;
+    if (b->end == AK_END_HIDDEN) {
+        ak_build_hidden(b, x);
+        return;
+    }
     t->logits = ak_build_linear(b, x, AK_LINEAR_OUTPUT, AK_NO_LAYER);
     if (divisor != 1.0f)
         change_logits(b, AK_OP_DIVIDE, divisor);
     if (cap > 0.0f)
         change_logits(b, AK_OP_CAP, cap);
     t->chosen = AK_NONE;
-    if (!b->sampled)
+    if (b->end != AK_END_CHOSEN)
         return;
     struct ak_command c = command_of(AK_OP_GUMBEL, AK_NO_LAYER, t->logits, t->logits);
     c.params.logits.n = b->spec->config.vocab_size;
@@ -257,11 +275,11 @@ void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap)
     add_command(b, c);
 }
 
-ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, bool sampled, struct ak_table *out,
+ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, enum ak_table_end end, struct ak_table *out,
                          struct ak_error *error)
 {
     *out = (struct ak_table){ 0 };
-    struct ak_builder b = { .spec = spec, .weights = weights, .table = out, .sampled = sampled, .error = error };
+    struct ak_builder b = { .spec = spec, .weights = weights, .table = out, .end = end, .error = error };
     spec->family->emit(&b, spec);
     if (b.status == AKUNU_OK) {
         /* the caller reads these after the pass */

@@ -9,7 +9,7 @@ struct ak_builder {
     const struct ak_weights *weights;
     struct ak_table *table;
     uint32_t command_room, slot_room;
-    bool sampled;
+    enum ak_table_end end;
     ak_status status; /* of the first failure */
     struct ak_error *error;
 };

@@ -36,7 +36,12 @@ static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_wei
 static void dump_params(FILE *f, const struct ak_command *c, const struct ak_weights *w)
 {
     switch (c->op) {
-    case AK_OP_EMBED: fprintf(f, " scale=%.9g%s", (double)c->params.embed.scale, c->params.embed.positions ? " positions" : ""); break;
+    case AK_OP_EMBED:
+        fprintf(f, " scale=%.9g%s%s", (double)c->params.embed.scale, c->params.embed.types ? " types" : "",
+                c->params.embed.positions ? " positions" : "");
+        if (c->params.embed.first_position > 0)
+            fprintf(f, " from=%u", c->params.embed.first_position);
+        break;
     case AK_OP_NORM:
         dump_vector(f, "vector", w, c->vector);
         dump_vector(f, "bias", w, c->vector2);
@@ -61,6 +66,8 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         fprintf(f, " at=%u heads=%u/%u head_dim=%u window=%u scale=%.9g", p->q_at, p->n_heads, p->n_kv_heads, p->head_dim, p->window,
                 (double)p->scale);
         dump_nonzero(f, "cap", p->cap);
+        fputs(p->both_ways ? " both_ways" : "", f);
+        fputs(p->alibi ? " alibi" : "", f);
         break;
     }
     case AK_OP_GATED:

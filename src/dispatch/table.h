@@ -21,13 +21,17 @@ struct ak_table {
     struct ak_slot *slots;
     uint32_t n_slots;
     uint32_t arena_width[AK_DOMAIN_COUNT]; /* elements of a row of each domain's arena */
-    uint32_t logits;         /* slot of the logits */
+    uint32_t logits;         /* slot of the logits, or of the hidden states */
     uint32_t chosen;         /* slot of the chosen tokens, AK_NONE in the plain table */
     char *dump;
 };
 
-/* Emits the family's commands. sampled: ends in GUMBEL and ARGMAX (B15). */
-ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, bool sampled, struct ak_table *out,
+/* What a pass gives: logits, the tokens drawn from them (B15), or the hidden states
+ * that logits would be made of. An encoder's table always ends in hidden states. */
+enum ak_table_end { AK_END_LOGITS, AK_END_CHOSEN, AK_END_HIDDEN };
+
+/* Emits the family's commands. */
+ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, enum ak_table_end end, struct ak_table *out,
                          struct ak_error *error);
 void ak_table_clear(struct ak_table *t);
 uint64_t ak_table_bytes(const struct ak_table *t);

@@ -169,18 +169,22 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key, 
 {
     struct ak_meta element;
     uint32_t every = UINT32_MAX; /* beyond every layer */
+    bool first = false;
     for (uint64_t i = 0; i < array->n; i++) {
         if (!ak_provider_element(p, array, i, &element) ||
             (!text_of(&element, "full_attention") && !text_of(&element, "sliding_attention")))
             return AKUNU_OK;
         bool full = text_of(&element, "full_attention");
-        if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
-            every = (uint32_t)i + 1;
-        if (full != ((i + 1) % every == 0))
+        if (full && i == 0)
+            first = true;
+        else if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
+            every = (uint32_t)i + !first;
+        if (full != ((i + !first) % every == 0))
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: layer %llu breaks the pattern of every %u layers", key,
                            (unsigned long long)i, every);
     }
-    config->global_every = every;
+    config->global_every = first && array->n == 1 ? 1 : every;
+    config->global_first = first && config->global_every > 1;
     return AKUNU_OK;
 }
 
@@ -271,6 +275,19 @@ static ak_status check_quantisation(const struct ak_provider *p, struct ak_error
     return AKUNU_OK;
 }
 
+/* The rows of the positions up to the padding token's are no token's. */
+static ak_status read_first_position(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    uint32_t padding;
+    AK_TRY(ak_meta_u32(p, "pad_token_id", 1, &padding, error));
+    if (padding >= config->context || config->context - padding < 2)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "max_position_embeddings is %u; expected more than pad_token_id %u and one", config->context,
+                       padding);
+    config->first_position = padding + 1;
+    config->context -= padding + 1;
+    return AKUNU_OK;
+}
+
 ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
                          struct ak_error *error)
 {
@@ -301,6 +318,11 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     AK_TRY(read_u32(p, &config, "expert_feed_forward_length", false, config.ffn_width, &config.expert_width, error));
     AK_TRY(read_u32(p, &config, "expert_shared_feed_forward_length", false, 0, &config.shared_width, error));
     AK_TRY(read_rope(p, &config, &scaling, error));
+
+    if (config.scheme == AK_SCHEME_HF && family->hf_padded_positions)
+        AK_TRY(read_first_position(p, &config, error));
+    bool has_types = ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER, &embedding);
+    AK_TRY(read_u32(p, &config, "tokenizer.ggml.token_type_count", false, has_types ? embedding.rows : 0, &config.n_types, error));
 
     /* As many rows as there are tokens; a file without a vocabulary may say, or its
      * embedding tells. */

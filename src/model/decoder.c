@@ -21,6 +21,7 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
         .residual_scale = 1.0f,
         .attention_scale = 1.0f / sqrtf(squared),
         .logit_divisor = 1.0f,
+        .global_first = config->global_first,
     };
     return AKUNU_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-enum { MOST_NAMES = 4 };
+enum { MOST_NAMES = 5 };
 
 /* The first name is the one for messages. Names of later transformers come after
  * those of the published checkpoints; GPT-2's are its own. */
@@ -22,8 +22,12 @@ static const struct {
     {"attention.value_length", {"head_dim"}},
     {"attention.layer_norm_rms_epsilon", {"rms_norm_eps", "norm_eps"}},
     {"attention.layer_norm_epsilon", {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}},
-    {"attention.sliding_window", {"sliding_window"}},
-    {"attention.sliding_window_pattern", {"layer_types", "sliding_window_pattern", "_sliding_window_pattern"}},
+    {"attention.sliding_window", {"sliding_window", "local_attention"}},
+    {"attention.sliding_window_pattern", {"layer_types", "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"}},
+    {"tokenizer.ggml.token_type_count", {"type_vocab_size"}},
+    {"hidden_act", {"hidden_act"}},
+    {"hidden_activation", {"hidden_activation"}},
+    {"glu_activation", {"activation_function"}},
     {"attention.scale", {"attention_multiplier"}},
     {"query_pre_attn_scalar", {"query_pre_attn_scalar"}},
     {"attn_logit_softcapping", {"attn_logit_softcapping"}},
@@ -34,9 +38,10 @@ static const struct {
     {"expert_count", {"num_experts", "num_local_experts", "n_routed_experts"}},
     {"expert_used_count", {"num_experts_per_tok"}},
     {"expert_feed_forward_length", {"moe_intermediate_size"}},
-    {"rope.freq_base", {"rope_theta", "rope_parameters.rope_theta", "rope_parameters.full_attention.rope_theta", "rotary_emb_base"}},
-    {"rope.freq_base_swa", {"rope_local_base_freq", "rope_parameters.sliding_attention.rope_theta"}},
-    {"rope.partial_factor", {"partial_rotary_factor", "rope_parameters.partial_rotary_factor"}},
+    {"rope.freq_base",
+     {"rope_theta", "rope_parameters.rope_theta", "rope_parameters.full_attention.rope_theta", "rotary_emb_base", "global_rope_theta"}},
+    {"rope.freq_base_swa", {"rope_local_base_freq", "rope_parameters.sliding_attention.rope_theta", "local_rope_theta"}},
+    {"rope.partial_factor", {"partial_rotary_factor", "rope_parameters.partial_rotary_factor", "rotary_emb_fraction"}},
     {"rope.scaling.type",
      {"rope_scaling.rope_type", "rope_scaling.type", "rope_parameters.rope_type", "rope_parameters.full_attention.rope_type"}},
     {"rope.scaling.factor", {"rope_scaling.factor", "rope_parameters.factor", "rope_parameters.full_attention.factor"}},

@@ -1,6 +1,9 @@
 libak_la_SOURCES += \
+	src/model/bert.c \
+	src/model/bert_block.def \
 	src/model/config.c \
 	src/model/decoder.c \
+	src/model/encoder.c \
 	src/model/families.def \
 	src/model/families.h \
 	src/model/gemma.c \
@@ -8,18 +11,23 @@ libak_la_SOURCES += \
 	src/model/gemma3.c \
 	src/model/gpt2.c \
 	src/model/granite.c \
+	src/model/jina_bert_v2.c \
 	src/model/keys.c \
 	src/model/llama.c \
 	src/model/llama_block.def \
 	src/model/mixtral.c \
 	src/model/model.h \
+	src/model/modern_bert.c \
+	src/model/nomic_bert.c \
 	src/model/olmo2.c \
 	src/model/phi3.c \
+	src/model/pooling.c \
 	src/model/qwen2.c \
 	src/model/qwen2moe.c \
 	src/model/qwen3.c \
 	src/model/qwen3moe.c \
 	src/model/registry.c \
+	src/model/roberta.c \
 	src/model/rope.c \
 	src/model/smollm3.c \
 	src/model/validate.c

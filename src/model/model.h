@@ -14,6 +14,9 @@ struct ak_config {
     float rope_base;
     uint32_t window; /* 0: none */
     uint32_t global_every; /* every n-th layer has no window; 0: not said */
+    bool global_first;     /* the first one of n, else the last */
+    uint32_t first_position; /* row of the positions' table that the first token has */
+    uint32_t n_types;      /* of tokens: rows of their table */
     uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
     bool tied;       /* the embedding serves as output, whether or not the file has one */
     enum ak_scheme scheme;
@@ -47,6 +50,9 @@ struct ak_descriptor {
     bool layer_norm;       /* with bias; else RMS norm */
     bool no_pre_norms;     /* attention and feed-forward take the residual as it is */
     bool post_norms;       /* what they give is normed before it is added */
+    bool sum_norms;        /* the residual is normed after each of them was added to it */
+    bool encoder;          /* a token sees all of its text, in one pass; no logits, but hidden states */
+    bool alibi;            /* scores fall with the distance */
     bool qk_norm_rows;     /* q and k are normed as whole rows, else, where they are, head by head */
     bool rope_interleaved; /* pairs (2i, 2i+1), else (i, i + n/2) */
     float embedding_scale, residual_scale, attention_scale;
@@ -56,6 +62,7 @@ struct ak_descriptor {
     struct ak_layer_kind local;  /* of layers, but for */
     struct ak_layer_kind global; /* every n-th layer, the n-th first; */
     uint32_t global_every;       /* n = 0: no layer */
+    bool global_first;           /* the first of n, else the last */
     float local_rope_base;       /* of AK_ROTATE_LOCAL, which has no scaling */
     bool experts;                /* instead of one feed-forward */
     bool normalised_experts;     /* the weights of those chosen add up to 1 */
@@ -64,12 +71,13 @@ struct ak_descriptor {
 /* Dimensions that shapes are made of. */
 enum ak_dim {
     AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT,
-    AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED
+    AK_DIM_TYPES, AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED
 };
 
 enum ak_need {
     AK_REQUIRED,
     AK_OPTIONAL,
+    AK_BUT_FIRST,     /* required in all layers but the first */
     AK_OUTPUT_OR_TIED /* where absent, the embedding serves (A12) */
 };
 
@@ -98,6 +106,7 @@ struct ak_spec;
 struct ak_family {
     const char *const *names; /* of general.architecture and model_type, ends in NULL */
     bool experts;             /* where two families share a name: that of files with experts */
+    bool (*takes)(const struct ak_provider *p); /* or of those that it takes, over families before it; NULL: all */
     /* Sets the descriptor; `config` is read and validated already. May reject what
      * this architecture cannot have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
@@ -107,8 +116,16 @@ struct ak_family {
     const struct ak_whole *wholes;
     uint32_t n_wholes;
     bool hf_transposed;   /* Hugging Face has the matrices of layers as [cols, rows] */
+    bool hf_padded_positions; /* Hugging Face numbers positions from the one after the padding token's id on */
     float hf_norm_offset; /* Hugging Face has norm vectors with this much subtracted */
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
+};
+
+/* How a text's embedding is made of its tokens' hidden states, as the files say. */
+struct ak_pooling {
+    enum akunu_pooling kind; /* never AKUNU_POOLING_MODEL */
+    bool normalised;         /* to unit length */
+    char refused[64];        /* what the files ask for and there is none of; "" where nothing */
 };
 
 /* Everything about a model but its weights. */
@@ -117,6 +134,7 @@ struct ak_spec {
     struct ak_rope_config rope;
     const struct ak_family *family;
     struct ak_descriptor descriptor;
+    struct ak_pooling pooling;
     uint32_t n_rotations;         /* tables in use */
     float *inverse_frequencies;   /* [n_rotations][rope_dims/2], radians a position */
     float magnitude[AK_ROTATION_TABLES]; /* of cosine and sine */
@@ -147,6 +165,11 @@ ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_e
 /* Allocates inverse_frequencies (B9); uses the file's rope_freqs where it has it. */
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
 
+/* Pooling by modules.json and 1_Pooling/config.json (sentence-transformers), or by
+ * GGUF's pooling_type; where they say nothing, the mean of an encoder's tokens, the last
+ * one of other models. */
+ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec, struct ak_pooling *out, struct ak_error *error);
+
 /* What YaRN multiplies cosine and sine by. */
 float ak_yarn_magnitude(float factor);
 
@@ -154,6 +177,11 @@ void ak_spec_clear(struct ak_spec *spec); /* half-built ones too */
 
 /* Of layer `layer`. */
 const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer);
+
+/* The layer of the KV cache that it writes and reads, of ak_spec_kv_layers(): what an
+ * encoder has there is of use until the next layer alone. */
+uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer);
+uint32_t ak_spec_kv_layers(const struct ak_spec *spec);
 
 /* The tensor that the weight is a part of; NULL: one of its own. */
 const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role);
@@ -183,5 +211,16 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
 /* The descriptor of the same with experts, which the file has to have. */
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error);
+
+/* The usual encoder, and its descriptor: LayerNorm after each sum, the error function's
+ * GELU without a gate, no rotation, q·k divided by the root of the head size. */
+ak_status ak_describe_encoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                              struct ak_error *error);
+void ak_emit_encoder(struct ak_builder *b, const struct ak_spec *spec);
+/* The same of BERT and RoBERTa, whose configuration may ask for another activation. */
+ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error);
+/* The activation that `key` names; ungated GELU kinds and SiLU are known. */
+ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config, const char *key, enum ak_activation fallback,
+                               enum ak_activation *out, struct ak_error *error);
 
 #endif

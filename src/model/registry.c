@@ -42,6 +42,11 @@ static const struct ak_family *first_with(struct ak_text name)
     return families[i];
 }
 
+static bool fits(const struct ak_family *family, const struct ak_provider *p, uint32_t n_experts)
+{
+    return family->experts == (n_experts > 0) && (!family->takes || family->takes(p));
+}
+
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error)
 {
     char known[512] = "";
@@ -55,7 +60,7 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
     *out = NULL;
     for (size_t i = 0; families[i]; i++) {
         const struct ak_family *family = families[i];
-        if (has_name(family, name) && (!*out || family->experts == (n_experts > 0)))
+        if (has_name(family, name) && (!*out || fits(family, p, n_experts)))
             *out = family;
         for (const char *const *candidate = family->names; *candidate; candidate++)
             if (first_with((struct ak_text){ *candidate, (uint32_t)strlen(*candidate) }) == family)
@@ -116,7 +121,8 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
     case AK_DIM_FFN: return c->ffn_width;
     case AK_DIM_VOCAB: return c->vocab_size;
     case AK_DIM_ROPE_HALF: return c->rope_dims / 2;
-    case AK_DIM_CONTEXT: return c->context;
+    case AK_DIM_CONTEXT: return c->context + c->first_position;
+    case AK_DIM_TYPES: return c->n_types;
     case AK_DIM_EXPERTS: return c->n_experts;
     case AK_DIM_EXPERT: return c->expert_width;
     case AK_DIM_SHARED: return c->shared_width;
@@ -127,8 +133,18 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
 const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 {
     const struct ak_descriptor *d = &spec->descriptor;
-    bool global = d->global_every > 0 && ((uint32_t)layer + 1) % d->global_every == 0;
+    bool global = d->global_every > 0 && ((uint32_t)layer + !d->global_first) % d->global_every == 0;
     return global ? &d->global : &d->local;
+}
+
+uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer)
+{
+    return spec->descriptor.encoder ? 0 : (uint32_t)layer;
+}
+
+uint32_t ak_spec_kv_layers(const struct ak_spec *spec)
+{
+    return spec->descriptor.encoder ? 1 : spec->config.n_layers;
 }
 
 void ak_spec_clear(struct ak_spec *spec)

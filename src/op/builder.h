@@ -10,14 +10,17 @@
 struct ak_builder;
 typedef uint32_t ak_value;
 
-/* [tokens, width]; adds the positions' rows where the model has a table of them. */
+/* [tokens, width]; adds the rows of type 0 and of the positions where the model has tables of them. */
 ak_value ak_build_embed(struct ak_builder *b, float scale);
 
 /* RMS norm with the vector (role, layer); the shape stays. */
 ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, int layer, float eps);
 
-/* LayerNorm with the vectors (weight, layer) and (bias, layer). */
+/* LayerNorm with the vectors (weight, layer) and, where the model has it, (bias, layer). */
 ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight, enum ak_role bias, int layer, float eps);
+
+/* Whether the layer has the vector. */
+bool ak_build_has(const struct ak_builder *b, enum ak_role vector, int layer);
 
 /* RMS norm over the whole of one part of a linear operator's output, in place. */
 void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part, enum ak_role weight, int layer, float eps);
@@ -30,10 +33,10 @@ ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear
 uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part);
 
 /* Norms of each head (norm_heads: where the layer has the vectors), rotation and cache
- * write, in place; params->q_at, k_at, v_at are filled in. */
+ * write, in place; params.q_at, k_at, v_at and kv_layer are filled in. */
 void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params);
 
-/* [tokens, n_heads · head_dim]; params.q_at is filled in. */
+/* [tokens, n_heads · head_dim]; params.q_at and kv_layer are filled in. */
 ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params);
 
 /* [rows, n] from the two parts of `linear`'s output. */
@@ -58,10 +61,14 @@ ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_
 /* x += y · scale */
 void ak_build_add(struct ak_builder *b, ak_value x, ak_value y, float scale);
 
-/* The rows whose logits are wanted. */
+/* The rows whose result is wanted. */
 ak_value ak_build_select(struct ak_builder *b, ak_value x);
 
-/* Ends the table: logits = OUTPUT · x / divisor, then a soft cap unless it is 0. */
+/* Ends the table: x is what a pass gives. */
+void ak_build_hidden(struct ak_builder *b, ak_value x);
+
+/* The same with logits = OUTPUT · x / divisor, then a soft cap unless it is 0; in a
+ * table of hidden states it is x. */
 void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap);
 
 #endif

@@ -48,7 +48,8 @@ enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS, AK_DOMAIN_EXPERTS, AK_DOMAI
 
 enum ak_activation { AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH, AK_ACTIVATION_GELU_ERF };
 
-struct ak_embed_params { float scale; bool positions; };
+/* Token i stands at row first_position + i of the positions' table. */
+struct ak_embed_params { float scale; bool types, positions; uint32_t first_position; };
 /* Of the elements [at, at + n) of a row. */
 struct ak_norm_params { float eps; uint32_t at, n; bool layer_norm; };
 /* The output starts at element `at` of the out slot's rows. */
@@ -59,11 +60,15 @@ struct ak_qkv_params {
     uint32_t rope_dims; /* 0: no rotation */
     uint32_t rope_table; /* which of the model's tables */
     uint32_t interleaved;
+    uint32_t kv_layer;  /* of the cache */
     float norm_eps;     /* of the q and k norms, where the command has them */
 };
 struct ak_attention_params {
     uint32_t q_at, n_heads, n_kv_heads, head_dim;
+    uint32_t kv_layer;
     uint32_t window; /* tokens that a token sees, itself included; 0: all */
+    bool both_ways;  /* it sees those after it too, all of which are in its pass; of a window, half on each side */
+    bool alibi;      /* a score loses the distance times the head's slope */
     float scale;
     float cap; /* 0: none */
 };

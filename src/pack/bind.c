@@ -167,12 +167,23 @@ static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *r
     return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed && rule->rows != AK_DIM_ONE && ak_role_in_layer(rule->role);
 }
 
+/* Converters have not always left a whole tensor as it was. */
+static bool has_parts(const struct ak_provider *p, const struct ak_whole *whole, int layer)
+{
+    struct ak_view part;
+    return ak_provider_scheme(p) == AK_SCHEME_GGUF && ak_provider_find(p, whole->parts[0], layer, NULL, &part);
+}
+
 static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
                           struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     const struct ak_whole *whole = ak_family_whole(b->spec->family, rule->role);
     enum ak_role stored = stored_role(b->spec->family, rule);
+    if (whole && has_parts(p, whole, layer)) {
+        whole = NULL;
+        stored = rule->role;
+    }
     bool skipped = rule->need == AK_OUTPUT_OR_TIED && b->spec->config.tied;
     if (!skipped && ak_provider_find(p, stored, layer, rule->hf, view)) {
         if (is_turned(b->spec, rule))
@@ -185,7 +196,7 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
     *view = (struct ak_view){ 0 };
     if (rule->need == AK_OUTPUT_OR_TIED)
         b->tied = true;
-    if (rule->need != AK_REQUIRED)
+    if (rule->need != AK_REQUIRED && !(rule->need == AK_BUT_FIRST && layer > 0))
         return AKUNU_OK;
     const char *pattern = ak_gguf_name(stored);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)", pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
@@ -197,7 +208,8 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
 {
     if (b->tied && strncmp(ak_hf_stem(name), "lm_head.", strlen("lm_head.")) == 0)
         return true;
-    static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp." };
+    static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp.",
+                                         "position_ids", "pooler.dense.", "cls.predictions.", "cls.seq_relationship." };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))
             return true;

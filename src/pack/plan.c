@@ -212,6 +212,7 @@ static ak_status plan(const struct ak_binding *binding, struct ak_backend *backe
         return ak_fail_memory(error, "the weight plan", limits.vector_elems * sizeof(float));
     w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER);
     w->positions = ak_bound(binding, AK_ROLE_POSITION_EMBEDDING, AK_NO_LAYER);
+    w->types = ak_bound(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER);
     plan_norms(w, binding);
     for (int layer = 0; layer < (int)w->n_layers; layer++)
         for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)

@@ -3,6 +3,8 @@ libak_la_SOURCES += \
 	src/session/available.h \
 	src/session/candidates.c \
 	src/session/candidates.h \
+	src/session/embed.c \
+	src/session/embed.h \
 	src/session/generate.c \
 	src/session/generate.h \
 	src/session/kv.c \

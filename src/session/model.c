@@ -57,6 +57,7 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
     AK_TRY(ak_config_validate(&m->spec.config, &m->spec.rope, l->error));
     AK_TRY(m->spec.family->describe(m->provider, &m->spec.config, &m->spec.descriptor, l->error));
+    AK_TRY(ak_pooling_read(m->provider, &m->spec, &m->spec.pooling, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
@@ -78,12 +79,18 @@ static ak_status make_tokenizer(struct loader *l)
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 
+struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type, enum ak_kv_type v_type)
+{
+    bool encoder = spec->descriptor.encoder;
+    return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec), .n_kv_heads = spec->config.n_kv_heads,
+                                 .head_dim = spec->config.head_dim, .k_type = encoder ? AK_KV_F32 : k_type,
+                                 .v_type = encoder ? AK_KV_F32 : v_type };
+}
+
 /* Sizes are a session's; here they are checked to be possible at all. */
 static ak_status check_sizes(struct loader *l)
 {
-    const struct ak_config *c = &l->model->spec.config;
-    struct ak_kv_shape shape = { .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim, .k_type = AK_KV_F32,
-                                 .v_type = AK_KV_F32 };
+    struct ak_kv_shape shape = ak_model_kv_shape(&l->model->spec, AK_KV_F32, AK_KV_F32);
     uint64_t page = ak_kv_page_bytes(&shape);
     if (page == 0 || page > SIZE_MAX / 2)
         return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED, "the KV cache of %u tokens would not fit this machine's addresses",
@@ -95,9 +102,12 @@ static ak_status check_sizes(struct loader *l)
 static ak_status build_tables(struct loader *l)
 {
     struct ak_model *m = l->model;
-    AK_TRY(ak_table_build(&m->spec, &m->weights, false, &m->table, l->error));
+    AK_TRY(ak_table_build(&m->spec, &m->weights, AK_END_LOGITS, &m->table, l->error));
     AK_TRY(report(l, AKUNU_STAGE_TABLE, 1.0));
-    AK_TRY(ak_table_build(&m->spec, &m->weights, true, &m->sampled_table, l->error));
+    if (!m->spec.descriptor.encoder) {
+        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_END_CHOSEN, &m->sampled_table, l->error));
+        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_END_HIDDEN, &m->hidden_table, l->error));
+    }
     return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
 }
 
@@ -128,10 +138,9 @@ static ak_status warm_up(struct loader *l)
 {
     struct ak_model *m = l->model;
     const struct ak_backend_ops *ops = m->backend->ops;
-    const struct ak_config *c = &m->spec.config;
-    struct ak_prepare_options options = {
-        .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
-        .kv = { .n_layers = c->n_layers, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim, .n_pages = 1 } };
+    struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
+                                          .kv = ak_model_kv_shape(&m->spec, AK_KV_F16, AK_KV_F16) };
+    options.kv.n_pages = 1;
     uint64_t bytes = ak_kv_page_bytes(&options.kv);
     struct ak_prepared *prepared = NULL;
     void *kv = ops->alloc(m->backend, bytes);
@@ -206,6 +215,7 @@ void ak_model_free(struct ak_model *m)
         return;
     ak_table_clear(&m->table);
     ak_table_clear(&m->sampled_table);
+    ak_table_clear(&m->hidden_table);
     ak_weights_clear(&m->weights);
     ak_binding_clear(&m->binding);
     ak_spec_clear(&m->spec);

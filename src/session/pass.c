@@ -102,8 +102,8 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const s
     return AKUNU_OK;
 }
 
-static ak_status pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,
-                      struct ak_draw draw, struct ak_error *error)
+ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,
+                          struct ak_draw draw, struct ak_error *error)
 {
     uint32_t n_order;
     ak_status status = count(s, tokens, n, &n_order, error);
@@ -114,11 +114,21 @@ static ak_status pass(struct ak_session *s, struct ak_prepared *prepared, const 
     return status;
 }
 
+ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error)
+{
+    const struct ak_text *architecture = &s->model->spec.config.architecture;
+    if (!s->model->spec.descriptor.encoder)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the architecture \"%.*s\" is an encoder: it makes embeddings (akunu_embed), and no text",
+                   (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
+}
+
 ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_error *error)
 {
     if (n == 0 || n > s->batch)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%zu tokens were given for one pass, which takes 1 to %u", n, (unsigned)s->batch);
-    AK_TRY(pass(s, s->plain, tokens, n, (struct ak_draw){ 0 }, error));
+    AK_TRY(ak_session_needs_logits(s, error));
+    AK_TRY(ak_session_pass(s, s->plain, tokens, n, (struct ak_draw){ 0 }, error));
     s->n_last = (uint32_t)n;
     return AKUNU_OK;
 }
@@ -150,6 +160,7 @@ static ak_status check_prompt(const struct ak_session *s, int32_t sequence, cons
 ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, akunu_cancel_fn *cancel, void *user,
                              size_t *last, struct ak_error *error)
 {
+    AK_TRY(ak_session_needs_logits(s, error));
     AK_TRY(check_prompt(s, sequence, ids, n, error));
     size_t n_chunk = 0;
     for (size_t first = 0; first < n; first += n_chunk) {
@@ -168,7 +179,7 @@ ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token,
                           struct ak_error *error)
 {
     struct akunu_batch_token only = { .token = token, .sequence = sequence, .logits = true };
-    AK_TRY(pass(s, s->sampled, &only, 1, draw, error));
+    AK_TRY(ak_session_pass(s, s->sampled, &only, 1, draw, error));
     s->n_last = 0; /* the last pass is not one of the plain table's */
     *next = s->backend->ops->chosen(s->sampled)[0];
     return AKUNU_OK;

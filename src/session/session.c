@@ -12,7 +12,7 @@ _Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 
                    (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 && (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
                "the backend's KV types are the public ones");
 
-enum { MOST_SEQUENCES = 65536 };
+enum { MOST_SEQUENCES = 65536, ENCODER_SEQUENCES = 64 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
@@ -57,9 +57,10 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     uint64_t page_bytes = ak_kv_page_bytes(shape);
     const struct ak_view *positions = s->model->weights.positions;
     *out = asked ? asked : s->model->spec.config.context;
-    if (positions && *out > positions->rows)
+    uint32_t n_positions = positions ? positions->rows - s->model->spec.config.first_position : 0;
+    if (positions && *out > n_positions)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model has learned positions for %u", (unsigned)*out,
-                       (unsigned)positions->rows);
+                       (unsigned)n_positions);
     shape->n_pages = ak_kv_pages_for(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
@@ -88,6 +89,10 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     s->counts = ak_alloc(n_sequences, sizeof *s->counts);
     s->next = ak_alloc(n_sequences, sizeof *s->next);
     s->order = ak_alloc(n_sequences, sizeof *s->order);
+    s->texts = ak_alloc(n_sequences, sizeof *s->texts);
+    s->sums = ak_alloc(s->model->spec.config.width, sizeof *s->sums);
+    if (!s->texts || !s->sums)
+        return ak_fail_memory(error, "the session", 0);
     if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->given || !s->row_of || !s->chunk || !s->counts || !s->next ||
         !s->order)
         return ak_fail_memory(error, "the session", 0);
@@ -111,7 +116,8 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
 static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params, struct ak_error *error)
 {
     const struct ak_config *config = &s->model->spec.config;
-    uint32_t n_sequences = params->max_sequences ? params->max_sequences : 1, context;
+    bool encoder = s->model->spec.descriptor.encoder;
+    uint32_t n_sequences = params->max_sequences ? params->max_sequences : encoder ? ENCODER_SEQUENCES : 1, context;
     if (n_sequences > MOST_SEQUENCES)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible", (unsigned)n_sequences, MOST_SEQUENCES);
     AK_TRY(check_kv_types(params, config->head_dim, error));
@@ -120,17 +126,12 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
         s->options.cpus = &s->cpus;
     }
 
-    struct ak_kv_shape shape = {
-        .n_layers = config->n_layers,
-        .n_kv_heads = config->n_kv_heads,
-        .head_dim = config->head_dim,
-        .k_type = (enum ak_kv_type)params->k_type,
-        .v_type = (enum ak_kv_type)params->v_type,
-    };
+    struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, (enum ak_kv_type)params->k_type, (enum ak_kv_type)params->v_type);
     AK_TRY(ak_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads, error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
-    s->batch = params->batch ? params->batch : ak_profile_chunk(&s->model->profile);
-    s->batch = s->batch < context ? s->batch : context;
+    s->full = params->batch ? params->batch : ak_profile_chunk(&s->model->profile);
+    s->full = s->full < context ? s->full : context;
+    s->batch = encoder && !params->batch ? context : s->full; /* a text of an encoder is one pass */
     AK_TRY(allocate_pass(s, n_sequences, error));
     AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
 
@@ -169,6 +170,8 @@ void ak_session_free(struct ak_session *s)
         s->backend->ops->release(s->plain);
     if (s->sampled)
         s->backend->ops->release(s->sampled);
+    if (s->hidden)
+        s->backend->ops->release(s->hidden);
     ak_kv_clear(&s->kv);
     ak_free(s->tokens);
     ak_free(s->positions);
@@ -180,11 +183,14 @@ void ak_session_free(struct ak_session *s)
     ak_free(s->counts);
     ak_free(s->next);
     ak_free(s->order);
+    ak_free(s->texts);
+    ak_free(s->sums);
     ak_free(s);
 }
 
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error)
 {
+    AK_TRY(ak_session_needs_logits(s, error));
     if (s->sampled)
         return AKUNU_OK;
     struct ak_prepare_options options = s->options;
@@ -251,16 +257,20 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
 uint64_t ak_session_scratch_bytes(const struct ak_session *s)
 {
     uint64_t bytes = s->backend->ops->bytes(s->plain);
-    return s->sampled ? bytes + s->backend->ops->bytes(s->sampled) : bytes;
+    bytes += s->sampled ? s->backend->ops->bytes(s->sampled) : 0;
+    return s->hidden ? bytes + s->backend->ops->bytes(s->hidden) : bytes;
 }
 
 void ak_session_counts(const struct ak_session *s, struct ak_counts *out)
 {
-    struct ak_counts sampled = { 0 };
-    s->backend->ops->counts(s->plain, out);
-    if (s->sampled)
-        s->backend->ops->counts(s->sampled, &sampled);
-    out->gemv += sampled.gemv;
-    out->small_n += sampled.small_n;
-    out->gemm += sampled.gemm;
+    const struct ak_prepared *all[] = { s->plain, s->sampled, s->hidden };
+    *out = (struct ak_counts){ 0 };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct ak_counts one = { 0 };
+        if (all[i])
+            s->backend->ops->counts(all[i], &one);
+        out->gemv += one.gemv;
+        out->small_n += one.small_n;
+        out->gemm += one.gemm;
+    }
 }

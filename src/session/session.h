@@ -1,8 +1,8 @@
 /* A session: sequences over KV pages, and the passes that extend them.
  *
  * Belongs to one thread at a time; the model is shared and only read. All memory
- * is allocated at creation, but for the sampled table's, which
- * ak_session_prepare_sampled makes once, where it is wanted.
+ * is allocated at creation, but for that of the sampled table and of the one of hidden
+ * states, which are made once, where they are wanted.
  */
 #ifndef AK_SESSION_SESSION_H
 #define AK_SESSION_SESSION_H
@@ -18,7 +18,9 @@ struct ak_session {
     struct ak_prepare_options options;
     struct ak_cpus cpus;
     struct ak_prepared *plain, *sampled; /* sampled: one token a pass; NULL until it is prepared */
+    struct ak_prepared *hidden;          /* the same; an encoder's passes are `plain` ones */
     uint32_t batch;
+    uint32_t full;            /* tokens at which a pass of several texts is full, at most `batch` */
 
     /* one pass, in the order of the backend: sequence by sequence */
     int32_t *tokens;
@@ -28,7 +30,9 @@ struct ak_session {
     uint32_t n_last;          /* tokens of the last pass; 0: it left no logits */
     uint32_t *counts, *next;  /* of each sequence; counts are 0 between passes */
     uint32_t *order;          /* the pass's sequences as they first appear */
-    struct akunu_batch_token *chunk; /* prefill's */
+    struct akunu_batch_token *chunk; /* prefill's, embed's */
+    int32_t *texts;           /* [sequences]: those of the texts that are in the pass */
+    double *sums;             /* [width]: of a text's hidden states */
 
     uint64_t n_passes, n_tokens;
 };
@@ -53,6 +57,13 @@ ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token
 const float *ak_session_logits(const struct ak_session *s, size_t i);
 ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, akunu_cancel_fn *cancel, void *user,
                              size_t *last, struct ak_error *error);
+
+/* Runs n tokens in one pass of one of the session's tables, all or nothing. */
+ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,
+                          struct ak_draw draw, struct ak_error *error);
+
+/* AKUNU_ERROR_UNSUPPORTED where the model is an encoder. */
+ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error);
 
 /* Makes ak_session_draw ready; at once where it is. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);

@@ -1,0 +1,18 @@
+/* RoBERTa and XLM-RoBERTa as Hugging Face has them: BERT whose positions begin behind
+ * that of the padding token. GGUF calls them bert. */
+#include "model/families.h"
+
+static const char *const names[] = { "xlm-roberta", "roberta", "camembert", NULL };
+
+static const struct ak_weight_rule weights[] = {
+#include "model/bert_block.def"
+};
+
+const struct ak_family ak_family_roberta = {
+    .names = names,
+    .describe = ak_describe_bert,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .hf_padded_positions = true,
+    .emit = ak_emit_encoder,
+};

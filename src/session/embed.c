@@ -1,0 +1,205 @@
+/* Several texts share a pass, one after another, each a sequence of its own, so nothing
+ * is padded. A text's wanted hidden states are added up in the order of its tokens, in
+ * doubles and over passes: what it shares them with changes no bit. */
+#include "session/embed.h"
+
+#include <math.h>
+
+/* Some texts from `first` on, and how far they are. */
+struct group {
+    const struct akunu_ids *texts; /* all of them */
+    size_t first, n;               /* in the group */
+    size_t text, token;            /* to be run next */
+    size_t pooled_text, n_pooled;  /* to be added next; rows that are in the sums */
+};
+
+struct job {
+    struct ak_session *s;
+    struct ak_prepared *prepared;
+    enum akunu_pooling pooling;
+    bool normalise;
+    akunu_cancel_fn *cancel;
+    void *user;
+    float *out;
+    struct ak_error *error;
+};
+
+static ak_status check_texts(const struct ak_session *s, const struct akunu_ids *texts, size_t n, struct ak_error *error)
+{
+    uint32_t n_vocab = s->model->spec.config.vocab_size;
+    uint32_t most = s->model->spec.descriptor.encoder && s->batch < s->kv.context ? s->batch : s->kv.context;
+    for (size_t i = 0; i < n; i++) {
+        if (!texts[i].ids || texts[i].n == 0)
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "text %zu has no tokens", i);
+        if (texts[i].n > most)
+            return ak_fail(error, AKUNU_ERROR_CONTEXT, "text %zu is too long: it has %zu tokens, and the %s holds %u", i, texts[i].n,
+                           most < s->kv.context ? "pass" : "context", (unsigned)most);
+        for (size_t j = 0; j < texts[i].n; j++)
+            if (texts[i].ids[j] < 0 || (uint32_t)texts[i].ids[j] >= n_vocab)
+                return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu of text %zu is %d, and the vocabulary has %u", j, i,
+                               (int)texts[i].ids[j], (unsigned)n_vocab);
+    }
+    return AKUNU_OK;
+}
+
+/* Which pooling, and whether the files leave a choice. */
+static ak_status choose(const struct ak_session *s, const struct akunu_embedding *embedding, struct job *job)
+{
+    const struct ak_pooling *own = &s->model->spec.pooling;
+    if ((unsigned)embedding->pooling > AKUNU_POOLING_LAST)
+        return ak_fail(job->error, AKUNU_ERROR_ARGUMENT, "pooling is %d: expected a value of enum akunu_pooling", (int)embedding->pooling);
+    if ((unsigned)embedding->normalize > AKUNU_NORMALIZE_L2)
+        return ak_fail(job->error, AKUNU_ERROR_ARGUMENT, "normalize is %d: expected a value of enum akunu_normalize",
+                       (int)embedding->normalize);
+    if (embedding->pooling == AKUNU_POOLING_MODEL && own->refused[0])
+        return ak_fail(job->error, AKUNU_ERROR_UNSUPPORTED,
+                       "the model's files ask for %s, which is not supported; a pooling of your choice (mean, cls, last) goes without it",
+                       own->refused);
+    job->pooling = embedding->pooling == AKUNU_POOLING_MODEL ? own->kind : embedding->pooling;
+    job->normalise = embedding->normalize == AKUNU_NORMALIZE_MODEL ? own->normalised : embedding->normalize == AKUNU_NORMALIZE_L2;
+    return AKUNU_OK;
+}
+
+static ak_status prepare(struct ak_session *s, struct ak_prepared **out, struct ak_error *error)
+{
+    if (!s->model->spec.descriptor.encoder && !s->hidden)
+        AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights, &s->model->spec, &s->options, s->kv.pool,
+                                        &s->hidden, error));
+    *out = s->model->spec.descriptor.encoder ? s->plain : s->hidden;
+    return AKUNU_OK;
+}
+
+static uint32_t pages_of(size_t n)
+{
+    return (uint32_t)((n + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS);
+}
+
+/* As many of the texts from `first` on as fit into one pass, each with a sequence of its
+ * own, at least one. */
+static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts, size_t first, size_t n, struct group *g,
+                            struct ak_error *error)
+{
+    size_t tokens = 0;
+    uint32_t pages = 0;
+    *g = (struct group){ .texts = texts, .first = first, .text = first, .pooled_text = first };
+    for (size_t i = first; i < n; i++) {
+        tokens += texts[i].n;
+        pages += pages_of(texts[i].n);
+        if (g->n > 0 && (g->n == s->kv.n_sequences || tokens > s->full || pages > s->kv.n_free))
+            break;
+        int32_t sequence = ak_kv_new(&s->kv);
+        if (sequence < 0)
+            break;
+        s->texts[g->n++] = sequence;
+    }
+    if (g->n == 0) {
+        int32_t sequence;
+        return ak_session_sequence_new(s, &sequence, error); /* says what is wrong */
+    }
+    return AKUNU_OK;
+}
+
+static void close_group(struct ak_session *s, const struct group *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        ak_kv_free(&s->kv, s->texts[i]);
+}
+
+static bool is_wanted(enum akunu_pooling pooling, size_t token, size_t n)
+{
+    return pooling == AKUNU_POOLING_MEAN || (pooling == AKUNU_POOLING_CLS ? token == 0 : token + 1 == n);
+}
+
+/* The group's next tokens, as many as a pass takes. */
+static size_t fill_pass(const struct job *job, struct group *g)
+{
+    struct ak_session *s = job->s;
+    size_t n = 0;
+    for (; g->text < g->first + g->n; g->text++, g->token = 0) {
+        const struct akunu_ids *text = &g->texts[g->text];
+        for (; g->token < text->n; g->token++) {
+            if (n == s->batch)
+                return n;
+            s->chunk[n++] = (struct akunu_batch_token){ .token = text->ids[g->token], .sequence = s->texts[g->text - g->first],
+                                                        .logits = is_wanted(job->pooling, g->token, text->n) };
+        }
+    }
+    return n;
+}
+
+/* The sums of a text as its embedding; they are zeros again. */
+static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
+{
+    struct ak_session *s = job->s;
+    uint32_t width = s->model->spec.config.width;
+    float *out = job->out + text * width;
+    double squares = 0.0, length = 1.0;
+    for (uint32_t i = 0; i < width; i++) {
+        s->sums[i] /= (double)n_rows;
+        squares += s->sums[i] * s->sums[i];
+    }
+    if (job->normalise && squares > 0.0)
+        length = sqrt(squares);
+    for (uint32_t i = 0; i < width; i++) {
+        out[i] = (float)(s->sums[i] / length);
+        s->sums[i] = 0.0;
+        if (!isfinite(out[i]))
+            return ak_fail(job->error, AKUNU_ERROR_NUMERIC, "element %u of the embedding of text %zu is no number", (unsigned)i, text);
+    }
+    return AKUNU_OK;
+}
+
+/* Adds the rows of a pass of n tokens. */
+static ak_status pool(const struct job *job, struct group *g, size_t n)
+{
+    struct ak_session *s = job->s;
+    uint32_t width = s->model->spec.config.width;
+    for (size_t i = 0; i < n; i++) {
+        bool last = i + 1 == n ? g->token == 0 || g->text == g->first + g->n : s->chunk[i + 1].sequence != s->chunk[i].sequence;
+        if (s->chunk[i].logits) {
+            const float *row = s->backend->ops->logits(job->prepared, s->row_of[i]);
+            for (uint32_t j = 0; j < width; j++)
+                s->sums[j] += (double)row[j];
+            g->n_pooled++;
+        }
+        if (last) {
+            AK_TRY(finish_text(job, g->pooled_text++, g->n_pooled));
+            g->n_pooled = 0;
+        }
+    }
+    return AKUNU_OK;
+}
+
+static ak_status run_group(const struct job *job, struct group *g)
+{
+    struct ak_session *s = job->s;
+    while (g->text < g->first + g->n) {
+        if (job->cancel && job->cancel(job->user))
+            return ak_fail(job->error, AKUNU_ERROR_CANCELLED, "cancelled at text %zu", g->text);
+        size_t n = fill_pass(job, g);
+        AK_TRY(ak_session_pass(s, job->prepared, s->chunk, n, (struct ak_draw){ 0 }, job->error));
+        AK_TRY(pool(job, g, n));
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n, const struct akunu_embedding *embedding,
+                   akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error)
+{
+    struct job job = { .s = s, .cancel = cancel, .user = user, .out = out, .error = error };
+    AK_TRY(choose(s, embedding, &job));
+    AK_TRY(check_texts(s, texts, n, error));
+    AK_TRY(prepare(s, &job.prepared, error));
+    s->n_last = 0; /* the last pass is not one of logits */
+    for (uint32_t i = 0; i < s->model->spec.config.width; i++)
+        s->sums[i] = 0.0;
+    for (size_t first = 0; first < n;) {
+        struct group g;
+        AK_TRY(open_group(s, texts, first, n, &g, error));
+        ak_status status = run_group(&job, &g);
+        close_group(s, &g);
+        AK_TRY(status);
+        first += g.n;
+    }
+    return AKUNU_OK;
+}

@@ -1,0 +1,337 @@
+/* Embeddings through the public header (B6, E): the encoders, as Hugging Face folders and
+ * as GGUF, against tests/golden/encoders.py; language models as embedders; the same bits
+ * whatever the threads, the ISA and the company; what is refused. */
+#include <math.h>
+
+#include "golden_model.h"
+
+enum { N_TEXTS = 7, MOST_IDS = 96, WIDTH = 32, N_POOLINGS = 3 };
+
+static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert", "jina-bert-v2" };
+enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
+
+static const char *const pooling_names[] = { [AKUNU_POOLING_MEAN] = "mean", [AKUNU_POOLING_CLS] = "cls", [AKUNU_POOLING_LAST] = "last" };
+
+struct texts {
+    akunu_token ids[N_TEXTS][MOST_IDS];
+    struct akunu_ids texts[N_TEXTS];
+};
+
+static const char *encoder_path(const char *name, const char *file, char path[4096])
+{
+    const char *data = getenv("AK_TEST_DATA");
+    ck_assert_ptr_nonnull(data);
+    snprintf(path, 4096, "%s/encoders/%s%s%s", data, name, *file ? "/" : "", file);
+    return path;
+}
+
+static void read_texts(const char *name, struct texts *out)
+{
+    char path[4096], line[1024];
+    FILE *f = fopen(encoder_path(name, "texts.txt", path), "r");
+    ck_assert_ptr_nonnull(f);
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        ck_assert_ptr_nonnull(fgets(line, sizeof line, f));
+        out->texts[i] = (struct akunu_ids){ out->ids[i], 0 };
+        char *next = line, *end;
+        for (long id = strtol(next, &end, 10); end != next; id = strtol(next, &end, 10)) {
+            ck_assert_uint_lt(out->texts[i].n, MOST_IDS);
+            out->ids[i][out->texts[i].n++] = (akunu_token)id;
+            next = end;
+        }
+    }
+    fclose(f);
+}
+
+/* The floats behind the header of a .npy file of version 1. */
+static void read_npy(const char *path, float *out, size_t n)
+{
+    unsigned char head[10];
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f != NULL, "%s", path);
+    ck_assert_uint_eq(fread(head, 1, sizeof head, f), sizeof head);
+    ck_assert_int_eq(fseek(f, head[8] + 256 * head[9], SEEK_CUR), 0);
+    ck_assert_uint_eq(fread(out, sizeof *out, n, f), n);
+    ck_assert_int_eq(fgetc(f), EOF);
+    fclose(f);
+}
+
+static struct akunu_model *load(const char *path, const char *cpu)
+{
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.cpu = cpu;
+    params.n_threads = 2;
+    params.no_cache = true;
+    params.strict = true;
+    params.warm_up = true;
+    struct akunu_model *model = akunu_load_model(path, &params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    return model;
+}
+
+static struct akunu_model *load_encoder(const char *name, bool gguf, const char *cpu)
+{
+    char path[4096];
+    return load(encoder_path(name, gguf ? "model.gguf" : "", path), cpu);
+}
+
+static struct akunu_session *open_session(const struct akunu_model *model, unsigned threads, uint32_t batch, uint32_t sequences)
+{
+    struct akunu_session_params params;
+    akunu_session_params_default(&params);
+    params.n_threads = threads;
+    params.batch = batch;
+    params.max_sequences = sequences;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_msg(session != NULL, "%s", akunu_last_error());
+    return session;
+}
+
+static void embed(struct akunu_session *session, const struct akunu_ids *texts, size_t n, enum akunu_pooling pooling,
+                  enum akunu_normalize normalize, float *out)
+{
+    struct akunu_embedding embedding;
+    akunu_embedding_default(&embedding);
+    embedding.pooling = pooling;
+    embedding.normalize = normalize;
+    ck_assert_msg(akunu_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK, "%s", akunu_last_error());
+}
+
+static double nmse(const float *got, const float *want, size_t n)
+{
+    double difference = 0.0, whole = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        difference += ((double)got[i] - (double)want[i]) * ((double)got[i] - (double)want[i]);
+        whole += (double)want[i] * (double)want[i];
+    }
+    return difference / whole;
+}
+
+/* ---- Numbers ------------------------------------------------------------------ */
+
+START_TEST(goldens_of_encoders)
+{
+    const char *name = encoders[_i / 2];
+    struct texts texts;
+    float got[N_TEXTS][WIDTH], want[N_TEXTS][WIDTH];
+    char path[4096], file[16];
+    read_texts(name, &texts);
+    struct akunu_model *model = load_encoder(name, _i % 2, NULL);
+    struct akunu_session *session = open_session(model, 2, 0, 0);
+    for (int pooling = AKUNU_POOLING_MEAN; pooling <= AKUNU_POOLING_LAST; pooling++) {
+        snprintf(file, sizeof file, "%s.npy", pooling_names[pooling]);
+        read_npy(encoder_path(name, file, path), want[0], (size_t)N_TEXTS * WIDTH);
+        embed(session, texts.texts, N_TEXTS, (enum akunu_pooling)pooling, AKUNU_NORMALIZE_NONE, got[0]);
+        for (size_t i = 0; i < N_TEXTS; i++) {
+            double error = nmse(got[i], want[i], WIDTH);
+            ck_assert_msg(error <= 1e-10, "%s, %s of text %zu: NMSE %.2e", name, pooling_names[pooling], i, error);
+        }
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Texts alone, in threes and all together, in any order. */
+START_TEST(same_bits)
+{
+    static const uint32_t batches[] = { 0, 90 }, sequences[] = { 0, 1, 3 };
+    const char *name = encoders[_i];
+    struct texts texts;
+    struct akunu_ids order[N_TEXTS];
+    float first[N_TEXTS][WIDTH], again[N_TEXTS][WIDTH];
+    bool have_first = false;
+    read_texts(name, &texts);
+    for (size_t i = 0; i < N_TEXTS; i++)
+        order[i] = texts.texts[3 * i % N_TEXTS];
+    for (size_t isa = 0; akunu_cpu_name(isa); isa++) {
+        struct akunu_model *model = load_encoder(name, true, akunu_cpu_name(isa));
+        for (unsigned k = 0; k < 6; k++) {
+            struct akunu_session *session = open_session(model, 1 + k % 3, batches[k % 2], sequences[k % 3]);
+            embed(session, order, N_TEXTS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, again[0]);
+            for (size_t i = 0; i < N_TEXTS; i++) {
+                float *to = first[3 * i % N_TEXTS];
+                if (!have_first)
+                    memcpy(to, again[i], sizeof again[i]);
+                ck_assert_msg(memcmp(to, again[i], sizeof again[i]) == 0, "%s: other bits of text %zu with cpu %s, sessions of kind %u", name,
+                              3 * i % N_TEXTS, akunu_cpu_name(isa), k);
+            }
+            have_first = true;
+            akunu_session_free(session);
+        }
+        akunu_model_free(model);
+    }
+}
+END_TEST
+
+/* What the files say: the first token's state, to unit length. */
+START_TEST(as_the_model_says)
+{
+    struct texts texts;
+    struct akunu_model_info info = { .size = sizeof info };
+    float own[N_TEXTS][WIDTH], raw[N_TEXTS][WIDTH];
+    read_texts("bert", &texts);
+    struct akunu_model *model = load_encoder("bert", _i, NULL);
+    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert(info.encoder && info.normalized);
+    ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
+    ck_assert_uint_eq(info.context, 96);
+    ck_assert_ptr_null(akunu_model_dump(model, true));
+    struct akunu_session *session = open_session(model, 1, 0, 0);
+    ck_assert_int_eq(akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, own[0]), AKUNU_OK);
+    embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_CLS, AKUNU_NORMALIZE_NONE, raw[0]);
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        double squares = 0.0, length = 0.0;
+        for (size_t j = 0; j < WIDTH; j++) {
+            squares += (double)raw[i][j] * (double)raw[i][j];
+            length += (double)own[i][j] * (double)own[i][j];
+        }
+        ck_assert_double_eq_tol(length, 1.0, 1e-6);
+        for (size_t j = 0; j < WIDTH; j++)
+            ck_assert_float_eq_tol(own[i][j], (float)((double)raw[i][j] / sqrt(squares)), 1e-7f);
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* ---- Language models ---------------------------------------------------------- */
+
+/* The last hidden state times the output matrix is the golden logits of the last token. */
+START_TEST(hidden_states_of_a_language_model)
+{
+    struct golden_text text;
+    struct akunu_model_info info = { .size = sizeof info };
+    char path[4096];
+    golden_read_text("qwen3", &text);
+    struct akunu_model *model = golden_load("qwen3", NULL);
+    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert(!info.encoder && info.normalized);
+    ck_assert_int_eq(info.pooling, AKUNU_POOLING_LAST);
+
+    size_t width = info.width, n_vocab = info.vocab_size, output = SIZE_MAX;
+    const struct akunu_file *file = akunu_model_file(model);
+    struct akunu_tensor_info tensor = { .size = sizeof tensor };
+    for (size_t i = 0; akunu_file_tensor(file, i, &tensor) == AKUNU_OK; i++)
+        if (strcmp(tensor.name, "output.weight") == 0 || (output == SIZE_MAX && strcmp(tensor.name, "token_embd.weight") == 0))
+            output = i;
+    float *matrix = malloc(n_vocab * width * sizeof *matrix), *want = malloc(text.n_prompt * n_vocab * sizeof *want);
+    float *hidden = malloc(width * sizeof *hidden), *got = malloc(n_vocab * sizeof *got), *again = malloc(width * sizeof *again);
+    ck_assert(matrix && want && hidden && got && again);
+    ck_assert_int_eq(akunu_file_read_f32(file, output, 0, n_vocab * width, matrix), AKUNU_OK);
+    read_npy(golden_path("qwen3", ".npy", path), want, text.n_prompt * n_vocab);
+
+    struct akunu_ids ids = { text.ids, text.n_prompt };
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F32);
+    embed(session, &ids, 1, AKUNU_POOLING_LAST, AKUNU_NORMALIZE_NONE, hidden);
+    for (size_t i = 0; i < n_vocab; i++) {
+        double sum = 0.0;
+        for (size_t j = 0; j < width; j++)
+            sum += (double)matrix[i * width + j] * (double)hidden[j];
+        got[i] = (float)sum;
+    }
+    ck_assert_double_le(nmse(got, want + (text.n_prompt - 1) * n_vocab, n_vocab), 1e-9);
+
+    /* the same bits over several passes, and beside a sequence of the session */
+    akunu_session_free(session);
+    session = golden_session(model, 1, 7, AKUNU_KV_F32);
+    akunu_sequence sequence = akunu_sequence_new(session);
+    size_t last;
+    ck_assert_int_eq(akunu_prefill(session, sequence, text.ids, 9, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_ptr_nonnull(akunu_logits(session, last));
+    embed(session, &ids, 1, AKUNU_POOLING_LAST, AKUNU_NORMALIZE_NONE, again);
+    ck_assert_mem_eq(hidden, again, width * sizeof *hidden);
+    ck_assert_ptr_null(akunu_logits(session, last));
+    ck_assert_uint_eq(akunu_sequence_length(session, sequence), 9);
+
+    /* the mean, over passes that cut it anywhere */
+    embed(session, &ids, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, hidden);
+    akunu_session_free(session);
+    session = golden_session(model, 3, 16, AKUNU_KV_F32);
+    embed(session, &ids, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, again);
+    ck_assert_mem_eq(hidden, again, width * sizeof *hidden);
+    akunu_session_free(session);
+    free(matrix), free(want), free(hidden), free(got), free(again);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* ---- What is refused ---------------------------------------------------------- */
+
+static void refused(struct akunu_session *session, const struct akunu_ids *texts, size_t n, const struct akunu_embedding *embedding,
+                    enum akunu_status status, const char *message)
+{
+    float out[N_TEXTS * WIDTH];
+    ck_assert_int_eq(akunu_embed(session, texts, n, embedding, NULL, NULL, out), status);
+    ck_assert_msg(strstr(akunu_last_error(), message) != NULL, "%s", akunu_last_error());
+}
+
+static bool stop(void *user)
+{
+    (void)user;
+    return true;
+}
+
+START_TEST(refusals)
+{
+    akunu_token ids[97] = { 0 }, bad[] = { 1, 48 };
+    struct akunu_ids fine = { ids, 3 }, long_one = { ids, 97 }, two[] = { { ids, 5 }, { ids, 0 } }, unknown = { bad, 2 };
+    struct akunu_embedding embedding;
+    float out[WIDTH];
+    size_t last;
+    struct akunu_model *model = load_encoder("bert", true, NULL);
+    struct akunu_session *session = open_session(model, 1, 0, 1);
+
+    refused(session, &long_one, 1, NULL, AKUNU_ERROR_CONTEXT, "97 tokens, and the context holds 96");
+    refused(session, two, 2, NULL, AKUNU_ERROR_ARGUMENT, "text 1 has no tokens");
+    refused(session, &unknown, 1, NULL, AKUNU_ERROR_ARGUMENT, "token 1 of text 0 is 48, and the vocabulary has 48");
+    refused(session, NULL, 1, NULL, AKUNU_ERROR_ARGUMENT, "NULL");
+    refused(NULL, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "session is NULL");
+    akunu_embedding_default(&embedding);
+    embedding.pooling = (enum akunu_pooling)9;
+    refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "pooling is 9");
+    akunu_embedding_default(&embedding);
+    embedding.normalize = (enum akunu_normalize)9;
+    refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "normalize is 9");
+    ck_assert_int_eq(akunu_embed(session, &fine, 1, NULL, stop, NULL, out), AKUNU_ERROR_CANCELLED);
+
+    akunu_sequence sequence = akunu_sequence_new(session);
+    refused(session, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "in use");
+    ck_assert_int_eq(akunu_prefill(session, sequence, ids, 3, NULL, NULL, &last), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "makes embeddings"));
+    struct akunu_batch_token token = { .token = 1, .sequence = sequence, .logits = true };
+    ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_generate(session, sequence, ids, 3, NULL, NULL, NULL, NULL, NULL), AKUNU_ERROR_UNSUPPORTED);
+    akunu_sequence_free(session, sequence);
+
+    /* nothing that failed has left a sequence behind */
+    ck_assert_int_eq(akunu_embed(session, &fine, 1, NULL, NULL, NULL, out), AKUNU_OK);
+    ck_assert_int_eq(akunu_embed(session, NULL, 0, NULL, NULL, NULL, NULL), AKUNU_OK);
+    akunu_session_free(session);
+
+    /* a text of an encoder does not go on in another pass */
+    session = open_session(model, 1, 4, 1);
+    refused(session, two, 1, NULL, AKUNU_ERROR_CONTEXT, "5 tokens, and the pass holds 4");
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("embed");
+    TCase *tests = tcase_create("embed");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, goldens_of_encoders, 0, 2 * N_ENCODERS);
+    tcase_add_loop_test(tests, same_bits, 0, N_ENCODERS);
+    tcase_add_loop_test(tests, as_the_model_says, 0, 2);
+    tcase_add_test(tests, hidden_states_of_a_language_model);
+    tcase_add_test(tests, refusals);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
