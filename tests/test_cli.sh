@@ -75,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity bench cache; do
+for command in run tokenize detokenize inspect logits perplexity embed bench cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -89,8 +89,8 @@ prints scalar
 
 exits 2 tokenise
 says "did you mean 'tokenize'"
-exits 2 embed -m "$model"
-says "run, tokenize, detokenize, inspect, logits, perplexity, bench"
+exits 2 translate -m "$model"
+says "run, tokenize, detokenize, inspect, logits, perplexity, embed, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"
@@ -243,6 +243,44 @@ prints '"n_generated": 5'
 exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
 says "holds 4"
 prints_nothing
+
+# ---- embed: one object a text, rows of an .npy file, texts from anywhere ----
+encoder=$data/encoders/bert/model.gguf
+exits 0 embed -m "$model" -p "Hello, world" --json --pooling mean
+prints_line '[{]"embedding": \[(-?[0-9.e-]+, )+-?[0-9.e-]+\][}]'
+says_nothing
+cp "$out" "$work/one"
+exits 0 embed -m "$model" --json --pooling mean -p x "Hello, world"
+sed -n '2s/]$//p' "$out" | cmp -s - "$work/one"
+check "a text's embedding does not depend on others"
+printf 'x\r\nHello, world' >"$work/lines"
+mv "$out" "$work/list"
+exits 0 embed -m "$model" --json --pooling mean -f "$work/lines" -t 1 -b 7
+cmp -s "$out" "$work/list"
+check "lines of a file are texts"
+exits 0 embed -m "$model" --out "$work/e.npy" -p x y z
+prints_nothing
+head -c 128 "$work/e.npy" | grep -qa "'<f4', 'fortran_order': False, 'shape': (3, "
+check "an .npy file of three rows"
+exits 0 embed -m "$model" x y --normalize
+[ "$(wc -l <"$out")" -eq 2 ] && awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s < 0.99999 || s > 1.00001) exit 1 }' "$out"
+check "lines of numbers, at unit length"
+exits 2 embed -m "$model"
+says "standard input has no text"
+exits 2 embed -m "$model" x -f "$work/lines"
+says "only one of them"
+exits 2 embed -m "$model" x --pooling max
+says "expected one of model, mean, cls, last"
+exits 2 embed -m "$model" x --normalize --no-normalize
+exits 2 embed -m "$model" x --json --out "$work/e.npy"
+exits 1 embed -m "$model" "a text of some length" -c 2
+says "and the context holds 2"
+exits 3 embed -m "$encoder" x
+says "'embed' needs a vocabulary"
+exits 3 run -m "$encoder" -p x
+says "is an encoder: it makes embeddings, which is what 'akunu-cli embed' is for"
+exits 3 logits -m "$encoder" --ids 1 --out "$work/l.npy"
+says "is an encoder"
 
 # ---- logits: an .npy file, the same bits whatever the flags (DESIGN, Determinism) ----
 ids="5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"

@@ -6,21 +6,23 @@ static const char *const cache_words[] = { "list", "prune", NULL };
 
 const struct cli_command cli_commands[] = {
     { "run", CLI_RUN, cli_run, "continue a prompt (the default command)",
-      "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100", NULL },
+      "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100", NULL, NULL },
     { "tokenize", CLI_TOKENIZE, cli_tokenize, "text to tokens",
-      "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"", NULL },
+      "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"", NULL, NULL },
     { "detokenize", CLI_DETOKENIZE, cli_detokenize, "tokens to text",
-      "akunu-cli detokenize -m model.gguf --ids \"19556 28 905\"", NULL },
+      "akunu-cli detokenize -m model.gguf --ids \"19556 28 905\"", NULL, NULL },
     { "inspect", CLI_INSPECT, cli_inspect, "what a model file holds, without loading it",
-      "akunu-cli inspect -m model.gguf", NULL },
+      "akunu-cli inspect -m model.gguf", NULL, NULL },
     { "logits", CLI_LOGITS, cli_logits, "logits of every position, as a .npy file",
-      "akunu-cli logits -m model.gguf --ids \"1 2 3\" --out logits.npy", NULL },
+      "akunu-cli logits -m model.gguf --ids \"1 2 3\" --out logits.npy", NULL, NULL },
     { "perplexity", CLI_PERPLEXITY, cli_perplexity, "how well a model predicts a text",
-      "akunu-cli perplexity -m model.gguf -f text.txt -c 512 --chunks 20", NULL },
+      "akunu-cli perplexity -m model.gguf -f text.txt -c 512 --chunks 20", NULL, NULL },
+    { "embed", CLI_EMBED, cli_embed, "texts to embeddings",
+      "akunu-cli embed -m model --json -p \"a first text\" -p \"a second one\"", NULL, "prompt" },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
-      "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL },
+      "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL, NULL },
     { "cache", CLI_CACHE, cli_cache, "the cache of packed weights: list it, prune it",
-      "akunu-cli cache prune --older-than 30", cache_words },
+      "akunu-cli cache prune --older-than 30", cache_words, NULL },
 };
 
 const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;

@@ -59,6 +59,11 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     if (akunu_model_get_info(out->model, &out->info) != AKUNU_OK)
         return cli_library_failure();
     out->tokenizer = akunu_model_tokenizer(out->model);
+    if (out->info.encoder && o->command != CLI_EMBED) {
+        cli_failure("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what 'akunu-cli embed' is for", out->path,
+                    out->info.architecture);
+        return CLI_EXIT_MODEL;
+    }
     return CLI_EXIT_OK;
 }
 

@@ -4,7 +4,9 @@ static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NU
 static const char *const prefills[] = { "auto", "own", "blas", NULL }; /* in the order of enum akunu_prefill */
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
-enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH };
+static const char *const poolings[] = { "model", "mean", "cls", "last", NULL }; /* in the order of enum akunu_pooling */
+
+enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
 
 #define MEMBER(name) offsetof(struct cli_options, name)
 
@@ -38,13 +40,17 @@ const struct cli_flag cli_flags[] = {
     { .name = "file", .brief = "f", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt",
       .commands = CLI_RUN | CLI_TOKENIZE | CLI_PERPLEXITY, .offset = MEMBER(file), .source = true,
       .help = "the text is this file's bytes (- is standard input)" },
+    { .name = "prompt", .brief = "p", .kind = CLI_FLAG_TEXTS, .value = "TEXT", .group = "Prompt", .commands = CLI_EMBED,
+      .offset = MEMBER(texts), .source = true, .help = "a text; several: give it again, or without the flag" },
+    { .name = "file", .brief = "f", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_EMBED,
+      .offset = MEMBER(file), .source = true, .help = "a file whose lines are texts (- is standard input)" },
     { .name = "ids", .kind = CLI_FLAG_TEXT, .value = "IDS", .group = "Prompt", .commands = CLI_LOGITS | CLI_DETOKENIZE,
       .offset = MEMBER(ids), .source = true, .help = "token ids, separated by blanks or commas; taken as they are" },
     { .name = "file", .brief = "f", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_LOGITS | CLI_DETOKENIZE,
       .offset = MEMBER(file), .source = true, .help = "a file of token ids (- is standard input)" },
     { .name = "no-bos", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN | CLI_TOKENIZE, .offset = MEMBER(no_bos),
       .help = "add no token to the text: no BOS, no EOS" },
-    { .name = "no-parse-special", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN | CLI_TOKENIZE,
+    { .name = "no-parse-special", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN | CLI_TOKENIZE | CLI_EMBED,
       .offset = MEMBER(no_parse_special), .help = "control tokens written in the text are ordinary text" },
     { .name = "no-display-prompt", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_display_prompt),
       .help = "print only the continuation" },
@@ -53,8 +59,9 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(n_predict), .low = -1, .high = INT32_MAX, .help = "tokens to generate (-1: until the text or the context ends)" },
     { .name = "ctx-size", .brief = "c", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_RUN,
       .offset = MEMBER(context), .low = 0, .high = INT32_MAX, .help = "tokens that fit in the context (0: as many as the model allows)" },
-    { .name = "ctx-size", .brief = "c", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_LOGITS | CLI_BENCH,
-      .offset = MEMBER(context), .low = 0, .high = INT32_MAX, .help = "tokens that fit in the context (0: as many as are needed)" },
+    { .name = "ctx-size", .brief = "c", .kind = CLI_FLAG_INT, .value = "N", .group = "Size",
+      .commands = CLI_LOGITS | CLI_BENCH | CLI_EMBED, .offset = MEMBER(context), .low = 0, .high = INT32_MAX,
+      .help = "tokens that fit in the context (0: as many as are needed)" },
     { .name = "ctx-size", .brief = "c", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_PERPLEXITY,
       .offset = MEMBER(context), .low = 4, .high = INT32_MAX, .help = "tokens of a chunk (512)" },
     { .name = "batch-size", .brief = "b", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = LOADS & ~CLI_BENCH,
@@ -120,10 +127,19 @@ const struct cli_flag cli_flags[] = {
     { .name = "older-than", .kind = CLI_FLAG_INT, .value = "DAYS", .group = "Cache", .commands = CLI_CACHE, .offset = MEMBER(older_than),
       .low = 0, .high = 1 << 20, .help = "prune: also what was not used for that many days" },
 
+    { .name = "pooling", .kind = CLI_FLAG_CHOICE, .value = "WHAT", .group = "Embedding", .commands = CLI_EMBED, .offset = MEMBER(pooling),
+      .choices = poolings, .help = "what becomes the embedding: mean of the tokens, cls (the first one), last, or as the model says (model)" },
+    { .name = "normalize", .kind = CLI_FLAG_SWITCH, .group = "Embedding", .commands = CLI_EMBED, .offset = MEMBER(normalize),
+      .help = "to unit length (as the model says; from GGUF always)" },
+    { .name = "no-normalize", .kind = CLI_FLAG_SWITCH, .group = "Embedding", .commands = CLI_EMBED, .offset = MEMBER(no_normalize),
+      .help = "as the model gives it" },
+
     { .name = "ids", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_TOKENIZE, .offset = MEMBER(ids_only),
       .help = "only the ids, on one line" },
     { .name = "out", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Output", .commands = CLI_LOGITS, .offset = MEMBER(out),
       .help = "the .npy file to write: float32 [tokens, vocabulary]" },
+    { .name = "out", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Output", .commands = CLI_EMBED, .offset = MEMBER(out),
+      .help = "write a .npy file instead: float32 [texts, width]" },
     { .name = "output", .brief = "o", .kind = CLI_FLAG_CHOICE, .value = "FORM", .group = "Output", .commands = CLI_BENCH,
       .offset = MEMBER(form), .choices = forms, .help = "md, csv or json (md)" },
     { .name = "json", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_ALL & ~CLI_LOGITS, .offset = MEMBER(json),

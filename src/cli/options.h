@@ -11,7 +11,8 @@
 enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
-    CLI_ALL = (1 << 8) - 1
+    CLI_EMBED = 1 << 8,
+    CLI_ALL = (1 << 9) - 1
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -24,7 +25,7 @@ struct cli_list {
 };
 
 /* A flag that may be given several times. */
-enum { CLI_MAX_TEXTS = 16 };
+enum { CLI_MAX_TEXTS = 64 };
 struct cli_texts {
     size_t n;
     const char *values[CLI_MAX_TEXTS + 1]; /* ends with NULL */
@@ -43,6 +44,9 @@ struct cli_options {
     int prefill;                    /* enum akunu_prefill */
 
     const char *prompt, *file, *ids;
+    struct cli_texts texts;         /* embed's -p */
+    int pooling;                    /* enum akunu_pooling */
+    bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
 
     int64_t n_predict;              /* -1: until the text or the context ends */
@@ -108,7 +112,8 @@ struct cli_command {
     int (*run)(const struct cli_options *options); /* gives the exit code */
     const char *summary;
     const char *example;
-    const char *const *words; /* what it does, the first one where none is given; NULL: it takes flags only */
+    const char *const *words; /* what it does, the first one where none is given; NULL: it has none */
+    const char *operand;      /* words that are no flags are values of this one; NULL: there are none */
 };
 
 extern const struct cli_command cli_commands[];

@@ -119,12 +119,37 @@ static int read_word(const struct cli_command *command, const char *typed, struc
                      nearest ? nearest : "", command->name);
 }
 
+static int add_text(struct found *f, const char *text)
+{
+    if (f->all.n == CLI_MAX_TEXTS)
+        return cli_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
+    f->all.values[f->all.n++] = text;
+    return CLI_EXIT_OK;
+}
+
+/* A word that is no flag, as the value of one. */
+static int read_operand(const struct cli_command *command, const char *typed, struct found *found)
+{
+    struct found *f = &found[find_flag(command->bit, command->operand, strlen(command->operand))];
+    snprintf(f->shown, sizeof f->shown, "--%s", command->operand);
+    f->source = ARGUMENT;
+    f->joint = ' ';
+    f->text = typed;
+    return add_text(f, typed);
+}
+
 static int read_arguments(const struct cli_command *command, int argc, char **argv, struct cli_options *options, struct found *found)
 {
     for (int i = 0; i < argc; i++) {
         const char *typed = argv[i];
         if (i == 0 && command->words && typed[0] != '-') {
             int code = read_word(command, typed, options);
+            if (code != CLI_EXIT_OK)
+                return code;
+            continue;
+        }
+        if (typed[0] != '-' && command->operand) {
+            int code = read_operand(command, typed, found);
             if (code != CLI_EXIT_OK)
                 return code;
             continue;
@@ -158,11 +183,9 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         } else {
             return cli_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
         }
-        if (flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS) {
-            if (f->all.n == CLI_MAX_TEXTS)
-                return cli_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
-            f->all.values[f->all.n++] = f->text;
-        }
+        int code = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS ? add_text(f, f->text) : CLI_EXIT_OK;
+        if (code != CLI_EXIT_OK)
+            return code;
     }
     return CLI_EXIT_OK;
 }

@@ -1,0 +1,236 @@
+/* embed: the embeddings of texts. */
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "cli/load.h"
+#include "cli/message.h"
+#include "cli/npy.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+
+enum {
+    AT_ONCE = 256,       /* texts between two looks at the progress */
+    TEXTS_OF_A_PASS = 64,
+    TOKENS_OF_A_PASS = 512
+};
+
+/* Texts as they were given, then as tokens. */
+struct texts {
+    struct cli_text *texts;
+    struct akunu_ids *ids;
+    size_t n, n_ids;     /* n_ids of them are tokens already */
+    char *bytes;         /* of a file, which the texts point into */
+    const char *file;    /* its name; NULL: arguments */
+    size_t longest;      /* in tokens */
+};
+
+/* Where embeddings go: a .npy file, or standard output as JSON or as plain numbers. */
+struct sink {
+    struct cli_npy npy;
+    struct cli_output out;
+    size_t width;
+    bool json, list;     /* one JSON object, or a list of them */
+    size_t n;            /* written */
+};
+
+/* ---- Reading ------------------------------------------------------------------ */
+
+static int add_text(struct texts *t, size_t *capacity, const char *bytes, size_t n)
+{
+    if (t->n == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 64;
+        struct cli_text *larger = realloc(t->texts, *capacity * sizeof *larger);
+        if (!larger)
+            return cli_no_memory();
+        t->texts = larger;
+    }
+    t->texts[t->n++] = (struct cli_text){ .bytes = (char *)(uintptr_t)bytes, .n = n };
+    return CLI_EXIT_OK;
+}
+
+/* A text a line; an empty one is a text too, so that rows and lines have the same numbers. */
+static int split_lines(struct texts *t, size_t n_bytes)
+{
+    size_t capacity = 0;
+    int code = CLI_EXIT_OK;
+    for (size_t first = 0, next; code == CLI_EXIT_OK && first < n_bytes; first = next) {
+        const char *newline = memchr(t->bytes + first, '\n', n_bytes - first);
+        size_t end = newline ? (size_t)(newline - t->bytes) : n_bytes;
+        next = end + (newline != NULL);
+        if (end > first && t->bytes[end - 1] == '\r')
+            end--;
+        code = add_text(t, &capacity, t->bytes + first, end - first);
+    }
+    return code;
+}
+
+static int read_texts(const struct cli_options *o, struct texts *t)
+{
+    struct cli_text file;
+    size_t capacity = 0;
+    int code = CLI_EXIT_OK;
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->texts.n; i++)
+        code = add_text(t, &capacity, o->texts.values[i], strlen(o->texts.values[i]));
+    if (o->texts.n > 0)
+        return code;
+    code = cli_read_text(o, "a text", &file);
+    if (code != CLI_EXIT_OK)
+        return code;
+    t->bytes = file.bytes;
+    t->file = o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";
+    code = split_lines(t, file.n);
+    return code == CLI_EXIT_OK && t->n == 0 ? cli_usage("%s has no text", t->file) : code;
+}
+
+static int tokenize(const struct cli_options *o, const struct akunu_tokenizer *tokenizer, struct texts *t)
+{
+    unsigned flags = AKUNU_ADD_SPECIAL | (o->no_parse_special ? 0 : AKUNU_PARSE_SPECIAL);
+    int code = CLI_EXIT_OK;
+    t->ids = calloc(t->n, sizeof *t->ids);
+    if (!t->ids)
+        return cli_no_memory();
+    for (; code == CLI_EXIT_OK && t->n_ids < t->n; t->n_ids++) {
+        akunu_token *ids;
+        size_t n;
+        code = cli_tokens_of(tokenizer, &t->texts[t->n_ids], flags, &ids, &n);
+        t->ids[t->n_ids] = (struct akunu_ids){ ids, n };
+        t->longest = n > t->longest ? n : t->longest;
+        if (code == CLI_EXIT_OK && n == 0)
+            code = cli_failure("text %zu has no tokens", t->n_ids + 1);
+    }
+    return code;
+}
+
+static void free_texts(struct texts *t)
+{
+    for (size_t i = 0; i < t->n_ids; i++)
+        free((akunu_token *)(uintptr_t)t->ids[i].ids);
+    free(t->ids);
+    free(t->texts);
+    free(t->bytes);
+}
+
+/* ---- Writing ------------------------------------------------------------------ */
+
+static int open_sink(const struct cli_options *o, const struct texts *t, size_t width, struct sink *sink)
+{
+    *sink = (struct sink){ .out = cli_output_stdout(), .width = width, .json = o->json, .list = t->file || t->n > 1 };
+    if (o->out)
+        return cli_npy_create(o->out, t->n, width, &sink->npy);
+    if (sink->json && sink->list)
+        cli_output_text(&sink->out, "[");
+    return CLI_EXIT_OK;
+}
+
+static int write_row(struct sink *sink, const float *row)
+{
+    if (sink->npy.file)
+        return cli_npy_row(&sink->npy, row);
+    if (sink->json)
+        cli_output_text(&sink->out, sink->n > 0 ? ",\n{\"embedding\": [" : "{\"embedding\": [");
+    for (size_t i = 0; i < sink->width; i++)
+        cli_output_format(&sink->out, "%s%.9g", i == 0 ? "" : sink->json ? ", " : " ", (double)row[i]);
+    cli_output_text(&sink->out, sink->json ? "]}" : "\n");
+    sink->n++;
+    return CLI_EXIT_OK;
+}
+
+static int close_sink(struct sink *sink, int code)
+{
+    if (sink->npy.path)
+        return cli_npy_close(&sink->npy, code);
+    if (sink->json && code == CLI_EXIT_OK)
+        cli_output_text(&sink->out, sink->list ? "]\n" : "\n");
+    return cli_output_end(&sink->out, code);
+}
+
+/* ---- Embedding ---------------------------------------------------------------- */
+
+/* A context for the longest text, and for passes of several short ones. */
+static int open_session(const struct cli_options *o, const struct texts *t, struct cli_loaded *loaded)
+{
+    uint32_t context = (uint32_t)o->context;
+    if (!loaded->info.encoder) {
+        loaded->max_sequences = TEXTS_OF_A_PASS + 1;
+        if (context == 0)
+            context = loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
+        if (o->context == 0 && t->longest > context)
+            context = (uint32_t)t->longest; /* at most info.context, or refused below */
+    }
+    size_t most = o->context ? (size_t)o->context : loaded->info.context;
+    if (loaded->info.encoder && o->batch > 0 && (size_t)o->batch < most)
+        most = (size_t)o->batch;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->ids[i].n > most)
+            return cli_failure("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1, t->file ? " of " : "", t->file ? t->file : "",
+                               t->ids[i].n, loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context", most);
+    int code = cli_open_session(o, loaded, context, (uint32_t)o->batch);
+    if (code == CLI_EXIT_OK) { /* every text takes one of its own */
+        akunu_sequence_free(loaded->session, loaded->sequence);
+        loaded->sequence = -1;
+    }
+    return code;
+}
+
+static bool is_interrupted(void *user)
+{
+    (void)user;
+    return cli_interrupted();
+}
+
+static int embed_all(const struct cli_options *o, const struct texts *t, struct cli_loaded *loaded, struct sink *sink)
+{
+    struct akunu_embedding embedding;
+    akunu_embedding_default(&embedding);
+    embedding.pooling = (enum akunu_pooling)o->pooling;
+    embedding.normalize = o->normalize ? AKUNU_NORMALIZE_L2 : o->no_normalize ? AKUNU_NORMALIZE_NONE : AKUNU_NORMALIZE_MODEL;
+    float *rows = malloc((t->n < AT_ONCE ? t->n : AT_ONCE) * sink->width * sizeof *rows);
+    if (!rows)
+        return cli_no_memory();
+    struct cli_progress progress = cli_progress_begin();
+    int code = CLI_EXIT_OK;
+    for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
+        n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
+        if (akunu_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted, NULL, rows) != AKUNU_OK)
+            code = cli_interrupted() ? CLI_EXIT_INTERRUPTED : cli_library_failure();
+        for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
+            code = write_row(sink, rows + i * sink->width);
+        cli_progress_show(&progress, "embedding", (double)(first + n) / (double)t->n);
+    }
+    cli_progress_end(&progress);
+    free(rows);
+    return code;
+}
+
+int cli_embed(const struct cli_options *o)
+{
+    struct cli_loaded loaded = { .sequence = -1 };
+    struct texts texts = { 0 };
+    if (o->out && o->json)
+        return cli_usage("--out and --json: only one of them can be given");
+    if (o->normalize && o->no_normalize)
+        return cli_usage("--normalize and --no-normalize: only one of them can be given");
+    int code = read_texts(o, &texts);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_model(o, &loaded);
+    if (code == CLI_EXIT_OK)
+        code = cli_need_tokenizer(&loaded, "embed");
+    if (code == CLI_EXIT_OK)
+        code = tokenize(o, loaded.tokenizer, &texts);
+    if (code == CLI_EXIT_OK)
+        code = open_session(o, &texts, &loaded);
+    if (code == CLI_EXIT_OK) {
+        struct sink sink;
+        code = open_sink(o, &texts, loaded.info.width, &sink);
+        if (code == CLI_EXIT_OK)
+            code = embed_all(o, &texts, &loaded, &sink);
+        code = close_sink(&sink, code);
+    }
+    cli_unload(&loaded);
+    free_texts(&texts);
+    return code;
+}
