@@ -2,6 +2,8 @@
  * as GGUF, against tests/golden/encoders.py; language models as embedders; the same bits
  * whatever the threads, the ISA and the company; what is refused. */
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "golden_model.h"
 
@@ -196,6 +198,141 @@ START_TEST(as_the_model_says)
 }
 END_TEST
 
+/* ---- Folders written here ------------------------------------------------------- */
+
+static const char *const folder_files[] = { "config.json", "model.safetensors", "modules.json", "1_Pooling/config.json", "1_Pooling" };
+enum { N_FOLDER_FILES = sizeof folder_files / sizeof *folder_files };
+
+/* The encoder's folder again, without modules.json. */
+static void make_folder(const char *name, char folder[64])
+{
+    char from[4096], to[4096];
+    strcpy(folder, "/tmp/akunu-embed-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(to, sizeof to, "%s/1_Pooling", folder);
+    ck_assert_int_eq(mkdir(to, 0700), 0);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(to, sizeof to, "%s/%s", folder, folder_files[i]);
+        ck_assert_int_eq(symlink(encoder_path(name, folder_files[i], from), to), 0);
+    }
+}
+
+static void write_file(const char *folder, const char *name, const void *bytes, size_t n)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void remove_folder(const char *folder)
+{
+    char path[4096];
+    for (size_t i = 0; i < N_FOLDER_FILES; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, folder_files[i]);
+        (void)remove(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* Replaces names in a SafeTensors header; blanks keep its length. */
+static void rename_all(char *text, size_t n, const char *from, const char *to)
+{
+    size_t n_from = strlen(from), n_to = strlen(to);
+    for (size_t i = 0; i + n_from < n; i++)
+        if (memcmp(text + i, from, n_from) == 0) {
+            memcpy(text + i, to, n_to);
+            memset(text + i + n_to, ' ', n_from - n_to);
+        }
+}
+
+START_TEST(old_names_of_norms)
+{
+    static char bytes[1 << 20];
+    struct texts texts;
+    float want[N_TEXTS][WIDTH], got[N_TEXTS][WIDTH];
+    char folder[64], path[4096];
+    read_texts("bert", &texts);
+    make_folder("bert", folder);
+    FILE *f = fopen(encoder_path("bert", "model.safetensors", path), "rb");
+    ck_assert_ptr_nonnull(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    ck_assert_uint_lt(n, sizeof bytes);
+    rename_all(bytes, n, "LayerNorm.weight\":", "LayerNorm.gamma\":");
+    rename_all(bytes, n, "LayerNorm.bias\":", "LayerNorm.beta\":");
+    write_file(folder, "model.safetensors", bytes, n);
+
+    for (int old = 0; old < 2; old++) {
+        struct akunu_model *model = old ? load(folder, NULL) : load_encoder("bert", false, NULL);
+        struct akunu_session *session = open_session(model, 1, 0, 0);
+        embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, old ? got[0] : want[0]);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    ck_assert_mem_eq(want, got, sizeof want);
+    remove_folder(folder);
+}
+END_TEST
+
+/* What sentence-transformers' files may say, and the pooling that it gives, or the words
+ * of the refusal. */
+static const struct {
+    const char *modules, *pooling;
+    enum akunu_pooling kind;
+    bool normalized;
+    const char *refused;
+} settings[] = {
+    { NULL, NULL, AKUNU_POOLING_MEAN, false, NULL },
+    { "[{\"type\": \"sentence_transformers.models.Transformer\", \"path\": \"\"}, {\"type\": \"a.Pooling\", \"path\": \"1_Pooling\"}]",
+      "{\"pooling_mode_lasttoken\": true, \"pooling_mode_cls_token\": false}", AKUNU_POOLING_LAST, false, NULL },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}, {\"type\": \"Normalize\"}]", "{\"pooling_mode\": \"cls\"}", AKUNU_POOLING_CLS, true,
+      NULL },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode_max_tokens\": true}", AKUNU_POOLING_MEAN, false, "pooling by max" },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode_mean_tokens\": true, \"pooling_mode_cls_token\": true}",
+      AKUNU_POOLING_MEAN, false, "pooling by cls" },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode\": \"other\"}", AKUNU_POOLING_MEAN, false, "pooling by other" },
+    { "[{\"type\": \"Pooling\", \"path\": \"9_Pooling\"}]", NULL, AKUNU_POOLING_MEAN, false, "9_Pooling/config.json" },
+    { "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]", NULL, AKUNU_POOLING_MEAN, false, "the module Dense" },
+};
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+START_TEST(settings_of_sentence_transformers)
+{
+    struct texts texts;
+    struct akunu_model_info info = { .size = sizeof info };
+    float out[WIDTH];
+    char folder[64];
+    read_texts("bert", &texts);
+    make_folder("bert", folder);
+    if (settings[_i].modules)
+        write_file(folder, "modules.json", settings[_i].modules, strlen(settings[_i].modules));
+    if (settings[_i].pooling)
+        write_file(folder, "1_Pooling/config.json", settings[_i].pooling, strlen(settings[_i].pooling));
+    struct akunu_model *model = load(folder, NULL);
+    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_int_eq(info.pooling, settings[_i].kind);
+    ck_assert(info.normalized == settings[_i].normalized);
+    struct akunu_session *session = open_session(model, 1, 0, 0);
+    enum akunu_status status = akunu_embed(session, texts.texts, 1, NULL, NULL, NULL, out);
+    ck_assert_int_eq(status, settings[_i].refused ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK);
+    if (settings[_i].refused)
+        ck_assert_msg(strstr(akunu_last_error(), settings[_i].refused) != NULL, "%s", akunu_last_error());
+    embed(session, texts.texts, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_MODEL, out); /* goes without */
+    akunu_session_free(session);
+    akunu_model_free(model);
+
+    write_file(folder, "modules.json", "[{", 2);
+    ck_assert_ptr_null(akunu_load_model(folder, NULL));
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "modules.json"));
+    ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_FORMAT);
+    remove_folder(folder);
+}
+END_TEST
+
 /* ---- Language models ---------------------------------------------------------- */
 
 /* The last hidden state times the output matrix is the golden logits of the last token. */
@@ -326,6 +463,8 @@ int main(void)
     tcase_add_loop_test(tests, goldens_of_encoders, 0, 2 * N_ENCODERS);
     tcase_add_loop_test(tests, same_bits, 0, N_ENCODERS);
     tcase_add_loop_test(tests, as_the_model_says, 0, 2);
+    tcase_add_test(tests, old_names_of_norms);
+    tcase_add_loop_test(tests, settings_of_sentence_transformers, 0, N_SETTINGS);
     tcase_add_test(tests, hidden_states_of_a_language_model);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);

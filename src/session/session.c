@@ -12,7 +12,7 @@ _Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 
                    (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 && (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
                "the backend's KV types are the public ones");
 
-enum { MOST_SEQUENCES = 65536, ENCODER_SEQUENCES = 64 };
+enum { MOST_SEQUENCES = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
@@ -49,6 +49,12 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
                     made_for);
 }
 
+static uint32_t own_context(const struct ak_spec *spec)
+{
+    bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT; /* in one pass */
+    return whole ? ENCODER_CONTEXT : spec->config.context;
+}
+
 /* The user's context; else the model's, but no more than fits into half of the
  * memory that is available. */
 static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences, struct ak_kv_shape *shape, uint32_t *out,
@@ -56,7 +62,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
 {
     uint64_t page_bytes = ak_kv_page_bytes(shape);
     const struct ak_view *positions = s->model->weights.positions;
-    *out = asked ? asked : s->model->spec.config.context;
+    *out = asked ? asked : own_context(&s->model->spec);
     uint32_t n_positions = positions ? positions->rows - s->model->spec.config.first_position : 0;
     if (positions && *out > n_positions)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model has learned positions for %u", (unsigned)*out,

@@ -123,12 +123,30 @@ static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
     return ak_index_find(&h->index, stem, i);
 }
 
+/* The first checkpoints have a norm's vectors under the names that TensorFlow gave them. */
+static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
+{
+    static const struct { const char *ending, *old; } endings[] = { { ".LayerNorm.weight", ".gamma" }, { ".LayerNorm.bias", ".beta" } };
+    char other[AK_ROLE_NAME_BYTES];
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
+        size_t n = strlen(name), n_ending = strlen(endings[k].ending);
+        if (n <= n_ending || strcmp(name + n - n_ending, endings[k].ending) != 0)
+            continue;
+        snprintf(other, sizeof other, "%.*s.LayerNorm%s", (int)(n - n_ending), name, endings[k].old);
+        return find_name(h, other, i);
+    }
+    return false;
+}
+
 static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern, struct ak_view *out)
 {
     const struct ak_hf *h = hf(p);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!pattern || ak_role_in_layer(role) != (layer >= 0) || !find_name(h, ak_role_expand(pattern, layer, name), &i))
+    if (!pattern || ak_role_in_layer(role) != (layer >= 0))
+        return false;
+    ak_role_expand(pattern, layer, name);
+    if (!find_name(h, name, &i) && !find_norm(h, name, &i))
         return false;
 
     const struct ak_st_tensor *t = &h->list.tensors[i];
