@@ -125,7 +125,7 @@ struct ak_family {
 struct ak_pooling {
     enum akunu_pooling kind; /* never AKUNU_POOLING_MODEL */
     bool normalised;         /* to unit length */
-    char refused[64];        /* what the files ask for and there is none of; "" where nothing */
+    char refused[160];       /* what the files ask for and there is none of; "" where nothing */
 };
 
 /* Everything about a model but its weights. */

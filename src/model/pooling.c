@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "model/model.h"
 
 static const struct {
@@ -26,8 +27,9 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 static void refuse(struct ak_pooling *out, const char *what, const char *name)
 {
+    char shown[AK_SHOW_BYTES];
     if (!out->refused[0])
-        snprintf(out->refused, sizeof out->refused, "%s %.32s", what, name);
+        snprintf(out->refused, sizeof out->refused, "%s %.128s", what, ak_show(name, strlen(name), shown));
 }
 
 /* Several kinds at once would be a longer embedding. */

@@ -32,10 +32,16 @@ ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile
     return AKUNU_OK;
 }
 
+static uint32_t own_context(const struct ak_spec *spec)
+{
+    bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT; /* in one pass */
+    return whole ? ENCODER_CONTEXT : spec->config.context;
+}
+
 /* Says how large the context is and why; it is never chosen in silence (B12). */
 static void report_context(const struct ak_session *s, bool asked, uint32_t context, const struct ak_kv_shape *shape)
 {
-    unsigned made_for = s->model->spec.config.context;
+    unsigned made_for = own_context(&s->model->spec);
     double mebibytes = (double)shape->n_pages * (double)ak_kv_page_bytes(shape) / mebibyte;
     if (!asked && context < made_for)
         ak_log_line(&s->log, AKUNU_LOG_WARN,
@@ -47,12 +53,6 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
     if (context > made_for)
         ak_log_line(&s->log, AKUNU_LOG_WARN, "context: %u tokens are more than the %u that the model was made for", (unsigned)context,
                     made_for);
-}
-
-static uint32_t own_context(const struct ak_spec *spec)
-{
-    bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT; /* in one pass */
-    return whole ? ENCODER_CONTEXT : spec->config.context;
 }
 
 /* The user's context; else the model's, but no more than fits into half of the
