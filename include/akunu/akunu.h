@@ -6,6 +6,7 @@
  *     session = akunu_session_new(model, NULL);        one thread's, mutable
  *     seq     = akunu_sequence_new(session);           one conversation
  *     akunu_generate(session, seq, ids, n_ids, &params, on_piece, user);
+ *     akunu_embed(session, texts, n_texts, NULL, NULL, NULL, out);   or embeddings
  *
  * Errors. A function returns a status or a handle. On failure a handle is NULL,
  * and akunu_last_error() gives the calling thread's message, which says what was
