@@ -16,7 +16,8 @@
 #include "evex.h"
 
 static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
-                                            AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4 };
+                                            AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4,
+                                            AK_A4,   AK_A5,   AK_A8 };
 enum { N_TILED = sizeof tiled_types / sizeof *tiled_types };
 
 /* ---- Random input ---------------------------------------------------------- */
@@ -106,6 +107,18 @@ static void put_scale(uint8_t *at, enum weights kind)
     memcpy(at, &bits, sizeof bits);
 }
 
+/* The same in BF16, as the upper half of an F32 whose lower half stays as it is. */
+static void put_wide_scale(uint8_t *upper, enum weights kind)
+{
+    uint16_t bits = (uint16_t)(random_bits() >> 20);
+    switch (kind) {
+    case W_LARGE_SCALES: bits = (uint16_t)((bits & 0x8000u) | 0x477fu); break;         /* ±65280 */
+    case W_SMALL_SCALES: bits &= 0x8003u; break;                                       /* ±0 and subnormal */
+    default: bits = (uint16_t)((bits & 0x807fu) | (0x3a00u + (bits & 0x300u))); break; /* 2^-11 … 2^-4 */
+    }
+    memcpy(upper, &bits, sizeof bits);
+}
+
 /* MXFP4's, a power of two. */
 static void put_exponent(uint8_t *at, enum weights kind)
 {
@@ -134,6 +147,14 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
         case AK_Q2_K:
             put_scale(stored + 80, kind);
             put_scale(stored + 82, kind);
+            break;
+        case AK_A4: case AK_A5:
+            put_wide_scale(stored, kind);
+            put_wide_scale(stored + 2, kind);
+            break;
+        case AK_A8:
+            put_wide_scale(stored + 2, kind);
+            put_wide_scale(stored + 6, kind);
             break;
         case AK_Q4_1: case AK_Q5_1: case AK_Q4_K: case AK_Q5_K:
             put_scale(stored, kind);

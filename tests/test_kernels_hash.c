@@ -68,13 +68,22 @@ static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t s
     size_t block = ak_type_info(type)->block_bytes;
     size_t at = type == AK_Q6_K ? 208 : type == AK_Q3_K ? 108 : type == AK_Q2_K ? 80 : 0;
     bool minimum = type == AK_Q4_1 || type == AK_Q5_1 || type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
-    size_t n_halves = type == AK_MXFP4 ? 0 : minimum ? 2 : 1;
+    bool affine = type == AK_A4 || type == AK_A5 || type == AK_A8;
+    size_t n_halves = type == AK_MXFP4 || affine ? 0 : minimum ? 2 : 1;
     for (size_t i = 0; i < bytes; i++)
         rows[i] = (uint8_t)(next(&seed) >> 24);
     for (size_t b = 0; b < bytes; b += block) {
         for (size_t i = 0; i < n_halves; i++) {
             uint16_t half = ak_float_to_f16(next_float(&seed) * 0.1f);
             memcpy(rows + b + at + 2 * i, &half, sizeof half);
+        }
+        for (size_t i = 0; i < 2 && affine; i++) {
+            float factor = next_float(&seed) * 0.1f;
+            uint16_t upper = ak_float_to_bf16(factor);
+            if (type == AK_A8)
+                memcpy(rows + b + 4 * i, &factor, sizeof factor);
+            else
+                memcpy(rows + b + 2 * i, &upper, sizeof upper);
         }
         if (type == AK_MXFP4)
             rows[b] = (uint8_t)(120 + rows[b] % 8);
@@ -399,6 +408,9 @@ static const struct slot {
     { "dot_tiles IQ4_NL", run_tiles, AK_IQ4_NL, 0xc1d673b058a68b14 },
     { "dot_tiles IQ4_XS", run_tiles, AK_IQ4_XS, 0x4cf5b9f544fa2b4a },
     { "dot_tiles MXFP4", run_tiles, AK_MXFP4, 0x9c7990246849e81d },
+    { "dot_tiles A4", run_tiles, AK_A4, 0xe90400504a9b26ae },
+    { "dot_tiles A5", run_tiles, AK_A5, 0xe15efc9b815b67f3 },
+    { "dot_tiles A8", run_tiles, AK_A8, 0xc23a6b1bdd7aecaf },
     { "dot_slab Q4_0", run_slab, AK_Q4_0, 0x8e0cbb845fc78df5 },
     { "dot_slab Q4_1", run_slab, AK_Q4_1, 0x95a58bfd68b03b8e },
     { "dot_slab Q5_0", run_slab, AK_Q5_0, 0xdb43f732b46d064f },
@@ -412,6 +424,9 @@ static const struct slot {
     { "dot_slab IQ4_NL", run_slab, AK_IQ4_NL, 0x6c09a67dbf41c7ea },
     { "dot_slab IQ4_XS", run_slab, AK_IQ4_XS, 0x3fed67e174b2e0ab },
     { "dot_slab MXFP4", run_slab, AK_MXFP4, 0x2583eadfe285f961 },
+    { "dot_slab A4", run_slab, AK_A4, 0x49798c93bc8865aa },
+    { "dot_slab A5", run_slab, AK_A5, 0x3b7591403919882b },
+    { "dot_slab A8", run_slab, AK_A8, 0xc80a24f12e487316 },
     { "widen F16", run_widen, AK_F16, 0x5b9625782f5f9e28 },
     { "widen BF16", run_widen, AK_BF16, 0x265e138d78c7e8e6 },
     { "dot_rows", run_dot_rows, AK_F32, 0x0e9d296f7e4e90dd },

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 enum {
-    STORED_TILE_BYTES_MAX = 8 * 34, /* one row of a tile, stored */
+    STORED_TILE_BYTES_MAX = 8 * 40, /* one row of a tile, stored */
     PARTS_MAX = 6
 };
 
@@ -38,6 +38,9 @@ static const struct part parts_of[AK_TYPE_COUNT][PARTS_MAX] = {
     [AK_Q8_0] = { { HALVES, 0, 0 }, { BIASED, 2, 8 } },
     [AK_IQ4_NL] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
     [AK_MXFP4] = { { BYTES, 0, 0 }, { WORDS, 1, 4 } },
+    [AK_A4] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { WORDS, 4, 4 } },
+    [AK_A5] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { FIFTH_BITS, 4, 0 }, { WORDS, 8, 4 } },
+    [AK_A8] = { { WORDS, 0, 1 }, { WORDS, 4, 1 }, { BIASED, 8, 8 } },
     [AK_Q2_K] = { { WORDS, 80, 1 }, { WORDS, 0, 4 }, { WORDS, 16, 16 } },
     [AK_Q3_K] = { { HALVES, 108, 0 }, { WORDS, 96, 3 }, { THREE_BITS, 0, 0 } },
     [AK_Q4_K] = { { WORDS, 0, 36 } },

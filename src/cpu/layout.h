@@ -22,6 +22,8 @@
  *   Q5_1  d f16[nb][16], m f16[nb][16] | fifth bits and lines, as Q5_0
  *   Q8_0  d f16[nb][16], padded to 64 | nb × 8 lines, quants biased by 128
  *   IQ4_NL as Q4_0
+ *   A4    as Q4_1, d and m in bf16; A5 the same as Q5_1
+ *   A8    d f32[nb][16], m f32[nb][16] | nb × 8 lines, quants biased by 128
  *   MXFP4 e u8[nb][16], padded to 64 | nb × 4 lines, as Q4_0
  *   Q2_K  1 line of (d f16, dmin f16) | 4 lines of the 16 bytes of scales and mins |
  *         16 lines of quants; as GGML's columns

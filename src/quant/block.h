@@ -22,6 +22,11 @@ static inline void ak_block_put_f16(uint8_t half[2], float x)
     half[1] = (uint8_t)(bits >> 8);
 }
 
+static inline float ak_block_bf16(const uint8_t half[2])
+{
+    return ak_bf16_to_float((uint16_t)(half[0] | half[1] << 8));
+}
+
 /* 1/x, 0 for 0: what a quantiser multiplies with. */
 static inline float ak_block_inverse(float x)
 {
@@ -65,6 +70,30 @@ static inline void ak_block_scale_min(const uint8_t packed[12], int i, int *scal
         *min = (packed[i + 4] >> 4) | (packed[i] >> 6 << 4);
     }
 }
+
+/* x = d · q + m with d and m in BF16, else as Q4_1. */
+struct ak_block_a4 {
+    uint8_t d[2];
+    uint8_t m[2];
+    uint8_t q[16];
+};
+_Static_assert(sizeof(struct ak_block_a4) == 20, "A4 is 20 bytes for 32 elements");
+
+/* The same as Q5_1. */
+struct ak_block_a5 {
+    uint8_t d[2];
+    uint8_t m[2];
+    uint8_t high[4];
+    uint8_t q[16];
+};
+_Static_assert(sizeof(struct ak_block_a5) == 24, "A5 is 24 bytes for 32 elements");
+
+/* x = d · q + m with d and m in F32. */
+struct ak_block_a8 {
+    float d, m;
+    int8_t q[32];
+};
+_Static_assert(sizeof(struct ak_block_a8) == 40, "A8 is 40 bytes for 32 elements");
 
 /* x = d · q */
 struct ak_block_q8_0 {

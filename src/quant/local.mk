@@ -15,4 +15,7 @@ libak_la_SOURCES += src/quant/q6_k.c
 libak_la_SOURCES += src/quant/iq4_nl.c
 libak_la_SOURCES += src/quant/iq4_xs.c
 libak_la_SOURCES += src/quant/mxfp4.c
+libak_la_SOURCES += src/quant/a4.c
+libak_la_SOURCES += src/quant/a5.c
+libak_la_SOURCES += src/quant/a8.c
 libak_la_SOURCES += src/quant/stored.c

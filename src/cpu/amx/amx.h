@@ -6,7 +6,8 @@
 #include "cpu/kernels.h"
 
 ak_open_slab_fn ak_amx_open_q4_0, ak_amx_open_q4_1, ak_amx_open_q5_0, ak_amx_open_q5_1, ak_amx_open_q8_0, ak_amx_open_q2_k, ak_amx_open_q3_k,
-    ak_amx_open_q4_k, ak_amx_open_q5_k, ak_amx_open_q6_k, ak_amx_open_iq4_nl, ak_amx_open_iq4_xs, ak_amx_open_mxfp4;
+    ak_amx_open_q4_k, ak_amx_open_q5_k, ak_amx_open_q6_k, ak_amx_open_iq4_nl, ak_amx_open_iq4_xs, ak_amx_open_mxfp4, ak_amx_open_a4,
+    ak_amx_open_a5, ak_amx_open_a8;
 
 /* By what is left to do when a slab is open: blocks of 32 with and without a minimum;
  * K-types without minimums (Q6_K, IQ4_XS), with those of 32 (Q4_K, Q5_K) or of 16

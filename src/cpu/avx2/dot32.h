@@ -20,12 +20,12 @@ enum {
 
 AK_KERNEL bool has_minimum(enum ak_type type)
 {
-    return type == AK_Q4_1 || type == AK_Q5_1;
+    return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
 }
 
 AK_KERNEL bool has_fifth_bits(enum ak_type type)
 {
-    return type == AK_Q5_0 || type == AK_Q5_1;
+    return type == AK_Q5_0 || type == AK_Q5_1 || type == AK_A5;
 }
 
 AK_KERNEL bool has_values(enum ak_type type)
@@ -33,9 +33,15 @@ AK_KERNEL bool has_values(enum ak_type type)
     return type == AK_IQ4_NL || type == AK_MXFP4;
 }
 
+/* Whether a quant has a byte of its own. */
+AK_KERNEL bool has_bytes(enum ak_type type)
+{
+    return type == AK_Q8_0 || type == AK_A8;
+}
+
 AK_KERNEL bool is_wide(enum ak_type type)
 {
-    return type == AK_Q8_0 || type == AK_IQ4_NL;
+    return type == AK_Q8_0 || type == AK_IQ4_NL || type == AK_A8;
 }
 
 /* The largest number that is not wide. */
@@ -59,20 +65,21 @@ AK_KERNEL size_t open_block_bytes(enum ak_type type)
     return OPEN_QUANTS + (has_minimum(type) ? 2 : 1) * AK_LINE_BYTES;
 }
 
-AK_KERNEL size_t scale_bytes(enum ak_type type)
+/* Bytes of a block's scales, and of its minimums. */
+AK_KERNEL size_t factor_bytes(enum ak_type type)
 {
-    return type == AK_MXFP4 ? 16 : 32;
+    return type == AK_MXFP4 ? 16 : type == AK_A8 ? 64 : 32;
 }
 
 AK_KERNEL size_t line_bytes(enum ak_type type)
 {
-    return type == AK_Q8_0 ? 512 : 256;
+    return has_bytes(type) ? 512 : 256;
 }
 
 /* What a block takes in a whole tile. */
 AK_KERNEL size_t packed_block_bytes(enum ak_type type)
 {
-    return line_bytes(type) + scale_bytes(type) + (has_minimum(type) ? 32 : 0) + (has_fifth_bits(type) ? 64 : 0);
+    return line_bytes(type) + factor_bytes(type) * (has_minimum(type) ? 2 : 1) + (has_fifth_bits(type) ? 64 : 0);
 }
 
 /* Where the parts of one block are. */
@@ -86,10 +93,10 @@ AK_KERNEL struct block find_block(enum ak_type type, bool open, const uint8_t *w
         const uint8_t *lines = w + b * open_block_bytes(type);
         return (struct block){ lines + OPEN_QUANTS, lines + OPEN_QUANTS + AK_LINE_BYTES, NULL, lines };
     }
-    size_t factors = n_blocks * (scale_bytes(type) + (has_minimum(type) ? 32 : 0));
+    size_t factors = n_blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
     const uint8_t *high = w + ak_round_up(factors, AK_LINE_BYTES);
     const uint8_t *lines = high + (has_fifth_bits(type) ? n_blocks * 64 : 0);
-    return (struct block){ w + b * scale_bytes(type), w + n_blocks * 32 + b * 32, high + b * 64, lines + b * line_bytes(type) };
+    return (struct block){ w + b * factor_bytes(type), w + (n_blocks + b) * factor_bytes(type), high + b * 64, lines + b * line_bytes(type) };
 }
 
 AK_KERNEL __m256 load_floats(const uint8_t *p)
@@ -106,16 +113,17 @@ AK_KERNEL __m256 load_exponents(const uint8_t *p)
     return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, least, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
 }
 
-AK_KERNEL __m256 load_scale(enum ak_type type, bool open, const uint8_t *scales, size_t half)
+/* Scales or minimums of rows 8·half … 8·half + 7. */
+AK_KERNEL __m256 load_factors(enum ak_type type, bool open, const uint8_t *factors, size_t half)
 {
     if (open)
-        return load_floats(scales + half * HALF_LINE);
-    return type == AK_MXFP4 ? load_exponents(scales + half * 8) : load_f16(scales + half * 16);
-}
-
-AK_KERNEL __m256 load_minimum(bool open, const uint8_t *minimums, size_t half)
-{
-    return open ? load_floats(minimums + half * HALF_LINE) : load_f16(minimums + half * 16);
+        return load_floats(factors + half * HALF_LINE);
+    switch (type) {
+    case AK_MXFP4: return load_exponents(factors + half * 8);
+    case AK_A4: case AK_A5: return load_bf16(factors + half * 16);
+    case AK_A8: return load_floats(factors + half * HALF_LINE);
+    default: return load_f16(factors + half * 16);
+    }
 }
 
 /* 16 in each byte whose bit is set in the 32 bits at `bits`. */
@@ -135,7 +143,7 @@ AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *a
     const uint8_t *lines = at->lines + half * HALF_LINE;
     if (open)
         return load_bytes(lines + i * AK_LINE_BYTES);
-    if (type == AK_Q8_0) /* packed with a bias of 128 */
+    if (has_bytes(type)) /* packed with a bias of 128 */
         return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES), _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
     __m256i v = load_bytes(lines + line * AK_LINE_BYTES);
     v = nibble == 0 ? low_nibbles(v) : high_nibbles(v);
@@ -225,7 +233,7 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
             wide_sums(type, open, &at, wide, b, n, sums);
         else
             narrow_sums(type, open, &at, acts, act_bytes, n, sums);
-        const __m256 scales[2] = { load_scale(type, open, at.scales, 0), load_scale(type, open, at.scales, 1) };
+        const __m256 scales[2] = { load_factors(type, open, at.scales, 0), load_factors(type, open, at.scales, 1) };
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
@@ -234,7 +242,7 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
             for (size_t half = 0; half < 2; half++) {
                 acc[t][half] = _mm256_fmadd_ps(_mm256_mul_ps(scales[half], act_scale), _mm256_cvtepi32_ps(sums[t][half]), acc[t][half]);
                 if (has_minimum(type))
-                    acc[t][half] = _mm256_fmadd_ps(load_minimum(open, at.minimums, half), _mm256_set1_ps(act->scaled_sum), acc[t][half]);
+                    acc[t][half] = _mm256_fmadd_ps(load_factors(type, open, at.minimums, half), _mm256_set1_ps(act->scaled_sum), acc[t][half]);
             }
         }
     }
@@ -298,9 +306,9 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
                         store_bytes(to, block_word(type, false, &at, line, 0, half));
                         store_bytes(to + 4 * AK_LINE_BYTES, block_word(type, false, &at, line, 1, half));
                     }
-                    _mm256_storeu_ps(scales + half * 8, load_scale(type, false, at.scales, half));
+                    _mm256_storeu_ps(scales + half * 8, load_factors(type, false, at.scales, half));
                     if (has_minimum(type))
-                        _mm256_storeu_ps(scales + AK_TILE_ROWS + half * 8, load_minimum(false, at.minimums, half));
+                        _mm256_storeu_ps(scales + AK_TILE_ROWS + half * 8, load_factors(type, false, at.minimums, half));
                 }
             }
             tiles += ak_tile_bytes(type, blocks);
@@ -343,6 +351,9 @@ static AK_DOT_TILES(q5_1_dot, AK_Q5_1)
 static AK_DOT_TILES(q8_0_dot, AK_Q8_0)
 static AK_DOT_TILES(iq4_nl_dot, AK_IQ4_NL)
 static AK_DOT_TILES(mxfp4_dot, AK_MXFP4)
+static AK_DOT_TILES(a4_dot, AK_A4)
+static AK_DOT_TILES(a5_dot, AK_A5)
+static AK_DOT_TILES(a8_dot, AK_A8)
 
 static AK_OPEN_SLAB(q4_0_open, AK_Q4_0)
 static AK_OPEN_SLAB(q4_1_open, AK_Q4_1)
@@ -351,13 +362,17 @@ static AK_OPEN_SLAB(q5_1_open, AK_Q5_1)
 static AK_OPEN_SLAB(q8_0_open, AK_Q8_0)
 static AK_OPEN_SLAB(iq4_nl_open, AK_IQ4_NL)
 static AK_OPEN_SLAB(mxfp4_open, AK_MXFP4)
+static AK_OPEN_SLAB(a4_open, AK_A4)
+static AK_OPEN_SLAB(a5_open, AK_A5)
+static AK_OPEN_SLAB(a8_open, AK_A8)
 
-/* Open, IQ4_NL is as Q8_0, and MXFP4 as Q5_0. */
+/* Open, IQ4_NL is as Q8_0, MXFP4 as Q5_0, A4 as Q4_1 and A5 as Q5_1. */
 static AK_DOT_SLAB(q4_0_slab, AK_Q4_0)
 static AK_DOT_SLAB(q4_1_slab, AK_Q4_1)
 static AK_DOT_SLAB(q5_0_slab, AK_Q5_0)
 static AK_DOT_SLAB(q5_1_slab, AK_Q5_1)
 static AK_DOT_SLAB(q8_0_slab, AK_Q8_0)
+static AK_DOT_SLAB(a8_slab, AK_A8)
 
 AK_KERNEL void set_kernels32(struct ak_kernels *k)
 {
@@ -368,6 +383,9 @@ AK_KERNEL void set_kernels32(struct ak_kernels *k)
     k->tile[AK_Q8_0] = (struct ak_tile_kernels){ q8_0_dot, q8_0_open, q8_0_slab };
     k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ iq4_nl_dot, iq4_nl_open, q8_0_slab };
     k->tile[AK_MXFP4] = (struct ak_tile_kernels){ mxfp4_dot, mxfp4_open, q5_0_slab };
+    k->tile[AK_A4] = (struct ak_tile_kernels){ a4_dot, a4_open, q4_1_slab };
+    k->tile[AK_A5] = (struct ak_tile_kernels){ a5_dot, a5_open, q5_1_slab };
+    k->tile[AK_A8] = (struct ak_tile_kernels){ a8_dot, a8_open, a8_slab };
 }
 
 #endif

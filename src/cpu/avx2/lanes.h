@@ -38,6 +38,11 @@ AK_KERNEL __m256 load_f16(const void *p)
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }
 
+AK_KERNEL __m256 load_bf16(const void *p)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+
 /* Adds the upper half to the lower until one is left. */
 AK_KERNEL float fold_lanes(__m256 x)
 {

@@ -7,14 +7,14 @@
 
 ak_dot_tiles_fn ak_avx512_dot_q4_0, ak_avx512_dot_q4_1, ak_avx512_dot_q5_0, ak_avx512_dot_q5_1, ak_avx512_dot_q8_0, ak_avx512_dot_q2_k,
     ak_avx512_dot_q3_k, ak_avx512_dot_q4_k, ak_avx512_dot_q5_k, ak_avx512_dot_q6_k, ak_avx512_dot_iq4_nl, ak_avx512_dot_iq4_xs,
-    ak_avx512_dot_mxfp4;
+    ak_avx512_dot_mxfp4, ak_avx512_dot_a4, ak_avx512_dot_a5, ak_avx512_dot_a8;
 ak_open_slab_fn ak_avx512_open_q4_0, ak_avx512_open_q4_1, ak_avx512_open_q5_0, ak_avx512_open_q5_1, ak_avx512_open_q8_0,
     ak_avx512_open_q2_k, ak_avx512_open_q3_k, ak_avx512_open_q4_k, ak_avx512_open_q5_k, ak_avx512_open_q6_k, ak_avx512_open_iq4_nl,
-    ak_avx512_open_iq4_xs, ak_avx512_open_mxfp4;
+    ak_avx512_open_iq4_xs, ak_avx512_open_mxfp4, ak_avx512_open_a4, ak_avx512_open_a5, ak_avx512_open_a8;
 
-/* Open slabs by what is left to do with them: blocks of 32 with an offset or a
- * minimum; K-types with integer scales per 32, per 16 or none. */
-ak_dot_slab_fn ak_avx512_dot_slab_8, ak_avx512_dot_slab_16, ak_avx512_dot_slab_128, ak_avx512_dot_slab_minimum,
+/* Open slabs by what is left to do with them: blocks of 32 with an offset, a minimum
+ * or both; K-types with integer scales per 32, per 16 or none. */
+ak_dot_slab_fn ak_avx512_dot_slab_8, ak_avx512_dot_slab_16, ak_avx512_dot_slab_128, ak_avx512_dot_slab_minimum, ak_avx512_dot_slab_128_minimum,
     ak_avx512_dot_slab_k32_minimum, ak_avx512_dot_slab_k32_128, ak_avx512_dot_slab_k16_32, ak_avx512_dot_slab_k_minimum16,
     ak_avx512_dot_slab_k_124;
 ak_attend_scores_fn ak_avx512_attend_scores_f16, ak_avx512_attend_scores_f32;

@@ -24,7 +24,7 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
                           __m512i sums[MOST_TOKENS])
 {
     const __m512i upper = _mm512_set1_epi8((char)0xf0);
-    bool apart = n <= 2 && (type == AK_Q4_0 || type == AK_Q4_1);
+    bool apart = n <= 2 && (type == AK_Q4_0 || type == AK_Q4_1 || type == AK_A4);
     __m512i times16[MOST_TOKENS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
@@ -33,7 +33,7 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
     }
     AK_UNROLL
     for (size_t step = 0; step < BLOCK_WORDS; step++) {
-        size_t i = type == AK_Q8_0 ? step : step % 2 * 4 + step / 2; /* both nibbles of a line while it is there */
+        size_t i = has_bytes(type) ? step : step % 2 * 4 + step / 2; /* both nibbles of a line while it is there */
         bool shifted = apart && i >= 4;
         __m512i w = shifted ? _mm512_and_si512(load_line(at->lines + i % 4 * AK_LINE_BYTES), upper) : block_word(type, at, i);
         AK_UNROLL
@@ -69,7 +69,7 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_
             for (size_t i = 0; ahead && i < block_bytes(type); i += AK_LINE_BYTES)
                 _mm_prefetch(at.lines + ahead + i, _MM_HINT_T0);
             block_sums(type, &at, acts, act_bytes, n, sums);
-            __m512 scale = block_scale(type, &at), minimum = has_minimum(type) ? load_halves(at.minimums) : scale;
+            __m512 scale = block_scale(type, &at), minimum = has_minimum(type) ? block_minimum(type, &at) : scale;
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
                 acc[t] = add_block(type, acc[t], sums[t], scale, minimum, act_at(acts, act_bytes, t));
@@ -106,7 +106,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
     if (n <= MOST_TOKENS) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = dot_few(type, tiles, k, type == AK_Q8_0 ? 0 : AHEAD, acts, act_bytes, n, y, y_stride);
+            tiles = dot_few(type, tiles, k, has_bytes(type) ? 0 : AHEAD, acts, act_bytes, n, y, y_stride);
         return;
     }
     /* Two passes a row of tiles: the second finds it in the cache, and meanwhile
@@ -126,3 +126,6 @@ AK_DOT_TILES(ak_avx512_dot_q5_1, AK_Q5_1)
 AK_DOT_TILES(ak_avx512_dot_q8_0, AK_Q8_0)
 AK_DOT_TILES(ak_avx512_dot_iq4_nl, AK_IQ4_NL)
 AK_DOT_TILES(ak_avx512_dot_mxfp4, AK_MXFP4)
+AK_DOT_TILES(ak_avx512_dot_a4, AK_A4)
+AK_DOT_TILES(ak_avx512_dot_a5, AK_A5)
+AK_DOT_TILES(ak_avx512_dot_a8, AK_A8)

@@ -32,6 +32,12 @@ AK_KERNEL __m512 load_halves(const void *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
 
+/* The same of BF16. */
+AK_KERNEL __m512 load_bf16(const void *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+}
+
 /* The 32-bit word at p in every lane: one load. */
 AK_KERNEL __m512i spread(const void *p)
 {

@@ -44,12 +44,18 @@ AK_KERNEL __m512i value_table(enum ak_type type)
 
 AK_KERNEL bool has_minimum(enum ak_type type)
 {
-    return type == AK_Q4_1 || type == AK_Q5_1;
+    return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
 }
 
 AK_KERNEL bool has_fifth_bits(enum ak_type type)
 {
-    return type == AK_Q5_0 || type == AK_Q5_1;
+    return type == AK_Q5_0 || type == AK_Q5_1 || type == AK_A5;
+}
+
+/* Whether a quant has a byte of its own. */
+AK_KERNEL bool has_bytes(enum ak_type type)
+{
+    return type == AK_Q8_0 || type == AK_A8;
 }
 
 AK_KERNEL bool has_values(enum ak_type type)
@@ -58,7 +64,13 @@ AK_KERNEL bool has_values(enum ak_type type)
 }
 
 /* How the offset that is still in a block's words follows from ak_act32.minus8_sum. */
-enum offset { OFFSET_0, OFFSET_8, OFFSET_16, OFFSET_128 };
+enum offset { OFFSET_0, OFFSET_8, OFFSET_16, OFFSET_128, OFFSET_128_MINIMUM };
+
+/* Whether the types of an offset have minimums. */
+AK_KERNEL bool offset_has_minimum(enum offset offset)
+{
+    return offset == OFFSET_0 || offset == OFFSET_128_MINIMUM;
+}
 
 AK_KERNEL enum offset offset_of(enum ak_type type)
 {
@@ -66,6 +78,7 @@ AK_KERNEL enum offset offset_of(enum ak_type type)
     case AK_Q4_0: return OFFSET_8;
     case AK_Q5_0: case AK_MXFP4: return OFFSET_16;
     case AK_Q8_0: case AK_IQ4_NL: return OFFSET_128;
+    case AK_A8: return OFFSET_128_MINIMUM;
     default: return OFFSET_0;
     }
 }
@@ -76,7 +89,7 @@ AK_KERNEL __m512i block_offset(enum offset offset, const struct ak_act32 *act)
     switch (offset) {
     case OFFSET_8: return _mm512_set1_epi32(act->minus8_sum);
     case OFFSET_16: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 1);
-    case OFFSET_128: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 4);
+    case OFFSET_128: case OFFSET_128_MINIMUM: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 4);
     default: return _mm512_setzero_si512();
     }
 }
@@ -88,14 +101,20 @@ struct tile_block {
 
 AK_KERNEL size_t block_bytes(enum ak_type type)
 {
-    return type == AK_Q8_0 ? 512 : 256;
+    return has_bytes(type) ? 512 : 256;
+}
+
+/* Bytes of a block's scales, and of its minimums. */
+AK_KERNEL size_t factor_bytes(enum ak_type type)
+{
+    return type == AK_MXFP4 ? 16 : type == AK_A8 ? 64 : 32;
 }
 
 /* The first block of a tile of `blocks` blocks. */
 AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, size_t blocks)
 {
-    struct tile_block at = { .scales = tile, .minimums = tile + blocks * 32 };
-    size_t scales = blocks * (type == AK_MXFP4 ? 16 : has_minimum(type) ? 64 : 32);
+    struct tile_block at = { .scales = tile, .minimums = tile + blocks * factor_bytes(type) };
+    size_t scales = blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
     at.high = tile + ak_round_up(scales, AK_LINE_BYTES);
     at.lines = at.high + (has_fifth_bits(type) ? blocks * 64 : 0);
     return at;
@@ -105,8 +124,8 @@ AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, 
  * the next tile begins. */
 AK_KERNEL void next_block(enum ak_type type, struct tile_block *at)
 {
-    at->scales += type == AK_MXFP4 ? 16 : 32;
-    at->minimums += 32;
+    at->scales += factor_bytes(type);
+    at->minimums += factor_bytes(type);
     at->high += 64;
     at->lines += block_bytes(type);
 }
@@ -121,15 +140,31 @@ AK_KERNEL __m512 load_exponents(const uint8_t *p)
     return _mm512_castsi512_ps(_mm512_max_epi32(normal, subnormal));
 }
 
+/* Scales or minimums of 16 rows. */
+AK_KERNEL __m512 block_factors(enum ak_type type, const uint8_t *p)
+{
+    switch (type) {
+    case AK_MXFP4: return load_exponents(p);
+    case AK_A4: case AK_A5: return load_bf16(p);
+    case AK_A8: return _mm512_loadu_ps(p);
+    default: return load_halves(p);
+    }
+}
+
 AK_KERNEL __m512 block_scale(enum ak_type type, const struct tile_block *at)
 {
-    return type == AK_MXFP4 ? load_exponents(at->scales) : load_halves(at->scales);
+    return block_factors(type, at->scales);
+}
+
+AK_KERNEL __m512 block_minimum(enum ak_type type, const struct tile_block *at)
+{
+    return block_factors(type, at->minimums);
 }
 
 /* Word i (k = 4i …) of a block, unsigned, the offset still in it. */
 AK_KERNEL __m512i block_word(enum ak_type type, const struct tile_block *at, size_t i)
 {
-    if (type == AK_Q8_0)
+    if (has_bytes(type))
         return load_line(at->lines + i * AK_LINE_BYTES);
     __m512i line = load_line(at->lines + i % 4 * AK_LINE_BYTES);
     __m512i word = i < 4 ? low_nibbles(line) : high_nibbles(line);

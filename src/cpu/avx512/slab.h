@@ -2,7 +2,7 @@
  * that open them and those that multiply with them.
  *
  * Blocks of 32, for T tile rows: 8 words × T lines | T lines of f32 scales | T lines
- * of f32 minimums, for the types that have them (they have no offset).
+ * of f32 minimums, for the types that have them.
  *
  * K-types: 8 parts of 32 k, each 8 words × T lines and then its integer scales, 0, 1
  * or 2 (one per 16) × T lines | T lines of f32 d | where there are minimums: T lines

@@ -21,7 +21,7 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
                     store_line(to + i * step, block_word(type, &at, i));
                 _mm512_storeu_ps(factors, block_scale(type, &at));
                 if (has_minimum(type))
-                    _mm512_storeu_ps(factors + step, load_halves(at.minimums));
+                    _mm512_storeu_ps(factors + step, block_minimum(type, &at));
             }
             tiles = at.lines;
         }
@@ -39,7 +39,7 @@ AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             acc[r][t] = _mm512_setzero_ps();
-    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(offset == OFFSET_0, n_tiles)) {
+    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(offset_has_minimum(offset), n_tiles)) {
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512i start = block_offset(offset, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
@@ -70,7 +70,7 @@ AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t
                 const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
                 acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sums[r][t]), acc[r][t]);
             }
-            if (offset == OFFSET_0) {
+            if (offset_has_minimum(offset)) {
                 __m512 minimum = _mm512_loadu_ps(factors + (n_tiles + r) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
@@ -119,8 +119,12 @@ AK_OPEN_SLAB(ak_avx512_open_q5_1, AK_Q5_1)
 AK_OPEN_SLAB(ak_avx512_open_q8_0, AK_Q8_0)
 AK_OPEN_SLAB(ak_avx512_open_iq4_nl, AK_IQ4_NL)
 AK_OPEN_SLAB(ak_avx512_open_mxfp4, AK_MXFP4)
+AK_OPEN_SLAB(ak_avx512_open_a4, AK_A4)
+AK_OPEN_SLAB(ak_avx512_open_a5, AK_A5)
+AK_OPEN_SLAB(ak_avx512_open_a8, AK_A8)
 
 AK_DOT_SLAB(ak_avx512_dot_slab_8, OFFSET_8)
 AK_DOT_SLAB(ak_avx512_dot_slab_16, OFFSET_16)
 AK_DOT_SLAB(ak_avx512_dot_slab_128, OFFSET_128)
 AK_DOT_SLAB(ak_avx512_dot_slab_minimum, OFFSET_0)
+AK_DOT_SLAB(ak_avx512_dot_slab_128_minimum, OFFSET_128_MINIMUM)

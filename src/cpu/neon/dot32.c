@@ -35,7 +35,7 @@ AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks, c
             float32x4_t d = vmulq_laneq_f32(scales[g], terms_f32, 0);
             acc[g] = vfmaq_f32(acc[g], d, vcvtq_f32_s32(sum));
             if (ak_neon_has_minimum(type))
-                acc[g] = vfmaq_laneq_f32(acc[g], ak_neon_load_f16(tile32.mins + b * 32 + g * 8), terms_f32, 2);
+                acc[g] = vfmaq_laneq_f32(acc[g], ak_neon_mins32(type, &tile32, b, g), terms_f32, 2);
             ak_neon_fence();
         }
     }
@@ -122,6 +122,9 @@ AK_DOT_TILES(ak_neon_dot_q5_1, AK_Q5_1)
 AK_DOT_TILES(ak_neon_dot_q8_0, AK_Q8_0)
 AK_DOT_TILES(ak_neon_dot_iq4_nl, AK_IQ4_NL)
 AK_DOT_TILES(ak_neon_dot_mxfp4, AK_MXFP4)
+AK_DOT_TILES(ak_neon_dot_a4, AK_A4)
+AK_DOT_TILES(ak_neon_dot_a5, AK_A5)
+AK_DOT_TILES(ak_neon_dot_a8, AK_A8)
 
 AK_OPEN_SLAB(ak_neon_open_q4_0, AK_Q4_0)
 AK_OPEN_SLAB(ak_neon_open_q4_1, AK_Q4_1)
@@ -130,6 +133,9 @@ AK_OPEN_SLAB(ak_neon_open_q5_1, AK_Q5_1)
 AK_OPEN_SLAB(ak_neon_open_q8_0, AK_Q8_0)
 AK_OPEN_SLAB(ak_neon_open_iq4_nl, AK_IQ4_NL)
 AK_OPEN_SLAB(ak_neon_open_mxfp4, AK_MXFP4)
+AK_OPEN_SLAB(ak_neon_open_a4, AK_A4)
+AK_OPEN_SLAB(ak_neon_open_a5, AK_A5)
+AK_OPEN_SLAB(ak_neon_open_a8, AK_A8)
 
 AK_DOT_SLAB(ak_neon_dot_slab_q4_0, AK_Q4_0)
 AK_DOT_SLAB(ak_neon_dot_slab_q4_1, AK_Q4_1)
@@ -138,3 +144,6 @@ AK_DOT_SLAB(ak_neon_dot_slab_q5_1, AK_Q5_1)
 AK_DOT_SLAB(ak_neon_dot_slab_q8_0, AK_Q8_0)
 AK_DOT_SLAB(ak_neon_dot_slab_iq4_nl, AK_IQ4_NL)
 AK_DOT_SLAB(ak_neon_dot_slab_mxfp4, AK_MXFP4)
+AK_DOT_SLAB(ak_neon_dot_slab_a4, AK_A4)
+AK_DOT_SLAB(ak_neon_dot_slab_a5, AK_A5)
+AK_DOT_SLAB(ak_neon_dot_slab_a8, AK_A8)

@@ -52,6 +52,11 @@ AK_KERNEL float32x4_t ak_neon_load_f16(const uint8_t *p)
     return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
 }
 
+AK_KERNEL float32x4_t ak_neon_load_bf16(const uint8_t *p)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
+}
+
 /* Scale, minus8_sum, scaled_sum of a block as lanes 0, 1, 2. */
 AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_act32 *a)
 {

@@ -6,13 +6,15 @@
 #include "cpu/kernels.h"
 
 ak_dot_tiles_fn ak_neon_dot_q4_0, ak_neon_dot_q4_1, ak_neon_dot_q5_0, ak_neon_dot_q5_1, ak_neon_dot_q8_0, ak_neon_dot_iq4_nl,
-    ak_neon_dot_mxfp4, ak_neon_dot_q2_k, ak_neon_dot_q3_k, ak_neon_dot_q4_k, ak_neon_dot_q5_k, ak_neon_dot_q6_k, ak_neon_dot_iq4_xs;
+    ak_neon_dot_mxfp4, ak_neon_dot_q2_k, ak_neon_dot_q3_k, ak_neon_dot_q4_k, ak_neon_dot_q5_k, ak_neon_dot_q6_k, ak_neon_dot_iq4_xs,
+    ak_neon_dot_a4, ak_neon_dot_a5, ak_neon_dot_a8;
 ak_open_slab_fn ak_neon_open_q4_0, ak_neon_open_q4_1, ak_neon_open_q5_0, ak_neon_open_q5_1, ak_neon_open_q8_0, ak_neon_open_iq4_nl,
     ak_neon_open_mxfp4, ak_neon_open_q2_k, ak_neon_open_q3_k, ak_neon_open_q4_k, ak_neon_open_q5_k, ak_neon_open_q6_k,
-    ak_neon_open_iq4_xs;
+    ak_neon_open_iq4_xs, ak_neon_open_a4, ak_neon_open_a5, ak_neon_open_a8;
 ak_dot_slab_fn ak_neon_dot_slab_q4_0, ak_neon_dot_slab_q4_1, ak_neon_dot_slab_q5_0, ak_neon_dot_slab_q5_1, ak_neon_dot_slab_q8_0,
     ak_neon_dot_slab_iq4_nl, ak_neon_dot_slab_mxfp4, ak_neon_dot_slab_q2_k, ak_neon_dot_slab_q3_k, ak_neon_dot_slab_q4_k,
-    ak_neon_dot_slab_q5_k, ak_neon_dot_slab_q6_k, ak_neon_dot_slab_iq4_xs;
+    ak_neon_dot_slab_q5_k, ak_neon_dot_slab_q6_k, ak_neon_dot_slab_iq4_xs, ak_neon_dot_slab_a4, ak_neon_dot_slab_a5,
+    ak_neon_dot_slab_a8;
 ak_open_panel_fn ak_neon_open_f32, ak_neon_open_f16, ak_neon_open_bf16;
 ak_open_token_fn ak_neon_open_token;
 ak_dot_panel_fn ak_neon_dot_panel;

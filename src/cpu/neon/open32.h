@@ -19,7 +19,7 @@ AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak
     for (size_t i = 0; i < 8; i += 2)
         ak_neon_store_lines(paired, panel->q[i], g, w[i], w[i + 1]);
     if (ak_neon_has_minimum(type))
-        ak_neon_store_factors(false, panel->factors + 8, g, ak_neon_load_f16(t->mins + b * 32 + g * 8));
+        ak_neon_store_factors(false, panel->factors + 8, g, ak_neon_mins32(type, t, b, g));
 }
 
 AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *tile, size_t blocks, struct ak_neon_panel32 *lower,
@@ -50,6 +50,9 @@ AK_KERNEL void ak_neon_open_any32(enum ak_type type, bool paired, const uint8_t 
     case AK_Q5_0: ak_neon_open32(AK_Q5_0, paired, tile, blocks, lower, upper); break;
     case AK_Q5_1: ak_neon_open32(AK_Q5_1, paired, tile, blocks, lower, upper); break;
     case AK_IQ4_NL: ak_neon_open32(AK_IQ4_NL, paired, tile, blocks, lower, upper); break;
+    case AK_A4: ak_neon_open32(AK_A4, paired, tile, blocks, lower, upper); break;
+    case AK_A5: ak_neon_open32(AK_A5, paired, tile, blocks, lower, upper); break;
+    case AK_A8: ak_neon_open32(AK_A8, paired, tile, blocks, lower, upper); break;
     case AK_MXFP4: ak_neon_open32(AK_MXFP4, paired, tile, blocks, lower, upper); break;
     default: ak_neon_open32(AK_Q8_0, paired, tile, blocks, lower, upper); break;
     }

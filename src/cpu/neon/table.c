@@ -16,6 +16,9 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->tile[AK_Q5_K] = (struct ak_tile_kernels){ ak_neon_dot_q5_k, ak_neon_open_q5_k, ak_neon_dot_slab_q5_k };
     k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_neon_dot_q6_k, ak_neon_open_q6_k, ak_neon_dot_slab_q6_k };
     k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ ak_neon_dot_iq4_xs, ak_neon_open_iq4_xs, ak_neon_dot_slab_iq4_xs };
+    k->tile[AK_A4] = (struct ak_tile_kernels){ ak_neon_dot_a4, ak_neon_open_a4, ak_neon_dot_slab_a4 };
+    k->tile[AK_A5] = (struct ak_tile_kernels){ ak_neon_dot_a5, ak_neon_open_a5, ak_neon_dot_slab_a5 };
+    k->tile[AK_A8] = (struct ak_tile_kernels){ ak_neon_dot_a8, ak_neon_open_a8, ak_neon_dot_slab_a8 };
     k->widen[AK_F16] = ak_neon_widen_f16;
     k->widen[AK_BF16] = ak_neon_widen_bf16;
     k->dot_rows = ak_neon_dot_rows;

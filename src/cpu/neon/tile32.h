@@ -7,17 +7,23 @@
 
 AK_KERNEL bool ak_neon_has_minimum(enum ak_type type)
 {
-    return type == AK_Q4_1 || type == AK_Q5_1;
+    return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
 }
 
 AK_KERNEL bool ak_neon_has_fifth_bits(enum ak_type type)
 {
-    return type == AK_Q5_0 || type == AK_Q5_1;
+    return type == AK_Q5_0 || type == AK_Q5_1 || type == AK_A5;
 }
 
 AK_KERNEL bool ak_neon_has_values(enum ak_type type)
 {
     return type == AK_IQ4_NL || type == AK_MXFP4;
+}
+
+/* Bytes of a block's scales, and of its minimums. */
+AK_KERNEL size_t ak_neon_factor_bytes(enum ak_type type)
+{
+    return type == AK_MXFP4 ? 16 : type == AK_A8 ? 64 : 32;
 }
 
 struct ak_neon_tile32 {
@@ -26,8 +32,8 @@ struct ak_neon_tile32 {
 
 AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_type type, const uint8_t *tile, size_t blocks)
 {
-    struct ak_neon_tile32 t = { .scales = tile, .mins = tile + 32 * blocks };
-    size_t scales = blocks * (type == AK_MXFP4 ? 16 : ak_neon_has_minimum(type) ? 64 : 32);
+    struct ak_neon_tile32 t = { .scales = tile, .mins = tile + ak_neon_factor_bytes(type) * blocks };
+    size_t scales = blocks * ak_neon_factor_bytes(type) * (ak_neon_has_minimum(type) ? 2 : 1);
     t.high = tile + ak_round_up(scales, AK_LINE_BYTES);
     t.quants = t.high + (ak_neon_has_fifth_bits(type) ? 64 * blocks : 0);
     return t;
@@ -47,6 +53,22 @@ AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GR
     d[3] = vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(last), 16));
 }
 
+/* Scales or minimums of a block, register g; not MXFP4's. */
+AK_KERNEL float32x4_t ak_neon_load_factors(enum ak_type type, const uint8_t *factors, size_t g)
+{
+    switch (type) {
+    case AK_A4: case AK_A5: return ak_neon_load_bf16(factors + g * 8);
+    case AK_A8: return vreinterpretq_f32_u8(vld1q_u8(factors + g * 16));
+    default: return ak_neon_load_f16(factors + g * 8);
+    }
+}
+
+/* The minimums of block b, register g. */
+AK_KERNEL float32x4_t ak_neon_mins32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, size_t g)
+{
+    return ak_neon_load_factors(type, t->mins + b * ak_neon_factor_bytes(type), g);
+}
+
 /* The scales of block b, all 16 rows. */
 AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, float32x4_t d[AK_NEON_GROUPS])
 {
@@ -56,7 +78,7 @@ AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *
     }
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++)
-        d[g] = ak_neon_load_f16(t->scales + b * 32 + g * 8);
+        d[g] = ak_neon_load_factors(type, t->scales + b * ak_neon_factor_bytes(type), g);
 }
 
 /* The nibbles of four lines, register g: k 0 … 15 and 16 … 31, unsigned. */
@@ -103,7 +125,7 @@ AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bi
  * from them or from the sum is the caller's choice. */
 AK_KERNEL int8_t ak_neon_offset32(enum ak_type type)
 {
-    return type == AK_Q4_0 ? 8 : type == AK_Q5_1 ? -16 : 0;
+    return type == AK_Q4_0 ? 8 : type == AK_Q5_1 || type == AK_A5 ? -16 : 0;
 }
 
 /* Register g of the block's 8 lines of 4 k, signed, with the offset above. */
@@ -112,7 +134,7 @@ AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *
 {
     if (ak_neon_has_fifth_bits(type)) {
         ak_neon_quants_q5(t->quants + b * 256, clear_bits, g, w);
-    } else if (type == AK_Q8_0) {
+    } else if (type == AK_Q8_0 || type == AK_A8) {
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
             uint8x16_t v = vld1q_u8(t->quants + b * 512 + i * AK_LINE_BYTES + g * 16);

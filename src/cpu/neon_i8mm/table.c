@@ -17,6 +17,9 @@ void ak_kernels_neon_i8mm(struct ak_kernels *k)
     set_slab(&k->tile[AK_Q8_0], ak_neon_i8mm_open_q8_0, ak_neon_i8mm_dot_slab_32);
     set_slab(&k->tile[AK_IQ4_NL], ak_neon_i8mm_open_iq4_nl, ak_neon_i8mm_dot_slab_32);
     set_slab(&k->tile[AK_MXFP4], ak_neon_i8mm_open_mxfp4, ak_neon_i8mm_dot_slab_32);
+    set_slab(&k->tile[AK_A4], ak_neon_i8mm_open_a4, ak_neon_i8mm_dot_slab_32_minimum);
+    set_slab(&k->tile[AK_A5], ak_neon_i8mm_open_a5, ak_neon_i8mm_dot_slab_32_minimum);
+    set_slab(&k->tile[AK_A8], ak_neon_i8mm_open_a8, ak_neon_i8mm_dot_slab_32_minimum);
     set_slab(&k->tile[AK_Q2_K], ak_neon_i8mm_open_q2_k, ak_neon_i8mm_dot_slab_q2_k);
     set_slab(&k->tile[AK_Q3_K], ak_neon_i8mm_open_q3_k, ak_neon_i8mm_dot_slab_q3_k);
     set_slab(&k->tile[AK_Q4_K], ak_neon_i8mm_open_q4_k, ak_neon_i8mm_dot_slab_q45_k);

@@ -80,6 +80,35 @@ static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
 }
 
+static float block_a4(const uint8_t *w, const struct ak_act32 *a, float acc)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 32; i++)
+        sum += nibble(w + 4, i) * a->q[i];
+    acc = fmaf(ak_block_bf16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_block_bf16(w + 2), a->scaled_sum, acc);
+}
+
+static float block_a5(const uint8_t *w, const struct ak_act32 *a, float acc)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 32; i++)
+        sum += (nibble(w + 8, i) | ak_block_fifth_bit(w + 4, (int)i)) * a->q[i];
+    acc = fmaf(ak_block_bf16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_block_bf16(w + 2), a->scaled_sum, acc);
+}
+
+static float block_a8(const uint8_t *w, const struct ak_act32 *a, float acc)
+{
+    struct ak_block_a8 b;
+    int32_t sum = 0;
+    memcpy(&b, w, sizeof b);
+    for (size_t i = 0; i < 32; i++)
+        sum += b.q[i] * a->q[i];
+    acc = fmaf(b.d * a->scale, (float)sum, acc);
+    return fmaf(b.m, a->scaled_sum, acc);
+}
+
 static float block_iq4_nl(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     return fmaf(ak_block_f16(w) * a->scale, (float)dot_values(ak_iq4_values, w + 2, a->q), acc);
@@ -197,7 +226,7 @@ static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block
                       const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const struct ak_type_info *info = ak_type_info(type);
-    uint8_t stored[8 * 34];
+    uint8_t stored[8 * 40];
     for (size_t i = 0; i < n_tiles; i++) {
         for (size_t t = 0; t < n; t++)
             memset(y + t * y_stride + i * AK_TILE_ROWS, 0, AK_TILE_ROWS * sizeof *y);
@@ -243,6 +272,9 @@ KERNELS(dot_q5_1, open_q5_1, AK_Q5_1, block_q5_1, NULL)
 KERNELS(dot_q8_0, open_q8_0, AK_Q8_0, block_q8_0, NULL)
 KERNELS(dot_iq4_nl, open_iq4_nl, AK_IQ4_NL, block_iq4_nl, NULL)
 KERNELS(dot_mxfp4, open_mxfp4, AK_MXFP4, block_mxfp4, NULL)
+KERNELS(dot_a4, open_a4, AK_A4, block_a4, NULL)
+KERNELS(dot_a5, open_a5, AK_A5, block_a5, NULL)
+KERNELS(dot_a8, open_a8, AK_A8, block_a8, NULL)
 KERNELS(dot_q2_k, open_q2_k, AK_Q2_K, NULL, block_q2_k)
 KERNELS(dot_q3_k, open_q3_k, AK_Q3_K, NULL, block_q3_k)
 KERNELS(dot_q4_k, open_q4_k, AK_Q4_K, NULL, block_q4_k)
@@ -258,6 +290,9 @@ const struct ak_tile_kernels ak_scalar_tile[AK_TYPE_COUNT] = {
     [AK_Q8_0] = { dot_q8_0, open_q8_0, dot_q8_0 },
     [AK_IQ4_NL] = { dot_iq4_nl, open_iq4_nl, dot_iq4_nl },
     [AK_MXFP4] = { dot_mxfp4, open_mxfp4, dot_mxfp4 },
+    [AK_A4] = { dot_a4, open_a4, dot_a4 },
+    [AK_A5] = { dot_a5, open_a5, dot_a5 },
+    [AK_A8] = { dot_a8, open_a8, dot_a8 },
     [AK_Q2_K] = { dot_q2_k, open_q2_k, dot_q2_k },
     [AK_Q3_K] = { dot_q3_k, open_q3_k, dot_q3_k },
     [AK_Q4_K] = { dot_q4_k, open_q4_k, dot_q4_k },

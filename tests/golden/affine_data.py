@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Writes tests/data/quant/{A4,A5,A8}.dequant: blocks of akunu's own affine types, then
+their elements as float32, by the formula x = d * q + m.
+
+    affine_data.py OUT           (needs numpy from PyPI)
+"""
+import sys
+from pathlib import Path
+
+import numpy as np
+
+N = 12  # blocks
+
+
+def bf16(rng):
+    return (rng.standard_normal(N).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def widen(half):
+    return (half.astype(np.uint32) << 16).view(np.float32)
+
+
+def nibbles(q):
+    return (q[:, :16] & 15 | (q[:, 16:] & 15) << 4).astype(np.uint8)
+
+
+def write(out, name, blocks, d, m, q):
+    values = d[:, None] * q.astype(np.float32) + m[:, None]
+    assert values.dtype == np.float32
+    (out / f"{name}.dequant").write_bytes(blocks.tobytes() + values.tobytes())
+
+
+def main():
+    out = Path(sys.argv[1])
+    rng = np.random.default_rng(20250102)
+    for name, bits in (("A4", 4), ("A5", 5)):
+        d, m, q = bf16(rng), bf16(rng), rng.integers(0, 1 << bits, (N, 32))
+        parts = [d.reshape(N, 1).view(np.uint8), m.reshape(N, 1).view(np.uint8)]
+        if bits == 5:
+            parts.append(np.packbits((q >> 4).astype(np.uint8), axis=1, bitorder="little"))
+        write(out, name, np.concatenate([*parts, nibbles(q)], axis=1), widen(d), widen(m), q)
+    d, m = rng.standard_normal((2, N)).astype(np.float32)
+    q = rng.integers(-128, 128, (N, 32)).astype(np.int8)
+    blocks = np.concatenate([d.reshape(N, 1).view(np.uint8), m.reshape(N, 1).view(np.uint8), q.view(np.uint8)], axis=1)
+    write(out, "A8", blocks, d, m, q)
+
+
+main()
