@@ -5,6 +5,7 @@ include tests/cache.mk
 include tests/embed.mk
 include tests/gguf.mk
 include tests/hf.mk
+include tests/hf_quant.mk
 include tests/kernels.mk
 include tests/kernels_hash.mk
 include tests/kv.mk

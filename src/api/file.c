@@ -144,7 +144,7 @@ static ak_status get_tensor_info(const struct akunu_file *file, size_t i, struct
     struct akunu_tensor_info full = {
         .name = tensor.name,
         .canonical = file->canonical[i],
-        .type = ak_type_info(tensor.type)->name,
+        .type = ak_tensor_type(&tensor),
         .n_dims = tensor.n_dims,
         .bytes = tensor.bytes,
         .offset = tensor.offset,
@@ -166,7 +166,7 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
 {
     struct ak_tensor tensor;
     AK_TRY(get_tensor(file, i, &tensor, error));
-    uint64_t row = tensor.shape[tensor.n_dims - 1], rows = 1, row_bytes = 0;
+    uint64_t row = tensor.shape[tensor.n_dims - 1], rows = 1;
     for (unsigned d = 0; d + 1 < tensor.n_dims; d++)
         rows *= tensor.shape[d];
     if (row == 0)
@@ -179,8 +179,7 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
                        (unsigned long long)n, tensor.name, (unsigned long long)(rows * row));
     if (n > 0 && !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no room for %llu elements is given", (unsigned long long)n);
-    ak_type_row_bytes(tensor.type, row, &row_bytes);
-    ak_type_info(tensor.type)->dequantise((const uint8_t *)tensor.data + first / row * row_bytes, out, (size_t)n);
+    ak_tensor_widen(&tensor, first, n, out);
     return AKUNU_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "cpu/layout.h"
+#include "weights/assembly.h"
 
 const char *akunu_load_stage_name(enum akunu_load_stage stage)
 {
@@ -89,6 +90,7 @@ void akunu_model_free(struct akunu_model *model)
 /* Sums over the weights: bytes as a pass reads them. */
 struct totals {
     uint64_t by_type[AK_TYPE_COUNT];
+    const char *names[AK_TYPE_COUNT]; /* as the file has the type */
     uint64_t token_bytes, matrix_parameters, float_parameters, parameters;
 };
 
@@ -100,6 +102,11 @@ static uint64_t view_bytes(const struct ak_view *view)
     return bytes;
 }
 
+static const char *stored_name(const struct ak_view *view)
+{
+    return view->assembly ? view->assembly->name : ak_type_info(view->type)->name;
+}
+
 static void add_linear(const struct ak_packed *packed, struct totals *totals)
 {
     uint64_t rows = 0, stored = 0;
@@ -108,6 +115,7 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
         stored += view_bytes(packed->parts[i].view);
     }
     totals->by_type[packed->type] += stored;
+    totals->names[packed->type] = stored_name(packed->parts[0].view);
     totals->token_bytes += packed->bytes ? packed->bytes : stored;
     if (packed->layer != AK_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
@@ -126,6 +134,8 @@ static struct totals totals_of(const struct ak_model *m)
         totals.parameters += m->weights.vectors[i].n;
     if (!m->binding.tied) {
         totals.by_type[embedding->type] += view_bytes(embedding);
+        if (!totals.names[embedding->type])
+            totals.names[embedding->type] = stored_name(embedding);
         totals.parameters += (uint64_t)embedding->rows * embedding->cols;
     }
     totals.token_bytes += view_bytes(embedding) / embedding->rows;
@@ -138,7 +148,7 @@ static const char *heaviest_type(const struct totals *totals)
     for (int i = 1; i < AK_TYPE_COUNT; i++)
         if (totals->by_type[i] > totals->by_type[heaviest])
             heaviest = i;
-    return ak_type_info((enum ak_type)heaviest)->name;
+    return totals->names[heaviest] ? totals->names[heaviest] : ak_type_info((enum ak_type)heaviest)->name;
 }
 
 enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct akunu_model_info *info)

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
+#include "weights/assembly.h"
 
 #include <string.h>
 
@@ -80,15 +81,48 @@ static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint
     return (uint64_t)(rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS * ak_tile_row_bytes(type, cols);
 }
 
+/* 16 rows, or fewer at the end, that an assembly makes: a tile's columns at a time. */
+static void pack_assembled(const struct ak_view *view, uint32_t first, uint8_t *to)
+{
+    enum { MOST_BYTES = AK_TILE_BLOCKS * 40 };
+    uint8_t stored[AK_TILE_ROWS][MOST_BYTES];
+    const void *rows[AK_TILE_ROWS] = { NULL };
+    uint32_t n_rows = view->rows - first < AK_TILE_ROWS ? view->rows - first : AK_TILE_ROWS;
+    for (uint32_t k = 0, n; k < view->cols; k += n) {
+        n = view->cols - k < AK_TILE_K ? view->cols - k : AK_TILE_K;
+        for (uint32_t r = 0; r < n_rows; r++) {
+            ak_assembly_blocks(view->assembly, (uint64_t)view->first_row + first + r, k, n, stored[r]);
+            rows[r] = stored[r];
+        }
+        ak_pack_tiles(view->type, rows, n, to);
+        to += ak_tile_row_bytes(view->type, n);
+    }
+}
+
+/* Rows that are not tiled are only put together. */
+static void pack_rows(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes, uint8_t *to)
+{
+    for (uint32_t row = first; row < first + n; row++, to += row_bytes)
+        ak_assembly_blocks(view->assembly, (uint64_t)view->first_row + row, 0, view->cols, to);
+}
+
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
 {
     (void)b;
     uint64_t row_bytes = 0;
     (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
+    if (!ak_type_is_tiled(view->type)) {
+        pack_rows(view, first, n, row_bytes, packed);
+        return;
+    }
     size_t tile_bytes = ak_tile_row_bytes(view->type, view->cols);
     uint8_t *to = packed;
     for (uint32_t row = first; row < first + n; row += AK_TILE_ROWS, to += tile_bytes) {
         const void *rows[AK_TILE_ROWS];
+        if (view->assembly) {
+            pack_assembled(view, row, to);
+            continue;
+        }
         for (uint32_t i = 0; i < AK_TILE_ROWS; i++)
             rows[i] = row + i < view->rows ? (const uint8_t *)view->plane[0].data + (row + i) * row_bytes : NULL;
         ak_pack_tiles(view->type, rows, view->cols, to);

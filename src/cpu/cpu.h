@@ -172,10 +172,13 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
 
 /* Records of quantised activations a token that a weight is multiplied with. The
  * logits are worth a second one, which holds what the first rounded away: there
- * 8 bits cost most accuracy for least work. It is a token more to every kernel. */
+ * 8 bits cost most accuracy for least work. It is a token more to every kernel.
+ * So are queries and keys, whose errors the softmax magnifies, where a scheme is one
+ * that others multiply with floats; rounding activations is GGML's custom alone. */
 static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
 {
-    return packed->linear == AK_LINEAR_OUTPUT && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
+    bool twice = packed->linear == AK_LINEAR_OUTPUT || (packed->linear == AK_LINEAR_QKV && packed->parts[0].view->assembly);
+    return twice && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
 }
 
 /* The rows [*begin, *end) of n in the shares that `thread` works on: whole tiles,

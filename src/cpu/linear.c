@@ -63,13 +63,21 @@ enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packe
     return cpu->kernels.open_panel[packed->type] ? AK_ACT_OPEN : AK_ACT_F32;
 }
 
-/* Bit (1 << form) of each form that the commands after a PREPARE want. */
-static unsigned forms_of(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p, size_t rows)
+/* Records a token in each form that the commands after a PREPARE want; 0: none does.
+ * Those that want the same form agree, since all of an operator are of one scheme or
+ * floats. Gives the most. */
+static uint32_t count_planes(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p, size_t rows,
+                             uint32_t planes[AK_ACT_ALL_COUNT])
 {
-    unsigned forms = 0;
-    for (uint32_t i = 0; i < step->n_linears; i++)
-        forms |= 1u << ak_cpu_act_form(p->cpu, &p->weights->packed[step->linears[i].weight], rows);
-    return forms;
+    uint32_t most = 1;
+    memset(planes, 0, AK_ACT_ALL_COUNT * sizeof *planes);
+    for (uint32_t i = 0; i < step->n_linears; i++) {
+        const struct ak_packed *packed = &p->weights->packed[step->linears[i].weight];
+        enum ak_act_form form = ak_cpu_act_form(p->cpu, packed, rows);
+        planes[form] = form == AK_ACT_32 || form == AK_ACT_256 ? ak_cpu_planes(packed) : 1;
+        most = planes[form] > most ? planes[form] : most;
+    }
+    return most;
 }
 
 void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
@@ -79,8 +87,7 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     const struct ak_packed *packed = &p->weights->packed[step->linears->weight];
     struct ak_thread_scratch *own = &p->scratch[thread];
     size_t rows = ak_cpu_rows(p, step->domain), begin = 0, end = rows, padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
-    uint32_t planes = ak_cpu_planes(packed);
-    unsigned forms = forms_of(step, p, rows);
+    uint32_t planes[AK_ACT_ALL_COUNT], most = count_planes(step, p, rows, planes);
     bool few = ak_cpu_is_few((uint32_t)rows);
     if (!few)
         ak_split(rows, p->n_threads, thread, &begin, &end);
@@ -90,13 +97,14 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         if (c->op == AK_OP_NORM) {
             ak_cpu_norm(p, c, x, own->row);
             x = own->row;
-        } else if (planes > 1 || padding > 0) {
+        } else if (most > 1 || padding > 0) {
             x = memcpy(own->row, x, packed->cols * sizeof *x);
         }
         memset(own->row + packed->cols, 0, padding * sizeof *x);
-        for (unsigned form = 0; form < AK_ACT_ALL_COUNT; form++)
-            if (forms & (1u << form))
-                convert(k, (enum ak_act_form)form, x, packed->cols, t, planes, few ? own->acts[form] : p->acts[form]);
+        for (uint32_t n = 1; n <= most; n++) /* more than one use x up */
+            for (unsigned form = 0; form < AK_ACT_ALL_COUNT; form++)
+                if (planes[form] == n)
+                    convert(k, (enum ak_act_form)form, x, packed->cols, t, n, few ? own->acts[form] : p->acts[form]);
     }
 }
 
@@ -240,7 +248,7 @@ static void widen_rows(const struct ak_packed *packed, const struct ak_kernels *
 static void product_blas(const struct product *m, const struct ak_cpu_prepared *p, const struct ak_packed_part *part, unsigned thread)
 {
     size_t k = m->packed->cols, most = ak_blas_rows(k);
-    size_t x_stride = ak_cpu_planes(m->packed) * m->act_bytes / sizeof(float); /* room for records that are none here */
+    size_t x_stride = m->act_bytes / sizeof(float);
     const float *x = (const float *)(const void *)m->acts;
     float *slab = p->scratch[0].blas;
     for (size_t row = 0, n; row < part->rows; row += n) {
@@ -313,7 +321,7 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
 static size_t row_bytes_of(const struct ak_packed *packed)
 {
     uint64_t bytes = 0;
-    if (packed->bytes)
+    if (ak_type_is_tiled(packed->type))
         return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
     (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
     return (size_t)bytes;

@@ -18,7 +18,11 @@ static void *carve(struct carver *c, size_t n, size_t size)
 }
 
 /* Largest of what the weights ask for; act_bytes are a token's, all planes. */
-struct needs { size_t act_bytes[AK_ACT_ALL_COUNT]; size_t k, slab, widened, blas; };
+struct needs {
+    size_t act_bytes[AK_ACT_ALL_COUNT];
+    size_t k, slab, widened, blas;
+    bool wide; /* tokens have more than one record not only for logits */
+};
 
 static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
 {
@@ -32,6 +36,7 @@ static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *
             needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
         }
         needs.k = ak_max_size(needs.k, packed->cols);
+        needs.wide = needs.wide || (packed->linear != AK_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
         if (ak_cpu_takes_blas(cpu, packed, SIZE_MAX))
             needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
         if (ak_type_act_form(packed->type) != AK_ACT_F32)
@@ -59,13 +64,14 @@ static bool is_widened(enum ak_kv_type k_type, enum ak_kv_type v_type)
 
 static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs, const struct ak_cpu_prepared *p)
 {
-    size_t head_dim = p->spec->config.head_dim, max_logits = p->max_rows[AK_DOMAIN_LOGITS];
+    size_t head_dim = p->spec->config.head_dim;
+    size_t max_rows = ak_max_size(p->max_rows[AK_DOMAIN_LOGITS], needs->wide ? p->max_rows[AK_DOMAIN_TOKENS] : 0);
     struct ak_thread_scratch own = { 0 };
     for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
         own.acts[form] = carve(c, token_room(form, AK_SMALL_N), needs->act_bytes[form]);
     own.slab = carve(c, needs->slab, 1);
     own.planes = carve(c, ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
-                                      max_logits * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
+                                      max_rows * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
     own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
     own.widened = carve(c, needs->widened, sizeof(float));
     own.blas = carve(c, needs->blas, sizeof(float));

@@ -3,6 +3,7 @@
 
 #include "base/math.h"
 #include "cpu/cpu.h"
+#include "weights/assembly.h"
 
 static void rope_angles(struct ak_cpu_prepared *p, size_t t)
 {
@@ -25,6 +26,10 @@ static void rope_angles(struct ak_cpu_prepared *p, size_t t)
 static void read_row(const struct ak_cpu_prepared *p, const struct ak_view *view, uint64_t row, float *out)
 {
     uint64_t row_bytes = 0;
+    if (view->assembly) {
+        ak_assembly_widen(view->assembly, view->first_row + row, 0, view->cols, out);
+        return;
+    }
     (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
     p->cpu->kernels.widen[view->type]((const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
 }

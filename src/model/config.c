@@ -256,25 +256,6 @@ static ak_status read_window(const struct ak_provider *p, struct ak_config *conf
     return AKUNU_OK;
 }
 
-/* Weights that the configuration says are packed in a way that nothing here unpacks,
- * or that MLX cannot have packed so. */
-static ak_status check_quantisation(const struct ak_provider *p, struct ak_error *error)
-{
-    struct ak_text method;
-    uint32_t bits, group;
-    AK_TRY(ak_meta_text(p, "quantization_config.quant_method", &method, error));
-    if (method.n > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "quantization_config.quant_method is \"%.*s\", which is not supported yet",
-                       (int)(method.n < 64 ? method.n : 64), method.bytes);
-    AK_TRY(ak_meta_u32(p, "quantization.bits", 4, &bits, error));
-    AK_TRY(ak_meta_u32(p, "quantization.group_size", 64, &group, error));
-    if (bits < 2 || bits > 8 || bits == 7)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "quantization.bits is %u; expected 2, 3, 4, 5, 6 or 8", bits);
-    if (group != 32 && group != 64 && group != 128)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "quantization.group_size is %u; expected 32, 64 or 128", group);
-    return AKUNU_OK;
-}
-
 /* The rows of the positions up to the padding token's are no token's. */
 static ak_status read_first_position(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
 {
@@ -297,8 +278,7 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     struct ak_view embedding;
 
     config.scheme = ak_provider_scheme(p);
-    if (config.scheme == AK_SCHEME_HF)
-        AK_TRY(check_quantisation(p, error));
+    AK_TRY(ak_provider_ready(p, error));
     AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
     AK_TRY(ak_meta_text(p, "general.name", &config.name, error));
     AK_TRY(read_u32(p, &config, "block_count", true, 0, &config.n_layers, error));

@@ -95,7 +95,8 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
         total += length_of(spec, whole->parts[i]);
     }
     AK_TRY(check_view(view, rule, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), error));
-    for (int i = 0; i < AK_MAX_PLANES; i++) {
+    view->first_row = (uint32_t)first;
+    for (int i = 0; i < AK_MAX_PLANES && !view->assembly; i++) {
         struct ak_plane *plane = &view->plane[i];
         if (!plane->data)
             continue;
@@ -148,6 +149,9 @@ static ak_status add_turned(struct ak_binding *b, const struct ak_view *view, st
 static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     uint32_t rows = view->rows, known = b->n_turned;
+    if (view->assembly)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is a quantised matrix, which this architecture has transposed; expected floats",
+                       view->name);
     if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT || ak_type_info(view->type)->block_elems != 1)
         return AKUNU_OK; /* refused by its shape or type */
     while (known > 0 && b->turned[known - 1].source != view->plane[0].data)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "weights/assembly.h"
 
 enum { GROUP_ROWS = 16, SAMPLE_COLS = 2 * 256 + 32 };
 
@@ -33,7 +34,29 @@ static void add_packed(struct ak_sha256 *h, const struct ak_packed *packed)
         add_text(h, packed->parts[i].view->name);
         add_number(h, packed->parts[i].rows);
         add_number(h, packed->parts[i].offset);
+        if (packed->parts[i].view->assembly)
+            add_text(h, packed->parts[i].view->assembly->name);
     }
+}
+
+/* What an assembly makes of the beginning of a weight of its own: the same of one that
+ * was changed. Once for all of one name. */
+static void add_assembled(struct ak_sha256 *h, const struct ak_weights *w, uint32_t i)
+{
+    uint8_t blocks[AK_ASSEMBLY_K * sizeof(float)];
+    uint64_t bytes = 0;
+    const struct ak_view *view = w->packed[i].parts[0].view;
+    if (!view->assembly)
+        return;
+    for (uint32_t j = 0; j < i; j++) {
+        const struct ak_assembly *before = w->packed[j].parts[0].view->assembly;
+        if (before && before->type == view->type && strcmp(before->name, view->assembly->name) == 0)
+            return;
+    }
+    uint32_t n = view->cols < AK_ASSEMBLY_K ? view->cols : AK_ASSEMBLY_K;
+    ak_assembly_blocks(view->assembly, view->first_row, 0, n, blocks);
+    (void)ak_type_row_bytes(view->type, n, &bytes);
+    ak_sha256_add(h, blocks, bytes);
 }
 
 /* What the packer makes of a made-up weight: a packer that was changed finds no
@@ -66,6 +89,7 @@ static ak_status add_sample(struct ak_sha256 *h, const struct ak_pack_job *job, 
 ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, struct ak_error *error)
 {
     const struct ak_weights *w = job->weights;
+    const struct ak_backend_ops *ops = job->backend->ops;
     bool sampled[AK_TYPE_COUNT] = { false };
     struct ak_identity source;
     struct ak_sha256 h;
@@ -83,7 +107,8 @@ ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, 
         if (packed->bytes == 0)
             continue;
         add_packed(&h, packed);
-        if (!sampled[packed->type])
+        add_assembled(&h, w, i);
+        if (!sampled[packed->type] && ops->packed_bytes(job->backend, packed->type, GROUP_ROWS, SAMPLE_COLS) > 0)
             AK_TRY(add_sample(&h, job, packed->type, error));
         sampled[packed->type] = true;
     }

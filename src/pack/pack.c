@@ -2,12 +2,13 @@
 #include "base/mem.h"
 #include "base/nodes.h"
 #include "pack/weights.h"
+#include "weights/assembly.h"
 
 enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
 
 static uint64_t group_bytes(const struct ak_pack_job *job, const struct ak_packed *packed)
 {
-    return job->backend->ops->packed_bytes(job->backend, packed->type, GROUP_ROWS, packed->cols);
+    return ak_packed_bytes(job->backend, packed->parts[0].view, GROUP_ROWS);
 }
 
 uint64_t ak_pack_overhang(const struct ak_pack_job *job)
@@ -50,10 +51,14 @@ static void tell_source(const struct ak_pack_job *job, const struct ak_view *vie
 {
     if (use == AK_FILE_FORGET && view->plane[0].data == job->weights->embedding->plane[0].data)
         use = AK_FILE_DROP;
+    const struct ak_assembly *a = view->assembly;
+    if (a && !a->scheme->by_rows)
+        return; /* every row is all over the planes */
     for (int i = 0; i < AK_MAX_PLANES; i++) {
-        uint64_t row_bytes = view->plane[i].bytes / view->rows;
+        uint64_t row_bytes = view->plane[i].bytes / (a ? a->rows : view->rows);
         if (row_bytes > 0)
-            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + rows->first * row_bytes, rows->n * row_bytes, use);
+            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + (view->first_row + rows->first) * row_bytes,
+                             rows->n * row_bytes, use);
     }
 }
 

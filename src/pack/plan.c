@@ -89,6 +89,16 @@ struct parts {
     uint32_t at[AK_LINEAR_MAX_PARTS];
 };
 
+/* What has to be put together lies nowhere. */
+uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows)
+{
+    uint64_t row_bytes = 0, bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
+    if (bytes > 0 || !view->assembly)
+        return bytes;
+    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
+    return ak_round_up(rows, PART_ALIGN) * row_bytes;
+}
+
 /* One weight over parts [first, first + n) of an operator. */
 static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_linear linear, int layer, const struct parts *parts,
                        uint32_t first, uint32_t n, uint32_t bias)
@@ -102,7 +112,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
         packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight, .view = part, .rows = part->rows,
                                                     .at = parts->at[first + i], .offset = w->block_bytes + packed->bytes,
                                                     .data = part->plane[0].data };
-        packed->bytes += backend->ops->packed_bytes(backend, part->type, part->rows, part->cols);
+        packed->bytes += ak_packed_bytes(backend, part, part->rows);
     }
     w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
 }

@@ -82,6 +82,10 @@ struct ak_weights {
  * reads the vectors as float32. No weight is read. */
 ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error);
 
+/* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they
+ * are used where they lie. */
+uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows);
+
 /* Gets 0 … 1 from the calling thread and returns false to cancel. */
 typedef bool ak_pack_progress_fn(double fraction, void *user);
 

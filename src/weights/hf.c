@@ -21,6 +21,8 @@ static void close_provider(struct ak_provider *p)
     ak_free(h->copies);
     pthread_mutex_destroy(&h->lock);
     ak_index_free(&h->index);
+    ak_index_free(&h->stored);
+    ak_hf_free_weights(h);
     ak_st_free(&h->list);
     ak_hf_metadata_free(&h->metadata);
     ak_hf_close_files(h);
@@ -44,10 +46,10 @@ static ak_status read_parts(struct ak_hf *h, struct ak_error *error)
 static ak_status index_tensors(struct ak_hf *h, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    AK_TRY(ak_index_alloc(&h->index, h->list.n, error));
-    for (uint32_t i = 0; i < h->index.n; i++)
-        h->index.entries[i] = (struct ak_index_entry){h->list.tensors[i].name, i};
-    const char *twice = ak_index_sort(&h->index);
+    AK_TRY(ak_index_alloc(&h->stored, h->list.n, error));
+    for (uint32_t i = 0; i < h->stored.n; i++)
+        h->stored.entries[i] = (struct ak_index_entry){h->list.tensors[i].name, i};
+    const char *twice = ak_index_sort(&h->stored);
     if (twice)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is in two files", ak_show(twice, strlen(twice), shown));
     return AKUNU_OK;
@@ -62,7 +64,8 @@ static ak_status read(struct ak_hf *h, const char *path, struct ak_error *error)
     h->copies = ak_alloc(h->list.n, sizeof *h->copies);
     if (!h->copies)
         return ak_fail_memory(error, "a list of tensors", h->list.n * sizeof *h->copies);
-    return ak_hf_check_index(h, error);
+    AK_TRY(ak_hf_check_index(h, error));
+    return ak_hf_list_weights(h, error);
 }
 
 static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_error *error)
@@ -138,6 +141,20 @@ static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
     return false;
 }
 
+static void view_assembly(const struct ak_hf_weight *w, struct ak_view *out)
+{
+    const struct ak_assembly *a = w->assembly;
+    *out = (struct ak_view){
+        .type = a->type,
+        .rows = a->rows,
+        .cols = a->cols,
+        .name = w->name,
+        .n_dims = a->n_dims,
+        .assembly = a,
+    };
+    memcpy(out->plane, a->plane, sizeof out->plane);
+}
+
 static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern, struct ak_view *out)
 {
     const struct ak_hf *h = hf(p);
@@ -149,6 +166,11 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     if (!find_name(h, name, &i) && !find_norm(h, name, &i))
         return false;
 
+    if (h->weights[i].assembly) {
+        view_assembly(&h->weights[i], out);
+        return true;
+    }
+    i = h->weights[i].at;
     const struct ak_st_tensor *t = &h->list.tensors[i];
     uint64_t rows = 1;
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
@@ -166,24 +188,39 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
 
 static size_t n_tensors(const struct ak_provider *p)
 {
-    return hf(p)->list.n;
+    return hf(p)->n_weights;
+}
+
+/* All planes count as the tensor's bytes. */
+static void show_assembly(const struct ak_assembly *a, struct ak_tensor *out)
+{
+    out->type = a->type;
+    out->n_dims = a->n_dims;
+    memcpy(out->shape, a->shape, sizeof out->shape);
+    out->bytes = 0;
+    for (int i = 0; i < AK_MAX_PLANES; i++)
+        out->bytes += a->plane[i].bytes;
 }
 
 static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct ak_hf *h = hf(p);
-    if (i >= h->list.n)
+    if (i >= h->n_weights)
         return false;
-    const struct ak_st_tensor *t = &h->list.tensors[i];
+    const struct ak_hf_weight *w = &h->weights[i];
+    const struct ak_st_tensor *t = &h->list.tensors[w->at];
     *out = (struct ak_tensor){
-        .name = t->name,
+        .name = w->name,
         .type = t->type,
         .n_dims = t->n_dims,
         .bytes = t->bytes,
         .offset = t->offset,
         .data = data_of(h, t),
+        .assembly = w->assembly,
     };
     memcpy(out->shape, t->shape, sizeof out->shape);
+    if (w->assembly)
+        show_assembly(w->assembly, out);
     return true;
 }
 
@@ -262,12 +299,19 @@ static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum
         ak_file_tell_at(&hf(p)->parts[i].file, data, n, use);
 }
 
+static ak_status ready(const struct ak_provider *p, struct ak_error *error)
+{
+    const struct ak_error *refusal = &hf(p)->refusal;
+    return refusal->status == AKUNU_OK ? AKUNU_OK : ak_fail(error, refusal->status, "%s", refusal->message);
+}
+
 const struct ak_provider_format ak_format_hf = {
     .name = "safetensors",
     .scheme = AK_SCHEME_HF,
     .probe = ak_hf_probe,
     .open = open_hf,
     .close = close_provider,
+    .ready = ready,
     .find = find,
     .n_tensors = n_tensors,
     .tensor = tensor,

@@ -4,6 +4,7 @@
  *     hf.c          the provider's functions
  *     hf_folder.c   which files a checkpoint has
  *     hf_meta.c     its JSON files as metadata
+ *     hf_quant.c    which of its tensors together are a quantised weight
  *     safetensors.c one file of tensors
  */
 #ifndef AK_WEIGHTS_HF_H
@@ -13,8 +14,11 @@
 
 #include <jansson.h>
 
+#include "weights/assembly.h"
 #include "weights/index.h"
 #include "weights/safetensors.h"
+
+enum { AK_HF_NAME_BYTES = 256 }; /* of the names that tensors of one weight share */
 
 struct ak_hf_part {
     struct ak_file file;
@@ -43,6 +47,14 @@ struct ak_hf_metadata {
     struct ak_index index;
 };
 
+/* A tensor as the model sees it: one of the file's, or a weight that several make up. */
+struct ak_hf_weight {
+    const char *name;
+    char *own_name;               /* where no tensor is called so */
+    uint32_t at;                  /* in the list of tensors; of an assembly, the one with its numbers */
+    struct ak_assembly *assembly; /* NULL: a tensor */
+};
+
 struct ak_hf {
     struct ak_provider provider;
     char *folder;
@@ -52,7 +64,11 @@ struct ak_hf {
     uint32_t n_parts;
     json_t *shards; /* the index file; NULL where there is none */
     struct ak_st_list list;
-    struct ak_index index; /* of the tensors' names */
+    struct ak_index stored; /* of the tensors' names */
+    struct ak_hf_weight *weights;
+    uint32_t n_weights;
+    struct ak_index index;   /* of the weights' names */
+    struct ak_error refusal; /* why no weights are to be had, of a folder that can be looked at */
     struct ak_hf_metadata metadata;
     void **copies; /* of tensors at odd addresses: see data_of in hf.c */
     pthread_mutex_t lock;
@@ -74,6 +90,13 @@ ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error);
 const struct ak_file *ak_hf_side(const struct ak_hf *h, const char *name);
 
 void ak_hf_close_files(struct ak_hf *h);
+
+/* ---- hf_quant.c ---- */
+
+/* Fills weights, index and refusal from the tensors and the metadata. What was made is in
+ * h also after a failure. */
+ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error);
+void ak_hf_free_weights(struct ak_hf *h);
 
 /* ---- hf_meta.c ---- */
 

@@ -278,7 +278,7 @@ static ak_status check_place(const struct ak_hf *h, const char *tensor, const ch
 {
     char shown[AK_SHOW_BYTES], shown_file[AK_SHOW_BYTES];
     uint32_t i;
-    if (ak_index_find(&h->index, tensor, &i) && strcmp(h->parts[h->list.tensors[i].part].name, file) == 0)
+    if (ak_index_find(&h->stored, tensor, &i) && strcmp(h->parts[h->list.tensors[i].part].name, file) == 0)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map: %s is in %s, which does not have it", ak_show(tensor, strlen(tensor), shown),
                    ak_show(file, strlen(file), shown_file));

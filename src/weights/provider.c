@@ -40,6 +40,11 @@ enum ak_scheme ak_provider_scheme(const struct ak_provider *p)
     return p->format->scheme;
 }
 
+ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error)
+{
+    return p->format->ready ? p->format->ready(p, error) : AKUNU_OK;
+}
+
 bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
 {
     return p->format->find(p, role, layer, hf, out);

@@ -18,15 +18,20 @@ struct ak_plane {
     uint64_t bytes;
 };
 
+struct ak_assembly; /* weights/assembly.h */
+
 /* One stored tensor as the model sees it. Views point into the map and live as
- * long as the provider. plane[0] holds the weights; formats that keep scales,
- * biases or zero points apart use the others. */
+ * long as the provider. plane[0] holds the weights; formats that keep scales, biases or
+ * zero points apart use the others, and the rows are then what the assembly makes of
+ * them: blocks of `type` all the same. */
 struct ak_view {
     enum ak_type type;
     uint32_t rows, cols;                  /* logical shape; a vector has rows = 1 */
     struct ak_plane plane[AK_MAX_PLANES]; /* unused ones are { NULL, 0 } */
     const char *name;                     /* as in the file, for messages */
     unsigned n_dims;                      /* as stored: a vector has 1 */
+    const struct ak_assembly *assembly;   /* NULL: rows lie as blocks, one after another, in plane[0] */
+    uint32_t first_row;                   /* the view's first row among those of the assembly */
 };
 
 /* One stored tensor as the file has it. */
@@ -37,6 +42,7 @@ struct ak_tensor {
     uint64_t shape[AK_MAX_DIMS]; /* row-major: shape[n_dims-1] is contiguous */
     uint64_t bytes, offset;      /* offset from the start of its part */
     const void *data;
+    const struct ak_assembly *assembly; /* NULL: data is blocks of `type` */
     bool has_role;               /* role and layer are valid */
     enum ak_role role;
     int layer;
@@ -106,6 +112,8 @@ struct ak_provider_format {
     bool (*probe)(const char *path);
     ak_status (*open)(const char *path, struct ak_provider **out, struct ak_error *error);
     void (*close)(struct ak_provider *p);
+    /* Whether weights are to be had, of a file that can be looked at; NULL: always. */
+    ak_status (*ready)(const struct ak_provider *p, struct ak_error *error);
     bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out);
     size_t (*n_tensors)(const struct ak_provider *p);
     bool (*tensor)(const struct ak_provider *p, size_t i, struct ak_tensor *out);
@@ -143,6 +151,10 @@ bool ak_overrides_find(const struct ak_override *list, const char *key, struct a
 void ak_overrides_free(struct ak_override *list); /* NULL allowed */
 
 enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
+
+/* Whether the weights can be taken: a folder in an encoding that is not supported opens,
+ * to be looked at, and this says what it has. */
+ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error);
 
 /* Finds the tensor that plays `role` in `layer` (AK_NO_LAYER where it has none).
  * Formats of AK_SCHEME_HF know no roles: they look for `hf`, the architecture's
@@ -190,6 +202,10 @@ ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_t
 typedef ak_status ak_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user);
 ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user, struct ak_error *error);
 /* The same for one tensor. */
+/* Elements [first, first + n), whole blocks, of a tensor as floats; its type as people
+ * call it. */
+void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out);
+const char *ak_tensor_type(const struct ak_tensor *tensor);
 ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user, struct ak_error *error);
 
 /* names.c: GGUF's name of a role, the other way round. NULL, false: none. */

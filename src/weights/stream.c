@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "weights/provider.h"
+#include "weights/assembly.h"
 
 enum { PIECE_ELEMS = (1 << 20) / sizeof(float) };
 
@@ -21,15 +21,31 @@ static uint64_t n_elems(const struct ak_tensor *tensor)
     return n;
 }
 
-static ak_status stream(const struct ak_tensor *tensor, float *values, ak_stream_fn *fn, void *user)
+const char *ak_tensor_type(const struct ak_tensor *tensor)
+{
+    return tensor->assembly ? tensor->assembly->name : ak_type_info(tensor->type)->name;
+}
+
+void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out)
 {
     const struct ak_type_info *info = ak_type_info(tensor->type);
-    const uint8_t *blocks = tensor->data;
+    if (!tensor->assembly) {
+        info->dequantise((const uint8_t *)tensor->data + first / info->block_elems * info->block_bytes, out, (size_t)n);
+        return;
+    }
+    const uint64_t cols = tensor->assembly->cols;
+    for (uint64_t end = first + n, part; first < end; first += part, out += part) {
+        part = cols - first % cols < end - first ? cols - first % cols : end - first;
+        ak_assembly_widen(tensor->assembly, first / cols, (uint32_t)(first % cols), (uint32_t)part, out);
+    }
+}
+
+static ak_status stream(const struct ak_tensor *tensor, float *values, ak_stream_fn *fn, void *user)
+{
     uint64_t piece = piece_elems(tensor), all = n_elems(tensor);
     for (uint64_t first = 0; first < all; first += piece) {
         uint64_t n = all - first < piece ? all - first : piece;
-        info->dequantise(blocks, values, (size_t)n);
-        blocks += n / info->block_elems * info->block_bytes;
+        ak_tensor_widen(tensor, first, n, values);
         AK_TRY(fn(tensor, first, n, values, user));
     }
     return AKUNU_OK;

@@ -1,0 +1,150 @@
+#include "weights/assembly.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "quant/block.h"
+
+enum { BLOCK = 32 };
+
+enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type)
+{
+    if (bits > 5 || factor_type == AK_F32)
+        return AK_A8;
+    if (factor_type == AK_BF16)
+        return bits > 4 ? AK_A5 : AK_A4;
+    return bits > 4 ? AK_Q5_1 : AK_Q4_1;
+}
+
+float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i)
+{
+    const uint8_t *at = (const uint8_t *)plane->data + i * ak_type_info(type)->block_bytes;
+    float x;
+    ak_type_info(type)->dequantise(at, &x, 1);
+    return x;
+}
+
+uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i)
+{
+    const uint8_t *at = (const uint8_t *)plane->data + 4 * i;
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* ---- x = scale · q + minimum ------------------------------------------------------ */
+
+static void put_factor(enum ak_type type, float x, uint8_t out[2])
+{
+    uint16_t bits = type == AK_A4 || type == AK_A5 ? ak_float_to_bf16(x) : ak_float_to_f16(x);
+    out[0] = (uint8_t)bits;
+    out[1] = (uint8_t)(bits >> 8);
+}
+
+static void put_nibbles(const uint8_t *q, uint8_t out[BLOCK / 2])
+{
+    for (int i = 0; i < BLOCK / 2; i++)
+        out[i] = (uint8_t)((q[i] & 15) | (q[i + BLOCK / 2] & 15) << 4);
+}
+
+static void put_fifth_bits(const uint8_t *q, uint8_t out[4])
+{
+    for (int i = 0; i < 4; i++) {
+        unsigned bits = 0;
+        for (unsigned j = 0; j < 8; j++)
+            bits |= (q[8 * i + (int)j] >> 4 & 1u) << j;
+        out[i] = (uint8_t)bits;
+    }
+}
+
+/* A8's numbers are signed: what is taken off them, the minimum gets. */
+static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimum, uint8_t *out)
+{
+    int half = 1 << (bits - 1);
+    struct ak_block_a8 block = {.d = scale, .m = fmaf((float)half, scale, minimum)};
+    for (int i = 0; i < BLOCK; i++)
+        block.q[i] = (int8_t)(q[i] - half);
+    memcpy(out, &block, sizeof block);
+}
+
+/* The first two of A4, Q4_1, A5 and Q5_1 are the factors, the last sixteen bytes nibbles. */
+static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale, float minimum, uint8_t *out)
+{
+    if (a->type == AK_A8) {
+        put_bytes(a->bits, q, scale, minimum, out);
+        return;
+    }
+    put_factor(a->type, scale, out);
+    put_factor(a->type, minimum, out + 2);
+    if (a->type == AK_A5 || a->type == AK_Q5_1)
+        put_fifth_bits(q, out + 4);
+    put_nibbles(q, out + ak_type_info(a->type)->block_bytes - BLOCK / 2);
+}
+
+static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    uint8_t q[AK_ASSEMBLY_K];
+    a->scheme->quants(a, row, first, n, q);
+    for (uint32_t i = 0; i < n; i += BLOCK, out += ak_type_info(a->type)->block_bytes) {
+        float scale, minimum;
+        a->scheme->factors(a, row, first + i, &scale, &minimum);
+        put_block(a, q + i, scale, minimum, out);
+    }
+}
+
+static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+{
+    uint8_t q[AK_ASSEMBLY_K];
+    a->scheme->quants(a, row, first, n, q);
+    for (uint32_t i = 0; i < n; i += BLOCK) {
+        float scale, minimum;
+        a->scheme->factors(a, row, first + i, &scale, &minimum);
+        for (uint32_t j = i; j < i + BLOCK; j++)
+            out[j] = scale * (float)q[j] + minimum;
+    }
+}
+
+/* ---- All schemes --------------------------------------------------------------------- */
+
+static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+{
+    uint8_t blocks[AK_ASSEMBLY_K / BLOCK * sizeof(struct ak_block_a8)];
+    if (a->scheme->values) {
+        a->scheme->values(a, row, first, n, out);
+    } else if (a->scheme->blocks) {
+        a->scheme->blocks(a, row, first, n, blocks);
+        ak_type_info(a->type)->dequantise(blocks, out, n);
+    } else {
+        affine_values(a, row, first, n, out);
+    }
+}
+
+static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    float values[AK_ASSEMBLY_K];
+    if (a->scheme->blocks) {
+        a->scheme->blocks(a, row, first, n, out);
+    } else if (a->scheme->quants) {
+        affine_blocks(a, row, first, n, out);
+    } else {
+        part_values(a, row, first, n, values);
+        for (uint32_t i = 0; i < n; i++)
+            ak_block_put_f16(out + 2 * i, values[i]);
+    }
+}
+
+void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, void *out)
+{
+    const struct ak_type_info *info = ak_type_info(a->type);
+    uint8_t *to = out;
+    for (uint32_t end = first + n, part; first < end; first += part, to += part / info->block_elems * info->block_bytes) {
+        part = end - first < AK_ASSEMBLY_K ? end - first : AK_ASSEMBLY_K;
+        part_blocks(a, row, first, part, to);
+    }
+}
+
+void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+{
+    for (uint32_t end = first + n, part; first < end; first += part, out += part) {
+        part = end - first < AK_ASSEMBLY_K ? end - first : AK_ASSEMBLY_K;
+        part_values(a, row, first, part, out);
+    }
+}

@@ -1,0 +1,97 @@
+/* Matrices of F8_E4M3 with scales: x = scale · number.
+ *
+ *     MODULE.weight_scale_inv  one for each block of rows and columns (weight_block_size)
+ *     MODULE.weight_scale      the same, one for each row ([rows, 1] or [rows]) or one for all
+ *
+ * Scales of activations (input_scale) are for kernels that round them to 8 bits too. */
+#include <stdio.h>
+#include <string.h>
+
+#include "weights/hf_quant.h"
+
+static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+{
+    ak_type_info(AK_F8_E4M3)->dequantise((const uint8_t *)a->plane[0].data + row * a->cols + first, out, n);
+    uint64_t scales = row / a->block_rows * a->scale_cols;
+    for (uint32_t i = 0; i < n;) {
+        float scale = ak_assembly_factor(a->factor_type, &a->plane[1], scales + (first + i) / a->group);
+        do
+            out[i++] *= scale;
+        while (i < n && (first + i) % a->group != 0);
+    }
+}
+
+static const struct ak_assembly_scheme scheme = {.values = values};
+
+/* weight_block_size is [rows, columns] where it is there. */
+static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+{
+    const json_t *size = json_object_get(q->config, "weight_block_size");
+    q->bits = q->group = 0;
+    if (!size || json_is_null(size))
+        return AKUNU_OK;
+    json_int_t rows = json_integer_value(json_array_get(size, 0)), cols = json_integer_value(json_array_get(size, 1));
+    if (json_array_size(size) != 2 || rows < 1 || cols < 1 || rows > UINT32_MAX || cols > UINT32_MAX)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: weight_block_size is no list of two sizes", q->where);
+    q->bits = (uint32_t)rows; /* rows of a block */
+    q->group = (uint32_t)cols;
+    return AKUNU_OK;
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Which elements share a scale. */
+static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_st_tensor *scales, struct ak_assembly *out, struct ak_error *error)
+{
+    out->group = out->cols;
+    out->scale_cols = 1;
+    if (scales->n_dims == 1 && scales->shape[0] == 1) {
+        out->block_rows = out->rows;
+        return AKUNU_OK;
+    }
+    if (scales->n_dims == 1 || (scales->n_dims == 2 && scales->shape[1] == 1 && scales->shape[0] == out->rows)) {
+        out->block_rows = 1;
+        return ak_hf_expect_shape(scales, (uint64_t[]){out->rows, 1}, scales->n_dims, error);
+    }
+    if (q->group == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has scales of blocks, and config.json: %s no weight_block_size", scales->name,
+                       q->where);
+    out->block_rows = q->bits;
+    out->group = q->group;
+    out->scale_cols = (uint32_t)divide_up(out->cols, out->group);
+    return ak_hf_expect_shape(scales, (uint64_t[]){divide_up(out->rows, out->block_rows), out->scale_cols}, 2, error);
+}
+
+static ak_status assemble(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
+                          bool *plain, struct ak_error *error)
+{
+    struct ak_plane plane;
+    const struct ak_st_tensor *scales;
+    const char *ending = ak_hf_plane(q, module, ".weight_scale_inv", &plane) ? ".weight_scale_inv" : ".weight_scale";
+    *plain = false;
+    AK_TRY(ak_hf_factors(q, module, ending, &scales, &out->plane[1], error));
+    if (weight->n_dims != 2 || weight->shape[0] == 0 || weight->shape[1] == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %u dimensions; expected a matrix", weight->name, weight->n_dims);
+    out->plane[0] = ak_hf_data(q->h, weight);
+    out->n_dims = 2;
+    out->shape[0] = out->rows = (uint32_t)weight->shape[0];
+    out->shape[1] = out->cols = (uint32_t)weight->shape[1];
+    AK_TRY(set_scales(q, scales, out, error));
+    out->scheme = &scheme;
+    out->factor_type = scales->type;
+    out->type = AK_F16;
+    snprintf(out->name, sizeof out->name, "F8_E4M3_SCALED");
+    return AKUNU_OK;
+}
+
+const struct ak_hf_scheme ak_hf_fp8 = {
+    .weight = ".weight",
+    .planes = {".weight_scale_inv", ".weight_scale", ".input_scale", ".input_scale_ub"},
+    .types = 1u << (AK_F8_E4M3 - AK_FIRST_STORED),
+    .together = ".weight",
+    .read = read_config,
+    .assemble = assemble,
+};

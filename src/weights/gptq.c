@@ -1,0 +1,124 @@
+/* GPTQ's matrices. Of a layer with `in` inputs and `out` outputs, MODULE has
+ *
+ *     qweight  i32 [in · bits / 32, out]      32 / bits inputs a word, the lowest bits first
+ *     qzeros   i32 [groups, out · bits / 32]  the same of outputs
+ *     scales   [groups, out]
+ *     g_idx    i32 [in]                       the group of each input; absent: in order
+ *
+ *     x = scale · (q − zero)
+ *
+ * with zero = what is stored + 1 in the first version of the format, and what is stored in
+ * "gptq_v2". Where inputs were quantised in the order of their importance (desc_act), the
+ * neighbours of a block are of several groups: such rows are taken as F16.
+ * https://github.com/ModelCloud/GPTQModel */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/show.h"
+#include "weights/hf_quant.h"
+
+/* ---- Rows ---------------------------------------------------------------------------- */
+
+static uint32_t number(const struct ak_assembly *a, uint32_t row, uint32_t k)
+{
+    uint32_t per_word = 32 / a->bits;
+    uint32_t word = ak_assembly_word(&a->plane[0], (uint64_t)(k / per_word) * a->rows + row);
+    return word >> (k % per_word * a->bits) & ((1u << a->bits) - 1);
+}
+
+static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (uint8_t)number(a, (uint32_t)row, first + i);
+}
+
+static void group_factors(const struct ak_assembly *a, uint32_t row, uint32_t group, float *scale, float *minimum)
+{
+    uint32_t per_word = 32 / a->bits, mask = (1u << a->bits) - 1;
+    uint32_t word = ak_assembly_word(&a->plane[2], (uint64_t)group * (a->rows / per_word) + row / per_word);
+    uint32_t zero = ((word >> (row % per_word * a->bits)) + a->zero_offset) & mask;
+    *scale = ak_assembly_factor(a->factor_type, &a->plane[1], (uint64_t)group * a->rows + row);
+    *minimum = -(*scale * (float)zero);
+}
+
+static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+{
+    group_factors(a, (uint32_t)row, k / a->group, scale, minimum);
+}
+
+/* Each input of its own group. */
+static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float scale, minimum;
+        group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], first + i), &scale, &minimum);
+        out[i] = scale * (float)number(a, (uint32_t)row, first + i) + minimum;
+    }
+}
+
+static const struct ak_assembly_scheme in_order = {.quants = quants, .factors = factors};
+static const struct ak_assembly_scheme by_index = {.values = values};
+
+/* ---- From the folder ------------------------------------------------------------------- */
+
+static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    int64_t bits;
+    const char *format = ak_hf_quant_text(q->config, "checkpoint_format");
+    AK_TRY(ak_hf_quant_number(q, q->config, "bits", 4, &bits, error));
+    AK_TRY(ak_hf_group_size(q, &q->group, error));
+    if (bits != 2 && bits != 4 && bits != 8)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->where, (long long)bits);
+    if (format && strcmp(format, "gptq") != 0 && strcmp(format, "gptq_v2") != 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: checkpoint_format %s is not supported; supported are gptq and "
+                       "gptq_v2", q->where, ak_show(format, strlen(format), shown));
+    q->bits = (uint32_t)bits;
+    q->flag = format && strcmp(format, "gptq_v2") == 0;
+    return AKUNU_OK;
+}
+
+/* Reads the groups of all inputs once: what comes later trusts them. */
+static ak_status read_index(const struct ak_hf_quant *q, const char *module, struct ak_assembly *out, bool *ordered, struct ak_error *error)
+{
+    const struct ak_st_tensor *index = ak_hf_plane(q, module, ".g_idx", &out->plane[3]);
+    uint64_t shape[1] = {out->cols};
+    *ordered = true;
+    if (!index)
+        return AKUNU_OK;
+    if (index->type != AK_I32)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I32", index->name, ak_type_info(index->type)->name);
+    AK_TRY(ak_hf_expect_shape(index, shape, 1, error));
+    for (uint32_t k = 0; k < out->cols; k++) {
+        uint32_t group = ak_assembly_word(&out->plane[3], k);
+        if (group >= out->cols / out->group)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the group %d at %u, where there are %u groups", index->name, (int)group, k,
+                           out->cols / out->group);
+        *ordered = *ordered && group == k / out->group;
+    }
+    return AKUNU_OK;
+}
+
+static ak_status assemble(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
+                          bool *plain, struct ak_error *error)
+{
+    bool ordered;
+    *plain = false;
+    AK_TRY(ak_hf_linear(q, module, weight, weight->n_dims == 2 ? weight->shape[1] : 0, weight->shape[0] * (32 / q->bits), out, error));
+    AK_TRY(read_index(q, module, out, &ordered, error));
+    out->scheme = ordered ? &in_order : &by_index;
+    out->zero_offset = q->flag ? 0 : 1;
+    if (!ordered)
+        out->type = AK_F16;
+    snprintf(out->name, sizeof out->name, "GPTQ%u_G%u%s", out->bits, out->group, ordered ? "" : "_ACT");
+    return AKUNU_OK;
+}
+
+const struct ak_hf_scheme ak_hf_gptq = {
+    .weight = ".qweight",
+    .planes = {".qzeros", ".scales", ".g_idx"},
+    .types = 1u << (AK_I32 - AK_FIRST_STORED),
+    .together = ".weight",
+    .read = read_config,
+    .assemble = assemble,
+};

@@ -1,0 +1,322 @@
+#include "weights/hf_quant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/show.h"
+
+/* ---- What the schemes share ------------------------------------------------------ */
+
+struct ak_plane ak_hf_data(const struct ak_hf *h, const struct ak_st_tensor *t)
+{
+    return (struct ak_plane){h->parts[t->part].file.data + t->offset, t->bytes};
+}
+
+const struct ak_st_tensor *ak_hf_plane(const struct ak_hf_quant *q, const char *module, const char *ending, struct ak_plane *plane)
+{
+    char name[AK_HF_NAME_BYTES];
+    uint32_t i;
+    int n = snprintf(name, sizeof name, "%s%s", module, ending);
+    if (n < 0 || (size_t)n >= sizeof name || !ak_index_find(&q->h->stored, name, &i))
+        return NULL;
+    *plane = ak_hf_data(q->h, &q->h->list.tensors[i]);
+    return &q->h->list.tensors[i];
+}
+
+ak_status ak_hf_factors(const struct ak_hf_quant *q, const char *module, const char *ending, const struct ak_st_tensor **tensor,
+                        struct ak_plane *plane, struct ak_error *error)
+{
+    *tensor = ak_hf_plane(q, module, ending, plane);
+    if (!*tensor)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s%s is missing", module, ending);
+    enum ak_type type = (*tensor)->type;
+    if (type != AK_F32 && type != AK_F16 && type != AK_BF16)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected F32, F16 or BF16", (*tensor)->name, ak_type_info(type)->name);
+    return AKUNU_OK;
+}
+
+static void print_shape(const uint64_t *shape, unsigned n, char *out, size_t capacity)
+{
+    size_t at = 0;
+    for (unsigned d = 0; d < n && at < capacity; d++)
+        at += (size_t)snprintf(out + at, capacity - at, "%s%llu", d ? ", " : "", (unsigned long long)shape[d]);
+}
+
+ak_status ak_hf_expect_shape(const struct ak_st_tensor *t, const uint64_t *shape, unsigned n, struct ak_error *error)
+{
+    char found[96], expected[96];
+    if (t->n_dims == n && memcmp(t->shape, shape, n * sizeof *shape) == 0)
+        return AKUNU_OK;
+    print_shape(t->shape, t->n_dims, found, sizeof found);
+    print_shape(shape, n, expected, sizeof expected);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape [%s]; expected [%s]", t->name, found, expected);
+}
+
+ak_status ak_hf_quant_number(const struct ak_hf_quant *q, const json_t *object, const char *key, int64_t fallback, int64_t *out,
+                             struct ak_error *error)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = fallback;
+    if (!value || json_is_null(value))
+        return AKUNU_OK;
+    if (!json_is_integer(value))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: %s is %s, where a whole number is expected", q->where, key,
+                       ak_json_kind(value));
+    *out = json_integer_value(value);
+    return AKUNU_OK;
+}
+
+const char *ak_hf_quant_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+ak_status ak_hf_group_size(const struct ak_hf_quant *q, uint32_t *out, struct ak_error *error)
+{
+    int64_t group;
+    AK_TRY(ak_hf_quant_number(q, q->config, "group_size", 128, &group, error));
+    if (group != -1 && (group < 32 || group > UINT32_MAX || group % 32 != 0))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: group_size %lld; expected -1 or a multiple of 32", q->where,
+                       (long long)group);
+    *out = group == -1 ? 0 : (uint32_t)group;
+    return AKUNU_OK;
+}
+
+static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
+                                  struct ak_assembly *out, struct ak_error *error)
+{
+    uint32_t per_word = 32 / q->bits;
+    if (weight->n_dims != 2 || rows == 0 || in == 0 || rows > UINT32_MAX || in > UINT32_MAX || rows % per_word != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %u dimensions, %llu outputs and %llu inputs; expected a matrix and a multiple "
+                       "of %u outputs", weight->name, weight->n_dims, (unsigned long long)rows, (unsigned long long)in, per_word);
+    out->bits = q->bits;
+    out->group = q->group ? q->group : (uint32_t)in;
+    if (in % 32 != 0 || in % out->group != 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %llu inputs; expected a multiple of 32 and of the group_size %u",
+                       weight->name, (unsigned long long)in, out->group);
+    out->rows = (uint32_t)rows;
+    out->cols = (uint32_t)in;
+    out->n_dims = 2;
+    out->shape[0] = rows;
+    out->shape[1] = in;
+    return AKUNU_OK;
+}
+
+/* scale · zero is exact in F32, near enough in F16, and not in BF16. */
+ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
+                       struct ak_assembly *out, struct ak_error *error)
+{
+    const struct ak_st_tensor *scales, *zeros = ak_hf_plane(q, module, ".qzeros", &out->plane[2]);
+    out->plane[0] = ak_hf_data(q->h, weight);
+    AK_TRY(set_linear_shape(q, weight, rows, in, out, error));
+    AK_TRY(ak_hf_factors(q, module, ".scales", &scales, &out->plane[1], error));
+    if (!zeros || zeros->type != AK_I32)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.qzeros is %s; expected I32", module,
+                       zeros ? ak_type_info(zeros->type)->name : "missing");
+    uint64_t groups = out->cols / out->group;
+    AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){groups, rows}, 2, error));
+    AK_TRY(ak_hf_expect_shape(zeros, (uint64_t[]){groups, rows / (32 / q->bits)}, 2, error));
+    out->factor_type = scales->type;
+    out->type = ak_assembly_affine_type(out->bits, scales->type == AK_F16 ? AK_F16 : AK_F32);
+    return AKUNU_OK;
+}
+
+/* ---- Which scheme ------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    const struct ak_hf_scheme *scheme;
+} methods[] = {
+    {"mlx", &ak_hf_mlx}, {"gptq", &ak_hf_gptq}, {"awq", &ak_hf_awq}, {"fp8", &ak_hf_fp8}, {"fbgemm_fp8", &ak_hf_fp8},
+};
+
+static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_error *error)
+{
+    const char *type = ak_hf_quant_text(q->config, "bnb_4bit_quant_type");
+    bool four = json_is_true(json_object_get(q->config, "load_in_4bit"));
+    const char *kind = !four ? "LLM.int8" : type && strcmp(type, "nf4") == 0 ? "NF4" : "FP4";
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: quant_method bitsandbytes (%s) is not supported; use the checkpoint that "
+                   "it was made from, or one in GPTQ, AWQ, MLX or GGUF", q->where, kind);
+}
+
+/* Nothing is refused that floats alone are: some keep the key behind. */
+static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    const json_t *value = json_object_get(q->config, "quant_method");
+    const char *method = json_string_value(value), *format = ak_hf_quant_text(q->config, "format");
+    if (!value && json_object_get(q->config, "bits") && json_object_get(q->config, "group_size")) {
+        q->scheme = &ak_hf_mlx; /* MLX repeats its own key under this one */
+        return AKUNU_OK;
+    }
+    if (!method)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: quant_method is %s, where a string is expected", q->where,
+                       ak_json_kind(value));
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(methods[i].name, method) == 0)
+            q->scheme = methods[i].scheme;
+    if (strcmp(method, "compressed-tensors") == 0 && format && strcmp(format, "float-quantized") == 0)
+        q->scheme = &ak_hf_fp8;
+    if (q->scheme || strcmp(method, "mxfp4") == 0) /* tensors of gpt-oss name themselves */
+        return AKUNU_OK;
+    if (strcmp(method, "bitsandbytes") == 0)
+        return refuse_bitsandbytes(q, error);
+    ak_show(method, strlen(method), shown);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: quant_method %s%s%s is not supported; supported are MLX's, gptq, awq, "
+                   "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the format float-quantized", q->where, shown,
+                   format ? " with the format " : "", format ? format : "");
+}
+
+static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
+{
+    static const char *const keys[] = {"quantization", "quantization_config"};
+    const json_t *root = q->h->metadata.roots[0];
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        q->config = json_object_get(root, keys[i]);
+        q->where = keys[i];
+        if (json_is_object(q->config))
+            break;
+    }
+    if (!json_is_object(q->config))
+        return AKUNU_OK;
+    if (strcmp(q->where, "quantization") == 0)
+        q->scheme = &ak_hf_mlx;
+    else
+        AK_TRY(find_method(q, error));
+    return q->scheme ? q->scheme->read(q, error) : AKUNU_OK;
+}
+
+/* ---- Which tensors ------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, const char *ending, size_t *stem)
+{
+    size_t n = strlen(name), n_ending = strlen(ending);
+    if (n <= n_ending || strcmp(name + n - n_ending, ending) != 0)
+        return false;
+    *stem = n - n_ending;
+    return true;
+}
+
+static bool has_quants(const struct ak_hf_scheme *scheme, const struct ak_st_tensor *t)
+{
+    return t->type >= AK_FIRST_STORED && (scheme->types >> (t->type - AK_FIRST_STORED) & 1u) != 0;
+}
+
+static bool module_of(const struct ak_st_tensor *t, const char *ending, char module[AK_HF_NAME_BYTES])
+{
+    size_t stem;
+    if (!ends_in(t->name, ending, &stem) || stem >= AK_HF_NAME_BYTES)
+        return false;
+    memcpy(module, t->name, stem);
+    module[stem] = '\0';
+    return true;
+}
+
+/* Scales and the like of a weight that is there. */
+static bool is_plane(const struct ak_hf_quant *q, const struct ak_st_tensor *t)
+{
+    char module[AK_HF_NAME_BYTES];
+    struct ak_plane plane;
+    for (size_t i = 0; q->scheme->planes[i]; i++) {
+        if (!module_of(t, q->scheme->planes[i], module))
+            continue;
+        const struct ak_st_tensor *weight = ak_hf_plane(q, module, q->scheme->weight, &plane);
+        if (weight && weight != t && has_quants(q->scheme, weight))
+            return true;
+    }
+    return false;
+}
+
+static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_st_tensor *t, struct ak_hf_weight *w, struct ak_error *error)
+{
+    char module[AK_HF_NAME_BYTES], name[AK_HF_NAME_BYTES + 16];
+    bool plain = false;
+    if (!q->scheme || !has_quants(q->scheme, t) || !module_of(t, q->scheme->weight, module))
+        return AKUNU_OK;
+    struct ak_assembly *a = ak_alloc(1, sizeof *a);
+    if (!a)
+        return ak_fail_memory(error, "a quantised weight", sizeof *a);
+    ak_status status = q->scheme->assemble(q, module, t, a, &plain, error);
+    if (status != AKUNU_OK || plain) {
+        ak_free(a);
+        return status;
+    }
+    snprintf(name, sizeof name, "%s%s", module, q->scheme->together);
+    w->assembly = a;
+    if (strcmp(name, t->name) != 0) {
+        w->own_name = ak_strndup(name, strlen(name));
+        if (!w->own_name)
+            return ak_fail_memory(error, "a tensor's name", strlen(name) + 1);
+        w->name = w->own_name;
+    }
+    return AKUNU_OK;
+}
+
+/* Keeps the first refusal of a weight for those who want weights: looking at the file
+ * needs none, and shows the tensor as it is. */
+static void refuse(struct ak_hf *h, ak_status status, const struct ak_error *error)
+{
+    if (h->refusal.status == AKUNU_OK) {
+        h->refusal = *error;
+        h->refusal.status = status;
+    }
+}
+
+static ak_status list_weights(struct ak_hf *h, const struct ak_hf_quant *q, struct ak_error *error)
+{
+    for (uint32_t i = 0; i < h->list.n; i++) {
+        const struct ak_st_tensor *t = &h->list.tensors[i];
+        struct ak_error refused = {0};
+        if (q->scheme && is_plane(q, t))
+            continue;
+        struct ak_hf_weight *w = &h->weights[h->n_weights++];
+        *w = (struct ak_hf_weight){.name = t->name, .at = i};
+        ak_status status = add_weight(q, t, w, &refused);
+        if (status == AKUNU_ERROR_MEMORY) {
+            *error = refused;
+            return status;
+        }
+        if (status != AKUNU_OK)
+            refuse(h, status, &refused);
+    }
+    return AKUNU_OK;
+}
+
+static ak_status index_weights(struct ak_hf *h, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    AK_TRY(ak_index_alloc(&h->index, h->n_weights, error));
+    for (uint32_t i = 0; i < h->n_weights; i++)
+        h->index.entries[i] = (struct ak_index_entry){h->weights[i].name, i};
+    const char *twice = ak_index_sort(&h->index);
+    if (twice)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice, quantised and not", ak_show(twice, strlen(twice), shown));
+    return AKUNU_OK;
+}
+
+ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error)
+{
+    struct ak_hf_quant q = {.h = h};
+    struct ak_error refused = {0};
+    h->weights = ak_alloc(h->list.n, sizeof *h->weights);
+    if (!h->weights)
+        return ak_fail_memory(error, "a list of weights", h->list.n * sizeof *h->weights);
+    ak_status status = configure(&q, &refused);
+    if (status != AKUNU_OK) {
+        refuse(h, status, &refused);
+        q.scheme = NULL;
+    }
+    AK_TRY(list_weights(h, &q, error));
+    return index_weights(h, error);
+}
+
+void ak_hf_free_weights(struct ak_hf *h)
+{
+    for (uint32_t i = 0; i < h->n_weights; i++) {
+        ak_free(h->weights[i].own_name);
+        ak_free(h->weights[i].assembly);
+    }
+    ak_free(h->weights);
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Folders of quantised checkpoints and what comes out of them, for tests/test_hf_quant.c.
+
+    quantised.py OUT             (needs numpy from PyPI)
+
+OUT/NAME/ has config.json and model.safetensors of a small model of random weights, which
+are packed here as the scheme's own description says. OUT/NAME.txt has the SHA-256 of each
+weight's float32 values, as the scheme defines them, and OUT/NAME.npy the logits of a
+float64 forward pass over these for the ids (7 i i + 3) mod 64, i = 0 … 23.
+"""
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+WIDTH, FFN, HEADS, KV_HEADS, DIM, VOCAB, TOKENS = 64, 96, 2, 1, 32, 80, 24
+MATRICES = {"self_attn.q_proj": (HEADS * DIM, WIDTH), "self_attn.k_proj": (KV_HEADS * DIM, WIDTH), "self_attn.v_proj": (KV_HEADS * DIM, WIDTH),
+            "self_attn.o_proj": (WIDTH, HEADS * DIM), "mlp.gate_proj": (FFN, WIDTH), "mlp.up_proj": (FFN, WIDTH), "mlp.down_proj": (WIDTH, FFN)}
+CONFIG = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": WIDTH, "intermediate_size": FFN, "num_attention_heads": HEADS,
+          "num_key_value_heads": KV_HEADS, "head_dim": DIM, "vocab_size": VOCAB, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+          "rope_theta": 10000.0, "tie_word_embeddings": False}
+
+
+def to_bf16(x):
+    """Rounded to nearest even, as uint16."""
+    u = np.asarray(x, np.float32).view(np.uint32)
+    return ((u + 0x7FFF + (u >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(u):
+    return (u.astype(np.uint32) << 16).view(np.float32)
+
+
+# ---- The file ----------------------------------------------------------------------
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, array) in tensors.items():
+        raw = np.ascontiguousarray(array).tobytes()
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+# ---- The schemes: (tensors, values) of a matrix ---------------------------------------
+
+
+def bit_stream(q, bits):
+    """Rows of numbers after each other, the lowest bits first, as 32-bit words."""
+    stream = (q[..., None] >> np.arange(bits) & 1).astype(np.uint8).reshape(q.shape[0], -1)
+    return np.packbits(stream, axis=1, bitorder="little").view(np.uint32)
+
+
+def groups_of(w, group):
+    return w.reshape(w.shape[0], -1, group)
+
+
+def mlx(bits, group, factors="BF16"):
+    def pack(name, w, rng):
+        g = groups_of(w, group)
+        low, high = g.min(-1), g.max(-1)
+        narrow = {"BF16": to_bf16, "F16": np.float16, "F32": np.float32}[factors]
+        widen = from_bf16 if factors == "BF16" else np.float32
+        scale, bias = narrow((high - low) / (2**bits - 1)), narrow(low)
+        s, b = widen(scale)[..., None], widen(bias)[..., None]
+        q = np.clip(np.round((g - b) / s), 0, 2**bits - 1).astype(np.uint32)
+        values = s * q.astype(np.float32) + b
+        return ({f"{name}.weight": ("U32", bit_stream(q.reshape(w.shape), bits)), f"{name}.scales": (factors, scale), f"{name}.biases": (factors, bias)},
+                values.reshape(w.shape))
+    return pack
+
+
+FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def mxfp4(name, w, rng):
+    g = groups_of(w, 32)
+    exponent = np.floor(np.log2(np.abs(g).max(-1))).astype(int) - 2
+    scale = np.exp2(exponent).astype(np.float32)[..., None]
+    q = np.abs((g / scale)[..., None] - FP4).argmin(-1).astype(np.uint32)
+    return ({f"{name}.weight": ("U32", bit_stream(q.reshape(w.shape), 4)), f"{name}.scales": ("U8", (exponent + 127).astype(np.uint8))},
+            (scale * FP4[q]).reshape(w.shape))
+
+
+def zero_points(w, bits, group, symmetric):
+    """(scale F16 [rows, groups], zero [rows, groups], q)"""
+    g, most = groups_of(w, group), 2**bits - 1
+    low, high = np.minimum(g.min(-1), 0), np.maximum(g.max(-1), 0)
+    if symmetric:
+        high = np.maximum(-low, high)
+        low = -high
+    scale = ((high - low) / most).astype(np.float16)
+    s = scale.astype(np.float32)
+    zero = np.full(s.shape, 2 ** (bits - 1)) if symmetric else np.clip(np.round(-low / s), 0, most).astype(int)
+    q = np.clip(np.round(g / s[..., None]) + zero[..., None], 0, most).astype(int)
+    return scale, zero, q.reshape(w.shape)
+
+
+def words(numbers, bits, axis):
+    """Along an axis, 32 / bits neighbours a word."""
+    numbers = np.moveaxis(numbers, axis, -1).astype(np.uint32)
+    parts = numbers.reshape(*numbers.shape[:-1], -1, 32 // bits) << (np.arange(32 // bits, dtype=np.uint32) * bits)
+    return np.moveaxis(np.bitwise_or.reduce(parts, axis=-1), -1, axis).view(np.int32)
+
+
+def gptq(bits, group, act_order=False, symmetric=False, v2=False):
+    def pack(name, w, rng):
+        order = rng.permutation(w.shape[1]) if act_order else np.arange(w.shape[1])
+        scale, zero, sorted_q = zero_points(w[:, order], bits, group, symmetric)
+        index, q = np.empty(w.shape[1], np.int32), np.empty_like(sorted_q)
+        index[order] = np.arange(w.shape[1]) // group
+        q[:, order] = sorted_q
+        values = scale.astype(np.float32)[:, index] * (q - zero[:, index]).astype(np.float32)
+        stored = zero if v2 else zero - 1 & 2**bits - 1
+        tensors = {f"{name}.qweight": ("I32", words(q.T, bits, 0)), f"{name}.qzeros": ("I32", words(stored.T, bits, 1)),
+                   f"{name}.scales": ("F16", scale.T), f"{name}.g_idx": ("I32", index)}
+        return tensors, values
+    return pack
+
+
+def awq(name, w, rng):
+    scale, zero, q = zero_points(w, 4, 32, False)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+
+    def interleaved(x):
+        return words(x.reshape(x.shape[0], -1, 8)[..., order].reshape(x.shape), 4, 1)
+
+    values = scale.astype(np.float32).repeat(32, 1) * (q - zero.repeat(32, 1)).astype(np.float32)
+    return {f"{name}.qweight": ("I32", interleaved(q.T)), f"{name}.qzeros": ("I32", interleaved(zero.T)), f"{name}.scales": ("F16", scale.T)}, values
+
+
+def e4m3_values():
+    """The 256 numbers; 0x7f and 0xff are none."""
+    code = np.arange(256)
+    exponent, mantissa = code >> 3 & 15, code & 7
+    x = np.where(exponent == 0, mantissa * 2.0**-9, (8 + mantissa) * 2.0 ** (exponent - 10))
+    x[code & 127 == 127] = np.inf
+    return np.where(code & 128, -x, x).astype(np.float32)
+
+
+def fp8(block, ending, factors="F32"):
+    def pack(name, w, rng):
+        rows, cols = (min(b, n) for b, n in zip(block, w.shape))
+        grid = -(-w.shape[0] // rows), -(-w.shape[1] // cols)
+        scale = np.empty(grid, np.float32)
+        for i in range(grid[0]):
+            for j in range(grid[1]):
+                scale[i, j] = np.abs(w[i * rows : (i + 1) * rows, j * cols : (j + 1) * cols]).max() / 448
+        narrow = to_bf16(scale) if factors == "BF16" else scale
+        scale = from_bf16(narrow) if factors == "BF16" else scale
+        wide = scale.repeat(rows, 0)[: w.shape[0]].repeat(cols, 1)[:, : w.shape[1]]
+        table = e4m3_values()
+        code = np.abs((w / wide)[..., None] - table).argmin(-1).astype(np.uint8)
+        stored = narrow.reshape(1) if grid == (1, 1) else narrow
+        return {f"{name}.weight": ("F8_E4M3", code), f"{name}.{ending}": (factors, stored), f"{name}.input_scale": ("F32", np.ones(1, np.float32))}, wide * table[code]
+    return pack
+
+
+# ---- The model ------------------------------------------------------------------------
+
+
+def norm(x, weight):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + CONFIG["rms_norm_eps"]) * weight
+
+
+def forward(weights, ids):
+    w = {name: values.astype(np.float64) for name, values in weights.items()}
+    layer = lambda name: w[f"model.layers.0.{name}.weight"]
+    angle = np.arange(len(ids))[:, None] * CONFIG["rope_theta"] ** (-np.arange(0, DIM, 2) / DIM)
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+
+    def rotate(x):
+        a, b = x[..., : DIM // 2], x[..., DIM // 2 :]
+        return np.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+    x = w["model.embed_tokens.weight"][ids]
+    h = norm(x, layer("input_layernorm"))
+    q = rotate((h @ layer("self_attn.q_proj").T).reshape(-1, HEADS, DIM))
+    k = rotate((h @ layer("self_attn.k_proj").T).reshape(-1, KV_HEADS, DIM)).repeat(HEADS // KV_HEADS, 1)
+    v = (h @ layer("self_attn.v_proj").T).reshape(-1, KV_HEADS, DIM).repeat(HEADS // KV_HEADS, 1)
+    s = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(DIM) + np.triu(np.full((len(ids), len(ids)), -np.inf), 1)
+    p = np.exp(s - s.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    x = x + np.einsum("hqk,khd->qhd", p, v).reshape(len(ids), -1) @ layer("self_attn.o_proj").T
+    h = norm(x, layer("post_attention_layernorm"))
+    gate = h @ layer("mlp.gate_proj").T
+    x = x + (gate / (1 + np.exp(-gate)) * (h @ layer("mlp.up_proj").T)) @ layer("mlp.down_proj").T
+    return norm(x, w["model.norm.weight"]) @ w["lm_head.weight"].T
+
+
+def plain(name, w, rng):
+    half = w.astype(np.float16)
+    return {f"{name}.weight": ("F16", half)}, half.astype(np.float32)
+
+
+def write(out, name, config, scheme, own=None, ends=plain):
+    """`own`: schemes of modules by the end of their names; `ends`: of the embedding and the output."""
+    rng = np.random.default_rng(20250103)
+    tensors, values = {}, {}
+
+    def add(module, shape, spread, pack):
+        w = (rng.standard_normal(shape) * spread).astype(np.float32)
+        parts, values[f"{module}.weight"] = pack(module, w, rng)
+        tensors.update(parts)
+
+    for module in ("model.embed_tokens", "lm_head"):
+        add(module, (VOCAB, WIDTH), 1.0, ends)
+    for module in ("model.norm", "model.layers.0.input_layernorm", "model.layers.0.post_attention_layernorm"):
+        weight = (1 + 0.1 * rng.standard_normal(WIDTH)).astype(np.float32)
+        tensors[f"{module}.weight"], values[f"{module}.weight"] = ("F32", weight), weight
+    for module, shape in MATRICES.items():
+        pack = next((pack for end, pack in (own or {}).items() if module.endswith(end)), scheme)
+        add(f"model.layers.0.{module}", shape, 0.12, pack)
+    folder = out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG | config))
+    write_safetensors(folder / "model.safetensors", tensors)
+    (out / f"{name}.txt").write_text("".join(f"{n} {hashlib.sha256(v.astype('<f4').tobytes()).hexdigest()}\n" for n, v in values.items()))
+    ids = [(7 * i * i + 3) % 64 for i in range(TOKENS)]
+    np.save(out / f"{name}.npy", forward(values, ids).astype("<f4"))
+
+
+def quantised(**config):
+    return {"quantization_config": config}
+
+
+def main():
+    out = Path(sys.argv[1])
+    layer = "model.layers.0."
+    settings = {"group_size": 32, "bits": 4, layer + "self_attn.q_proj": {"group_size": 64, "bits": 3}, layer + "self_attn.k_proj": False,
+                layer + "self_attn.v_proj": {"group_size": 32, "bits": 8}, layer + "mlp.gate_proj": {"group_size": 32, "bits": 2},
+                layer + "mlp.down_proj": {"group_size": 32, "bits": 5}, "lm_head": {"group_size": 64, "bits": 6}, "model.embed_tokens": {"group_size": 64, "bits": 6}}
+    own = {"q_proj": mlx(3, 64), "k_proj": plain, "v_proj": mlx(8, 32), "gate_proj": mlx(2, 32), "down_proj": mlx(5, 32)}
+    write(out, "mlx", {"quantization": settings, "quantization_config": settings}, mlx(4, 32), own, mlx(6, 64))
+    f16 = {"group_size": 32, "bits": 4, layer + "mlp.down_proj": {"group_size": 32, "bits": 5}}
+    write(out, "mlx-f16", {"quantization": f16}, mlx(4, 32, "F16"), {"down_proj": mlx(5, 32, "F16"), "o_proj": mlx(4, 32, "F32")})
+    write(out, "mlx-mxfp4", {"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4", layer + "mlp.up_proj": {"group_size": 32, "bits": 4, "mode": "affine"}}},
+          mxfp4, {"up_proj": mlx(4, 32)})
+    write(out, "gptq", quantised(quant_method="gptq", bits=4, group_size=32, desc_act=False, sym=False), gptq(4, 32))
+    write(out, "gptq-act", quantised(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=True), gptq(4, 32, act_order=True, symmetric=True))
+    write(out, "gptq-v2", quantised(quant_method="gptq", bits=8, group_size=-1, checkpoint_format="gptq_v2"), gptq(8, WIDTH, v2=True),
+          {"down_proj": gptq(8, FFN, v2=True)})
+    write(out, "awq", quantised(quant_method="awq", bits=4, group_size=32, version="gemm", zero_point=True), awq)
+    write(out, "fp8", quantised(quant_method="fp8", weight_block_size=[64, 32], activation_scheme="dynamic"), fp8((64, 32), "weight_scale_inv"))
+    write(out, "fp8-rows", quantised(quant_method="compressed-tensors", format="float-quantized"), fp8((1, 1 << 20), "weight_scale", "BF16"),
+          {"up_proj": fp8((1 << 20, 1 << 20), "weight_scale")})
+
+
+main()
