@@ -351,6 +351,7 @@ struct conversion {
     struct ak_rope_config rope;
     struct ak_descriptor descriptor;
     char factors[2][1024]; /* LongRoPE's, long and short; "": none */
+    bool stacked;          /* experts in one tensor, as MLX has them */
     struct test_st st;
 };
 
@@ -403,10 +404,40 @@ static bool convert_factors(struct conversion *c, const struct ak_tensor *t)
     return true;
 }
 
+static const char *stacked_name(const struct conversion *c, enum ak_role role)
+{
+    uint32_t i = 0;
+    while (i < c->family->n_aliases && c->family->aliases[i].role != role)
+        i++;
+    ck_assert_uint_lt(i, c->family->n_aliases);
+    return c->family->aliases[i].hf;
+}
+
+static void convert_experts(struct conversion *c, const struct ak_tensor *t)
+{
+    char pattern[AK_ROLE_NAME_BYTES], name[AK_ROLE_NAME_BYTES], shape[64];
+    unsigned long long n = t->shape[0], rows = t->shape[1], cols = t->shape[2];
+    snprintf(shape, sizeof shape, "%llu, %llu, %llu", n, rows, cols);
+    if (c->stacked) {
+        test_st_add(&c->st, ak_role_expand(stacked_name(c, t->role), t->layer, name), ak_type_info(t->type)->name, shape, t->data, t->bytes);
+        return;
+    }
+    for (uint32_t e = 0; e < n; e++) {
+        snprintf(shape, sizeof shape, "%llu, %llu", rows, cols);
+        ak_role_expand_expert(ak_family_rule(c->family, t->role)->hf, e, pattern);
+        test_st_add(&c->st, ak_role_expand(pattern, t->layer, name), ak_type_info(t->type)->name, shape,
+                    (const uint8_t *)t->data + e * (t->bytes / n), t->bytes / n);
+    }
+}
+
 static void convert_tensor(struct conversion *c, const struct ak_tensor *t)
 {
     if (convert_factors(c, t))
         return;
+    if (t->has_role && ak_role_kind(t->role) == AK_ROLE_KIND_EXPERTS) {
+        convert_experts(c, t);
+        return;
+    }
     char name[AK_ROLE_NAME_BYTES], shape[64];
     uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1, cols = t->shape[t->n_dims - 1];
     const struct ak_weight_rule *rule = rule_of(c->family, t->role);
@@ -417,7 +448,7 @@ static void convert_tensor(struct conversion *c, const struct ak_tensor *t)
     if (t->n_dims == 2)
         snprintf(shape, sizeof shape, "%llu, %llu", (unsigned long long)(turned ? cols : rows), (unsigned long long)(turned ? rows : cols));
     else
-        snprintf(shape, sizeof shape, "%llu", (unsigned long long)cols);
+        snprintf(shape, sizeof shape, "%s%llu", t->role == AK_ROLE_FFN_SHARED_ROUTER ? "1, " : "", (unsigned long long)cols);
     test_st_add(&c->st, ak_role_expand(rule->hf, t->layer, name), ak_type_info(t->type)->name, shape, data, t->bytes);
     free(data);
 }
@@ -475,6 +506,14 @@ static void write_scales(const struct conversion *c, char *text)
         append(text, ", \"final_logit_softcapping\": %.9g", (double)d->logit_cap);
 }
 
+static void write_experts(const struct conversion *c, char *text)
+{
+    const struct ak_config *k = &c->config;
+    append(text, ", \"num_experts\": %u, \"num_experts_per_tok\": %u, \"moe_intermediate_size\": %u, "
+           "\"shared_expert_intermediate_size\": %u, \"norm_topk_prob\": %s, \"mlp_only_layers\": []", k->n_experts, k->n_experts_used,
+           k->expert_width, k->shared_width, c->descriptor.normalised_experts ? "true" : "false");
+}
+
 static void write_config(const struct conversion *c, const struct test_folder *folder, bool nested)
 {
     char text[4096] = "";
@@ -490,6 +529,8 @@ static void write_config(const struct conversion *c, const struct test_folder *f
         write_rotation(c, text, nested);
         write_scales(c, text);
     }
+    if (k->n_experts > 0)
+        write_experts(c, text);
     if (k->window > 0)
         append(text, ", \"sliding_window\": %u", k->window);
     if (k->global_every > 0)
@@ -502,7 +543,7 @@ static void write_config(const struct conversion *c, const struct test_folder *f
 static bool convert(const char *name, const struct test_folder *folder, unsigned blanks)
 {
     char path[4096];
-    struct conversion c = {0};
+    struct conversion c = {.stacked = blanks & 1};
     struct ak_tensor tensor;
     struct ak_provider *p = open_ok(golden_path(name, ".gguf", path));
     ck_assert_int_eq(ak_family_find(p, &c.family, NULL), AKUNU_OK);

@@ -60,6 +60,11 @@ START_TEST(canonical_names)
         {AK_ROLE_FFN_SHARED_UP, 29, "layers.29.ffn.shared.up.weight", "blk.29.ffn_up_shexp.weight"},
         {AK_ROLE_FFN_SHARED_DOWN, 30, "layers.30.ffn.shared.down.weight", "blk.30.ffn_down_shexp.weight"},
         {AK_ROLE_FFN_SHARED_ROUTER, 31, "layers.31.ffn.shared.router.weight", "blk.31.ffn_gate_inp_shexp.weight"},
+        {AK_ROLE_FFN_ROUTER_BIAS, 32, "layers.32.ffn.router.bias", "blk.32.ffn_gate_inp.bias"},
+        {AK_ROLE_FFN_GATE_EXPERTS_BIAS, 33, "layers.33.ffn.experts.gate.bias", "blk.33.ffn_gate_exps.bias"},
+        {AK_ROLE_FFN_UP_EXPERTS_BIAS, 34, "layers.34.ffn.experts.up.bias", "blk.34.ffn_up_exps.bias"},
+        {AK_ROLE_FFN_DOWN_EXPERTS_BIAS, 35, "layers.35.ffn.experts.down.bias", "blk.35.ffn_down_exps.bias"},
+        {AK_ROLE_ATTENTION_SINKS, 36, "layers.36.attention.sinks", "blk.36.attn_sinks.weight"},
         {AK_ROLE_POST_FFN_NORM, 23, "layers.23.post_ffn_norm.weight", "blk.23.post_ffw_norm.weight"},
     };
     char name[AK_ROLE_NAME_BYTES];
@@ -115,6 +120,18 @@ START_TEST(match)
     layer = 5;
     ck_assert(!ak_role_match("a.{n}.b", "a.12.c", &layer));
     ck_assert_int_eq(layer, 5);
+    ck_assert(ak_role_match("a.{n}.b.{e}.c", "a.3.b.17.c", &layer));
+    ck_assert_int_eq(layer, 3);
+    ck_assert(!ak_role_match("a.{n}.b.{e}.c", "a.3.b.07.c", &layer));
+    ck_assert(!ak_role_match("a.{n}.b.{e}.c", "a.3.b.c", &layer));
+}
+END_TEST
+
+START_TEST(experts)
+{
+    char name[AK_ROLE_NAME_BYTES], pattern[AK_ROLE_NAME_BYTES];
+    ck_assert(ak_role_of_expert("a.{n}.b.{e}.c") && !ak_role_of_expert("a.{n}.b"));
+    ck_assert_str_eq(ak_role_expand(ak_role_expand_expert("a.{n}.b.{e}.c", 17, pattern), 3, name), "a.3.b.17.c");
 }
 END_TEST
 
@@ -124,6 +141,8 @@ START_TEST(kinds)
     ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_NORM), AK_ROLE_KIND_VECTOR);
     ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_UP_EXPERTS), AK_ROLE_KIND_EXPERTS);
     ck_assert_int_eq(ak_role_kind(AK_ROLE_ATTENTION_Q_BIAS), AK_ROLE_KIND_VECTOR);
+    ck_assert(ak_role_is_of_experts(AK_ROLE_FFN_UP_EXPERTS) && ak_role_is_of_experts(AK_ROLE_FFN_UP_EXPERTS_BIAS));
+    ck_assert(!ak_role_is_of_experts(AK_ROLE_FFN_UP) && !ak_role_is_of_experts(AK_ROLE_FFN_ROUTER_BIAS));
 }
 END_TEST
 
@@ -135,6 +154,7 @@ int main(void)
     tcase_add_test(t, canonical_names);
     tcase_add_test(t, other_names);
     tcase_add_test(t, match);
+    tcase_add_test(t, experts);
     tcase_add_test(t, kinds);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

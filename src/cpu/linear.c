@@ -327,6 +327,14 @@ static size_t row_bytes_of(const struct ak_packed *packed)
     return (size_t)bytes;
 }
 
+/* The matrix of expert e, of `rows` rows. */
+static const uint8_t *expert_data(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint32_t rows)
+{
+    if (packed->bytes == 0 && part->view->matrices)
+        return part->view->matrices[e].plane[0].data;
+    return part->data + (size_t)e * rows * row_bytes_of(packed);
+}
+
 /* Each expert's rows by its own matrix; a thread has its share of all of them. */
 void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
@@ -336,6 +344,7 @@ void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     enum ak_act_form form = ak_type_act_form(packed->type);
     uint32_t n_rows = ak_cpu_rows(p, step->domain);
     const uint8_t *acts = ak_cpu_is_few(n_rows) ? own->acts[form] : p->acts[form];
+    uint32_t width = ak_weights_width(p->weights, packed->linear, packed->layer);
     struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .y_stride = ak_cpu_stride(p, c->out), .own = own,
                          .act_bytes = ak_act_bytes(form, packed->cols), .form = form };
     for (uint32_t e = 0; e < packed->n_experts; e++) {
@@ -351,11 +360,14 @@ void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
             struct ak_packed_part part = packed->parts[i];
             uint32_t begin, end;
             part.rows /= packed->n_experts;
-            part.data += e * part.rows * row_bytes_of(packed);
+            part.data = expert_data(packed, &part, e, part.rows);
             ak_cpu_own_rows(p, part.rows, thread, &begin, &end);
             m.y = ak_cpu_slot(p, c->out) + first * m.y_stride + part.at;
-            if (begin < end)
-                product_part(&m, &part, begin, end);
+            if (begin >= end)
+                continue;
+            product_part(&m, &part, begin, end);
+            if (c->vector != AK_NONE)
+                add_bias(&m, p->weights->vectors[c->vector].data + (size_t)e * width + part.at, begin, end);
         }
     }
 }

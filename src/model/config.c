@@ -74,6 +74,14 @@ ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config
     return AKUNU_OK;
 }
 
+ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool fallback, bool *out,
+                         struct ak_error *error)
+{
+    char key[AK_CONFIG_KEY_BYTES];
+    *out = fallback;
+    return find_key(p, config, suffix, key) ? ak_meta_bool(p, key, fallback, out, error) : AKUNU_OK;
+}
+
 static bool text_is(struct ak_text text, const char *word)
 {
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;

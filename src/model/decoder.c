@@ -53,9 +53,15 @@ static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qk
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error)
 {
-    if (ak_provider_scheme(p) == AK_SCHEME_HF)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "mixtures of experts are read from GGUF files alone");
+    struct ak_meta dense;
+    uint32_t step;
     AK_TRY(ak_config_validate_experts(config, error));
+    AK_TRY(ak_meta_u32(p, "decoder_sparse_step", 1, &step, error));
+    if (step != 1)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "decoder_sparse_step is %u; experts in every layer are supported", step);
+    if (ak_provider_find_meta(p, "mlp_only_layers", &dense) && dense.kind == AK_META_ARRAY && dense.n > 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "mlp_only_layers names %llu layers; experts in every layer are supported",
+                       (unsigned long long)dense.n);
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->experts = true;
     return AKUNU_OK;

@@ -20,10 +20,16 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.block_sparse_moe.experts.{e}.w2.weight" },
 };
 
+static const struct ak_alias aliases[] = {
+    { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.down_proj.weight" },
+};
+
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
-    out->rope_interleaved = true;
+    out->rope_interleaved = config->scheme == AK_SCHEME_GGUF;
     out->normalised_experts = true;
     return AKUNU_OK;
 }
@@ -34,5 +40,7 @@ const struct ak_family ak_family_mixtral = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof *aliases,
     .emit = ak_emit_decoder,
 };

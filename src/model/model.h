@@ -83,8 +83,8 @@ enum ak_need {
 
 /* One weight that an architecture declares. A vector has rows AK_DIM_ONE; those of
  * experts have the rows and columns of one. `hf` is its name in Hugging Face
- * checkpoints, "{n}" for the layer, "{e}" for the expert; parts of one tensor have the
- * same. */
+ * checkpoints, "{n}" for the layer, "{e}" for the expert, whose matrix is then a tensor
+ * of its own; parts of one tensor have the same. */
 struct ak_weight_rule {
     enum ak_role role;
     enum ak_dim rows, cols;
@@ -98,6 +98,12 @@ struct ak_whole {
     enum ak_role stored;
     uint32_t n_parts;
     enum ak_role parts[3];
+};
+
+/* What other checkpoints of the family call a weight, MLX's among them. */
+struct ak_alias {
+    enum ak_role role;
+    const char *hf;
 };
 
 struct ak_spec;
@@ -115,8 +121,11 @@ struct ak_family {
     uint32_t n_weights;
     const struct ak_whole *wholes;
     uint32_t n_wholes;
+    const struct ak_alias *aliases;
+    uint32_t n_aliases;
     bool hf_transposed;   /* Hugging Face has the matrices of layers as [cols, rows] */
     bool hf_padded_positions; /* Hugging Face numbers positions from the one after the padding token's id on */
+    bool hf_experts_turned; /* … and those of all experts as [experts, cols, rows] */
     float hf_norm_offset; /* Hugging Face has norm vectors with this much subtracted */
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
 };
@@ -153,6 +162,8 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
  * prefix; `fallback` where there is none. */
 ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
                              struct ak_error *error);
+ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool fallback, bool *out,
+                         struct ak_error *error);
 /* The metadata key that holds what GGUF calls ARCHITECTURE.`key`, written to `out`.
  * False where there is none; `out` is then the key that should be there. */
 enum { AK_CONFIG_KEY_BYTES = 160 };
@@ -208,7 +219,7 @@ const struct ak_family *const *ak_families(void);
 ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error);
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
-/* The descriptor of the same with experts, which the file has to have. */
+/* The descriptor of the same with experts in all layers, which the file has to have. */
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error);
 

@@ -1,5 +1,5 @@
 /* Qwen2 with experts, and one that every token takes as far as a gate of its own lets
- * it. The weights of those chosen do not add up to 1. */
+ * it. The weights of those chosen do not add up to 1, unless the configuration says so. */
 #include "model/families.h"
 
 static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };
@@ -27,12 +27,18 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_FFN_SHARED_DOWN, AK_DIM_WIDTH, AK_DIM_SHARED, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.down_proj.weight" },
 };
 
+static const struct ak_alias aliases[] = {
+    { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.switch_mlp.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.switch_mlp.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.switch_mlp.down_proj.weight" },
+};
+
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
     if (config->shared_width == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "expert_shared_feed_forward_length is missing");
-    return AKUNU_OK;
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", ak_config_key(config->scheme, "expert_shared_feed_forward_length"));
+    return ak_config_bool(p, config, "expert_weights_norm", false, &out->normalised_experts, error);
 }
 
 const struct ak_family ak_family_qwen2moe = {
@@ -40,5 +46,7 @@ const struct ak_family ak_family_qwen2moe = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof *aliases,
     .emit = ak_emit_decoder,
 };

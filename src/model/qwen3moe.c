@@ -1,4 +1,5 @@
-/* Qwen3 with experts: all of them are weighed, the chosen ones' weights add up to 1. */
+/* Qwen3 with experts: all of them are weighed, the chosen ones' weights add up to 1 where
+ * the configuration says no other. */
 #include "model/families.h"
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
@@ -21,11 +22,16 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
 };
 
+static const struct ak_alias aliases[] = {
+    { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.switch_mlp.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.switch_mlp.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.switch_mlp.down_proj.weight" },
+};
+
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
-    out->normalised_experts = true;
-    return AKUNU_OK;
+    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalised_experts, error);
 }
 
 const struct ak_family ak_family_qwen3moe = {
@@ -33,5 +39,7 @@ const struct ak_family ak_family_qwen3moe = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof *aliases,
     .emit = ak_emit_decoder,
 };

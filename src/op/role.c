@@ -16,7 +16,7 @@ static const struct role roles[AK_ROLE_COUNT] = {
 #undef AK_ROLE
 };
 
-static const char placeholder[] = "{n}";
+static const char layer_mark[] = "{n}", expert_mark[] = "{e}";
 
 enum ak_role_kind ak_role_kind(enum ak_role role)
 {
@@ -24,10 +24,15 @@ enum ak_role_kind ak_role_kind(enum ak_role role)
     return roles[role].kind;
 }
 
+bool ak_role_is_of_experts(enum ak_role role)
+{
+    return ak_role_kind(role) == AK_ROLE_KIND_EXPERTS || ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
+}
+
 bool ak_role_in_layer(enum ak_role role)
 {
     assert((unsigned)role < AK_ROLE_COUNT);
-    return strstr(roles[role].canonical, placeholder) != NULL;
+    return strstr(roles[role].canonical, layer_mark) != NULL;
 }
 
 const char *ak_role_name(enum ak_role role, int layer, char *out)
@@ -36,18 +41,33 @@ const char *ak_role_name(enum ak_role role, int layer, char *out)
     return ak_role_expand(roles[role].canonical, layer, out);
 }
 
-const char *ak_role_expand(const char *pattern, int layer, char *out)
+static const char *expand(const char *pattern, const char *mark, int number, char *out)
 {
-    const char *at = strstr(pattern, placeholder);
+    const char *at = strstr(pattern, mark);
     if (at)
-        snprintf(out, AK_ROLE_NAME_BYTES, "%.*s%d%s", (int)(at - pattern), pattern, layer, at + strlen(placeholder));
+        snprintf(out, AK_ROLE_NAME_BYTES, "%.*s%d%s", (int)(at - pattern), pattern, number, at + strlen(mark));
     else
         snprintf(out, AK_ROLE_NAME_BYTES, "%s", pattern);
     return out;
 }
 
+const char *ak_role_expand(const char *pattern, int layer, char *out)
+{
+    return expand(pattern, layer_mark, layer, out);
+}
+
+bool ak_role_of_expert(const char *pattern)
+{
+    return strstr(pattern, expert_mark) != NULL;
+}
+
+const char *ak_role_expand_expert(const char *pattern, uint32_t expert, char *out)
+{
+    return expand(pattern, expert_mark, (int)expert, out);
+}
+
 /* Reads a number and passes it; NULL where there is none. */
-static const char *read_layer(const char *digits, int *layer)
+static const char *read_number(const char *digits, int *number)
 {
     const char *next = digits;
     int64_t value = 0;
@@ -58,24 +78,25 @@ static const char *read_layer(const char *digits, int *layer)
     }
     if (next == digits || (*digits == '0' && next - digits > 1))
         return NULL;
-    *layer = (int)value;
+    *number = (int)value;
     return next;
 }
 
 bool ak_role_match(const char *pattern, const char *name, int *layer)
 {
-    int found = AK_NO_LAYER;
-    const char *at = strstr(pattern, placeholder);
-    if (at) {
-        size_t before = (size_t)(at - pattern);
-        if (strncmp(pattern, name, before) != 0)
+    int found = AK_NO_LAYER, expert;
+    while (*pattern) {
+        bool of_layer = strncmp(pattern, layer_mark, strlen(layer_mark)) == 0;
+        if (of_layer || strncmp(pattern, expert_mark, strlen(expert_mark)) == 0) {
+            name = read_number(name, of_layer ? &found : &expert);
+            if (!name)
+                return false;
+            pattern += strlen(of_layer ? layer_mark : expert_mark);
+        } else if (*pattern++ != *name++) {
             return false;
-        name = read_layer(name + before, &found);
-        if (!name)
-            return false;
-        pattern = at + strlen(placeholder);
+        }
     }
-    if (strcmp(pattern, name) != 0)
+    if (*name != '\0')
         return false;
     *layer = found;
     return true;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum ak_role {
 #define AK_ROLE(symbol, canonical, kind) AK_ROLE_##symbol,
@@ -12,12 +13,13 @@ enum ak_role {
     AK_ROLE_COUNT
 };
 
-enum ak_role_kind { AK_ROLE_KIND_MATRIX, AK_ROLE_KIND_EXPERTS, AK_ROLE_KIND_VECTOR };
+enum ak_role_kind { AK_ROLE_KIND_MATRIX, AK_ROLE_KIND_EXPERTS, AK_ROLE_KIND_VECTOR, AK_ROLE_KIND_EXPERT_VECTORS };
 
 /* The layer of a tensor that belongs to none. */
 enum { AK_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };
 
 enum ak_role_kind ak_role_kind(enum ak_role role);
+bool ak_role_is_of_experts(enum ak_role role);
 
 /* Whether the role's name has a layer in it. */
 bool ak_role_in_layer(enum ak_role role);
@@ -29,7 +31,11 @@ const char *ak_role_name(enum ak_role role, int layer, char *out);
 /* Expands "{n}" in `pattern` to `layer`; the same contract. */
 const char *ak_role_expand(const char *pattern, int layer, char *out);
 
-/* Matches `name` against `pattern`, whose "{n}" takes a decimal number without
+/* Whether `pattern` has "{e}" in it, and its expansion to `expert`; the same contract. */
+bool ak_role_of_expert(const char *pattern);
+const char *ak_role_expand_expert(const char *pattern, uint32_t expert, char *out);
+
+/* Matches `name` against `pattern`, whose "{n}" and "{e}" take a decimal number without
  * leading zeros and below 2^31: true gives the layer, AK_NO_LAYER without {n}. */
 bool ak_role_match(const char *pattern, const char *name, int *layer);
 

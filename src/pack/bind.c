@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "pack/weights.h"
+#include "pack/bind.h"
 #include "weights/index.h"
 
 static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule)
@@ -41,35 +41,54 @@ const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, in
 }
 
 /* Matrices of experts are shown by all of their rows. */
-static void print_shape(char *out, size_t capacity, unsigned n_dims, uint64_t rows, uint32_t cols)
+static void print_shape(char *out, size_t capacity, unsigned n_dims, uint64_t rows, uint64_t cols)
 {
     if (n_dims == 1)
-        snprintf(out, capacity, "[%u]", cols);
+        snprintf(out, capacity, "[%llu]", (unsigned long long)cols);
     else
-        snprintf(out, capacity, n_dims == 2 ? "[%llu, %u]" : "[experts · rows = %llu, %u]", (unsigned long long)rows, cols);
+        snprintf(out, capacity, n_dims == 2 ? "[%llu, %llu]" : "[experts · rows = %llu, %llu]", (unsigned long long)rows,
+                 (unsigned long long)cols);
 }
 
-static ak_status check_view(const struct ak_view *view, const struct ak_weight_rule *rule, uint64_t rows, uint64_t cols,
-                            struct ak_error *error)
+ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape, struct ak_error *error)
 {
     char found[64], expected[64];
+    unsigned n_dims = 1u + (shape->rows > 1) + (shape->matrices > 1);
+    uint64_t rows = shape->matrices * shape->rows;
     if ((unsigned)view->type >= AK_TYPE_COUNT)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16, BF16 or a quantised type", view->name,
                        ak_type_info(view->type)->name);
-    unsigned n_dims = rule->rows == AK_DIM_ONE ? 1 : ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? 3 : 2;
-    if (view->n_dims != n_dims || view->rows != rows || view->cols != cols) {
+    if (view->n_dims != n_dims || view->rows != rows || view->cols != shape->cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
-        print_shape(expected, sizeof expected, n_dims, rows, (uint32_t)cols);
+        print_shape(expected, sizeof expected, n_dims, rows, shape->cols);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name, found, expected);
     }
-    if (n_dims == 1 && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
+    if (shape->vector && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16", view->name, ak_type_info(view->type)->name);
     return AKUNU_OK;
 }
 
-static enum ak_role stored_role(const struct ak_family *family, const struct ak_weight_rule *rule)
+struct ak_shape ak_bind_shape(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
+    return (struct ak_shape){ .matrices = ak_role_is_of_experts(rule->role) ? spec->config.n_experts : 1,
+                              .rows = ak_spec_dim(spec, rule->rows), .cols = ak_spec_dim(spec, rule->cols),
+                              .vector = rule->rows == AK_DIM_ONE };
+}
+
+/* The tensor that the rule's is a part of, where the file has it: converters have not
+ * always left a whole tensor as it was. NULL: none. */
+static const struct ak_whole *whole_of(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule,
+                                       int layer)
+{
+    struct ak_view part;
     const struct ak_whole *whole = ak_family_whole(family, rule->role);
+    bool apart = whole && ak_provider_scheme(p) == AK_SCHEME_GGUF && ak_provider_find(p, whole->parts[0], layer, NULL, &part);
+    return apart ? NULL : whole;
+}
+
+static enum ak_role stored_role(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule, int layer)
+{
+    const struct ak_whole *whole = whole_of(p, family, rule, layer);
     return whole ? whole->stored : rule->role;
 }
 
@@ -94,7 +113,8 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
         }
         total += length_of(spec, whole->parts[i]);
     }
-    AK_TRY(check_view(view, rule, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), error));
+    struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), vector };
+    AK_TRY(ak_bind_check(view, &shape, error));
     view->first_row = (uint32_t)first;
     for (int i = 0; i < AK_MAX_PLANES && !view->assembly; i++) {
         struct ak_plane *plane = &view->plane[i];
@@ -109,58 +129,60 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
 
 /* ---- Matrices that the file has as [cols, rows] --------------------------------- */
 
-/* A transposed copy of what lies at `source`. */
-struct ak_turned {
-    const void *source;
-    uint8_t *data;
-};
-
 enum { TURN_BLOCK = 32 };
 
 /* In blocks, so that the lines of both sides stay in the cache. */
-static void turn(const uint8_t *in, uint32_t rows, uint32_t cols, uint32_t size, uint8_t *out)
+void ak_bind_turn(const struct ak_turn *t, uint8_t *out)
 {
-    for (uint32_t r0 = 0; r0 < rows; r0 += TURN_BLOCK)
-        for (uint32_t c0 = 0; c0 < cols; c0 += TURN_BLOCK)
-            for (uint32_t r = r0; r < rows && r < r0 + TURN_BLOCK; r++)
-                for (uint32_t c = c0; c < cols && c < c0 + TURN_BLOCK; c++)
-                    memcpy(out + ((size_t)c * rows + r) * size, in + ((size_t)r * cols + c) * size, size);
+    for (size_t r0 = 0; r0 < t->rows; r0 += TURN_BLOCK)
+        for (size_t c0 = 0; c0 < t->cols; c0 += TURN_BLOCK)
+            for (size_t r = r0; r < t->rows && r < r0 + TURN_BLOCK; r++)
+                for (size_t c = c0; c < t->cols && c < c0 + TURN_BLOCK; c++)
+                    memcpy(out + (c * t->rows + r) * t->size, t->in + (r * t->stride + c * t->step) * t->size, t->size);
+}
+
+ak_status ak_bind_keep(struct ak_binding *b, const void *source, void *data, struct ak_error *error)
+{
+    if (b->n_kept == b->kept_capacity) {
+        uint32_t capacity = b->kept_capacity ? 2 * b->kept_capacity : 64;
+        void *grown = ak_realloc(b->kept, capacity, sizeof *b->kept);
+        if (!grown) {
+            ak_free(data);
+            return ak_fail_memory(error, "a list of weights", capacity * sizeof *b->kept);
+        }
+        b->kept = grown;
+        b->kept_capacity = capacity;
+    }
+    b->kept[b->n_kept++] = (struct ak_kept){ source, data };
+    return AKUNU_OK;
 }
 
 static ak_status add_turned(struct ak_binding *b, const struct ak_view *view, struct ak_error *error)
 {
-    if (b->n_turned == b->turned_capacity) {
-        uint32_t capacity = b->turned_capacity ? 2 * b->turned_capacity : 64;
-        void *grown = ak_realloc(b->turned, capacity, sizeof *b->turned);
-        if (!grown)
-            return ak_fail_memory(error, "transposed weights", capacity * sizeof *b->turned);
-        b->turned = grown;
-        b->turned_capacity = capacity;
-    }
+    struct ak_turn turn = { view->plane[0].data, view->rows, view->cols, view->cols, 1, ak_type_info(view->type)->block_bytes };
     uint8_t *data = ak_alloc_aligned(view->plane[0].bytes);
     if (!data)
         return ak_fail_memory(error, view->name, view->plane[0].bytes);
-    turn(view->plane[0].data, view->rows, view->cols, ak_type_info(view->type)->block_bytes, data);
-    b->turned[b->n_turned++] = (struct ak_turned){ view->plane[0].data, data };
-    return AKUNU_OK;
+    ak_bind_turn(&turn, data);
+    return ak_bind_keep(b, view->plane[0].data, data, error);
 }
 
 /* Parts of one tensor share its copy. */
 static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
-    uint32_t rows = view->rows, known = b->n_turned;
+    uint32_t rows = view->rows, known = b->n_kept;
     if (view->assembly)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is a quantised matrix, which this architecture has transposed; expected floats",
                        view->name);
     if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT || ak_type_info(view->type)->block_elems != 1)
         return AKUNU_OK; /* refused by its shape or type */
-    while (known > 0 && b->turned[known - 1].source != view->plane[0].data)
+    while (known > 0 && b->kept[known - 1].source != view->plane[0].data)
         known--;
     if (known == 0) {
         AK_TRY(add_turned(b, view, error));
-        known = b->n_turned;
+        known = b->n_kept;
     }
-    view->plane[0].data = b->turned[known - 1].data;
+    view->plane[0].data = b->kept[known - 1].data;
     view->rows = view->cols;
     view->cols = rows;
     return AKUNU_OK;
@@ -171,32 +193,44 @@ static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *r
     return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed && rule->rows != AK_DIM_ONE && ak_role_in_layer(rule->role);
 }
 
-/* Converters have not always left a whole tensor as it was. */
-static bool has_parts(const struct ak_provider *p, const struct ak_whole *whole, int layer)
+/* By the name that the family gives it, or one that other checkpoints do. */
+static bool find_weight(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule, int layer,
+                        struct ak_view *view)
 {
-    struct ak_view part;
-    return ak_provider_scheme(p) == AK_SCHEME_GGUF && ak_provider_find(p, whole->parts[0], layer, NULL, &part);
+    enum ak_role stored = stored_role(p, family, rule, layer);
+    bool found = ak_provider_find(p, stored, layer, rule->hf, view);
+    for (uint32_t i = 0; !found && i < family->n_aliases; i++)
+        found = family->aliases[i].role == rule->role && ak_provider_find(p, stored, layer, family->aliases[i].hf, view);
+    return found;
+}
+
+/* The weight as its rule has it, whole and of the right shape. */
+static ak_status find_checked(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
+                              struct ak_view *view, bool *found, struct ak_error *error)
+{
+    const struct ak_spec *spec = b->spec;
+    const struct ak_whole *whole = whole_of(p, spec->family, rule, layer);
+    struct ak_shape shape = ak_bind_shape(spec, rule);
+    if (ak_role_is_of_experts(rule->role) && spec->config.scheme == AK_SCHEME_HF)
+        return ak_bind_experts(p, rule, layer, b, view, found, error);
+    *found = find_weight(p, spec->family, rule, layer, view);
+    if (!*found)
+        return AKUNU_OK;
+    if (is_turned(spec, rule))
+        AK_TRY(turn_view(b, view, error));
+    return whole ? cut(spec, whole, rule, view, error) : ak_bind_check(view, &shape, error);
 }
 
 static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
                           struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
-    const struct ak_whole *whole = ak_family_whole(b->spec->family, rule->role);
-    enum ak_role stored = stored_role(b->spec->family, rule);
-    if (whole && has_parts(p, whole, layer)) {
-        whole = NULL;
-        stored = rule->role;
-    }
-    bool skipped = rule->need == AK_OUTPUT_OR_TIED && b->spec->config.tied;
-    if (!skipped && ak_provider_find(p, stored, layer, rule->hf, view)) {
-        if (is_turned(b->spec, rule))
-            AK_TRY(turn_view(b, view, error));
-        if (whole)
-            return cut(b->spec, whole, rule, view, error);
-        uint64_t matrices = ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERTS ? b->spec->config.n_experts : 1;
-        return check_view(view, rule, matrices * ak_spec_dim(b->spec, rule->rows), ak_spec_dim(b->spec, rule->cols), error);
-    }
+    enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
+    bool found = false;
+    if (rule->need != AK_OUTPUT_OR_TIED || !b->spec->config.tied)
+        AK_TRY(find_checked(p, rule, layer, b, view, &found, error));
+    if (found)
+        return AKUNU_OK;
     *view = (struct ak_view){ 0 };
     if (rule->need == AK_OUTPUT_OR_TIED)
         b->tied = true;
@@ -220,17 +254,39 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
     return false;
 }
 
+/* Tensors that a view is made of. */
+static uint32_t n_tensors(const struct ak_binding *b, const struct ak_view *view)
+{
+    return !view->name ? 0 : view->matrices ? b->spec->config.n_experts : 1;
+}
+
 /* The names of all that was bound, in order. */
-static ak_status index_bound(const struct ak_binding *b, uint32_t n_views, struct ak_index *out, struct ak_error *error)
+static ak_status index_bound(const struct ak_binding *b, struct ak_index *out, struct ak_error *error)
 {
     uint32_t n = 0;
-    AK_TRY(ak_index_alloc(out, n_views, error));
-    for (uint32_t i = 0; i < n_views; i++)
-        if (b->views[i].name)
-            out->entries[n++] = (struct ak_index_entry){ b->views[i].name, i };
+    for (uint32_t i = 0; i < b->n_views; i++)
+        n += n_tensors(b, &b->views[i]);
+    AK_TRY(ak_index_alloc(out, n, error));
+    n = 0;
+    for (uint32_t i = 0; i < b->n_views; i++)
+        for (uint32_t j = 0; j < n_tensors(b, &b->views[i]); j++)
+            out->entries[n++] = (struct ak_index_entry){ b->views[i].matrices ? b->views[i].matrices[j].name : b->views[i].name, i };
     out->n = n;
     ak_index_sort(out); /* a tensor may serve twice */
     return AKUNU_OK;
+}
+
+/* The second tensor of a weight in MXFP4. */
+static bool is_scale(const struct ak_index *bound, const char *name)
+{
+    static const char scales[] = "_scales";
+    char blocks[2 * AK_ROLE_NAME_BYTES];
+    uint32_t at;
+    size_t n = strlen(name);
+    if (n < sizeof scales || n > sizeof blocks - 1 || strcmp(name + n - strlen(scales), scales) != 0)
+        return false;
+    snprintf(blocks, sizeof blocks, "%.*s_blocks", (int)(n - strlen(scales)), name);
+    return ak_index_find(bound, blocks, &at);
 }
 
 static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b, const struct ak_index *bound, bool strict,
@@ -239,7 +295,7 @@ static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_b
     struct ak_tensor tensor;
     uint32_t at;
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
-        if (ak_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name))
+        if (ak_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) || is_scale(bound, tensor.name))
             continue;
         if (strict)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the architecture has no use for this tensor", tensor.name);
@@ -254,24 +310,23 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
     const struct ak_family *family = spec->family;
     struct ak_binding b = { .spec = spec };
     struct ak_index bound = { 0 };
-    uint32_t n_views = 0;
     ak_status status = AKUNU_OK;
 
     b.first_view = ak_alloc(family->n_weights, sizeof *b.first_view);
     for (uint32_t i = 0; b.first_view && i < family->n_weights; i++) {
-        b.first_view[i] = n_views;
-        n_views += rule_layers(spec, &family->weights[i]);
+        b.first_view[i] = b.n_views;
+        b.n_views += rule_layers(spec, &family->weights[i]);
     }
-    b.views = ak_alloc(n_views, sizeof *b.views);
+    b.views = ak_alloc(b.n_views, sizeof *b.views);
     if (!b.first_view || !b.views)
-        status = ak_fail_memory(error, "the weight table", (unsigned long long)n_views * sizeof *b.views);
+        status = ak_fail_memory(error, "the weight table", (unsigned long long)b.n_views * sizeof *b.views);
     for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
         const struct ak_weight_rule *rule = &family->weights[i];
         for (uint32_t layer = 0; status == AKUNU_OK && layer < rule_layers(spec, rule); layer++)
             status = bind_one(p, rule, layer_of(rule, layer), &b, &b.views[b.first_view[i] + layer], error);
     }
     if (status == AKUNU_OK)
-        status = index_bound(&b, n_views, &bound, error);
+        status = index_bound(&b, &bound, error);
     if (status == AKUNU_OK)
         status = report_unclaimed(p, &b, &bound, strict, log, error);
     ak_index_free(&bound);
@@ -285,9 +340,9 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
 
 void ak_binding_clear(struct ak_binding *b)
 {
-    for (uint32_t i = 0; i < b->n_turned; i++)
-        ak_free(b->turned[i].data);
-    ak_free(b->turned);
+    for (uint32_t i = 0; i < b->n_kept; i++)
+        ak_free(b->kept[i].data);
+    ak_free(b->kept);
     ak_free(b->views);
     ak_free(b->first_view);
     *b = (struct ak_binding){ 0 };

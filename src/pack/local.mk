@@ -1,5 +1,7 @@
 libak_la_SOURCES += \
 	src/pack/bind.c \
+	src/pack/bind.h \
+	src/pack/bind_experts.c \
 	src/pack/cache.c \
 	src/pack/cache.h \
 	src/pack/cache_build.c \

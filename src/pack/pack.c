@@ -47,18 +47,47 @@ static bool rows_in(const struct ak_pack_job *job, const struct ak_packed *packe
 
 /* The embedding's rows are read again for every token: what is packed of it, the
  * tied output, stays in the page cache. */
-static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, const struct rows *rows, enum ak_file_use use)
+static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first, uint32_t n, enum ak_file_use use)
 {
     if (use == AK_FILE_FORGET && view->plane[0].data == job->weights->embedding->plane[0].data)
         use = AK_FILE_DROP;
     const struct ak_assembly *a = view->assembly;
     if (a && !a->scheme->by_rows)
         return; /* every row is all over the planes */
+    uint64_t step = view->every_other ? 2 : 1;
     for (int i = 0; i < AK_MAX_PLANES; i++) {
         uint64_t row_bytes = view->plane[i].bytes / (a ? a->rows : view->rows);
         if (row_bytes > 0)
-            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + (view->first_row + rows->first) * row_bytes,
-                             rows->n * row_bytes, use);
+            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + (view->first_row + first) * step * row_bytes,
+                             ((n - 1) * step + 1) * row_bytes, use);
+    }
+}
+
+/* Those of `rows` that lie in the matrix of row `row`, which they may begin in. */
+struct piece {
+    const struct ak_view *view;
+    uint32_t first, n;
+};
+
+static struct piece piece_at(const struct ak_view *view, uint32_t row, const struct rows *rows)
+{
+    uint32_t end = rows->first + rows->n;
+    if (!view->matrices)
+        return (struct piece){ view, row, end - row };
+    uint32_t each = view->matrices->rows, left = each - row % each;
+    return (struct piece){ &view->matrices[row / each], row % each, left < end - row ? left : end - row };
+}
+
+static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_view *view, const struct rows *rows,
+                      uint8_t *out)
+{
+    uint64_t bytes = group_bytes(job, packed);
+    struct piece piece;
+    for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
+        piece = piece_at(view, row, rows);
+        job->backend->ops->pack(job->backend, piece.view, piece.first, piece.n, out + (row - rows->first) / GROUP_ROWS * bytes);
+        if (job->source)
+            tell_source(job, piece.view, piece.first, piece.n, job->forget ? AK_FILE_FORGET : AK_FILE_DROP);
     }
 }
 
@@ -71,10 +100,17 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
             const struct ak_packed_part *part = &packed->parts[j];
             if (!rows_in(job, packed, part, range, &rows))
                 continue;
-            job->backend->ops->pack(job->backend, part->view, rows.first, rows.n, out + (rows.at - range->origin));
-            if (job->source)
-                tell_source(job, part->view, &rows, job->forget ? AK_FILE_FORGET : AK_FILE_DROP);
+            pack_rows(job, packed, part->view, &rows, out + (rows.at - range->origin));
         }
+    }
+}
+
+static void want_rows(const struct ak_pack_job *job, const struct ak_view *view, const struct rows *rows)
+{
+    struct piece piece;
+    for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
+        piece = piece_at(view, row, rows);
+        tell_source(job, piece.view, piece.first, piece.n, AK_FILE_WANT);
     }
 }
 
@@ -86,7 +122,7 @@ void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t 
         const struct ak_packed *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++)
             if (rows_in(job, packed, &packed->parts[j], &range, &rows))
-                tell_source(job, packed->parts[j].view, &rows, AK_FILE_WANT);
+                want_rows(job, packed->parts[j].view, &rows);
     }
 }
 

@@ -53,10 +53,11 @@ static ak_status count(const struct ak_binding *binding, struct limits *out, str
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         const struct ak_weight_rule *rule = &spec->family->weights[i];
         uint64_t layers = ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
-        if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR) {
+        if (rule->rows == AK_DIM_ONE) {
             /* a bias may have to be spread over a padded output */
+            uint64_t vectors = ak_role_is_of_experts(rule->role) ? layers * spec->config.n_experts : layers;
             out->vectors += (uint32_t)layers;
-            out->vector_elems += layers * ((uint64_t)ak_spec_dim(spec, rule->cols) + AK_LINEAR_MAX_PARTS * PART_ALIGN +
+            out->vector_elems += vectors * ((uint64_t)ak_spec_dim(spec, rule->cols) + AK_LINEAR_MAX_PARTS * PART_ALIGN +
                                            ak_spec_dim(spec, AK_DIM_Q) + 2u * ak_spec_dim(spec, AK_DIM_KV));
         } else {
             out->packed += (uint32_t)layers;
@@ -75,9 +76,16 @@ static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int
     return v;
 }
 
-static void read_vector(const struct ak_view *view, float *out)
+/* Row `row` of a view of vectors. */
+static void read_vector(const struct ak_view *view, size_t row, float *out)
 {
-    ak_type_info(view->type)->dequantise(view->plane[0].data, out, view->cols);
+    const struct ak_type_info *info = ak_type_info(view->type);
+    size_t step = view->every_other ? 2 : 1;
+    const uint8_t *from = (const uint8_t *)view->plane[0].data + row * view->cols * step * info->block_bytes;
+    for (size_t i = 0; step > 1 && i < view->cols; i++)
+        info->dequantise(from + i * step * info->block_bytes, out + i, 1);
+    if (step == 1)
+        info->dequantise(from, out, view->cols);
 }
 
 /* The parts of an operator that the model has. */
@@ -117,16 +125,19 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
     w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
 }
 
+/* Of experts, one after another, each over the operator's whole output. */
 static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, int layer, const struct parts *parts)
 {
     struct ak_vector *bias = NULL;
+    uint32_t n = parts->n_experts ? parts->n_experts : 1;
     for (uint32_t i = 0; i < parts->n; i++) {
         const struct ak_view *view = ak_bound(binding, parts->of[i].bias, layer);
         if (!view)
             continue;
         if (!bias)
-            bias = add_vector(w, parts->of[i].bias, layer, parts->width);
-        read_vector(view, bias->data + parts->at[i]);
+            bias = add_vector(w, parts->of[i].bias, layer, n * parts->width);
+        for (uint32_t e = 0; e < n; e++)
+            read_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
     }
     return bias ? (uint32_t)(bias - w->vectors) : AK_NONE;
 }
@@ -184,7 +195,7 @@ static bool is_bias(enum ak_role role)
 /* Converters to GGUF have added the offset. */
 static void read_norm(const struct ak_view *view, float offset, float *out)
 {
-    read_vector(view, out);
+    read_vector(view, 0, out);
     for (uint32_t i = 0; offset != 0.0f && i < view->cols; i++)
         out[i] += offset;
 }

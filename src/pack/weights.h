@@ -13,10 +13,11 @@
 struct ak_binding {
     const struct ak_spec *spec;
     struct ak_view *views; /* [n_weights of the family][n_layers or 1]; plane 0 NULL: absent */
+    uint32_t n_views;
     uint32_t *first_view;  /* of each rule */
     bool tied;             /* OUTPUT is the embedding */
-    struct ak_turned *turned; /* copies of matrices that the file has transposed */
-    uint32_t n_turned, turned_capacity;
+    struct ak_kept *kept;  /* memory that views point into: bind.h */
+    uint32_t n_kept, kept_capacity;
 };
 
 /* strict: a tensor that nothing claims is an error, else it is logged. */

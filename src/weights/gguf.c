@@ -86,15 +86,18 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
 
     const struct ak_gguf_tensor *t = &g->tensors[i];
     uint32_t rows = 1;
-    for (unsigned d = 1; d < t->n_dims; d++)
+    unsigned n_dims = 1;
+    for (unsigned d = 1; d < t->n_dims; d++) {
         rows *= t->dims[d];
+        n_dims += t->dims[d] != 1;
+    }
     *out = (struct ak_view){
         .type = t->type,
         .rows = rows,
         .cols = t->dims[0],
         .plane = {{data_of(g, t), t->bytes}},
         .name = g->names.bytes + t->name,
-        .n_dims = t->n_dims,
+        .n_dims = n_dims,
     };
     return true;
 }

@@ -173,15 +173,18 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     i = h->weights[i].at;
     const struct ak_st_tensor *t = &h->list.tensors[i];
     uint64_t rows = 1;
-    for (unsigned d = 0; d + 1 < t->n_dims; d++)
+    unsigned n_dims = 1;
+    for (unsigned d = 0; d + 1 < t->n_dims; d++) {
         rows *= t->shape[d];
+        n_dims += t->shape[d] != 1;
+    }
     *out = (struct ak_view){
         .type = t->type,
         .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
         .plane = {{aligned_data_of(h, i), t->bytes}},
         .name = t->name,
-        .n_dims = t->n_dims,
+        .n_dims = n_dims,
     };
     return true;
 }

@@ -30,6 +30,7 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_ATTENTION_OUTPUT_BIAS] = "blk.{n}.attn_output.bias",
     [AK_ROLE_ATTENTION_Q_NORM] = "blk.{n}.attn_q_norm.weight",
     [AK_ROLE_ATTENTION_K_NORM] = "blk.{n}.attn_k_norm.weight",
+    [AK_ROLE_ATTENTION_SINKS] = "blk.{n}.attn_sinks.weight",
     [AK_ROLE_POST_ATTENTION_NORM] = "blk.{n}.post_attention_norm.weight",
     [AK_ROLE_ATTENTION_OUTPUT_NORM] = "blk.{n}.attn_output_norm.weight",
     [AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS] = "blk.{n}.attn_output_norm.bias",
@@ -49,9 +50,13 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_FFN_SHARED_DOWN] = "blk.{n}.ffn_down_shexp.weight",
     [AK_ROLE_FFN_SHARED_ROUTER] = "blk.{n}.ffn_gate_inp_shexp.weight",
     [AK_ROLE_FFN_ROUTER] = "blk.{n}.ffn_gate_inp.weight",
+    [AK_ROLE_FFN_ROUTER_BIAS] = "blk.{n}.ffn_gate_inp.bias",
     [AK_ROLE_FFN_GATE_EXPERTS] = "blk.{n}.ffn_gate_exps.weight",
+    [AK_ROLE_FFN_GATE_EXPERTS_BIAS] = "blk.{n}.ffn_gate_exps.bias",
     [AK_ROLE_FFN_UP_EXPERTS] = "blk.{n}.ffn_up_exps.weight",
+    [AK_ROLE_FFN_UP_EXPERTS_BIAS] = "blk.{n}.ffn_up_exps.bias",
     [AK_ROLE_FFN_DOWN_EXPERTS] = "blk.{n}.ffn_down_exps.weight",
+    [AK_ROLE_FFN_DOWN_EXPERTS_BIAS] = "blk.{n}.ffn_down_exps.bias",
 };
 
 /* Longer ones first: the first that fits is the root. */

@@ -29,9 +29,12 @@ struct ak_view {
     uint32_t rows, cols;                  /* logical shape; a vector has rows = 1 */
     struct ak_plane plane[AK_MAX_PLANES]; /* unused ones are { NULL, 0 } */
     const char *name;                     /* as in the file, for messages */
-    unsigned n_dims;                      /* as stored: a vector has 1 */
+    unsigned n_dims;                      /* as stored, but for those of 1 before the last: a vector has 1 */
     const struct ak_assembly *assembly;   /* NULL: rows lie as blocks, one after another, in plane[0] */
     uint32_t first_row;                   /* the view's first row among those of the assembly */
+    const struct ak_view *matrices;       /* experts that are tensors of their own: one each; the planes then have
+                                           * the first one's address and the size of all. Else NULL */
+    bool every_other;                     /* its rows (of vectors: elements) stand between those of another view */
 };
 
 /* One stored tensor as the file has it. */

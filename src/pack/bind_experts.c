@@ -1,0 +1,193 @@
+/* Experts in Hugging Face checkpoints, which have them
+ *
+ *   one by one    a tensor for each expert: Mixtral, Qwen
+ *   stacked       one [experts, rows, cols]: MLX's conversions
+ *   in pairs      rows of gate and up in turn in one stacked tensor: gpt-oss. As
+ *                 floats transposed, [experts, cols, rows of both]; as MXFP4 two
+ *                 tensors, NAME_blocks [experts, rows of both, cols / 32, 16] with two
+ *                 numbers a byte, NAME_scales [experts, rows of both, cols / 32]
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "pack/bind.h"
+
+enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* of MXFP4 */
+
+/* ---- One by one ----------------------------------------------------------------- */
+
+static bool find_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name, uint32_t expert,
+                     struct ak_view *view)
+{
+    char pattern[AK_ROLE_NAME_BYTES];
+    return ak_provider_find(p, rule->role, layer, ak_role_expand_expert(name, expert, pattern), view);
+}
+
+static ak_status missing(const char *name, int layer, uint32_t expert, struct ak_error *error)
+{
+    char pattern[AK_ROLE_NAME_BYTES], shown[AK_ROLE_NAME_BYTES];
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
+                   ak_role_expand(ak_role_expand_expert(name, expert, pattern), layer, shown));
+}
+
+static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
+                           const struct ak_shape *all, struct ak_view *matrices, struct ak_error *error)
+{
+    struct ak_shape one = *all;
+    one.matrices = 1;
+    for (uint32_t e = 0; e < all->matrices; e++) {
+        if (!find_one(p, rule, layer, name, e, &matrices[e]))
+            return missing(name, layer, e, error);
+        AK_TRY(ak_bind_check(&matrices[e], &one, error));
+        if (matrices[e].type != matrices[0].type)
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s, and the first expert's is %s; one type for all is supported",
+                           matrices[e].name, ak_type_info(matrices[e].type)->name, ak_type_info(matrices[0].type)->name);
+    }
+    return AKUNU_OK;
+}
+
+static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name, struct ak_binding *b,
+                           struct ak_view *view, bool *found, struct ak_error *error)
+{
+    struct ak_shape shape = ak_bind_shape(b->spec, rule);
+    *found = find_one(p, rule, layer, name, 0, view);
+    if (!*found)
+        return AKUNU_OK;
+    struct ak_view *matrices = ak_alloc((size_t)shape.matrices, sizeof *matrices);
+    if (!matrices)
+        return ak_fail_memory(error, "a list of experts", shape.matrices * sizeof *matrices);
+    AK_TRY(ak_bind_keep(b, NULL, matrices, error));
+    AK_TRY(fill_each(p, rule, layer, name, &shape, matrices, error));
+    view->matrices = matrices;
+    view->rows = (uint32_t)(shape.matrices * shape.rows); /* the configuration's numbers are below 2^12 and 2^20 */
+    for (int i = 0; i < AK_MAX_PLANES; i++)
+        view->plane[i].bytes *= shape.matrices;
+    return AKUNU_OK;
+}
+
+/* ---- Stacked -------------------------------------------------------------------- */
+
+/* Where a rule's rows stand among those of the rules that share its tensor. */
+struct turn {
+    uint32_t at, n;
+};
+
+static struct turn turn_of(const struct ak_family *family, const struct ak_weight_rule *rule)
+{
+    struct turn turn = { 0, 0 };
+    for (uint32_t i = 0; i < family->n_weights; i++) {
+        if (&family->weights[i] == rule)
+            turn.at = turn.n;
+        turn.n += family->weights[i].hf && rule->hf && strcmp(family->weights[i].hf, rule->hf) == 0;
+    }
+    return turn;
+}
+
+/* A copy, since no kernel reads columns. */
+static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view,
+                              struct ak_error *error)
+{
+    struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
+    AK_TRY(ak_bind_check(view, &stored, error));
+    size_t size = ak_type_info(view->type)->block_bytes, bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
+    if (ak_type_info(view->type)->block_elems != 1)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16 or BF16", view->name,
+                       ak_type_info(view->type)->name);
+    uint8_t *data = ak_alloc_aligned(bytes);
+    if (!data)
+        return ak_fail_memory(error, view->name, bytes);
+    for (size_t e = 0; e < shape->matrices; e++) {
+        struct ak_turn one = { (const uint8_t *)view->plane[0].data + e * each * turn.n + turn.at * size, shape->cols, shape->rows,
+                               shape->rows * turn.n, turn.n, size };
+        ak_bind_turn(&one, data + e * each);
+    }
+    view->plane[0] = (struct ak_plane){ data, bytes };
+    view->rows = (uint32_t)(shape->matrices * shape->rows);
+    view->cols = (uint32_t)shape->cols;
+    return ak_bind_keep(b, NULL, data, error);
+}
+
+static ak_status check_bytes(const struct ak_view *view, uint64_t rows, uint64_t cols, struct ak_error *error)
+{
+    if (view->type == AK_U8 && view->rows == rows && view->cols == cols)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s with %u rows of %u; expected U8 with %llu rows of %llu", view->name,
+                   ak_type_info(view->type)->name, view->rows, view->cols, (unsigned long long)rows, (unsigned long long)cols);
+}
+
+static struct ak_plane share_of(const struct ak_view *view, uint64_t row_bytes, struct turn turn)
+{
+    return (struct ak_plane){ (const uint8_t *)view->plane[0].data + turn.at * row_bytes, view->plane[0].bytes / turn.n };
+}
+
+static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
+                            const struct ak_shape *shape, struct turn turn, struct ak_view *view, bool *found, struct ak_error *error)
+{
+    char pattern[AK_ROLE_NAME_BYTES];
+    struct ak_view blocks, scales;
+    uint64_t groups = shape->cols / BLOCK, rows = shape->matrices * shape->rows * turn.n;
+    snprintf(pattern, sizeof pattern, "%s_blocks", name);
+    *found = ak_provider_find(p, rule->role, layer, pattern, &blocks);
+    if (!*found)
+        return AKUNU_OK;
+    snprintf(pattern, sizeof pattern, "%s_scales", name);
+    if (!ak_provider_find(p, rule->role, layer, pattern, &scales))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is there, but not its %s", blocks.name, pattern);
+    if (shape->cols % BLOCK != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s belongs to rows of %llu elements; expected a multiple of %d", blocks.name,
+                       (unsigned long long)shape->cols, BLOCK);
+    AK_TRY(check_bytes(&blocks, rows * groups, BLOCK_BYTES, error));
+    AK_TRY(check_bytes(&scales, rows, groups, error));
+    *view = (struct ak_view){ .type = AK_MXFP4, .rows = (uint32_t)(shape->matrices * shape->rows), .cols = (uint32_t)shape->cols,
+                              .plane = { share_of(&blocks, groups * BLOCK_BYTES, turn), share_of(&scales, groups, turn) },
+                              .name = blocks.name, .n_dims = 3, .every_other = turn.n > 1 };
+    return AKUNU_OK;
+}
+
+/* One vector an expert. */
+static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, struct ak_view *view, struct ak_error *error)
+{
+    struct ak_shape stored = { shape->matrices, 1, shape->cols * turn.n, true };
+    AK_TRY(ak_bind_check(view, &stored, error));
+    view->plane[0] = share_of(view, ak_type_info(view->type)->block_bytes, turn);
+    view->cols = (uint32_t)shape->cols;
+    view->every_other = turn.n > 1;
+    return AKUNU_OK;
+}
+
+static ak_status bind_stacked(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
+                              struct ak_binding *b, struct ak_view *view, bool *found, struct ak_error *error)
+{
+    const struct ak_family *family = b->spec->family;
+    struct ak_shape shape = ak_bind_shape(b->spec, rule);
+    struct turn turn = turn_of(family, rule);
+    *found = ak_provider_find(p, rule->role, layer, name, view);
+    if (!*found)
+        return shape.vector ? AKUNU_OK : bind_mxfp4(p, rule, layer, name, &shape, turn, view, found, error);
+    if (shape.vector)
+        return share_vectors(&shape, turn, view, error);
+    return family->hf_experts_turned ? turn_experts(&shape, turn, b, view, error) : ak_bind_check(view, &shape, error);
+}
+
+/* ---- Whichever there is --------------------------------------------------------- */
+
+static ak_status bind_named(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name, struct ak_binding *b,
+                            struct ak_view *view, bool *found, struct ak_error *error)
+{
+    *found = false;
+    if (!name)
+        return AKUNU_OK;
+    return (ak_role_of_expert(name) ? bind_each : bind_stacked)(p, rule, layer, name, b, view, found, error);
+}
+
+ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
+                          struct ak_view *view, bool *found, struct ak_error *error)
+{
+    const struct ak_family *family = b->spec->family;
+    AK_TRY(bind_named(p, rule, layer, rule->hf, b, view, found, error));
+    for (uint32_t i = 0; !*found && i < family->n_aliases; i++)
+        if (family->aliases[i].role == rule->role)
+            AK_TRY(bind_named(p, rule, layer, family->aliases[i].hf, b, view, found, error));
+    return AKUNU_OK;
+}
