@@ -35,6 +35,9 @@ static const struct golden goldens[] = {
     { "olmo2", 1e-9, 0.01 },
     { "mixtral", 1e-9, 0.01 },
     { "qwen2moe", 1e-9, 0.01 },
+    { "gpt-oss", 1e-9, 0.01 },
+    { "lfm2", 1e-9, 0.01 },
+    { "gpt-oss-mxfp4", 4e-4, 0.2 },
     /* of GGUF alone */
     { "mixed", 4e-4, 0.2 },
 };

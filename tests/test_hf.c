@@ -413,6 +413,95 @@ static const char *stacked_name(const struct conversion *c, enum ak_role role)
     return c->family->aliases[i].hf;
 }
 
+/* gpt-oss: element i of gate and up in turn, `per` of the one and of the other. */
+static void interleave(const uint8_t *gate, const uint8_t *up, size_t n, size_t per, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        memcpy(out + 2 * i * per, gate + i * per, per);
+        memcpy(out + (2 * i + 1) * per, up + i * per, per);
+    }
+}
+
+/* Blocks of MXFP4 as their numbers, two neighbours a byte, and their scales. */
+static void split_mxfp4(const uint8_t *stored, size_t n, uint8_t *pairs, uint8_t *scales)
+{
+    for (size_t b = 0; b < n; b++, stored += 17, pairs += 16) {
+        scales[b] = stored[0];
+        for (size_t i = 0; i < 32; i += 2)
+            pairs[i / 2] = (uint8_t)((stored[1 + i % 16] >> i / 16 * 4 & 15) | (stored[2 + i % 16] >> i / 16 * 4 & 15) << 4);
+    }
+}
+
+static void add_mxfp4(struct conversion *c, const char *name, const uint8_t *data, unsigned long long n, unsigned long long rows,
+                      unsigned long long cols)
+{
+    size_t blocks = n * rows * cols / 32;
+    uint8_t *pairs = malloc(blocks * 16), *scales = malloc(blocks);
+    char text[2 * AK_ROLE_NAME_BYTES], shape[64];
+    ck_assert(pairs && scales);
+    split_mxfp4(data, blocks, pairs, scales);
+    snprintf(text, sizeof text, "%s_blocks", name);
+    snprintf(shape, sizeof shape, "%llu, %llu, %llu, 16", n, rows, cols / 32);
+    test_st_add(&c->st, text, "U8", shape, pairs, blocks * 16);
+    snprintf(text, sizeof text, "%s_scales", name);
+    snprintf(shape, sizeof shape, "%llu, %llu, %llu", n, rows, cols / 32);
+    test_st_add(&c->st, text, "U8", shape, scales, blocks);
+    free(pairs);
+    free(scales);
+}
+
+/* [n, rows, cols], as floats transposed. */
+static void add_turned(struct conversion *c, const char *name, enum ak_type type, const uint8_t *data, unsigned long long n,
+                       unsigned long long rows, unsigned long long cols)
+{
+    size_t size = ak_type_info(type)->block_bytes;
+    uint8_t *turned = malloc(n * rows * cols * size);
+    char shape[64];
+    ck_assert_ptr_nonnull(turned);
+    for (size_t e = 0; e < n; e++)
+        for (size_t row = 0; row < rows; row++)
+            for (size_t col = 0; col < cols; col++)
+                memcpy(turned + ((e * cols + col) * rows + row) * size, data + ((e * rows + row) * cols + col) * size, size);
+    snprintf(shape, sizeof shape, "%llu, %llu, %llu", n, cols, rows);
+    test_st_add(&c->st, name, ak_type_info(type)->name, shape, turned, n * rows * cols * size);
+    free(turned);
+}
+
+/* Of the two parts of a pair the second is the first one's affair. */
+static void convert_pairs(struct conversion *c, const struct ak_provider *p, const struct ak_tensor *t)
+{
+    static const enum ak_role pairs[][2] = {{AK_ROLE_FFN_GATE_EXPERTS, AK_ROLE_FFN_UP_EXPERTS},
+                                            {AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_ROLE_FFN_UP_EXPERTS_BIAS}};
+    char name[AK_ROLE_NAME_BYTES], shape[64];
+    struct ak_view up;
+    unsigned long long n = t->shape[0], rows = t->n_dims == 3 ? t->shape[1] : 1, cols = t->shape[t->n_dims - 1];
+    uint8_t *both = malloc(2 * t->bytes);
+    const uint8_t *data = t->data;
+    ck_assert_ptr_nonnull(both);
+    for (int i = 0; i < 2; i++) {
+        if (t->role == pairs[i][1]) {
+            free(both);
+            return;
+        }
+        if (t->role != pairs[i][0])
+            continue;
+        ck_assert(ak_provider_find(p, pairs[i][1], t->layer, NULL, &up));
+        size_t elements = t->n_dims == 3 ? n * rows : n * cols;
+        interleave(t->data, up.plane[0].data, elements, t->bytes / elements, both);
+        data = both;
+        *(t->n_dims == 3 ? &rows : &cols) *= 2;
+    }
+    ak_role_expand(ak_family_rule(c->family, t->role)->hf, t->layer, name);
+    snprintf(shape, sizeof shape, "%llu, %llu", n, cols);
+    if (t->n_dims == 2)
+        test_st_add(&c->st, name, ak_type_info(t->type)->name, shape, data, n * cols * ak_type_info(t->type)->block_bytes);
+    else if (t->type == AK_MXFP4)
+        add_mxfp4(c, name, data, n, rows, cols);
+    else
+        add_turned(c, name, t->type, data, n, rows, cols);
+    free(both);
+}
+
 static void convert_experts(struct conversion *c, const struct ak_tensor *t)
 {
     char pattern[AK_ROLE_NAME_BYTES], name[AK_ROLE_NAME_BYTES], shape[64];
@@ -430,12 +519,15 @@ static void convert_experts(struct conversion *c, const struct ak_tensor *t)
     }
 }
 
-static void convert_tensor(struct conversion *c, const struct ak_tensor *t)
+static void convert_tensor(struct conversion *c, const struct ak_provider *p, const struct ak_tensor *t)
 {
     if (convert_factors(c, t))
         return;
-    if (t->has_role && ak_role_kind(t->role) == AK_ROLE_KIND_EXPERTS) {
-        convert_experts(c, t);
+    if (t->has_role && ak_role_is_of_experts(t->role)) {
+        if (c->family->hf_experts_turned)
+            convert_pairs(c, p, t);
+        else
+            convert_experts(c, t);
         return;
     }
     char name[AK_ROLE_NAME_BYTES], shape[64];
@@ -445,7 +537,9 @@ static void convert_tensor(struct conversion *c, const struct ak_tensor *t)
     uint8_t *data = malloc(t->bytes);
     ck_assert(t->has_role && rule && data);
     fill(c, t, rows, cols, turned, data);
-    if (t->n_dims == 2)
+    if (t->role == AK_ROLE_CONV_KERNEL)
+        snprintf(shape, sizeof shape, "%llu, 1, %llu", (unsigned long long)rows, (unsigned long long)cols);
+    else if (t->n_dims == 2)
         snprintf(shape, sizeof shape, "%llu, %llu", (unsigned long long)(turned ? cols : rows), (unsigned long long)(turned ? rows : cols));
     else
         snprintf(shape, sizeof shape, "%s%llu", t->role == AK_ROLE_FFN_SHARED_ROUTER ? "1, " : "", (unsigned long long)cols);
@@ -514,6 +608,29 @@ static void write_experts(const struct conversion *c, char *text)
            k->expert_width, k->shared_width, c->descriptor.normalised_experts ? "true" : "false");
 }
 
+/* lfm2's, both ways, with a feed-forward that is to be adjusted. */
+static void write_layer_types(const struct conversion *c, char *text, bool listed)
+{
+    if (!is_named(c, "lfm2")) {
+        append(text, ", \"layer_types\": null");
+        return;
+    }
+    append(text, ", \"conv_L_cache\": %u, \"block_ff_dim\": %u, \"block_multiple_of\": 2, \"conv_bias\": false, \"%s\": [", c->config.conv_taps,
+           c->config.ffn_width / 2 * 3, listed ? "full_attn_idxs" : "layer_types");
+    const char *comma = "";
+    for (uint32_t i = 0; i < c->config.n_layers; i++) {
+        bool conv = ak_config_recurrent(&c->config, (int)i);
+        if (listed && conv)
+            continue;
+        if (listed)
+            append(text, "%s%u", comma, i);
+        else
+            append(text, "%s\"%s\"", comma, conv ? "conv" : "full_attention");
+        comma = ", ";
+    }
+    append(text, "]");
+}
+
 static void write_config(const struct conversion *c, const struct test_folder *folder, bool nested)
 {
     char text[4096] = "";
@@ -535,7 +652,8 @@ static void write_config(const struct conversion *c, const struct test_folder *f
         append(text, ", \"sliding_window\": %u", k->window);
     if (k->global_every > 0)
         append(text, ", \"sliding_window_pattern\": %u", k->global_every);
-    append(text, ", \"vocab_size\": %u, \"tie_word_embeddings\": null, \"layer_types\": null %s}", k->vocab_size, nested ? "}" : "");
+    write_layer_types(c, text, nested);
+    append(text, ", \"vocab_size\": %u, \"tie_word_embeddings\": null %s}", k->vocab_size, nested ? "}" : "");
     test_write_text(folder, "config.json", text);
 }
 
@@ -550,7 +668,7 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     ck_assert_int_eq(ak_config_read(p, c.family, &c.config, &c.rope, NULL), AKUNU_OK);
     ck_assert_int_eq(c.family->describe(p, &c.config, &c.descriptor, NULL), AKUNU_OK);
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
-        convert_tensor(&c, &tensor);
+        convert_tensor(&c, p, &tensor);
     write_config(&c, folder, blanks & 1);
     test_st_write(&c.st, folder, "model.safetensors", blanks);
     ak_provider_close(p);

@@ -757,6 +757,23 @@ static float *copy_floats(const float *x, size_t n)
     return memcpy(exact(n * sizeof *x), x, n * sizeof *x);
 }
 
+static void expect_short_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t n)
+{
+    for (size_t taps = 2; taps < 6; taps++) {
+        float *b = wild_floats(n), *c = wild_floats(n), *x = wild_floats(n), *kernel = wild_floats(n * taps);
+        float *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
+        state[0] = wild_floats((taps - 1) * n);
+        state[1] = copy_floats(state[0], (taps - 1) * n);
+        tested->short_conv(b, c, x, kernel, taps, state[0], n, out[0], n);
+        scalar->short_conv(b, c, x, kernel, taps, state[1], n, out[1], n);
+        expect_floats(out[0], out[1], n, tested->name, "short_conv");
+        expect_floats(state[0], state[1], (taps - 1) * n, tested->name, "short_conv's state");
+        float *all[] = { b, c, x, kernel, out[0], out[1], state[0], state[1] };
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            free(all[i]);
+    }
+}
+
 START_TEST(elementwise_is_scalar)
 {
     struct ak_kernels tested, scalar;
@@ -775,6 +792,10 @@ START_TEST(elementwise_is_scalar)
         tested.silu_mul(x, y, a, n);
         scalar.silu_mul(x, y, b, n);
         expect_floats(a, b, n, tested.name, "silu_mul");
+        expect_short_conv(&tested, &scalar, n);
+        tested.swiglu_clamped(x, y, a, n);
+        scalar.swiglu_clamped(x, y, b, n);
+        expect_floats(a, b, n, tested.name, "swiglu_clamped");
         tested.gelu_tanh_mul(x, y, a, n);
         scalar.gelu_tanh_mul(x, y, b, n);
         expect_floats(a, b, n, tested.name, "gelu_tanh_mul");

@@ -306,6 +306,11 @@ static void row_gelu_erf_mul(const struct ak_kernels *kernels, float *x, float *
     kernels->gelu_erf_mul(x, y, out, n);
 }
 
+static void row_swiglu_clamped(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+{
+    kernels->swiglu_clamped(x, y, out, n);
+}
+
 static void row_rope(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
 {
     kernels->rope(out, x, y, n, n / 2 % 2 == 0);
@@ -347,6 +352,7 @@ static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_type type) { (
 static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh_mul, 8.0f); }
 static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_erf, 8.0f); }
 static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_erf_mul, 8.0f); }
+static uint64_t run_swiglu_clamped(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_swiglu_clamped, 16.0f); }
 static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rope, 1.0f); }
 static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_narrow, 1.0f); }
 static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_merge, 8.0f); }
@@ -442,6 +448,7 @@ static const struct slot {
     { "gelu_tanh_mul", run_gelu_tanh_mul, AK_F32, 0x64d4dae1ec9fb29a },
     { "gelu_erf", run_gelu_erf, AK_F32, 0xc158a19b1b49d90f },
     { "gelu_erf_mul", run_gelu_erf_mul, AK_F32, 0x0842517d3e2f42cf },
+    { "swiglu_clamped", run_swiglu_clamped, AK_F32, 0x48b17b95a0196017 },
     { "rope", run_rope, AK_F32, 0x62b7d8b9046c4732 },
     { "narrow_f16", run_narrow, AK_F32, 0x9ed736449d4a1a08 },
     { "attention F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },

@@ -220,6 +220,9 @@ START_TEST(dumps)
     check_dump("models/phi3.gguf", "dispatch/phi3.dump");
     check_dump("models/gpt2.gguf", "dispatch/gpt2.dump");
     check_dump("models/olmo2.gguf", "dispatch/olmo2.dump");
+    check_dump("models/qwen2moe.gguf", "dispatch/qwen2moe.dump");
+    check_dump("models/gpt-oss.gguf", "dispatch/gpt-oss.dump");
+    check_dump("models/lfm2.gguf", "dispatch/lfm2.dump");
     check_dump("models/mixed.gguf", "dispatch/llama-mixed.dump");
 }
 END_TEST

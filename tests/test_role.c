@@ -65,6 +65,9 @@ START_TEST(canonical_names)
         {AK_ROLE_FFN_UP_EXPERTS_BIAS, 34, "layers.34.ffn.experts.up.bias", "blk.34.ffn_up_exps.bias"},
         {AK_ROLE_FFN_DOWN_EXPERTS_BIAS, 35, "layers.35.ffn.experts.down.bias", "blk.35.ffn_down_exps.bias"},
         {AK_ROLE_ATTENTION_SINKS, 36, "layers.36.attention.sinks", "blk.36.attn_sinks.weight"},
+        {AK_ROLE_CONV_IN, 37, "layers.37.conv.in.weight", "blk.37.shortconv.in_proj.weight"},
+        {AK_ROLE_CONV_KERNEL, 38, "layers.38.conv.kernel.weight", "blk.38.shortconv.conv.weight"},
+        {AK_ROLE_CONV_OUT, 39, "layers.39.conv.out.weight", "blk.39.shortconv.out_proj.weight"},
         {AK_ROLE_POST_FFN_NORM, 23, "layers.23.post_ffn_norm.weight", "blk.23.post_ffw_norm.weight"},
     };
     char name[AK_ROLE_NAME_BYTES];

@@ -398,11 +398,13 @@ AKUNU_API void akunu_sequence_free(struct akunu_session *session, akunu_sequence
 /* Tokens in the cache. */
 AKUNU_API uint32_t akunu_sequence_length(const struct akunu_session *session, akunu_sequence sequence);
 
-/* Forgets all but the first `length` tokens. */
+/* Forgets all but the first `length` tokens. Models with layers that keep a running state
+ * (lfm2) compute what is left once more with the next token, unless that is nothing. */
 AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_sequence sequence, uint32_t length);
 
 /* A new sequence that shares the first `length` tokens of another: whole pages
- * by reference, the rest by copy. */
+ * by reference, the rest by copy. The state of such models is copied with all tokens of
+ * the other one, and computed again for fewer. */
 AKUNU_API akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence, uint32_t length);
 
 /* One token of a pass. Tokens of a sequence follow its length in order. */

@@ -50,3 +50,19 @@ uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape)
         return 0;
     return bytes;
 }
+
+/* At a multiple of a cache line. */
+uint64_t ak_kv_state_at(const struct ak_kv_shape *shape, uint32_t sequence)
+{
+    uint64_t pages = ak_kv_page_bytes(shape) * shape->n_pages;
+    return (pages + 63) / 64 * 64 + sequence * shape->state_elems * sizeof(float);
+}
+
+uint64_t ak_kv_pool_bytes(const struct ak_kv_shape *shape)
+{
+    uint64_t pages, states, bytes;
+    if (!ak_mul_u64(ak_kv_page_bytes(shape), shape->n_pages, &pages) || !ak_mul_u64(shape->state_elems, sizeof(float), &states) ||
+        !ak_mul_u64(states, shape->n_states, &states) || !ak_add_u64(pages, 63, &bytes) || !ak_add_u64(bytes, states, &bytes))
+        return 0;
+    return states > 0 ? ak_kv_state_at(shape, shape->n_states) : pages;
+}

@@ -22,13 +22,17 @@ struct ak_backend_options {
 
 enum ak_kv_type { AK_KV_F16 = 0, AK_KV_F32 = 1, AK_KV_BF16 = 2, AK_KV_Q8_0 = 3, AK_KV_Q4_0 = 4, AK_KV_TYPE_COUNT = 5 };
 
-/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers; in
- * it, the values of a head follow its keys, which lie in groups of tokens. */
+/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers that have
+ * attention; in it, the values of a head follow its keys, which lie in groups of tokens.
+ * Behind the pages lie the states of sequences: what other layers remember of all tokens
+ * that went before. At position 0 a state is zeros, whatever lies there. */
 enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
     enum ak_kv_type k_type, v_type;
     uint32_t n_pages;
+    uint64_t state_elems; /* floats of a sequence's state; 0: none */
+    uint32_t n_states;    /* sequences */
 };
 enum ak_type ak_kv_stored(enum ak_kv_type type);
 /* Of one head in one page: a group's keys, the keys, the values. The quantised types
@@ -37,6 +41,9 @@ uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
+uint64_t ak_kv_pool_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
+/* Where sequence `sequence`'s state begins, in bytes of the pool. */
+uint64_t ak_kv_state_at(const struct ak_kv_shape *shape, uint32_t sequence);
 
 /* What a session asks of a prepared table. */
 struct ak_prepare_options {

@@ -201,6 +201,14 @@ static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command 
     memcpy(ak_cpu_slot(p, c->out) + token * ak_cpu_stride(p, c->out) + head * head_dim, row, head_dim * sizeof *row);
 }
 
+/* What a row's sum of weights begins with: nothing, or the sink of its head, a score
+ * that has no value. */
+static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head, float *max, float *sum)
+{
+    *max = c->vector == AK_NONE ? -INFINITY : p->weights->vectors[c->vector].data[head];
+    *sum = c->vector == AK_NONE ? 0.0f : 1.0f;
+}
+
 /* All pages of an item, by one thread. */
 static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
 {
@@ -209,10 +217,8 @@ static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, 
     float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
     struct partial part;
     load_queries(p, c, item, own);
-    for (uint32_t r = 0; r < rows; r++) {
-        max[r] = -INFINITY;
-        sum[r] = 0.0f;
-    }
+    for (uint32_t r = 0; r < rows; r++)
+        begin_row(p, c, head_of(item, r), &max[r], &sum[r]);
     memset(own->out, 0, (size_t)rows * a->head_dim * sizeof(float));
     visible_pages(p, a, &item->block, &page, &end);
     for (; page < end; page++) {
@@ -267,7 +273,8 @@ static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_com
     size_t begin, end;
     ak_split(a->n_heads, p->n_threads, thread, &begin, &end);
     for (size_t head = begin; head < end; head++) {
-        float max = -INFINITY, sum = 0.0f;
+        float max, sum;
+        begin_row(p, c, (uint32_t)head, &max, &sum);
         memset(row, 0, a->head_dim * sizeof *row);
         for (uint32_t page = first; page < first + n_pages; page++) {
             const float *part = partial_of(p, (uint32_t)head, page);

@@ -241,6 +241,6 @@ void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, co
 /* Steps. */
 ak_step_fn ak_step_route, ak_step_route_end, ak_step_experts, ak_step_combine, ak_step_gate, ak_step_add_gated;
 ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated,
-    ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
+    ak_step_short_conv, ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
 
 #endif

@@ -87,6 +87,17 @@ AK_KERNEL void ak_generic_silu_mul(const float *restrict gate, const float *rest
         out[i] = gate[i] / (1.0f + ak_expf(-gate[i])) * up[i];
 }
 
+/* gpt-oss' activation, with its constants. */
+AK_KERNEL void ak_generic_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    const float alpha = 1.702f, limit = 7.0f;
+    for (size_t i = 0; i < n; i++) {
+        float g = gate[i] > limit ? limit : gate[i], u = up[i] > limit ? limit : up[i];
+        u = u < -limit ? -limit : u;
+        out[i] = g / (1.0f + ak_expf(-alpha * g)) * (u + 1.0f);
+    }
+}
+
 /* The approximation with tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units":
  * x/2 · (1 + tanh u) = x / (1 + e^−2u), u = sqrt(2/π)·(x + 0.044715·x³). */
 AK_KERNEL float ak_generic_gelu_tanh_of(float x)
@@ -124,6 +135,21 @@ AK_KERNEL void ak_generic_gelu_erf_mul(const float *restrict gate, const float *
 {
     for (size_t i = 0; i < n; i++)
         out[i] = ak_generic_gelu_erf_of(gate[i]) * up[i];
+}
+
+AK_KERNEL void ak_generic_short_conv(const float *restrict b, const float *restrict c, const float *restrict x,
+                                     const float *restrict kernel, size_t taps, float *restrict state, size_t stride, float *restrict out,
+                                     size_t n)
+{
+    for (size_t i = 0; i < n; i++, kernel += taps) {
+        float now = b[i] * x[i], sum = 0.0f;
+        for (size_t k = 0; k + 1 < taps; k++)
+            sum = fmaf(kernel[k], state[k * stride + i], sum);
+        out[i] = c[i] * fmaf(kernel[taps - 1], now, sum);
+        for (size_t k = 0; k + 2 < taps; k++)
+            state[k * stride + i] = state[(k + 1) * stride + i];
+        state[(taps - 2) * stride + i] = now;
+    }
 }
 
 AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)

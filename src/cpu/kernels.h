@@ -153,6 +153,14 @@ struct ak_kernels {
     /* out[i] = gate[i] / (1 + exp(−gate[i])) · up[i] */
     void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 
+    /* out[i] = g / (1 + exp(−1.702·g)) · (u + 1), g = min(gate[i], 7), u = up[i] within ±7 */
+    void (*swiglu_clamped)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+
+    /* One token of n channels: now = b·x, out = c · Σ kernel[i][k] · (state rows, oldest first, then now), a chain of
+     * fma from 0; then `now` is the newest of the taps − 1 rows of `state`, `stride` elements apart. */
+    void (*short_conv)(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel, size_t taps,
+                       float *restrict state, size_t stride, float *restrict out, size_t n);
+
     /* Rotates n_dims/2 pairs of x in place. Pair i is (2i, 2i+1) where interleaved,
      * else (i, i + n_dims/2): a' = fma(a, cos, −(b·sin)), b' = fma(a, sin, b·cos). */
     void (*rope)(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);

@@ -19,6 +19,7 @@ libak_la_SOURCES += \
 	src/cpu/prepare.c \
 	src/cpu/profile.h \
 	src/cpu/profile_file.c \
+	src/cpu/recurrent.c \
 	src/cpu/roofline.c \
 	src/cpu/roofline.h \
 	src/cpu/rowwise.c \

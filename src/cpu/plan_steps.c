@@ -96,6 +96,7 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
             break;
         }
         case AK_OP_QKV: add(p, ak_step_qkv, c, domain); break;
+        case AK_OP_SHORT_CONV: add(p, ak_step_short_conv, c, domain); break;
         case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
         case AK_OP_GATED: add(p, ak_step_gated, c, domain)->on_rows = true; break;
         case AK_OP_ACTIVATE: add(p, ak_step_activate, c, domain)->on_rows = true; break;

@@ -121,6 +121,7 @@ void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
         case AK_ACTIVATION_SILU: k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
         case AK_ACTIVATION_GELU_TANH: k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
         case AK_ACTIVATION_GELU_ERF: k->gelu_erf_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
+        case AK_ACTIVATION_SWIGLU_CLAMPED: k->swiglu_clamped(in + g->gate_at, in + g->up_at, out, end - begin); break;
         }
     }
 }

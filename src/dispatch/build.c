@@ -152,6 +152,18 @@ ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struc
     c.params.attention = params;
     c.params.attention.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
     c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
+    c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_SINKS, layer);
+    add_command(b, c);
+    return out;
+}
+
+ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint32_t taps)
+{
+    uint32_t n = b->spec->config.width;
+    ak_value out = add_slot(b, n, domain_of(b, in));
+    struct ak_command c = command_of(AK_OP_SHORT_CONV, layer, in, out);
+    c.vector = ak_weights_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
+    c.params.short_conv = (struct ak_short_conv_params){ .n = n, .taps = taps, .state_at = ak_spec_state_at(b->spec, layer) };
     add_command(b, c);
     return out;
 }
@@ -171,7 +183,7 @@ ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_
 {
     ak_value out = add_slot(b, n, domain_of(b, x));
     struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, out);
-    if (activation == AK_ACTIVATION_SILU && b->status == AKUNU_OK)
+    if ((activation == AK_ACTIVATION_SILU || activation == AK_ACTIVATION_SWIGLU_CLAMPED) && b->status == AKUNU_OK)
         b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU without a gate");
     c.params.activate = (struct ak_activate_params){ .activation = activation, .n = n };
     add_command(b, c);

@@ -7,7 +7,8 @@
 #include "dispatch/builder.h"
 
 static const char *const activations[] = {
-    [AK_ACTIVATION_SILU] = "silu", [AK_ACTIVATION_GELU_TANH] = "gelu_tanh", [AK_ACTIVATION_GELU_ERF] = "gelu_erf"
+    [AK_ACTIVATION_SILU] = "silu", [AK_ACTIVATION_GELU_TANH] = "gelu_tanh", [AK_ACTIVATION_GELU_ERF] = "gelu_erf",
+    [AK_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped"
 };
 
 static void dump_nonzero(FILE *f, const char *label, float value)
@@ -21,6 +22,13 @@ static void dump_vector(FILE *f, const char *label, const struct ak_weights *w, 
     char name[AK_ROLE_NAME_BYTES];
     if (vector != AK_NONE)
         fprintf(f, " %s=%s", label, ak_role_name(w->vectors[vector].role, w->vectors[vector].layer, name));
+}
+
+/* Of models in which it is another one. */
+static void dump_kv_layer(FILE *f, const struct ak_command *c, uint32_t kv_layer)
+{
+    if (kv_layer != (uint32_t)c->layer)
+        fprintf(f, " kv_layer=%u", kv_layer);
 }
 
 static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_weights *w)
@@ -59,6 +67,7 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
             fprintf(f, " table=%u", p->rope_table);
         dump_vector(f, "q_norm", w, c->vector);
         dump_vector(f, "k_norm", w, c->vector2);
+        dump_kv_layer(f, c, p->kv_layer);
         break;
     }
     case AK_OP_ATTENTION: {
@@ -68,8 +77,15 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         dump_nonzero(f, "cap", p->cap);
         fputs(p->both_ways ? " both_ways" : "", f);
         fputs(p->alibi ? " alibi" : "", f);
+        dump_vector(f, "sinks", w, c->vector);
+        dump_kv_layer(f, c, p->kv_layer);
         break;
     }
+    case AK_OP_SHORT_CONV:
+        fprintf(f, " taps=%u state=%llu n=%u", c->params.short_conv.taps, (unsigned long long)c->params.short_conv.state_at,
+                c->params.short_conv.n);
+        dump_vector(f, "kernel", w, c->vector);
+        break;
     case AK_OP_GATED:
         fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation], c->params.gated.gate_at, c->params.gated.up_at,
                 c->params.gated.n);

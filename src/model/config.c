@@ -74,6 +74,12 @@ ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config
     return AKUNU_OK;
 }
 
+ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, uint32_t fallback, uint32_t *out,
+                        struct ak_error *error)
+{
+    return read_u32(p, config, suffix, false, fallback, out, error);
+}
+
 ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool fallback, bool *out,
                          struct ak_error *error)
 {
@@ -154,6 +160,9 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
         rope->scaling = AK_ROPE_LLAMA3;
     } else if (text_is(type, "yarn")) {
         rope->scaling = AK_ROPE_YARN;
+        bool rounded;
+        AK_TRY(ak_config_bool(p, config, "rope.scaling.truncate", true, &rounded, error));
+        rope->unrounded = !rounded;
         AK_TRY(read_yarn_magnitude(p, config, rope, error));
     } else if (text_is(type, "longrope") || text_is(type, "su")) {
         rope->scaling = AK_ROPE_LONG;
@@ -217,6 +226,29 @@ static ak_status read_pattern(const struct ak_provider *p, struct ak_config *con
                            (unsigned long long)i, every);
     }
     config->global_every = every;
+    return AKUNU_OK;
+}
+
+/* A list of them has zeros for the layers without attention. */
+static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_family *family, struct ak_config *config, struct ak_error *error)
+{
+    static const char suffix[] = "attention.head_count_kv";
+    char key[AK_CONFIG_KEY_BYTES];
+    struct ak_meta array, element;
+    if (!family->configure || !find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
+        return read_u32(p, config, suffix, false, config->n_heads, &config->n_kv_heads, error);
+    for (uint64_t i = 0; i < array.n && i < AK_MAX_LAYERS; i++) {
+        uint64_t heads = 0;
+        if (ak_provider_element(p, &array, i, &element) && (element.kind == AK_META_UINT || element.kind == AK_META_INT))
+            heads = element.kind == AK_META_UINT ? element.as.unsigned_integer : (uint64_t)element.as.integer;
+        if (heads == 0)
+            ak_config_set_recurrent(config, (uint32_t)i);
+        else if (heads > UINT32_MAX || (config->n_kv_heads > 0 && heads != config->n_kv_heads))
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: differs between layers (%u, then %llu at layer %llu); one value for all that "
+                           "have attention is supported", key, config->n_kv_heads, (unsigned long long)heads, (unsigned long long)i);
+        else
+            config->n_kv_heads = (uint32_t)heads;
+    }
     return AKUNU_OK;
 }
 
@@ -294,7 +326,7 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     AK_TRY(read_ffn_width(p, &config, error));
     AK_TRY(read_u32(p, &config, "context_length", true, 0, &config.context, error));
     AK_TRY(read_u32(p, &config, "attention.head_count", true, 0, &config.n_heads, error));
-    AK_TRY(read_u32(p, &config, "attention.head_count_kv", false, config.n_heads, &config.n_kv_heads, error));
+    AK_TRY(read_kv_heads(p, family, &config, error));
     AK_TRY(read_head_size(p, &config, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_epsilon", 1e-5f, &config.norm_eps, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps, &config.norm_eps, error));
@@ -319,6 +351,8 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));
     if (vocab.n_tokens > 0)
         config.vocab_size = vocab.n_tokens;
+    if (family->configure)
+        AK_TRY(family->configure(p, &config, error));
     *out = config;
     *rope = scaling;
     return AKUNU_OK;

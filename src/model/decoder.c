@@ -3,6 +3,10 @@
  *   x → norm → q k v → rotate → attention → output → + x
  *   x → norm → gate, up → activation → down → + x
  *
+ * Layers without attention have a gated short convolution in its place:
+ *
+ *   x → norm → b c x → c · convolution of b · x → output → + x
+ *
  * What differs is the descriptor's to say: which norms there are and of which kind,
  * scales, caps, and the windows and rotations of layers.
  */
@@ -22,6 +26,8 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
         .attention_scale = 1.0f / sqrtf(squared),
         .logit_divisor = 1.0f,
         .global_first = config->global_first,
+        .ffn_norm = AK_ROLE_FFN_NORM,
+        .output_norm = AK_ROLE_OUTPUT_NORM,
     };
     return AKUNU_OK;
 }
@@ -53,13 +59,15 @@ static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qk
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error)
 {
+    char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta dense;
     uint32_t step;
     AK_TRY(ak_config_validate_experts(config, error));
-    AK_TRY(ak_meta_u32(p, "decoder_sparse_step", 1, &step, error));
+    AK_TRY(ak_config_u32(p, config, "decoder_sparse_step", 1, &step, error));
     if (step != 1)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "decoder_sparse_step is %u; experts in every layer are supported", step);
-    if (ak_provider_find_meta(p, "mlp_only_layers", &dense) && dense.kind == AK_META_ARRAY && dense.n > 0)
+    if (ak_config_find_key(p, config->architecture, "mlp_only_layers", key) && ak_provider_find_meta(p, key, &dense) &&
+        dense.kind == AK_META_ARRAY && dense.n > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "mlp_only_layers names %llu layers; experts in every layer are supported",
                        (unsigned long long)dense.n);
     AK_TRY(ak_describe_decoder(p, config, out, error));
@@ -81,11 +89,18 @@ static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_v
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) : out;
 }
 
+static ak_value short_conv(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+{
+    ak_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_value in = ak_build_linear(b, h, AK_LINEAR_CONV_IN, layer);
+    return ak_build_linear(b, ak_build_short_conv(b, in, layer, spec->config.conv_taps), AK_LINEAR_CONV_OUT, layer);
+}
+
 static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
+    ak_value h = d->no_pre_norms ? x : norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_value up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
     ak_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width)
                             : ak_build_gated(b, up, AK_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
@@ -98,7 +113,7 @@ static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_val
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
+    ak_value h = norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_value logits = ak_build_linear(b, h, AK_LINEAR_ROUTER, layer);
     ak_value routes = ak_build_route(b, logits, layer, (struct ak_route_params){
         .n_experts = c->n_experts, .n_used = c->n_experts_used, .normalised = d->normalised_experts });
@@ -118,12 +133,13 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
     const struct ak_descriptor *d = &spec->descriptor;
     ak_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
-        ak_build_add(b, x, attention(b, spec, x, layer), d->residual_scale);
+        ak_value mixed = ak_config_recurrent(&spec->config, layer) ? short_conv(b, spec, x, layer) : attention(b, spec, x, layer);
+        ak_build_add(b, x, mixed, d->residual_scale);
         if (d->experts)
             add_experts(b, spec, x, layer);
         else
             ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
     }
-    ak_value wanted = norm(b, spec, ak_build_select(b, x), AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
+    ak_value wanted = norm(b, spec, ak_build_select(b, x), d->output_norm, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
     ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);
 }

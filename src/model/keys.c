@@ -13,7 +13,7 @@ static const struct {
 } keys[] = {
     {"block_count", {"num_hidden_layers", "n_layer", "num_layers"}},
     {"embedding_length", {"hidden_size", "n_embd"}},
-    {"feed_forward_length", {"intermediate_size", "n_inner"}},
+    {"feed_forward_length", {"intermediate_size", "n_inner", "block_ff_dim"}},
     {"context_length", {"max_position_embeddings", "n_positions", "n_ctx"}},
     {"vocab_size", {"vocab_size"}},
     {"attention.head_count", {"num_attention_heads", "n_head"}},
@@ -35,6 +35,7 @@ static const struct {
     {"embedding_scale", {"embedding_multiplier"}},
     {"residual_scale", {"residual_multiplier"}},
     {"logit_scale", {"logits_scaling"}},
+    {"shortconv.l_cache", {"conv_L_cache"}},
     {"expert_count", {"num_experts", "num_local_experts", "n_routed_experts"}},
     {"expert_used_count", {"num_experts_per_tok"}},
     {"expert_feed_forward_length", {"moe_intermediate_size"}},
@@ -56,6 +57,7 @@ static const struct {
     {"rope.scaling.short_factor", {"rope_scaling.short_factor", "rope_parameters.short_factor"}},
     {"rope.scaling.attention_factor", {"rope_scaling.attention_factor", "rope_parameters.attention_factor"}},
     {"rope.scaling.yarn_beta_fast", {"rope_scaling.beta_fast", "rope_parameters.beta_fast"}},
+    {"rope.scaling.truncate", {"rope_scaling.truncate", "rope_parameters.truncate"}},
     {"rope.scaling.yarn_beta_slow", {"rope_scaling.beta_slow", "rope_parameters.beta_slow"}},
 };
 
@@ -73,7 +75,7 @@ const char *ak_config_key(enum ak_scheme scheme, const char *key)
     return names ? names[0] : key;
 }
 
-/* Models of several parts have the language model's entries one level down. */
+/* What has no line above is called the same. Models of several parts have the language model's entries one level down. */
 static bool find_hf(const struct ak_provider *p, const char *const names[MOST_NAMES], char out[AK_CONFIG_KEY_BYTES])
 {
     struct ak_meta meta;
@@ -104,6 +106,8 @@ static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, 
 
 bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES])
 {
-    const char *const *names = ak_provider_scheme(p) == AK_SCHEME_HF ? names_of(key) : NULL;
-    return names ? find_hf(p, names, out) : find_gguf(p, architecture, key, out);
+    const char *const own[MOST_NAMES] = { key }, *const *names = names_of(key);
+    if (ak_provider_scheme(p) == AK_SCHEME_HF)
+        return find_hf(p, names ? names : own, out);
+    return find_gguf(p, architecture, key, out);
 }

@@ -10,9 +10,11 @@ libak_la_SOURCES += \
 	src/model/gemma2.c \
 	src/model/gemma3.c \
 	src/model/gpt2.c \
+	src/model/gpt_oss.c \
 	src/model/granite.c \
 	src/model/jina_bert_v2.c \
 	src/model/keys.c \
+	src/model/lfm2.c \
 	src/model/llama.c \
 	src/model/llama_block.def \
 	src/model/mixtral.c \

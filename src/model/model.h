@@ -5,6 +5,8 @@
 #include "op/builder.h"
 #include "weights/provider.h"
 
+enum { AK_MAX_LAYERS = 4096 };
+
 /* Hyper-parameters, the same struct from every format (A3). */
 struct ak_config {
     struct ak_text architecture, name; /* as in the file */
@@ -18,6 +20,8 @@ struct ak_config {
     uint32_t first_position; /* row of the positions' table that the first token has */
     uint32_t n_types;      /* of tokens: rows of their table */
     uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
+    uint64_t recurrent[AK_MAX_LAYERS / 64]; /* bit of each layer that has a running state instead of attention */
+    uint32_t conv_taps; /* of short convolutions; 0: none */
     bool tied;       /* the embedding serves as output, whether or not the file has one */
     enum ak_scheme scheme;
 };
@@ -29,6 +33,7 @@ struct ak_rope_config {
     enum ak_rope_scaling scaling;
     float factor, low_freq_factor, high_freq_factor;
     float beta_fast, beta_slow, magnitude; /* YaRN; of cosine and sine, beside what the scaling asks for */
+    bool unrounded;                        /* YaRN's ramp may begin and end within a pair */
     uint32_t original_context;
 };
 
@@ -66,19 +71,24 @@ struct ak_descriptor {
     float local_rope_base;       /* of AK_ROTATE_LOCAL, which has no scaling */
     bool experts;                /* instead of one feed-forward */
     bool normalised_experts;     /* the weights of those chosen add up to 1 */
+    enum ak_role ffn_norm;       /* which norm the feed-forward or the experts take */
+    enum ak_role output_norm;    /* the last one */
+    uint64_t state_elems;        /* floats that a layer without attention remembers of a sequence */
 };
 
 /* Dimensions that shapes are made of. */
 enum ak_dim {
     AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT,
-    AK_DIM_TYPES, AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED
+    AK_DIM_TYPES, AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED, AK_DIM_HEADS, AK_DIM_CONV_IN, AK_DIM_TAPS
 };
 
 enum ak_need {
     AK_REQUIRED,
     AK_OPTIONAL,
-    AK_BUT_FIRST,     /* required in all layers but the first */
-    AK_OUTPUT_OR_TIED /* where absent, the embedding serves (A12) */
+    AK_BUT_FIRST,      /* required in all layers but the first */
+    AK_OUTPUT_OR_TIED, /* where absent, the embedding serves (A12) */
+    AK_OF_ATTENTION,   /* required in layers with attention, none in others */
+    AK_OF_RECURRENCE   /* the other way round */
 };
 
 /* One weight that an architecture declares. A vector has rows AK_DIM_ONE; those of
@@ -113,6 +123,9 @@ struct ak_family {
     const char *const *names; /* of general.architecture and model_type, ends in NULL */
     bool experts;             /* where two families share a name: that of files with experts */
     bool (*takes)(const struct ak_provider *p); /* or of those that it takes, over families before it; NULL: all */
+    /* Completes what was read by numbers of this architecture alone; NULL: there are none.
+     * Only with it may layers be without attention. */
+    ak_status (*configure)(const struct ak_provider *p, struct ak_config *config, struct ak_error *error);
     /* Sets the descriptor; `config` is read and validated already. May reject what
      * this architecture cannot have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
@@ -162,6 +175,8 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
  * prefix; `fallback` where there is none. */
 ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
                              struct ak_error *error);
+ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, uint32_t fallback, uint32_t *out,
+                        struct ak_error *error);
 ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool fallback, bool *out,
                          struct ak_error *error);
 /* The metadata key that holds what GGUF calls ARCHITECTURE.`key`, written to `out`.
@@ -189,10 +204,18 @@ void ak_spec_clear(struct ak_spec *spec); /* half-built ones too */
 /* Of layer `layer`. */
 const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer);
 
+/* Whether the layer has a running state instead of attention. */
+bool ak_config_recurrent(const struct ak_config *config, int layer);
+void ak_config_set_recurrent(struct ak_config *config, uint32_t layer);
+
 /* The layer of the KV cache that it writes and reads, of ak_spec_kv_layers(): what an
  * encoder has there is of use until the next layer alone. */
 uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer);
 uint32_t ak_spec_kv_layers(const struct ak_spec *spec);
+
+/* Where the layer's state is among a sequence's ak_spec_state_elems() floats. */
+uint64_t ak_spec_state_at(const struct ak_spec *spec, int layer);
+uint64_t ak_spec_state_elems(const struct ak_spec *spec);
 
 /* The tensor that the weight is a part of; NULL: one of its own. */
 const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role);

@@ -126,6 +126,9 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
     case AK_DIM_EXPERTS: return c->n_experts;
     case AK_DIM_EXPERT: return c->expert_width;
     case AK_DIM_SHARED: return c->shared_width;
+    case AK_DIM_HEADS: return c->n_heads;
+    case AK_DIM_CONV_IN: return 3 * c->width;
+    case AK_DIM_TAPS: return c->conv_taps;
     }
     return 0;
 }
@@ -137,14 +140,44 @@ const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
     return global ? &d->global : &d->local;
 }
 
+bool ak_config_recurrent(const struct ak_config *config, int layer)
+{
+    return config->recurrent[layer / 64] >> (layer % 64) & 1;
+}
+
+void ak_config_set_recurrent(struct ak_config *config, uint32_t layer)
+{
+    if (layer < AK_MAX_LAYERS)
+        config->recurrent[layer / 64] |= (uint64_t)1 << (layer % 64);
+}
+
+/* Layers without attention before `layer`. */
+static uint32_t recurrent_before(const struct ak_spec *spec, int layer)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < layer; i++)
+        n += ak_config_recurrent(&spec->config, i);
+    return n;
+}
+
 uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer)
 {
-    return spec->descriptor.encoder ? 0 : (uint32_t)layer;
+    return spec->descriptor.encoder ? 0 : (uint32_t)layer - recurrent_before(spec, layer);
 }
 
 uint32_t ak_spec_kv_layers(const struct ak_spec *spec)
 {
-    return spec->descriptor.encoder ? 1 : spec->config.n_layers;
+    return spec->descriptor.encoder ? 1 : ak_spec_kv_layer(spec, (int)spec->config.n_layers);
+}
+
+uint64_t ak_spec_state_at(const struct ak_spec *spec, int layer)
+{
+    return recurrent_before(spec, layer) * spec->descriptor.state_elems;
+}
+
+uint64_t ak_spec_state_elems(const struct ak_spec *spec)
+{
+    return ak_spec_state_at(spec, (int)spec->config.n_layers);
 }
 
 void ak_spec_clear(struct ak_spec *spec)

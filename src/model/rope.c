@@ -41,11 +41,12 @@ static double pair_of_turns(double turns, const struct ak_config *config, const 
     return (double)config->rope_dims * ak_log(longest) / (2.0 * ak_log((double)config->rope_base));
 }
 
-/* The ramp's ends are whole pairs, rounded outwards. */
+/* The ramp's ends are whole pairs, rounded outwards, unless the model has them as they come. */
 static double scale_yarn(double frequency, uint32_t pair, const struct ak_config *config, const struct ak_rope_config *rope)
 {
-    double low = fmax(floor(pair_of_turns((double)rope->beta_fast, config, rope)), 0.0);
-    double high = fmin(ceil(pair_of_turns((double)rope->beta_slow, config, rope)), (double)config->rope_dims - 1.0);
+    double low = pair_of_turns((double)rope->beta_fast, config, rope), high = pair_of_turns((double)rope->beta_slow, config, rope);
+    low = fmax(rope->unrounded ? low : floor(low), 0.0);
+    high = fmin(rope->unrounded ? high : ceil(high), (double)config->rope_dims - 1.0);
     double ramp = ((double)pair - low) / fmax(high - low, 0.001);
     ramp = fmin(fmax(ramp, 0.0), 1.0);
     return frequency * (1.0 - ramp) + frequency / (double)rope->factor * ramp;

@@ -4,7 +4,6 @@
 #include "model/model.h"
 
 enum {
-    MAX_LAYERS = 4096,
     MAX_WIDTH = 1 << 20,
     MAX_HEADS = 1 << 14,
     MAX_HEAD_DIM = 1 << 12,
@@ -82,7 +81,7 @@ ak_status ak_config_validate_experts(const struct ak_config *c, struct ak_error 
 
 ak_status ak_config_validate(const struct ak_config *c, const struct ak_rope_config *rope, struct ak_error *error)
 {
-    AK_TRY(in_range(c, "block_count", c->n_layers, MAX_LAYERS, error));
+    AK_TRY(in_range(c, "block_count", c->n_layers, AK_MAX_LAYERS, error));
     AK_TRY(in_range(c, "embedding_length", c->width, MAX_WIDTH, error));
     AK_TRY(in_range(c, "feed_forward_length", c->ffn_width, MAX_WIDTH, error));
     AK_TRY(in_range(c, "context_length", c->context, MAX_CONTEXT, error));

@@ -46,7 +46,10 @@ enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS, AK_DOMAIN_EXPERTS, AK_DOMAI
 /* No slot, no weight. */
 #define AK_NONE UINT32_MAX
 
-enum ak_activation { AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH, AK_ACTIVATION_GELU_ERF };
+enum ak_activation {
+    AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH, AK_ACTIVATION_GELU_ERF,
+    AK_ACTIVATION_SWIGLU_CLAMPED /* gpt-oss: of a gate and an up part alone */
+};
 
 /* Token i stands at row first_position + i of the positions' table. */
 struct ak_embed_params { float scale; bool types, positions; uint32_t first_position; };
@@ -72,6 +75,10 @@ struct ak_attention_params {
     float scale;
     float cap; /* 0: none */
 };
+/* A row of `in` has b, c and x, n elements each; the vector is the kernel, [n][taps], the
+ * newest tap last. `state_at` is where [taps − 1][n] values of b · x, the oldest first, are
+ * among the floats of a sequence's state. */
+struct ak_short_conv_params { uint32_t n, taps; uint64_t state_at; };
 struct ak_gated_params { enum ak_activation activation; uint32_t gate_at, up_at, n; };
 struct ak_activate_params { enum ak_activation activation; uint32_t n; };
 struct ak_add_params { float scale; uint32_t n; };
@@ -92,13 +99,15 @@ struct ak_command {
     int layer;                 /* AK_NO_LAYER outside of layers */
     uint32_t in, out;          /* activation slots */
     uint32_t weight;           /* LINEAR: weight slot; EMBED: the embedding */
-    uint32_t vector, vector2;  /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm */
+    uint32_t vector, vector2;  /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm; ATTENTION: sinks;
+                              * SHORT_CONV: kernel */
     union {
         struct ak_embed_params embed;
         struct ak_norm_params norm;
         struct ak_linear_params linear;
         struct ak_qkv_params qkv;
         struct ak_attention_params attention;
+        struct ak_short_conv_params short_conv;
         struct ak_gated_params gated;
         struct ak_activate_params activate;
         struct ak_route_params route;

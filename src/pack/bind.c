@@ -72,7 +72,8 @@ struct ak_shape ak_bind_shape(const struct ak_spec *spec, const struct ak_weight
 {
     return (struct ak_shape){ .matrices = ak_role_is_of_experts(rule->role) ? spec->config.n_experts : 1,
                               .rows = ak_spec_dim(spec, rule->rows), .cols = ak_spec_dim(spec, rule->cols),
-                              .vector = rule->rows == AK_DIM_ONE };
+                              .vector = ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
+                                        ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS };
 }
 
 /* The tensor that the rule's is a part of, where the file has it: converters have not
@@ -221,12 +222,21 @@ static ak_status find_checked(const struct ak_provider *p, const struct ak_weigh
     return whole ? cut(spec, whole, rule, view, error) : ak_bind_check(view, &shape, error);
 }
 
+/* Whether layers of this one's kind have no such weight. */
+static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule, int layer)
+{
+    bool recurrent = layer != AK_NO_LAYER && ak_config_recurrent(&spec->config, layer);
+    return rule->need == (recurrent ? AK_OF_ATTENTION : AK_OF_RECURRENCE);
+}
+
 static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
                           struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
     bool found = false;
+    if (is_of_other_layers(b->spec, rule, layer))
+        return AKUNU_OK;
     if (rule->need != AK_OUTPUT_OR_TIED || !b->spec->config.tied)
         AK_TRY(find_checked(p, rule, layer, b, view, &found, error));
     if (found)
@@ -234,7 +244,7 @@ static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_ru
     *view = (struct ak_view){ 0 };
     if (rule->need == AK_OUTPUT_OR_TIED)
         b->tied = true;
-    if (rule->need != AK_REQUIRED && !(rule->need == AK_BUT_FIRST && layer > 0))
+    if (rule->need == AK_OPTIONAL || rule->need == AK_OUTPUT_OR_TIED || (rule->need == AK_BUT_FIRST && layer == 0))
         return AKUNU_OK;
     const char *pattern = ak_gguf_name(stored);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)", pattern ? ak_role_expand(pattern, layer, own) : "a tensor",

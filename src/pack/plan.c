@@ -53,11 +53,11 @@ static ak_status count(const struct ak_binding *binding, struct limits *out, str
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         const struct ak_weight_rule *rule = &spec->family->weights[i];
         uint64_t layers = ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
-        if (rule->rows == AK_DIM_ONE) {
+        if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR || ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
             /* a bias may have to be spread over a padded output */
             uint64_t vectors = ak_role_is_of_experts(rule->role) ? layers * spec->config.n_experts : layers;
             out->vectors += (uint32_t)layers;
-            out->vector_elems += vectors * ((uint64_t)ak_spec_dim(spec, rule->cols) + AK_LINEAR_MAX_PARTS * PART_ALIGN +
+            out->vector_elems += vectors * ((uint64_t)ak_spec_dim(spec, rule->rows) * ak_spec_dim(spec, rule->cols) + AK_LINEAR_MAX_PARTS * PART_ALIGN +
                                            ak_spec_dim(spec, AK_DIM_Q) + 2u * ak_spec_dim(spec, AK_DIM_KV));
         } else {
             out->packed += (uint32_t)layers;
@@ -195,8 +195,10 @@ static bool is_bias(enum ak_role role)
 /* Converters to GGUF have added the offset. */
 static void read_norm(const struct ak_view *view, float offset, float *out)
 {
-    read_vector(view, 0, out);
-    for (uint32_t i = 0; offset != 0.0f && i < view->cols; i++)
+    size_t n = (size_t)view->rows * view->cols;
+    for (uint32_t row = 0; row < view->rows; row++)
+        read_vector(view, row, out + (size_t)row * view->cols);
+    for (size_t i = 0; offset != 0.0f && i < n; i++)
         out[i] += offset;
 }
 
@@ -212,7 +214,7 @@ static void plan_norms(struct ak_weights *w, const struct ak_binding *binding)
         for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
             const struct ak_view *view = ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
             if (view)
-                read_norm(view, offset, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->cols)->data);
+                read_norm(view, offset, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->rows * view->cols)->data);
         }
     }
 }

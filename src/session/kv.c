@@ -23,8 +23,8 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
     uint32_t n_pages = kv->shape.n_pages, table_length = pages_of(kv->context);
     size_t table_elems, token_elems;
     kv->page_bytes = ak_kv_page_bytes(&kv->shape);
-    if (kv->page_bytes == 0 || !ak_mul_u64(kv->page_bytes, n_pages, &kv->pool_bytes) ||
-        !ak_mul_size(table_length, kv->n_sequences, &table_elems) || !ak_mul_size(kv->context, kv->n_sequences, &token_elems))
+    kv->pool_bytes = ak_kv_pool_bytes(&kv->shape);
+    if (kv->page_bytes == 0 || kv->pool_bytes == 0 || !ak_mul_size(table_length, kv->n_sequences, &table_elems) || !ak_mul_size(kv->context, kv->n_sequences, &token_elems))
         return ak_fail_memory(error, "the KV cache", 0);
 
     kv->references = ak_alloc(n_pages, sizeof *kv->references);
@@ -104,7 +104,7 @@ int32_t ak_kv_new(struct ak_kv *kv)
     for (uint32_t i = 0; i < kv->n_sequences; i++) {
         if (!kv->sequences[i].used) {
             kv->sequences[i].used = true;
-            kv->sequences[i].length = 0;
+            kv->sequences[i].length = kv->sequences[i].state_length = 0;
             return (int32_t)i;
         }
     }
@@ -150,6 +150,13 @@ void ak_kv_extend(struct ak_kv *kv, int32_t sequence, const int32_t *tokens, uin
         s->pages[i] = take_page(kv);
     memcpy(s->tokens + s->length, tokens, n * sizeof *tokens);
     s->length += n;
+    s->state_length = s->length;
+}
+
+bool ak_kv_state_is_old(const struct ak_kv *kv, int32_t sequence)
+{
+    const struct ak_kv_sequence *s = &kv->sequences[sequence];
+    return kv->shape.state_elems > 0 && s->length > 0 && s->state_length != s->length;
 }
 
 void ak_kv_rewind(struct ak_kv *kv, int32_t sequence, uint32_t length)
@@ -183,5 +190,9 @@ int32_t ak_kv_fork(struct ak_kv *kv, int32_t sequence, uint32_t length)
     if (length)
         memcpy(to->tokens, from->tokens, length * sizeof *to->tokens);
     to->length = length;
+    to->state_length = from->state_length;
+    if (kv->shape.state_elems > 0)
+        kv->backend->ops->copy(kv->backend, kv->pool + ak_kv_state_at(&kv->shape, (uint32_t)fork),
+                               kv->pool + ak_kv_state_at(&kv->shape, (uint32_t)sequence), kv->shape.state_elems * sizeof(float));
     return fork;
 }

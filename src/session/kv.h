@@ -3,6 +3,10 @@
  * A page holds AK_KV_PAGE_TOKENS tokens of all layers. Sequences share pages by
  * reference; a shared page is copied before it is written. Everything is
  * allocated at creation; pages of the pool cost memory once they are written.
+ *
+ * The state that other layers keep of a sequence is that after one number of tokens
+ * alone. After a rewind, or in a fork of fewer tokens, it is that of more than there are,
+ * and has to be computed again before the next ones.
  */
 #ifndef AK_SESSION_KV_H
 #define AK_SESSION_KV_H
@@ -12,6 +16,7 @@
 struct ak_kv_sequence {
     bool used;
     uint32_t length;  /* tokens in the cache */
+    uint32_t state_length; /* after which its state is: at least `length` */
     uint32_t *pages;  /* the first ak_kv_pages_of(length) are its own */
     int32_t *tokens;  /* their ids */
 };
@@ -36,8 +41,8 @@ struct ak_kv {
  * 0 where that is more than can be counted. */
 uint32_t ak_kv_pages_for(uint32_t context, uint32_t n_sequences);
 
-/* shape->n_pages is at least ak_kv_pages_for(context, n_sequences). On failure *out
- * is all zero. */
+/* shape->n_pages is at least ak_kv_pages_for(context, n_sequences), and with states
+ * there are n_states = n_sequences. On failure *out is all zero. */
 ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape, uint32_t context, uint32_t n_sequences,
                        struct ak_kv *out, struct ak_error *error);
 void ak_kv_clear(struct ak_kv *kv); /* an all-zero one too */
@@ -54,6 +59,8 @@ uint32_t ak_kv_wanted(const struct ak_kv *kv, int32_t sequence, uint32_t n);
 /* Adds n tokens, whose keys and values the next pass writes. There are
  * ak_kv_wanted free pages, and the length stays within the context. */
 void ak_kv_extend(struct ak_kv *kv, int32_t sequence, const int32_t *tokens, uint32_t n);
+/* Whether the sequence's state is not that after its last token. */
+bool ak_kv_state_is_old(const struct ak_kv *kv, int32_t sequence);
 /* Forgets all but the first `length` tokens, at most those that there are. */
 void ak_kv_rewind(struct ak_kv *kv, int32_t sequence, uint32_t length);
 /* A new sequence of the first `length` tokens of another; -1: no sequence or no

@@ -84,7 +84,7 @@ struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type
     bool encoder = spec->descriptor.encoder;
     return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec), .n_kv_heads = spec->config.n_kv_heads,
                                  .head_dim = spec->config.head_dim, .k_type = encoder ? AK_KV_F32 : k_type,
-                                 .v_type = encoder ? AK_KV_F32 : v_type };
+                                 .v_type = encoder ? AK_KV_F32 : v_type, .state_elems = ak_spec_state_elems(spec) };
 }
 
 /* Sizes are a session's; here they are checked to be possible at all. */
@@ -140,8 +140,8 @@ static ak_status warm_up(struct loader *l)
     const struct ak_backend_ops *ops = m->backend->ops;
     struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
                                           .kv = ak_model_kv_shape(&m->spec, AK_KV_F16, AK_KV_F16) };
-    options.kv.n_pages = 1;
-    uint64_t bytes = ak_kv_page_bytes(&options.kv);
+    options.kv.n_pages = options.kv.n_states = 1;
+    uint64_t bytes = ak_kv_pool_bytes(&options.kv);
     struct ak_prepared *prepared = NULL;
     void *kv = ops->alloc(m->backend, bytes);
     if (!kv)

@@ -23,7 +23,7 @@ struct ak_model {
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params, struct ak_model **out, struct ak_error *error);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
 
-/* The KV pool that a model wants, of no pages yet. An encoder's is F32 whatever the
+/* The KV pool that a model wants, of no pages and states yet. An encoder's is F32 whatever the
  * types asked for: it is no cache and takes little memory. */
 struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type, enum ak_kv_type v_type);
 

@@ -76,10 +76,34 @@ static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *to
     return n_logits;
 }
 
+/* Computes a sequence's state after its last token, by passes over all of them. The same
+ * bits come to lie in its pages as are there. */
+static void restore_state(struct ak_session *s, uint32_t sequence)
+{
+    struct ak_kv_sequence *of = &s->kv.sequences[sequence];
+    for (uint32_t first = 0, n; first < of->length; first += n) {
+        n = of->length - first < s->batch ? of->length - first : s->batch;
+        for (uint32_t i = 0; i < n; i++) {
+            s->tokens[i] = of->tokens[first + i];
+            s->positions[i] = first + i;
+            s->sequences[i] = sequence;
+        }
+        struct ak_batch batch = { .n = n, .tokens = s->tokens, .positions = s->positions, .sequences = s->sequences, .pages = s->kv.tables };
+        s->backend->ops->run(s->plain, &batch);
+        s->backend->ops->sync(s->plain);
+        s->n_passes++;
+        s->n_tokens += n;
+    }
+    of->state_length = of->length;
+}
+
 static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
                      struct ak_draw draw, struct ak_error *error)
 {
     AK_TRY(check_room(s, n_order, n, error));
+    for (uint32_t i = 0; i < n_order; i++)
+        if (ak_kv_state_is_old(&s->kv, (int32_t)s->order[i]))
+            restore_state(s, s->order[i]);
     struct ak_batch batch = {
         .n = (uint32_t)n,
         .tokens = s->tokens,

@@ -133,6 +133,7 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     }
 
     struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, (enum ak_kv_type)params->k_type, (enum ak_kv_type)params->v_type);
+    shape.n_states = n_sequences;
     AK_TRY(ak_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads, error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
     s->full = params->batch ? params->batch : ak_profile_chunk(&s->model->profile);

@@ -129,3 +129,14 @@ void ak_avx2_gelu_erf_mul(const float *restrict gate, const float *restrict up, 
 {
     ak_generic_gelu_erf_mul(gate, up, out, n);
 }
+
+void ak_avx2_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+{
+    ak_generic_swiglu_clamped(gate, up, out, n);
+}
+
+void ak_avx2_short_conv(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel,
+                        size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n)
+{
+    ak_generic_short_conv(b, c, x, kernel, taps, state, stride, out, n);
+}

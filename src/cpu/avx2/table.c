@@ -30,6 +30,8 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->gelu_tanh_mul = ak_avx2_gelu_tanh_mul;
     k->gelu_erf = ak_avx2_gelu_erf;
     k->gelu_erf_mul = ak_avx2_gelu_erf_mul;
+    k->swiglu_clamped = ak_avx2_swiglu_clamped;
+    k->short_conv = ak_avx2_short_conv;
     k->rope = ak_avx2_rope;
     k->narrow_f16 = ak_avx2_narrow_f16;
     k->attend_scores_f16 = ak_avx2_attend_scores_f16;

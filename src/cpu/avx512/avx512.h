@@ -38,6 +38,9 @@ void ak_avx512_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
 void ak_avx512_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 void ak_avx512_gelu_erf(const float *restrict x, float *restrict out, size_t n);
 void ak_avx512_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+void ak_avx512_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+void ak_avx512_short_conv(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel,
+                          size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n);
 void ak_avx512_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
 void ak_avx512_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
 void ak_avx512_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,

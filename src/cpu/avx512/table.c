@@ -43,6 +43,8 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->gelu_tanh_mul = ak_avx512_gelu_tanh_mul;
     k->gelu_erf = ak_avx512_gelu_erf;
     k->gelu_erf_mul = ak_avx512_gelu_erf_mul;
+    k->swiglu_clamped = ak_avx512_swiglu_clamped;
+    k->short_conv = ak_avx512_short_conv;
     k->rope = ak_avx512_rope;
     k->narrow_f16 = ak_avx512_narrow_f16;
     k->attend_scores_f16 = ak_avx512_attend_scores_f16;

@@ -39,6 +39,8 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->gelu_tanh_mul = ak_neon_gelu_tanh_mul;
     k->gelu_erf = ak_neon_gelu_erf;
     k->gelu_erf_mul = ak_neon_gelu_erf_mul;
+    k->swiglu_clamped = ak_neon_swiglu_clamped;
+    k->short_conv = ak_neon_short_conv;
     k->rope = ak_neon_rope;
     k->narrow_f16 = ak_neon_narrow_f16;
     k->attend_scores_f16 = ak_neon_attend_scores_f16;

@@ -21,6 +21,8 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->gelu_tanh_mul = ak_scalar_gelu_tanh_mul;
     k->gelu_erf = ak_scalar_gelu_erf;
     k->gelu_erf_mul = ak_scalar_gelu_erf_mul;
+    k->swiglu_clamped = ak_scalar_swiglu_clamped;
+    k->short_conv = ak_scalar_short_conv;
     k->rope = ak_scalar_rope;
     k->narrow_f16 = ak_scalar_narrow_f16;
     k->attend_scores_f16 = ak_scalar_attend_scores_f16;
