@@ -184,8 +184,8 @@ END_TEST
 
 static void check_long(const struct ak_tokenizer *t, const char *part, size_t n);
 
-/* Tables of a name, a text and ids: `name` is a file's, or a pre-tokenizer's over cuts.gguf. */
-static void check_named(const char *table, bool files, unsigned flags, int least)
+/* Tables of a name, a text and ids: `name` is a file's, or a pre-tokenizer's over a vocabulary. */
+static void check_named(const char *table, const char *over, unsigned flags, int least)
 {
     struct ak_tokenizer *t = NULL;
     char *line = NULL, last[64] = "";
@@ -201,7 +201,7 @@ static void check_named(const char *table, bool files, unsigned flags, int least
         char *text = strsep(&rest, "\t");
         if (strcmp(name, last) != 0) {
             ak_tokenizer_free(t);
-            t = files ? load(name, NULL) : load("cuts", name);
+            t = over ? load(over, name) : load(name, NULL);
             snprintf(last, sizeof last, "%s", name);
         }
         size_t n = unescape(text);
@@ -217,14 +217,22 @@ static void check_named(const char *table, bool files, unsigned flags, int least
 /* One name a rule, as tests/golden/pretokenizers.py wrote them. */
 START_TEST(every_rule) /* F1, F2 */
 {
-    check_named("rules", false, AKUNU_PARSE_SPECIAL, 300);
+    check_named("rules", "cuts", AKUNU_PARSE_SPECIAL, 300);
 }
 END_TEST
 
 /* WordPiece and Unigram of GGUF: tests/golden/pipelines.py. */
 START_TEST(bert_and_t5) /* F1, F2 */
 {
-    check_named("pipelines", true, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, 30);
+    check_named("pipelines", NULL, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, 30);
+}
+END_TEST
+
+/* BPE over characters: tests/golden/raw_bpe.py. */
+START_TEST(characters) /* F1, F2 */
+{
+    check_named("raw", "raw", AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, 30);
+    check_named("whitespace", NULL, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, 15);
 }
 END_TEST
 
@@ -814,6 +822,7 @@ int main(void)
     tcase_add_test(tcase, every_rule);
     tcase_add_test(tcase, bert_and_t5);
     tcase_add_test(tcase, wordpiece_and_unigram_texts);
+    tcase_add_test(tcase, characters);
     tcase_add_test(tcase, pipelines_take_linear_time);
     tcase_add_test(tcase, every_rule_takes_linear_time);
     tcase_add_test(tcase, real_vocabulary);

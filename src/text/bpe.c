@@ -237,7 +237,8 @@ ak_status ak_bpe_word(struct ak_run *r, const char *word, size_t n, struct ak_er
 {
     const struct ak_tokenizer *t = r->t;
 
-    int32_t whole = t->whole_words ? ak_pieces_find(ak_bpe_index(t), word, n) : -1;
+    bool unmerged = t->whole_words || (t->pipeline && t->pipeline->whole_lines && n > 0 && word[0] == '\n');
+    int32_t whole = unmerged ? ak_pieces_find(ak_bpe_index(t), word, n) : -1;
     if (whole >= 0) {
         ak_run_push(r, whole);
         return AKUNU_OK;

@@ -104,6 +104,7 @@ struct ak_pipeline {
     enum ak_core core;
     struct ak_pieces words; /* the vocabulary as the file writes it; empty for byte-level BPE */
     bool byte_fallback, fuse_unknown;
+    bool whole_lines; /* BPE: a word that begins with a line end and is a token is not merged */
 
     struct ak_trie trie; /* Unigram, WordPiece: those of `words` that text can become */
     double *scores;      /* Unigram */

@@ -1,5 +1,5 @@
-/* The tokenizers of GGUF that are pipelines: bert (WordPiece) and t5 (Unigram), as
- * llama.cpp runs them. */
+/* The tokenizers of GGUF that are pipelines: bert (WordPiece), t5 (Unigram) and BPE over
+ * characters, as llama.cpp runs them. */
 #include <float.h>
 
 #include "base/mem.h"
@@ -54,7 +54,7 @@ static ak_status create(struct ak_tokenizer *t, enum ak_core core, const struct 
     t->pipeline->core = core;
     memset(t->byte_tokens, 0xFF, sizeof t->byte_tokens);
     AK_TRY(load_words(t, vocab, error));
-    return load_trie(t, error);
+    return core == AK_CORE_BPE ? AKUNU_OK : load_trie(t, error);
 }
 
 static ak_status add_step(struct ak_steps *steps, enum ak_step_kind kind, bool flag, bool flag2, enum ak_behaviour behaviour,
@@ -108,7 +108,7 @@ static void load_scores(struct ak_tokenizer *t, const struct ak_vocab *vocab)
     t->pipeline->unknown_score = (double)(float)((double)worst - unknown_penalty);
 }
 
-static void load_texts(struct ak_tokenizer *t, const struct ak_vocab *vocab)
+static void load_texts(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool marks_blanks)
 {
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
@@ -118,7 +118,7 @@ static void load_texts(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         if (byte >= 0) {
             out[0] = (char)byte;
             t->byte_tokens[byte] = (int32_t)id;
-        } else if (ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED) {
+        } else if (marks_blanks && (ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED)) {
             n = ak_unmark(text.bytes, text.n, out);
         } else {
             n = text.n;
@@ -143,6 +143,54 @@ ak_status ak_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, 
     AK_TRY(add_step(&p->normalizers, AK_STEP_MARK_BLANKS, t->add_space_prefix, vocab->remove_extra_whitespaces == 1, AK_REMOVED, error));
     p->fuse_unknown = true;
     load_scores(t, vocab);
-    load_texts(t, vocab);
+    load_texts(t, vocab, true);
     return AKUNU_OK;
+}
+
+/* ---- BPE over characters -------------------------------------------------------------- */
+
+static ak_status copy(const char *text, char **to, uint32_t *n, struct ak_error *error)
+{
+    *n = (uint32_t)strlen(text);
+    *to = ak_strndup(text, *n);
+    return *to ? AKUNU_OK : ak_fail_memory(error, "the tokenizer", *n);
+}
+
+static ak_status add_raw_steps(struct ak_pipeline *p, const struct ak_raw_rule *rule, bool lower, struct ak_error *error)
+{
+    if (rule->marks_blanks) {
+        struct ak_step *blanks = ak_steps_add(&p->normalizers, AK_STEP_REPLACE);
+        if (!blanks)
+            return ak_fail_memory(error, "the tokenizer", sizeof *blanks);
+        AK_TRY(copy(" ", &blanks->literal, &blanks->n_literal, error));
+        AK_TRY(copy(mark, &blanks->text, &blanks->n_text, error));
+    }
+    if (lower)
+        AK_TRY(add_step(&p->normalizers, AK_STEP_LOWERCASE, false, false, AK_REMOVED, error));
+    if (!rule->pattern)
+        return add_step(&p->splits, AK_STEP_WHITESPACE, false, false, AK_REMOVED, error);
+    struct ak_step *cuts = ak_steps_add(&p->splits, AK_STEP_SPLIT);
+    if (!cuts)
+        return ak_fail_memory(error, "the tokenizer", sizeof *cuts);
+    cuts->behaviour = AK_ISOLATED;
+    return ak_regex_compile((struct ak_text){rule->pattern, (uint32_t)strlen(rule->pattern)}, false, &cuts->pattern, error);
+}
+
+ak_status ak_raw_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, const struct ak_raw_rule *rule, struct ak_error *error)
+{
+    struct ak_pieces_batch findable = {.n = 0};
+
+    if (!vocab->merges)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "the BPE vocabulary has no merges (tokenizer.ggml.merges)");
+    t->unknown = -1;
+    AK_TRY(create(t, AK_CORE_BPE, vocab, error));
+    t->pipeline->byte_fallback = true;
+    t->pipeline->whole_lines = rule->whole_lines;
+    AK_TRY(add_raw_steps(t->pipeline, rule, vocab->lowercase == 1, error));
+    for (uint32_t id = 0; id < vocab->n_tokens; id++)
+        if (is_word(t, id))
+            ak_pieces_index(&t->pipeline->words, &findable, id);
+    ak_pieces_index_end(&t->pipeline->words, &findable);
+    load_texts(t, vocab, rule->marks_blanks);
+    return ak_bpe_load_merges(t, vocab, false, error);
 }

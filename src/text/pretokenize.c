@@ -12,21 +12,34 @@ struct ak_pretokenizer {
     unsigned n_patterns;
 };
 
-static const struct ak_rule *find_rule(struct ak_text name)
+static bool is_among(struct ak_text name, const char *names)
 {
     char wanted[64];
 
-    if (name.n == 0)
-        return &ak_rules[0];
-    if (name.n + 3 > sizeof wanted || memchr(name.bytes, ' ', name.n) || memchr(name.bytes, '\0', name.n))
-        return NULL;
+    if (name.n == 0 || name.n + 3 > sizeof wanted || memchr(name.bytes, ' ', name.n) || memchr(name.bytes, '\0', name.n))
+        return false;
     wanted[0] = ' ';
     memcpy(wanted + 1, name.bytes, name.n);
     memcpy(wanted + 1 + name.n, " ", 2);
-    for (const struct ak_rule *rule = ak_rules; rule->names; rule++)
-        if (strstr(rule->names, wanted))
-            return rule;
-    return NULL;
+    return strstr(names, wanted) != NULL;
+}
+
+static const struct ak_rule *find_rule(struct ak_text name)
+{
+    const struct ak_rule *rule = ak_rules;
+
+    while (name.n > 0 && rule->names && !is_among(name, rule->names))
+        rule++;
+    return rule->names ? rule : NULL;
+}
+
+const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name)
+{
+    const struct ak_raw_rule *rule = ak_raw_rules;
+
+    while (rule->names && !is_among(name, rule->names))
+        rule++;
+    return rule->names ? rule : NULL;
 }
 
 /* The first name of each rule: the others cut as one of these does. */

@@ -127,3 +127,10 @@ const struct ak_rule ak_rules[] = {
     {" minicpm5 ", {"\\p{N}{1,3}", CONTRACTION "|" WORD "|\\p{N}+|" SYMBOLS}, false, true},
     {NULL, {NULL}, false, false},
 };
+
+const struct ak_raw_rule ak_raw_rules[] = {
+    {" gemma4 granite-embed-multi-311m ", "[^\\n]+|[\\n]+", true, true, true},
+    {" sarvam-moe ", "[^\\n]+|[\\n]+", true, false, false},
+    {" whitespace ", NULL, false, false, false},
+    {NULL, NULL, false, false, false},
+};

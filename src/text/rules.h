@@ -2,7 +2,7 @@
 #ifndef AK_TEXT_RULES_H
 #define AK_TEXT_RULES_H
 
-#include <stdbool.h>
+#include "weights/provider.h"
 
 enum { AK_MAX_PATTERNS = 6 };
 
@@ -14,6 +14,20 @@ struct ak_rule {
     bool adds_bos;    /* where the file does not say */
     bool whole_words; /* a word that is a token is not merged */
 };
+
+/* Names for BPE over characters instead of bytes; two of them are those of models. A word
+ * of line ends that is a token is not merged where `whole_lines`. */
+struct ak_raw_rule {
+    const char *names, *pattern; /* NULL: words are parted by white space, which is left out */
+    bool marks_blanks; /* with ▁ */
+    bool whole_lines;
+    bool adds_bos;     /* whatever the file says */
+};
+
+extern const struct ak_raw_rule ak_raw_rules[]; /* the last one has no names */
+
+/* pretokenize.c: NULL where the name is none of theirs. */
+const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name);
 
 extern const struct ak_rule ak_rules[]; /* the first one is the default, the last one has no names */
 

@@ -6,6 +6,7 @@
 #include "text/pieces.h"
 #include "text/pipeline.h"
 #include "text/pretokenize.h"
+#include "text/rules.h"
 #include "text/specials.h"
 #include "text/tokenizer.h"
 
@@ -76,6 +77,9 @@ static inline const struct ak_pieces *ak_bpe_index(const struct ak_tokenizer *t)
 {
     return t->byte_level ? &t->pieces : &t->pipeline->words;
 }
+
+/* BPE over characters, of GGUF. */
+ak_status ak_raw_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, const struct ak_raw_rule *rule, struct ak_error *error);
 
 /* bert and t5 of GGUF. */
 ak_status ak_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error);

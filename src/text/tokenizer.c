@@ -87,9 +87,9 @@ static ak_status check(const struct ak_vocab *vocab, struct ak_error *error)
 {
     if (vocab->model.n == 0 || vocab->n_tokens == 0 || !vocab->tokens)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
-    if (!is(vocab->model, "gpt2") && !is(vocab->model, "llama") && !is(vocab->model, "bert") && !is(vocab->model, "t5"))
+    if (!is(vocab->model, "gpt2") && !ak_raw_rule_of(vocab->model) && !is(vocab->model, "llama") && !is(vocab->model, "bert") && !is(vocab->model, "t5"))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2 and llama (byte-level and SentencePiece BPE), "
+                       "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
                        "bert (WordPiece) and t5 (Unigram) are",
                        (int)ak_min_size(vocab->model.n, 64), vocab->model.bytes);
     return AKUNU_OK;
@@ -103,6 +103,16 @@ static ak_status load_byte_level(struct ak_tokenizer *t, const struct ak_vocab *
     t->eos = id_or(vocab, vocab->eos, -1);
     t->unknown = id_or(vocab, vocab->unknown, -1);
     t->add_bos = vocab->add_bos < 0 ? ak_pretokenizer_adds_bos(t->pre) : vocab->add_bos;
+    t->add_eos = vocab->add_eos == 1;
+    return AKUNU_OK;
+}
+
+static ak_status load_raw_bpe(struct ak_tokenizer *t, const struct ak_vocab *vocab, const struct ak_raw_rule *rule, struct ak_error *error)
+{
+    AK_TRY(ak_raw_bpe_load(t, vocab, rule, error));
+    t->bos = id_or(vocab, vocab->bos, -1);
+    t->eos = id_or(vocab, vocab->eos, -1);
+    t->add_bos = rule->adds_bos || vocab->add_bos == 1;
     t->add_eos = vocab->add_eos == 1;
     return AKUNU_OK;
 }
@@ -142,6 +152,9 @@ static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *voc
 
 static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
 {
+    const struct ak_raw_rule *rule = ak_raw_rule_of(is(vocab->model, "gpt2") ? vocab->pre : vocab->model);
+    if (rule)
+        return load_raw_bpe(t, vocab, rule, error);
     if (is(vocab->model, "gpt2"))
         return load_byte_level(t, vocab, error);
     if (is(vocab->model, "llama"))
