@@ -749,7 +749,20 @@ START_TEST(canonical_names)
 }
 END_TEST
 
+#define NUMBERS                                                                                                                            \
+    "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"intermediate_size\": 64, \"max_position_embeddings\": 8, "                                \
+    "\"num_attention_heads\": 4, \"vocab_size\": 4, \"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"conv_L_cache\": 3"
+
 static const struct { const char *change, *named[2]; } bad_models[] = {
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 1", {"conv_L_cache", "1"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"layer_types\": [\"conv\"]", {"layer_types", "layer 1"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_bias\": true", {"conv_bias", "true"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"block_multiple_of\": 0", {"block_multiple_of", "0"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"block_ffn_dim_multiplier\": 1e30", {"block_multiple_of", "wide"}},
+    {"\"model_type\": \"gpt_oss\", " NUMBERS ", \"swiglu_limit\": 3", {"swiglu_limit", "3"}},
+    {"\"model_type\": \"qwen3_moe\", " NUMBERS ", \"decoder_sparse_step\": 2", {"decoder_sparse_step", "2"}},
+    {"\"model_type\": \"qwen3_moe\", " NUMBERS ", \"mlp_only_layers\": [0]", {"mlp_only_layers", "1 layer"}},
+    {"\"model_type\": \"qwen2_moe\", " NUMBERS, {"shared_expert_intermediate_size", "missing"}},
     {"\"model_type\": \"gladiator\"", {"gladiator", "supported"}},
     {"\"other\": 1", {"model_type", "missing"}},
     {"\"model_type\": \"llama\"", {"num_hidden_layers", "missing"}},
@@ -763,12 +776,50 @@ static const struct { const char *change, *named[2]; } bad_models[] = {
      "\"num_attention_heads\": 3, \"vocab_size\": 4", {"num_attention_heads", "hidden_size 8"}},
 };
 
+/* Text of a header is changed for text of the same length. */
+static const struct { const char *model, *from, *to, *named; } bad_experts[] = {
+    {"mixtral", "experts.3.w1.weight", "experts.9.w1.weight", "experts.3.w1.weight is missing"},
+    {"mixtral", "experts.0.w2.weight", "experts.9.w2.weight", "ffn_down_exps.weight is missing"},
+    {"mixtral", "1.block_sparse_moe.experts.3.w1.weight\":{\"dtype\":\"BF16\",\"shape\":[32, 64]",
+     "1.block_sparse_moe.experts.3.w1.weight\":{\"dtype\":\"BF16\",\"shape\":[64, 32]", "experts.3.w1.weight has the shape [64, 32]"},
+    {"gpt-oss", "[6, 64, 64]", "[6, 32,128]", "gate_up_proj has the shape [experts"},
+    {"gpt-oss-mxfp4", "gate_up_proj_scales", "gate_up_proj_scalez", "gate_up_proj_scales"},
+    {"gpt-oss-mxfp4", "[6, 64, 2, 16]", "[6, 64, 4, 8] ", "gate_up_proj_blocks"},
+    {"lfm2", "[64, 1, 3]", "[32, 2, 3]", "conv.conv.weight has the shape"},
+};
+
+static void change_header(const struct test_folder *folder, const char *from, const char *to)
+{
+    static char bytes[1 << 20];
+    FILE *f = fopen(test_in(folder, "model.safetensors"), "r+b");
+    ck_assert_ptr_nonnull(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    char *at = memmem(bytes, n, from, strlen(from));
+    ck_assert_msg(at != NULL, "%s is not in the header", from);
+    memcpy(at, to, strlen(to));
+    ck_assert_int_eq(fseek(f, 0, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+START_TEST(hostile_experts)
+{
+    struct test_folder folder = test_folder_begin();
+    ck_assert_uint_eq(strlen(bad_experts[_i].from), strlen(bad_experts[_i].to));
+    (void)convert(bad_experts[_i].model, &folder, 0);
+    change_header(&folder, bad_experts[_i].from, bad_experts[_i].to);
+    ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
+    ck_assert_msg(strstr(akunu_last_error(), bad_experts[_i].named), "\"%s\" does not name %s", akunu_last_error(), bad_experts[_i].named);
+    test_folder_end(&folder);
+}
+END_TEST
+
 START_TEST(hostile_models)
 {
     struct test_folder folder = test_folder_begin();
     write_small(&folder, "model.safetensors", "", 0);
     for (size_t i = 0; i < sizeof bad_models / sizeof *bad_models; i++) {
-        char text[512];
+        char text[1024];
         snprintf(text, sizeof text, "{%s}", bad_models[i].change);
         test_write_text(&folder, "config.json", text);
         ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
@@ -792,6 +843,7 @@ int main(void)
     tcase_add_test(tests, hostile_configs);
     tcase_add_loop_test(tests, same_logits, 0, 2 * N_FOLDER_GOLDENS);
     tcase_add_test(tests, canonical_names);
+    tcase_add_loop_test(tests, hostile_experts, 0, sizeof bad_experts / sizeof *bad_experts);
     tcase_add_test(tests, hostile_models);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

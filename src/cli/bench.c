@@ -79,10 +79,21 @@ static int fill_context(struct bench *b, const struct cli_bench_test *test)
     return code;
 }
 
+/* To the test's depth, its last token once more: what some models compute again after a
+ * rewind is then not in what is measured. */
+static int rewind_to_depth(struct bench *b, const struct cli_bench_test *test)
+{
+    int64_t again = test->depth > 0;
+    int code = rewind_all(b, test->depth - again);
+    for (int64_t s = 0; code == CLI_EXIT_OK && s < b->n_sequences; s++)
+        code = prefill(b, b->sequences[s], b->ids + test->depth - again, again);
+    return code;
+}
+
 /* One run of at most `limit` generated tokens from the test's depth; *seconds is what it took. */
 static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t limit, double *seconds)
 {
-    int code = rewind_all(b, test->depth);
+    int code = rewind_to_depth(b, test);
     const akunu_token *ids = b->ids + test->depth;
     int64_t n_generate = test->n_generate < limit ? test->n_generate : limit;
     double started = cli_seconds();
