@@ -20,3 +20,4 @@ include tests/steady.mk
 include tests/tokenizer.mk
 include tests/tokenizer_json.mk
 include tests/utf8.mk
+include tests/whisper_ggml.mk

@@ -730,7 +730,7 @@ START_TEST(other_things)
     write_file(path, (struct test_bytes){.data = safetensors, .n = sizeof safetensors});
     check_refused(path, AKUNU_ERROR_FORMAT, "config.json is missing");
     write_file(path, (struct test_bytes){.data = whisper, .n = sizeof whisper});
-    check_refused(path, AKUNU_ERROR_UNSUPPORTED, "Whisper");
+    check_refused(path, AKUNU_ERROR_FORMAT, "n_vocab");
     check_refused(folder, AKUNU_ERROR_FORMAT, "model.gguf");
     unlink(path);
 

@@ -12,7 +12,7 @@ START_TEST(canonical_names)
     static const struct {
         enum ak_role role;
         int layer;
-        const char *canonical, *gguf;
+        const char *canonical, *gguf; /* NULL: GGUF has no name */
     } cases[] = {
         {AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, "token_embedding.weight", "token_embd.weight"},
         {AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "output_norm.weight", "output_norm.weight"},
@@ -69,6 +69,37 @@ START_TEST(canonical_names)
         {AK_ROLE_CONV_KERNEL, 38, "layers.38.conv.kernel.weight", "blk.38.shortconv.conv.weight"},
         {AK_ROLE_CONV_OUT, 39, "layers.39.conv.out.weight", "blk.39.shortconv.out_proj.weight"},
         {AK_ROLE_POST_FFN_NORM, 23, "layers.23.post_ffn_norm.weight", "blk.23.post_ffw_norm.weight"},
+        {AK_ROLE_CROSS_ATTENTION_NORM, 40, "layers.40.cross_attention_norm.weight", NULL},
+        {AK_ROLE_CROSS_ATTENTION_NORM_BIAS, 41, "layers.41.cross_attention_norm.bias", NULL},
+        {AK_ROLE_CROSS_ATTENTION_Q, 42, "layers.42.cross_attention.q.weight", NULL},
+        {AK_ROLE_CROSS_ATTENTION_Q_BIAS, 43, "layers.43.cross_attention.q.bias", NULL},
+        {AK_ROLE_CROSS_ATTENTION_K, 44, "layers.44.cross_attention.k.weight", NULL},
+        {AK_ROLE_CROSS_ATTENTION_V, 45, "layers.45.cross_attention.v.weight", NULL},
+        {AK_ROLE_CROSS_ATTENTION_V_BIAS, 46, "layers.46.cross_attention.v.bias", NULL},
+        {AK_ROLE_CROSS_ATTENTION_OUTPUT, 47, "layers.47.cross_attention.output.weight", NULL},
+        {AK_ROLE_CROSS_ATTENTION_OUTPUT_BIAS, 48, "layers.48.cross_attention.output.bias", NULL},
+        {AK_ROLE_ENCODER_CONV1, AK_NO_LAYER, "encoder.conv1.weight", NULL},
+        {AK_ROLE_ENCODER_CONV1_BIAS, AK_NO_LAYER, "encoder.conv1.bias", NULL},
+        {AK_ROLE_ENCODER_CONV2, AK_NO_LAYER, "encoder.conv2.weight", NULL},
+        {AK_ROLE_ENCODER_CONV2_BIAS, AK_NO_LAYER, "encoder.conv2.bias", NULL},
+        {AK_ROLE_ENCODER_POSITION_EMBEDDING, AK_NO_LAYER, "encoder.position_embedding.weight", NULL},
+        {AK_ROLE_ENCODER_OUTPUT_NORM, AK_NO_LAYER, "encoder.output_norm.weight", NULL},
+        {AK_ROLE_ENCODER_OUTPUT_NORM_BIAS, AK_NO_LAYER, "encoder.output_norm.bias", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_NORM, 56, "encoder.layers.56.attention_norm.weight", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_NORM_BIAS, 57, "encoder.layers.57.attention_norm.bias", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_Q, 58, "encoder.layers.58.attention.q.weight", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_Q_BIAS, 59, "encoder.layers.59.attention.q.bias", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_K, 60, "encoder.layers.60.attention.k.weight", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_V, 61, "encoder.layers.61.attention.v.weight", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_V_BIAS, 62, "encoder.layers.62.attention.v.bias", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_OUTPUT, 63, "encoder.layers.63.attention.output.weight", NULL},
+        {AK_ROLE_ENCODER_ATTENTION_OUTPUT_BIAS, 64, "encoder.layers.64.attention.output.bias", NULL},
+        {AK_ROLE_ENCODER_FFN_NORM, 65, "encoder.layers.65.ffn_norm.weight", NULL},
+        {AK_ROLE_ENCODER_FFN_NORM_BIAS, 66, "encoder.layers.66.ffn_norm.bias", NULL},
+        {AK_ROLE_ENCODER_FFN_UP, 67, "encoder.layers.67.ffn.up.weight", NULL},
+        {AK_ROLE_ENCODER_FFN_UP_BIAS, 68, "encoder.layers.68.ffn.up.bias", NULL},
+        {AK_ROLE_ENCODER_FFN_DOWN, 69, "encoder.layers.69.ffn.down.weight", NULL},
+        {AK_ROLE_ENCODER_FFN_DOWN_BIAS, 70, "encoder.layers.70.ffn.down.bias", NULL},
     };
     char name[AK_ROLE_NAME_BYTES];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -76,6 +107,10 @@ START_TEST(canonical_names)
         int layer;
         ck_assert_str_eq(ak_role_name(cases[i].role, cases[i].layer, name), cases[i].canonical);
         ck_assert_int_eq(ak_role_in_layer(cases[i].role), cases[i].layer != AK_NO_LAYER);
+        if (!cases[i].gguf) {
+            ck_assert_ptr_null(ak_gguf_name(cases[i].role));
+            continue;
+        }
         ck_assert_str_eq(ak_role_expand(ak_gguf_name(cases[i].role), cases[i].layer, name), cases[i].gguf);
         ck_assert(ak_gguf_role(cases[i].gguf, &role, &layer));
         ck_assert_int_eq(role, cases[i].role);

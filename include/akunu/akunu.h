@@ -94,13 +94,13 @@ typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *us
 struct akunu_file;
 
 /* `path`: a GGUF file, or the first part of a split one; a folder of SafeTensors with
- * config.json, or one SafeTensors file beside it. */
+ * config.json, or one SafeTensors file beside it; a Whisper model of before GGUF. */
 AKUNU_API struct akunu_file *akunu_file_open(const char *path);
 AKUNU_API void akunu_file_free(struct akunu_file *file);
 
 struct akunu_file_info {
     size_t size;              /* sizeof(struct akunu_file_info), set by the caller */
-    const char *format;       /* "gguf", "safetensors" */
+    const char *format;       /* "gguf", "safetensors", "whisper-ggml" */
     const char *architecture; /* "llama", "" where the file has none */
     size_t n_tensors, n_metadata;
     uint64_t bytes;           /* of all parts */

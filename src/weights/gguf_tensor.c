@@ -5,62 +5,7 @@
 
 #include "base/mem.h"
 #include "base/show.h"
-
-/* GGML's numbers. `known` are the types that akunu runs; the others are refused
- * by name, and numbers without a name as damage. */
-struct stored_type {
-    const char *name;
-    bool known;
-    enum ak_type type;
-};
-
-static const struct stored_type stored_types[] = {
-    [0] = {"F32", true, AK_F32},
-    [1] = {"F16", true, AK_F16},
-    [2] = {"Q4_0", true, AK_Q4_0},
-    [3] = {"Q4_1", true, AK_Q4_1},
-    [6] = {"Q5_0", true, AK_Q5_0},
-    [7] = {"Q5_1", true, AK_Q5_1},
-    [8] = {"Q8_0", true, AK_Q8_0},
-    [9] = {.name = "Q8_1"},
-    [10] = {"Q2_K", true, AK_Q2_K},
-    [11] = {"Q3_K", true, AK_Q3_K},
-    [12] = {"Q4_K", true, AK_Q4_K},
-    [13] = {"Q5_K", true, AK_Q5_K},
-    [14] = {"Q6_K", true, AK_Q6_K},
-    [15] = {.name = "Q8_K"},
-    [16] = {.name = "IQ2_XXS"},
-    [17] = {.name = "IQ2_XS"},
-    [18] = {.name = "IQ3_XXS"},
-    [19] = {.name = "IQ1_S"},
-    [20] = {"IQ4_NL", true, AK_IQ4_NL},
-    [21] = {.name = "IQ3_S"},
-    [22] = {.name = "IQ2_S"},
-    [23] = {"IQ4_XS", true, AK_IQ4_XS},
-    [24] = {.name = "I8"},
-    [25] = {.name = "I16"},
-    [26] = {.name = "I32"},
-    [27] = {.name = "I64"},
-    [28] = {.name = "F64"},
-    [29] = {.name = "IQ1_M"},
-    [30] = {"BF16", true, AK_BF16},
-    [34] = {.name = "TQ1_0"},
-    [35] = {.name = "TQ2_0"},
-    [39] = {"MXFP4", true, AK_MXFP4},
-    [40] = {.name = "NVFP4"},
-    [41] = {.name = "Q1_0"},
-};
-
-static ak_status find_type(const struct ak_gguf_raw_tensor *raw, enum ak_type *out, struct ak_error *error)
-{
-    const struct stored_type *t = raw->type < sizeof stored_types / sizeof *stored_types ? &stored_types[raw->type] : NULL;
-    if (!t || !t->name)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has type %u, which GGML does not have", raw->name, raw->type);
-    if (!t->known)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "tensor %s has type %s, which is not supported yet", raw->name, t->name);
-    *out = t->type;
-    return AKUNU_OK;
-}
+#include "weights/ggml_type.h"
 
 /* Dimensions fit 32 bits, and so do the rows of all outer dimensions together. */
 static ak_status check_shape(const struct ak_gguf_raw_tensor *raw, struct ak_gguf_tensor *out, uint64_t *rows, struct ak_error *error)
@@ -82,7 +27,7 @@ static ak_status check_shape(const struct ak_gguf_raw_tensor *raw, struct ak_ggu
 ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment, struct ak_gguf_tensor *out, struct ak_error *error)
 {
     uint64_t rows, row_bytes;
-    AK_TRY(find_type(raw, &out->type, error));
+    AK_TRY(ak_ggml_type_find(raw->type, raw->name, &out->type, error));
     AK_TRY(check_shape(raw, out, &rows, error));
     out->n_dims = raw->n_dims;
     const struct ak_type_info *info = ak_type_info(out->type);

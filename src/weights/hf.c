@@ -16,10 +16,7 @@ static const struct ak_hf *hf(const struct ak_provider *p)
 static void close_provider(struct ak_provider *p)
 {
     struct ak_hf *h = (struct ak_hf *)p;
-    for (size_t i = 0; h->copies && i < h->list.n; i++)
-        ak_free(h->copies[i]);
-    ak_free(h->copies);
-    pthread_mutex_destroy(&h->lock);
+    ak_copies_end(&h->copies);
     ak_index_free(&h->index);
     ak_index_free(&h->stored);
     ak_hf_free_weights(h);
@@ -61,9 +58,7 @@ static ak_status read(struct ak_hf *h, const char *path, struct ak_error *error)
     AK_TRY(ak_hf_read_metadata(h, error));
     AK_TRY(read_parts(h, error));
     AK_TRY(index_tensors(h, error));
-    h->copies = ak_alloc(h->list.n, sizeof *h->copies);
-    if (!h->copies)
-        return ak_fail_memory(error, "a list of tensors", h->list.n * sizeof *h->copies);
+    AK_TRY(ak_copies_begin(&h->copies, h->list.n, error));
     AK_TRY(ak_hf_check_index(h, error));
     return ak_hf_list_weights(h, error);
 }
@@ -75,7 +70,6 @@ static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_e
     if (!h)
         return ak_fail_memory(error, "a checkpoint", sizeof *h);
     h->provider.format = &ak_format_hf;
-    pthread_mutex_init(&h->lock, NULL);
     ak_status status = read(h, path, error);
     if (status != AKUNU_OK) {
         close_provider(&h->provider);
@@ -88,26 +82,6 @@ static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_e
 static const void *data_of(const struct ak_hf *h, const struct ak_st_tensor *t)
 {
     return h->parts[t->part].file.data + t->offset;
-}
-
-/* Where a view's numbers are. Old files have headers of any length, and what lies at
- * an odd address is copied when it is first wanted, since kernels read rows in place.
- * Without memory for that, the address is left as it is: slower, or a fault on some
- * machines, but not on those that there are kernels for. */
-static const void *aligned_data_of(const struct ak_hf *h, uint32_t i)
-{
-    const struct ak_st_tensor *t = &h->list.tensors[i];
-    const void *data = data_of(h, t);
-    if ((uintptr_t)data % ak_type_info(t->type)->block_bytes == 0)
-        return data;
-    pthread_mutex_t *lock = &((struct ak_hf *)(uintptr_t)h)->lock;
-    pthread_mutex_lock(lock);
-    if (!h->copies[i] && (h->copies[i] = ak_alloc_aligned((size_t)t->bytes)))
-        memcpy(h->copies[i], data, (size_t)t->bytes);
-    if (h->copies[i])
-        data = h->copies[i];
-    pthread_mutex_unlock(lock);
-    return data;
 }
 
 /* Checkpoints of the same model differ in what they put before the names: the
@@ -182,7 +156,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         .type = t->type,
         .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
-        .plane = {{aligned_data_of(h, i), t->bytes}},
+        .plane = {{ak_copies_aligned((struct ak_copies *)(uintptr_t)&h->copies, i, t->type, data_of(h, t), t->bytes), t->bytes}},
         .name = t->name,
         .n_dims = n_dims,
     };
@@ -255,10 +229,7 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
 static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
 {
     (void)p, (void)error;
-    *out = (struct ak_vocab){
-        .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,
-        .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .remove_extra_whitespaces = -1,
-    };
+    *out = ak_vocab_none;
     return AKUNU_OK;
 }
 

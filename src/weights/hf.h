@@ -10,11 +10,10 @@
 #ifndef AK_WEIGHTS_HF_H
 #define AK_WEIGHTS_HF_H
 
-#include <pthread.h>
-
 #include <jansson.h>
 
 #include "weights/assembly.h"
+#include "weights/copies.h"
 #include "weights/index.h"
 #include "weights/safetensors.h"
 
@@ -70,8 +69,7 @@ struct ak_hf {
     struct ak_index index;   /* of the weights' names */
     struct ak_error refusal; /* why no weights are to be had, of a folder that can be looked at */
     struct ak_hf_metadata metadata;
-    void **copies; /* of tensors at odd addresses: see data_of in hf.c */
-    pthread_mutex_t lock;
+    struct ak_copies copies;
 };
 
 /* ---- hf_folder.c ---- */

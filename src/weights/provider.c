@@ -4,7 +4,12 @@
 #include "weights/formats.h"
 #include "weights/unknown.h"
 
-static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_hf};
+static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_whisper_ggml, &ak_format_hf};
+
+const struct ak_vocab ak_vocab_none = {
+    .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,
+    .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .remove_extra_whitespaces = -1, .lowercase = -1, .strip_accents = -1,
+};
 
 static const struct ak_provider_format *detect(const char *path)
 {

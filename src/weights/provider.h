@@ -89,6 +89,7 @@ struct ak_vocab {
     int lowercase, strip_accents; /* of WordPiece: -1, 0, 1 */
     struct ak_text charsmap; /* of Unigram: SentencePiece's precompiled character map; n = 0: none */
 };
+extern const struct ak_vocab ak_vocab_none; /* of a file without one */
 
 struct ak_provider;
 

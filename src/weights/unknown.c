@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors with config.json, and a SafeTensors "
-                               "file beside its config.json are accepted";
+static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors with config.json, a SafeTensors "
+                               "file beside its config.json, and Whisper's GGML file are accepted";
 
 enum { MAGIC_BYTES = 4 };
 
@@ -19,7 +19,6 @@ static const struct {
     char magic[MAGIC_BYTES + 1];
     const char *what;
 } magics[] = {
-    {"lmgg", "a GGML file without a version, as Whisper's are; not supported yet"},
     {"fmgg", "an old GGML file (ggmf); convert the model to GGUF"},
     {"tjgg", "an old GGML file (ggjt); convert the model to GGUF"},
     {"algg", "a GGML adapter (ggla); not supported"},

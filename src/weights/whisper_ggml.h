@@ -1,0 +1,49 @@
+/* Whisper's files of before GGUF, as OpenAI's and Hugging Face's checkpoints were
+ * converted for whisper.cpp. All little-endian, nothing aligned:
+ *
+ *     magic         u32 0x67676d6c
+ *     hparams       11 × i32: n_vocab, n_audio_ctx, n_audio_state, n_audio_head,
+ *                   n_audio_layer, n_text_ctx, n_text_state, n_text_head, n_text_layer,
+ *                   n_mels, ftype
+ *     mel filters   i32 rows, i32 columns, rows × columns × f32
+ *     tokens        i32 count; each: u32 bytes, the bytes
+ *     tensors       to the end of the file, each: i32 dimensions, i32 bytes of the name,
+ *                   i32 type (GGML's number), the dimensions as i32 (the contiguous one
+ *                   first), the name, the data
+ *
+ * https://github.com/ggml-org/whisper.cpp/blob/master/models/convert-pt-to-ggml.py
+ *
+ *     whisper_ggml.c    the reader and the provider's functions
+ *     whisper_names.c   which tensors there are, of which shapes
+ */
+#ifndef AK_WEIGHTS_WHISPER_GGML_H
+#define AK_WEIGHTS_WHISPER_GGML_H
+
+#include "weights/copies.h"
+#include "weights/index.h"
+#include "weights/provider.h"
+
+enum ak_whisper_param {
+    AK_WHISPER_VOCAB, AK_WHISPER_AUDIO_CTX, AK_WHISPER_AUDIO_STATE, AK_WHISPER_AUDIO_HEAD, AK_WHISPER_AUDIO_LAYER, AK_WHISPER_TEXT_CTX,
+    AK_WHISPER_TEXT_STATE, AK_WHISPER_TEXT_HEAD, AK_WHISPER_TEXT_LAYER, AK_WHISPER_MELS, AK_WHISPER_FTYPE, AK_WHISPER_PARAMS
+};
+
+/* A dimension: one of the above, or */
+enum { AK_WHISPER_NONE = AK_WHISPER_PARAMS, AK_WHISPER_FFN, AK_WHISPER_KERNEL };
+
+struct ak_whisper_rule {
+    const char *name; /* "{n}" for the layer */
+    enum ak_role role;
+    int dims[3];      /* row-major; AK_WHISPER_NONE: not there. Dimensions of 1 may be written or not. */
+};
+extern const struct ak_whisper_rule ak_whisper_rules[];
+extern const size_t ak_whisper_n_rules;
+
+/* Whether the role is the encoder's. */
+bool ak_whisper_in_encoder(enum ak_role role);
+
+/* NULL where no rule has the name. */
+const struct ak_whisper_rule *ak_whisper_rule_named(const char *name, int *layer);
+const struct ak_whisper_rule *ak_whisper_rule_of(enum ak_role role);
+
+#endif
