@@ -22,7 +22,8 @@ BEGIN {
     may["cpu"] = may["dispatch"] " dispatch"
     may["backend"] = may["cpu"] " cpu"
     may["session"] = may["backend"] " backend text"
-    may["api"] = may["session"] " session"
+    may["convert"] = "base quant op weights model backend.h pack text"
+    may["api"] = may["session"] " session convert"
     may["cli"] = ""
     isa["avx2"]; isa["avxvnni"]; isa["avx512"]; isa["avx512bf16"]; isa["amx"]; isa["neon"]; isa["neon_i8mm"]
     # bundles that compile the inline functions of another anew
@@ -57,7 +58,7 @@ function bad(why) {
         bad("the " bundle(header) " kernels are private to their bundle")
     }
 }
-/^[ \t]*#[ \t]*include[ \t]*<(akunu|base|quant|op|weights|text|model|backend|pack|dispatch|cpu|session|api|cli)\// {
+/^[ \t]*#[ \t]*include[ \t]*<(akunu|base|quant|op|weights|text|model|backend|pack|dispatch|cpu|session|convert|api|cli)\// {
     bad("headers of this project are written in quotes")
 }
 END {

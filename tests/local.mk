@@ -3,6 +3,7 @@ include tests/amx.mk
 include tests/base.mk
 include tests/cache.mk
 include tests/embed.mk
+include tests/convert.mk
 include tests/gguf.mk
 include tests/hf.mk
 include tests/hf_quant.mk

@@ -75,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed bench cache; do
+for command in run tokenize detokenize inspect logits perplexity embed convert bench cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -90,7 +90,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, tokenize, detokenize, inspect, logits, perplexity, embed, bench"
+says "run, tokenize, detokenize, inspect, logits, perplexity, embed, convert, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"
@@ -206,6 +206,21 @@ check "detokenize of a pipe"
 check "ids from a pipe"
 exits 1 tokenize -m "$model" --ids -f "$work/absent"
 says "absent"
+
+# ---- convert ----
+exits 2 convert -m "$model"
+says "--outfile"
+exits 2 convert -m "$model" --outfile "$work/new.gguf" --outtype q9
+says "q9"
+exits 0 convert -m "$model" --outfile "$work/new.gguf" --outtype f16
+[ ! -s "$out" ] && [ "$(ls "$work" | grep -c new)" = 1 ]
+check "convert prints nothing and leaves one file"
+exits 2 convert -m "$model" --outfile "$work/new.gguf"
+says "is there already"
+exits 0 convert -m "$model" --out "$work/new.gguf" --outtype q8_0 --overwrite
+exits 0 run -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
+exits 3 convert -m "$work/empty" --outfile "$work/other.gguf"
+exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
 
 # ---- inspect (A15) ----
 exits 0 inspect -m "$model"

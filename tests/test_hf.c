@@ -364,7 +364,7 @@ static bool is_named(const struct conversion *c, const char *name)
  * halves of a head. */
 static uint64_t gguf_row(const struct conversion *c, const struct ak_tensor *t, uint64_t row)
 {
-    bool permuted = c->descriptor.rope_interleaved && (t->role == AK_ROLE_ATTENTION_Q || t->role == AK_ROLE_ATTENTION_K);
+    bool permuted = c->family->gguf_interleaved && (t->role == AK_ROLE_ATTENTION_Q || t->role == AK_ROLE_ATTENTION_K);
     uint64_t n = c->config.head_dim, i = row % n;
     return permuted ? row - i + i % (n / 2) * 2 + i / (n / 2) : row;
 }
@@ -672,7 +672,7 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     write_config(&c, folder, blanks & 1);
     test_st_write(&c.st, folder, "model.safetensors", blanks);
     ak_provider_close(p);
-    return !c.descriptor.rope_interleaved && c.family->hf_norm_offset == 0.0f;
+    return !c.family->gguf_interleaved && c.family->hf_norm_offset == 0.0f;
 }
 
 static void run(const struct akunu_model *model, const char *name, float *logits)
@@ -694,6 +694,17 @@ static void run(const struct akunu_model *model, const char *name, float *logits
     akunu_session_free(session);
 }
 
+static void check_near(const char *name, const float *a, const float *b, double bound)
+{
+    double wrong = 0.0, all = 0.0;
+    for (size_t i = 0; i < GOLDEN_TOKENS * GOLDEN_VOCAB; i++) {
+        wrong += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        all += (double)a[i] * (double)a[i];
+    }
+    ck_assert(all > 0.0);
+    ck_assert_msg(wrong <= bound * all, "%s: NMSE %g", name, wrong / all);
+}
+
 /* Where GGUF permutes rows, sums come in another order. */
 START_TEST(same_logits)
 {
@@ -710,15 +721,65 @@ START_TEST(same_logits)
     ck_assert_msg(hf != NULL, "%s: %s", name, akunu_last_error());
     run(gguf, name, a);
     run(hf, name, b);
-    double wrong = 0.0, all = 0.0;
-    for (size_t i = 0; i < GOLDEN_TOKENS * GOLDEN_VOCAB; i++) {
-        wrong += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        all += (double)a[i] * (double)a[i];
-    }
-    ck_assert(all > 0.0);
-    ck_assert_msg(wrong <= (same ? 0.0 : 1e-11) * all, "%s: NMSE %g", name, wrong / all);
+    check_near(name, a, b, same ? 0.0 : 1e-11);
     akunu_model_free(gguf);
     akunu_model_free(hf);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Some are floats in the new file whatever they were. */
+static bool same_values(const struct ak_tensor *a, const struct ak_tensor *b)
+{
+    if (a->type == b->type)
+        return memcmp(a->data, b->data, a->bytes) == 0;
+    size_t n = a->bytes / sizeof(float);
+    float *values = malloc(a->bytes);
+    ck_assert(a->type == AK_F32 && values);
+    ak_type_info(b->type)->dequantise(b->data, values, n);
+    bool same = memcmp(a->data, values, a->bytes) == 0;
+    free(values);
+    return same;
+}
+
+/* Back to GGUF: the tensors that llama.cpp's converter made, and the same logits. */
+START_TEST(converted)
+{
+    static float a[GOLDEN_TOKENS * GOLDEN_VOCAB], b[GOLDEN_TOKENS * GOLDEN_VOCAB];
+    const char *name = goldens[_i].name;
+    struct test_folder folder = test_folder_begin();
+    char to[96], path[4096];
+    convert(name, &folder, 0);
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name, akunu_last_error());
+
+    struct ak_provider *golden = open_ok(golden_path(name, ".gguf", path)), *ours = open_ok(to);
+    struct ak_tensor theirs, tensor;
+    ck_assert_uint_eq(ak_provider_n_tensors(golden), ak_provider_n_tensors(ours));
+    for (size_t i = 0; ak_provider_tensor(golden, i, &theirs); i++) {
+        size_t at = 0;
+        while (ak_provider_tensor(ours, at, &tensor) && strcmp(tensor.name, theirs.name) != 0)
+            at++;
+        ck_assert_msg(at < ak_provider_n_tensors(ours), "%s: %s is missing", name, theirs.name);
+        ck_assert_msg(tensor.n_dims == theirs.n_dims && memcmp(tensor.shape, theirs.shape, sizeof tensor.shape) == 0, "%s: %s", name,
+                      theirs.name);
+        bool offset = strstr(theirs.name, "norm") && strncmp(name, "gemma", 5) == 0; /* added and subtracted */
+        ck_assert_msg(offset || same_values(&tensor, &theirs), "%s: %s differs", name, theirs.name);
+    }
+    ak_provider_close(ours);
+    ak_provider_close(golden);
+
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.strict = true;
+    params.no_cache = true;
+    struct akunu_model *gguf = golden_load(name, NULL), *back = akunu_load_model(to, &params);
+    ck_assert_msg(back != NULL, "%s: %s", name, akunu_last_error());
+    run(gguf, name, a);
+    run(back, name, b);
+    check_near(name, a, b, strncmp(name, "gemma", 5) == 0 ? 1e-11 : 0.0);
+    akunu_model_free(gguf);
+    akunu_model_free(back);
     test_folder_end(&folder);
 }
 END_TEST
@@ -842,6 +903,7 @@ int main(void)
     tcase_add_test(tests, hostile_headers);
     tcase_add_test(tests, hostile_configs);
     tcase_add_loop_test(tests, same_logits, 0, 2 * N_FOLDER_GOLDENS);
+    tcase_add_loop_test(tests, converted, 0, N_FOLDER_GOLDENS);
     tcase_add_test(tests, canonical_names);
     tcase_add_loop_test(tests, hostile_experts, 0, sizeof bad_experts / sizeof *bad_experts);
     tcase_add_test(tests, hostile_models);

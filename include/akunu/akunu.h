@@ -523,6 +523,31 @@ AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_
                                            const struct akunu_generation *generation, akunu_piece_fn *on_piece,
                                            akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
 
+/* ---- Converting --------------------------------------------------------------- */
+
+/* `fraction` of the work done, 0 … 1. Return false to stop. */
+typedef bool akunu_convert_fn(double fraction, void *user);
+
+struct akunu_convert_params {
+    size_t size;
+    const char *type;               /* of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored, what GGUF has no type for as F32.
+                                     * Vectors are F32; rows that do not fill blocks are F16. */
+    const char *pre;                /* tokenizer.ggml.pre; NULL: the known pre-tokenizer that cuts words as the model's does */
+    bool overwrite;                 /* replace a file that is at the destination */
+    const char *const *override_kv; /* as in akunu_load_params */
+    akunu_convert_fn *progress;     /* called before each tensor; NULL allowed */
+    akunu_log_fn *log;              /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params);
+
+/* Writes the model at `from`, of any format that can be loaded, as one GGUF file `to`,
+ * tokenizer and metadata included, for akunu and for llama.cpp. It takes memory for a
+ * tensor at most. The file appears when it is complete, or not at all.
+ * AKUNU_ERROR_ARGUMENT: `to` is there already; AKUNU_ERROR_UNSUPPORTED: GGUF has no place
+ * for something of the model; AKUNU_ERROR_IO: it cannot be written, or would not fit. */
+AKUNU_API enum akunu_status akunu_convert(const char *from, const char *to, const struct akunu_convert_params *params);
+
 /* ---- Measuring ---------------------------------------------------------------- */
 
 /* The machine under the program, as the system describes it. */

@@ -14,3 +14,4 @@ libak_la_SOURCES += src/api/error.c src/api/error.h
 libak_la_SOURCES += src/api/file.c src/api/file.h
 libak_la_SOURCES += src/api/text.c src/api/text.h
 libak_la_SOURCES += src/api/roofline.c
+libak_la_SOURCES += src/api/convert.c

@@ -19,6 +19,8 @@ const struct cli_command cli_commands[] = {
       "akunu-cli perplexity -m model.gguf -f text.txt -c 512 --chunks 20", NULL, NULL },
     { "embed", CLI_EMBED, cli_embed, "texts to embeddings",
       "akunu-cli embed -m model --json -p \"a first text\" -p \"a second one\"", NULL, "prompt" },
+    { "convert", CLI_CONVERT, cli_convert, "any model as a GGUF file",
+      "akunu-cli convert -m Qwen3-0.6B/ --outtype f16 --outfile qwen3-0.6b-f16.gguf", NULL, NULL },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
       "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL, NULL },
     { "cache", CLI_CACHE, cli_cache, "the cache of packed weights: list it, prune it",

@@ -2,6 +2,7 @@
 
 static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL }; /* in the order of enum akunu_kv_type */
 static const char *const prefills[] = { "auto", "own", "blas", NULL }; /* in the order of enum akunu_prefill */
+static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL }; /* in the order of enum akunu_pooling */
@@ -28,7 +29,7 @@ const struct cli_flag cli_flags[] = {
     { .name = "strict", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(strict),
       .help = "a tensor that the architecture does not know is an error" },
     { .name = "override-kv", .kind = CLI_FLAG_TEXTS, .value = "KEY=TYPE:VALUE", .group = "Model",
-      .commands = LOADS | CLI_TOKENIZE | CLI_DETOKENIZE, .offset = MEMBER(override_kv),
+      .commands = LOADS | CLI_TOKENIZE | CLI_DETOKENIZE | CLI_CONVERT, .offset = MEMBER(override_kv),
       .help = "metadata in place of the file's; TYPE is int, float, bool or str; several: give it again" },
     { .name = "relaxed", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(relaxed),
       .help = "faster kernels for float weights that round otherwise; results then depend on machine, batch and threads" },
@@ -140,9 +141,17 @@ const struct cli_flag cli_flags[] = {
       .help = "the .npy file to write: float32 [tokens, vocabulary]" },
     { .name = "out", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Output", .commands = CLI_EMBED, .offset = MEMBER(out),
       .help = "write a .npy file instead: float32 [texts, width]" },
+    { .name = "outfile", .alias = "out", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Output", .commands = CLI_CONVERT,
+      .offset = MEMBER(out), .help = "the GGUF file to write" },
+    { .name = "outtype", .kind = CLI_FLAG_CHOICE, .value = "TYPE", .group = "Output", .commands = CLI_CONVERT, .offset = MEMBER(out_type),
+      .choices = out_types, .help = "of the matrices: f32, f16, bf16, q8_0, or auto: as stored (auto)" },
+    { .name = "pre", .kind = CLI_FLAG_TEXT, .value = "NAME", .group = "Output", .commands = CLI_CONVERT, .offset = MEMBER(pre),
+      .help = "pre-tokenizer to name in the file (the known one that cuts words as the model's does)" },
+    { .name = "overwrite", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_CONVERT, .offset = MEMBER(overwrite),
+      .help = "replace the file where there is one" },
     { .name = "output", .brief = "o", .kind = CLI_FLAG_CHOICE, .value = "FORM", .group = "Output", .commands = CLI_BENCH,
       .offset = MEMBER(form), .choices = forms, .help = "md, csv or json (md)" },
-    { .name = "json", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_ALL & ~CLI_LOGITS, .offset = MEMBER(json),
+    { .name = "json", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_ALL & ~CLI_LOGITS & ~CLI_CONVERT, .offset = MEMBER(json),
       .help = "the result as JSON" },
     { .name = "sha256", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_INSPECT, .offset = MEMBER(sha256),
       .help = "add the hash of each tensor's values as float32" },
@@ -154,6 +163,11 @@ const struct cli_flag cli_flags[] = {
     { .name = "version", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(version),
       .help = "version, build and instruction sets" },
 };
+
+const char *cli_out_type_name(int type)
+{
+    return type == 0 ? NULL : out_types[type];
+}
 
 const char *cli_kv_type_name(int type)
 {

@@ -11,8 +11,8 @@
 enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
-    CLI_EMBED = 1 << 8,
-    CLI_ALL = (1 << 9) - 1
+    CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9,
+    CLI_ALL = (1 << 10) - 1
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -61,6 +61,9 @@ struct cli_options {
     bool ignore_eos;
 
     const char *out;
+    int out_type;                   /* of convert: 0 as stored, else an index into the types */
+    const char *pre;
+    bool overwrite;
     int64_t chunks;                 /* -1: all */
     struct cli_list n_prompt, n_generate, depth;
     struct cli_texts models;        /* bench's -m */
@@ -102,6 +105,9 @@ struct cli_flag {
 
 /* "f16": a value of enum akunu_kv_type as flags spell it. */
 const char *cli_kv_type_name(int type);
+
+/* "F16": a value of `out_type`; NULL: as stored. */
+const char *cli_out_type_name(int type);
 
 extern const struct cli_flag cli_flags[];
 extern const size_t cli_n_flags;

@@ -11,7 +11,6 @@ static const struct ak_weight_rule weights[] = {
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
-    out->rope_interleaved = ak_provider_scheme(p) == AK_SCHEME_GGUF;
     AK_TRY(ak_config_positive(p, config, "embedding_scale", 1.0f, &out->embedding_scale, error));
     AK_TRY(ak_config_positive(p, config, "residual_scale", 1.0f, &out->residual_scale, error));
     AK_TRY(ak_config_positive(p, config, "attention.scale", out->attention_scale, &out->attention_scale, error));
@@ -24,5 +23,6 @@ const struct ak_family ak_family_granite = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .gguf_interleaved = true,
     .emit = ak_emit_decoder,
 };

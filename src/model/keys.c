@@ -69,6 +69,11 @@ static const char *const *names_of(const char *key)
     return NULL;
 }
 
+const char *ak_config_key_at(size_t i)
+{
+    return i < sizeof keys / sizeof *keys ? keys[i].key : NULL;
+}
+
 const char *ak_config_key(enum ak_scheme scheme, const char *key)
 {
     const char *const *names = scheme == AK_SCHEME_HF ? names_of(key) : NULL;

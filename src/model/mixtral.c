@@ -29,7 +29,6 @@ static const struct ak_alias aliases[] = {
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
-    out->rope_interleaved = config->scheme == AK_SCHEME_GGUF;
     out->normalised_experts = true;
     return AKUNU_OK;
 }
@@ -42,5 +41,6 @@ const struct ak_family ak_family_mixtral = {
     .n_weights = sizeof weights / sizeof *weights,
     .aliases = aliases,
     .n_aliases = sizeof aliases / sizeof *aliases,
+    .gguf_interleaved = true,
     .emit = ak_emit_decoder,
 };

@@ -136,6 +136,7 @@ struct ak_family {
     uint32_t n_wholes;
     const struct ak_alias *aliases;
     uint32_t n_aliases;
+    bool gguf_interleaved; /* GGUF has the rows of q and k permuted, so that pairs are neighbours */
     bool hf_transposed;   /* Hugging Face has the matrices of layers as [cols, rows] */
     bool hf_padded_positions; /* Hugging Face numbers positions from the one after the padding token's id on */
     bool hf_experts_turned; /* … and those of all experts as [experts, cols, rows] */
@@ -183,11 +184,18 @@ ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *co
  * False where there is none; `out` is then the key that should be there. */
 enum { AK_CONFIG_KEY_BYTES = 160 };
 bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES]);
+/* The i-th of the keys that Hugging Face's configurations have other names for; NULL
+ * past the last one. */
+const char *ak_config_key_at(size_t i);
 /* The scheme's own name of `key`, for messages. */
 const char *ak_config_key(enum ak_scheme scheme, const char *key);
 /* Each field in its range; the message names the field and the file's key (B10). */
 ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope, struct ak_error *error);
 ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_error *error);
+/* Fills the descriptor of a spec that has its family and a valid configuration. */
+ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
+/* All of these stages. *out is for ak_spec_clear also after a failure. */
+ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error);
 /* Allocates inverse_frequencies (B9); uses the file's rope_freqs where it has it. */
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
 
@@ -195,6 +203,12 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
  * GGUF's pooling_type; where they say nothing, the mean of an encoder's tokens, the last
  * one of other models. */
 ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec, struct ak_pooling *out, struct ak_error *error);
+
+/* What GGUF stores as tensors of divisors and Hugging Face's configurations have as
+ * numbers: whether the model has it, and its rope_dims/2 values. After
+ * ak_rope_tables. */
+bool ak_rope_is_stored(const struct ak_spec *spec, enum ak_role role);
+ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec, enum ak_role role, float *out, struct ak_error *error);
 
 /* What YaRN multiplies cosine and sine by. */
 float ak_yarn_magnitude(float factor);

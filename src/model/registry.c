@@ -180,6 +180,23 @@ uint64_t ak_spec_state_elems(const struct ak_spec *spec)
     return ak_spec_state_at(spec, (int)spec->config.n_layers);
 }
 
+ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
+{
+    AK_TRY(spec->family->describe(p, &spec->config, &spec->descriptor, error));
+    if (spec->family->gguf_interleaved)
+        spec->descriptor.rope_interleaved = spec->config.scheme == AK_SCHEME_GGUF;
+    return AKUNU_OK;
+}
+
+ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error)
+{
+    *out = (struct ak_spec){ 0 };
+    AK_TRY(ak_family_find(p, &out->family, error));
+    AK_TRY(ak_config_read(p, out->family, &out->config, &out->rope, error));
+    AK_TRY(ak_config_validate(&out->config, &out->rope, error));
+    return ak_spec_describe(p, out, error);
+}
+
 void ak_spec_clear(struct ak_spec *spec)
 {
     ak_free(spec->inverse_frequencies);

@@ -86,14 +86,12 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     return status;
 }
 
-/* Hugging Face has LongRoPE's factors in the configuration, GGUF as tensors. */
-static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long, float *frequencies, uint32_t half,
-                                   struct ak_error *error)
+/* A list of positive numbers of the configuration. */
+static ak_status read_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long, float *out, uint32_t half,
+                              struct ak_error *error)
 {
     struct ak_meta list, element;
     char key[AK_CONFIG_KEY_BYTES];
-    if (spec->config.scheme == AK_SCHEME_GGUF)
-        return divide_by_file(p, spec->family, is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT, frequencies, half, error);
     if (!ak_config_find_key(p, spec->config.architecture, is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor", key) ||
         !ak_provider_find_meta(p, key, &list))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
@@ -103,12 +101,27 @@ static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_
     for (uint32_t i = 0; i < half; i++) {
         bool found = ak_provider_element(p, &list, i, &element) && (element.kind == AK_META_FLOAT || element.kind == AK_META_INT);
         double divisor = !found ? 0.0 : element.kind == AK_META_FLOAT ? element.as.number : (double)element.as.integer;
-        if (divisor > 0.0 && divisor <= (double)FLT_MAX)
-            frequencies[i] /= (float)divisor;
-        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX) || !isfinite(frequencies[i]))
+        out[i] = (float)divisor;
+        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX) || !isfinite(spec->inverse_frequencies[i] / out[i]))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is no positive number", key, i);
     }
     return AKUNU_OK;
+}
+
+/* Hugging Face has LongRoPE's factors in the configuration, GGUF as tensors. */
+static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long, float *frequencies, uint32_t half,
+                                   struct ak_error *error)
+{
+    if (spec->config.scheme == AK_SCHEME_GGUF)
+        return divide_by_file(p, spec->family, is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT, frequencies, half, error);
+    float *divisors = ak_alloc(half, sizeof *divisors);
+    if (!divisors)
+        return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
+    ak_status status = read_factors(p, spec, is_long, divisors, half, error);
+    for (uint32_t i = 0; status == AKUNU_OK && i < half; i++)
+        frequencies[i] /= divisors[i];
+    ak_free(divisors);
+    return status;
 }
 
 float ak_yarn_magnitude(float factor)
@@ -174,4 +187,25 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
         }
     }
     return spec->n_rotations > 0 ? divide_main(p, spec, half, error) : AKUNU_OK;
+}
+
+bool ak_rope_is_stored(const struct ak_spec *spec, enum ak_role role)
+{
+    if (spec->n_rotations == 0 || spec->config.scheme != AK_SCHEME_HF)
+        return false;
+    if (role == AK_ROLE_ROPE_FREQS)
+        return spec->rope.scaling == AK_ROPE_LLAMA3;
+    return spec->rope.scaling == AK_ROPE_LONG && (role == AK_ROLE_ROPE_FACTORS_LONG || role == AK_ROLE_ROPE_FACTORS_SHORT);
+}
+
+ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec, enum ak_role role, float *out, struct ak_error *error)
+{
+    const struct ak_config *config = &spec->config;
+    if (role != AK_ROLE_ROPE_FREQS)
+        return read_factors(p, spec, role == AK_ROLE_ROPE_FACTORS_LONG, out, config->rope_dims / 2, error);
+    for (uint32_t i = 0; i < config->rope_dims / 2; i++) {
+        double frequency = ak_pow((double)config->rope_base, -2.0 * (double)i / (double)config->rope_dims);
+        out[i] = (float)(frequency / scale(frequency, i, config, &spec->rope));
+    }
+    return AKUNU_OK;
 }

@@ -11,7 +11,6 @@ static const struct ak_weight_rule weights[] = {
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
-    out->rope_interleaved = ak_provider_scheme(p) == AK_SCHEME_GGUF;
     out->global.rotation = AK_ROTATE_NONE;
     out->global_every = 4;
     return AKUNU_OK;
@@ -22,5 +21,6 @@ const struct ak_family ak_family_smollm3 = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .gguf_interleaved = true,
     .emit = ak_emit_decoder,
 };

@@ -35,6 +35,14 @@ bool ak_role_in_layer(enum ak_role role)
     return strstr(roles[role].canonical, layer_mark) != NULL;
 }
 
+bool ak_role_is_norm(enum ak_role role)
+{
+    static const char ending[] = "norm.weight";
+    assert((unsigned)role < AK_ROLE_COUNT);
+    size_t n = strlen(roles[role].canonical), m = strlen(ending);
+    return n >= m && strcmp(roles[role].canonical + n - m, ending) == 0;
+}
+
 const char *ak_role_name(enum ak_role role, int layer, char *out)
 {
     assert((unsigned)role < AK_ROLE_COUNT);

@@ -24,6 +24,9 @@ bool ak_role_is_of_experts(enum ak_role role);
 /* Whether the role's name has a layer in it. */
 bool ak_role_in_layer(enum ak_role role);
 
+/* Whether the role is the weight of a norm. */
+bool ak_role_is_norm(enum ak_role role);
+
 /* Writes the canonical name ("layers.3.ffn.up.weight") into `out`, which is
  * AK_ROLE_NAME_BYTES long, and returns it. */
 const char *ak_role_name(enum ak_role role, int layer, char *out);

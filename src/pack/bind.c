@@ -229,8 +229,8 @@ static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weigh
     return rule->need == (recurrent ? AK_OF_ATTENTION : AK_OF_RECURRENCE);
 }
 
-static ak_status bind_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
-                          struct ak_view *view, struct ak_error *error)
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
+                         struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
@@ -333,7 +333,7 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
     for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
         const struct ak_weight_rule *rule = &family->weights[i];
         for (uint32_t layer = 0; status == AKUNU_OK && layer < rule_layers(spec, rule); layer++)
-            status = bind_one(p, rule, layer_of(rule, layer), &b, &b.views[b.first_view[i] + layer], error);
+            status = ak_bind_weight(p, rule, layer_of(rule, layer), &b, &b.views[b.first_view[i] + layer], error);
     }
     if (status == AKUNU_OK)
         status = index_bound(&b, &bound, error);

@@ -23,6 +23,11 @@ struct ak_binding {
 /* strict: a tensor that nothing claims is an error, else it is logged. */
 ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
                   struct ak_error *error);
+/* One of them: into `b`, whose `spec` is set, goes what has to be copied of it; the
+ * other fields are zero before the first call. plane[0].data of *view is NULL where the
+ * file has no such weight and need not have it. */
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
+                         struct ak_view *view, struct ak_error *error);
 void ak_binding_clear(struct ak_binding *b);
 /* NULL where the model does not have it. */
 const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, int layer);

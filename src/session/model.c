@@ -56,7 +56,7 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(ak_config_read(m->provider, m->spec.family, &m->spec.config, &m->spec.rope, l->error));
     AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
     AK_TRY(ak_config_validate(&m->spec.config, &m->spec.rope, l->error));
-    AK_TRY(m->spec.family->describe(m->provider, &m->spec.config, &m->spec.descriptor, l->error));
+    AK_TRY(ak_spec_describe(m->provider, &m->spec, l->error));
     AK_TRY(ak_pooling_read(m->provider, &m->spec, &m->spec.pooling, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);

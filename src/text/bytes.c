@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "text/state.h"
+#include "text/unicode.h"
 
 /* The byte that a character of the printable form stands for, -1 for none. Bytes
  * that print as Latin-1 characters are themselves; the other 68 follow from
@@ -35,6 +36,18 @@ bool ak_bytes_of_printable(const char *text, uint32_t n, char *out, uint32_t *n_
         at += 2;
     }
     return true;
+}
+
+size_t ak_printable_of_byte(unsigned char byte, char out[4])
+{
+    uint32_t code = byte;
+    if (byte <= 0x20)
+        code = 0x100u + byte;
+    else if (byte >= 0x7F && byte <= 0xA0)
+        code = 0x121u + byte - 0x7Fu;
+    else if (byte == 0xAD)
+        code = 0x143;
+    return ak_put_utf8(code, out);
 }
 
 static const char space_mark[] = "▁"; /* U+2581 */

@@ -4,6 +4,7 @@ libak_la_SOURCES += \
 	src/text/bytes.c \
 	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
+	src/text/export.c src/text/export.h \
 	src/text/json_parts.c src/text/json_parts.h \
 	src/text/json_tokenizer.c \
 	src/text/merge.c src/text/merge.h \
@@ -11,6 +12,7 @@ libak_la_SOURCES += \
 	src/text/pieces.c src/text/pieces.h \
 	src/text/pipeline.c src/text/pipeline.h \
 	src/text/pipeline_gguf.c \
+	src/text/pre_name.c \
 	src/text/pretokenize.c src/text/pretokenize.h \
 	src/text/regex.c src/text/regex.h \
 	src/text/rules.c src/text/rules.h \

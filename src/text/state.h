@@ -113,6 +113,8 @@ int ak_byte_of(struct ak_text text);
 /* Undoes the printable form of byte-level BPE into out, at least n bytes. False
  * where the text has other characters: then it stands for itself. */
 bool ak_bytes_of_printable(const char *text, uint32_t n, char *out, uint32_t *n_out);
+/* The printable form of a byte, in UTF-8; gives the number of its bytes. */
+size_t ak_printable_of_byte(unsigned char byte, char out[4]);
 /* Copies text with every ▁ as a blank; out has room for n bytes. */
 uint32_t ak_unmark(const char *text, size_t n, char *out);
 

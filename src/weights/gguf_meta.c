@@ -29,7 +29,7 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
 {
     assert(kind < AK_GGUF_KINDS);
     unsigned bytes = ak_gguf_kinds[kind].bytes;
-    *out = (struct ak_meta){.key = "", .kind = ak_gguf_kinds[kind].meta, .n = 1};
+    *out = (struct ak_meta){.key = "", .kind = ak_gguf_kinds[kind].meta, .n = 1, .width = bytes};
     switch (out->kind) {
     case AK_META_BOOL: out->as.boolean = value[0] != 0; break;
     case AK_META_UINT: out->as.unsigned_integer = load(value, bytes); break;
@@ -45,6 +45,7 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
         break;
     default:
         out->element_kind = ak_gguf_kinds[load(value, 4)].meta;
+        out->width = ak_gguf_kinds[load(value, 4)].bytes;
         out->n = load(value + 4, 8);
         out->as.elements = value;
         break;

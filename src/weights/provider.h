@@ -61,6 +61,7 @@ struct ak_meta {
     enum ak_meta_kind kind;
     enum ak_meta_kind element_kind; /* of an array */
     uint64_t n;                     /* bytes of a string, elements of an array, else 1 */
+    unsigned width;                 /* bytes of a number, or of an element that is one, where the format has several */
     union {
         bool boolean;
         int64_t integer;

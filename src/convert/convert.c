@@ -1,0 +1,137 @@
+#include "convert/convert.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/show.h"
+#include "text/export.h"
+
+/* What one conversion has. */
+struct job {
+    const struct ak_convert_options *options;
+    const char *from, *to;
+    struct ak_provider *source;
+    struct ak_spec spec;
+    struct ak_out_plan plan;
+    struct ak_tokenizer *tokenizer; /* NULL: none, or the source is GGUF */
+    struct ak_error *error;
+};
+
+static ak_status choose_type(struct job *j)
+{
+    static const enum ak_type types[] = { AK_F32, AK_F16, AK_BF16, AK_Q8_0 };
+    const char *name = j->options->type;
+    char shown[AK_SHOW_BYTES];
+    if (!name)
+        return AKUNU_OK;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcasecmp(name, ak_type_info(types[i])->name) == 0) {
+            j->plan.typed = true;
+            j->plan.type = types[i];
+            return AKUNU_OK;
+        }
+    return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "the type is %s; expected F32, F16, BF16 or Q8_0", ak_show_path(name, shown));
+}
+
+static ak_status check_destination(const struct job *j)
+{
+    struct stat to, from;
+    char shown[AK_SHOW_BYTES];
+    if (stat(j->to, &to) != 0)
+        return AKUNU_OK; /* what keeps it from being written, writing says */
+    ak_show_path(j->to, shown);
+    if (!S_ISREG(to.st_mode))
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and no file", shown);
+    if (!j->options->overwrite)
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and is not replaced without being told so", shown);
+    if (stat(j->from, &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is the model itself", shown);
+    return AKUNU_OK;
+}
+
+static ak_status open_source(struct job *j)
+{
+    AK_TRY(ak_provider_open(j->from, &j->source, j->error));
+    for (const char *const *text = j->options->override_kv; text && *text; text++)
+        AK_TRY(ak_provider_override(j->source, *text, j->error));
+    j->plan.source = j->source;
+    if (strcmp(j->source->format->name, "gguf") == 0)
+        return AKUNU_OK;
+    AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
+    AK_TRY(ak_rope_tables(j->source, &j->spec, j->error));
+    AK_TRY(ak_tokenizer_open(j->source, &j->tokenizer, j->error));
+    j->plan.spec = &j->spec;
+    return AKUNU_OK;
+}
+
+/* The last part of the path: what people call the model. */
+static void base_name(const char *path, char out[AK_SHOW_BYTES])
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    size_t at = n;
+    while (at > 0 && path[at - 1] != '/')
+        at--;
+    ak_show(path + at, n - at, out);
+}
+
+static ak_status write_data(struct job *j, struct ak_gguf_writer *w)
+{
+    uint64_t done = 0;
+    const struct ak_convert_options *o = j->options;
+    for (size_t i = 0; i < j->plan.n; i++) {
+        if (o->progress && !o->progress((double)done / (double)(j->plan.bytes ? j->plan.bytes : 1), o->user))
+            return ak_fail(j->error, AKUNU_ERROR_CANCELLED, "converting was cancelled");
+        AK_TRY(ak_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
+        done += j->plan.tensors[i].bytes;
+    }
+    return AKUNU_OK;
+}
+
+static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
+{
+    char name[AK_SHOW_BYTES];
+    base_name(j->from, name);
+    if (j->plan.spec) {
+        ak_put_metadata(w, &j->plan, name, j->tokenizer && ak_tokenizer_takes_blanks(j->tokenizer));
+        AK_TRY(ak_put_vocab(w, &j->plan, j->tokenizer, j->options->pre, j->options->log, j->error));
+    } else {
+        ak_copy_metadata(w, &j->plan);
+    }
+    for (size_t i = 0; i < j->plan.n; i++) {
+        const struct ak_out_tensor *t = &j->plan.tensors[i];
+        ak_gguf_put_tensor(w, t->name, t->type, t->n_dims, t->shape);
+    }
+    AK_TRY(w->status);
+    AK_TRY(check_destination(j));
+    ak_gguf_open(w, j->to);
+    AK_TRY(w->status);
+    return write_data(j, w);
+}
+
+static ak_status convert(struct job *j)
+{
+    AK_TRY(choose_type(j));
+    AK_TRY(check_destination(j));
+    AK_TRY(open_source(j));
+    AK_TRY(ak_plan_tensors(&j->plan, j->options->log, j->error));
+    struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
+    ak_status status = write_file(j, &w);
+    if (w.status == AKUNU_OK)
+        w.status = status; /* what failed elsewhere leaves no file either */
+    return ak_gguf_finish(&w);
+}
+
+ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options, struct ak_error *error)
+{
+    struct job j = { .options = options, .from = from, .to = to, .error = error };
+    ak_status status = convert(&j);
+    ak_free(j.plan.tensors);
+    ak_tokenizer_free(j.tokenizer);
+    ak_spec_clear(&j.spec);
+    ak_provider_close(j.source);
+    return status;
+}

@@ -1,0 +1,85 @@
+/* Any model that akunu opens as a GGUF file, tokenizer and metadata included, such that
+ * llama.cpp loads it too.
+ *
+ *     convert.c      what is done, in order
+ *     plan.c         which tensors the file gets, of which types
+ *     rows.c         their rows: permuted, widened, quantised
+ *     metadata.c     the numbers of the architecture as GGUF's keys
+ *     vocab.c        the tokenizer as GGUF's keys
+ *     gguf_write.c   the file
+ *
+ * What a model of Hugging Face's names becomes follows from its family's table of
+ * weights, as binding it does (pack/bind.c): an architecture that loads converts.
+ */
+#ifndef AK_CONVERT_CONVERT_H
+#define AK_CONVERT_CONVERT_H
+
+#include "base/log.h"
+#include "convert/gguf_write.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+struct ak_convert_options {
+    const char *type;         /* "F32", "F16", "BF16", "Q8_0" of matrices; NULL: as stored */
+    const char *pre;          /* name of the pre-tokenizer; NULL: found out */
+    bool overwrite;           /* a file at the destination is replaced */
+    const char *const *override_kv; /* ends in NULL; NULL: none */
+    bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
+    void *user;
+    const struct ak_log *log; /* NULL allowed */
+};
+
+/* AKUNU_ERROR_ARGUMENT: an unknown type, or a file is at `to` already. */
+ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options, struct ak_error *error);
+
+/* ---- plan.c ------------------------------------------------------------------------- */
+
+enum { AK_MOST_PARTS = 3 };
+
+/* A tensor of the new file. */
+struct ak_out_tensor {
+    char name[AK_ROLE_NAME_BYTES];
+    enum ak_type type;
+    unsigned n_dims;
+    uint64_t shape[AK_MAX_DIMS]; /* as in struct ak_tensor */
+    uint64_t bytes;
+
+    bool stored;           /* tensor number `at` of a GGUF file, else: */
+    size_t at;
+    int layer;
+    uint32_t n_parts;      /* weights, one's rows after another's; 0: divisors of the rotation */
+    const struct ak_weight_rule *parts[AK_MOST_PARTS];
+    enum ak_role role;     /* of the first part, or of the divisors */
+    uint32_t heads;        /* whose rows GGUF has permuted; 0: none */
+    float offset;          /* added to each element */
+};
+
+struct ak_out_plan {
+    const struct ak_provider *source;
+    const struct ak_spec *spec; /* NULL: the source is GGUF */
+    bool typed;
+    enum ak_type type;          /* of matrices, where typed */
+    struct ak_out_tensor *tensors;
+    size_t n, capacity;
+    uint64_t bytes;             /* of data */
+    uint64_t type_bytes[AK_TYPE_COUNT];
+};
+
+ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log, struct ak_error *error);
+
+/* ---- rows.c -------------------------------------------------------------------------- */
+
+ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w, struct ak_error *error);
+
+/* ---- metadata.c, vocab.c --------------------------------------------------------------- */
+
+/* general.* and the architecture's. `name`: the model's, where the source has none;
+ * takes_blanks: as ak_tokenizer_takes_blanks. */
+void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name, bool takes_blanks);
+/* All of a GGUF file's own. */
+void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan);
+/* `t` NULL: the model has no tokenizer. */
+ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const struct ak_tokenizer *t, const char *pre,
+                       const struct ak_log *log, struct ak_error *error);
+
+#endif

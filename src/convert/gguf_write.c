@@ -1,0 +1,313 @@
+#include "convert/gguf_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/show.h"
+#include "weights/ggml_type.h"
+#include "weights/gguf.h"
+
+enum { VERSION = 3, WRITE_BYTES = 1 << 20 };
+
+struct ak_gguf_writer ak_gguf_writer_begin(struct ak_error *error)
+{
+    return (struct ak_gguf_writer){ .status = AKUNU_OK, .error = error, .fd = -1 };
+}
+
+static bool fine(const struct ak_gguf_writer *w)
+{
+    return w->status == AKUNU_OK;
+}
+
+static void add(struct ak_gguf_writer *w, struct ak_buffer *b, const void *bytes, size_t n)
+{
+    if (fine(w))
+        w->status = ak_buffer_add(b, bytes, n, w->error);
+}
+
+/* Little-endian, as all machines are that akunu runs on. */
+static void add_u32(struct ak_gguf_writer *w, struct ak_buffer *b, uint32_t value)
+{
+    add(w, b, &value, sizeof value);
+}
+
+static void add_u64(struct ak_gguf_writer *w, struct ak_buffer *b, uint64_t value)
+{
+    add(w, b, &value, sizeof value);
+}
+
+static void add_text(struct ak_gguf_writer *w, struct ak_buffer *b, const char *bytes, uint64_t n)
+{
+    add_u64(w, b, n);
+    add(w, b, bytes, n);
+}
+
+/* ---- Metadata ------------------------------------------------------------------- */
+
+static void begin(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind kind)
+{
+    add_text(w, &w->metas, key, strlen(key));
+    add_u32(w, &w->metas, kind);
+    w->n_metas++;
+}
+
+static void begin_array(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind element, uint64_t n)
+{
+    begin(w, key, AK_GGUF_ARRAY);
+    add_u32(w, &w->metas, element);
+    add_u64(w, &w->metas, n);
+}
+
+void ak_gguf_put_u32(struct ak_gguf_writer *w, const char *key, uint32_t value)
+{
+    begin(w, key, AK_GGUF_U32);
+    add_u32(w, &w->metas, value);
+}
+
+void ak_gguf_put_f32(struct ak_gguf_writer *w, const char *key, float value)
+{
+    begin(w, key, AK_GGUF_F32);
+    add(w, &w->metas, &value, sizeof value);
+}
+
+void ak_gguf_put_bool(struct ak_gguf_writer *w, const char *key, bool value)
+{
+    uint8_t byte = value;
+    begin(w, key, AK_GGUF_BOOL);
+    add(w, &w->metas, &byte, 1);
+}
+
+void ak_gguf_put_text(struct ak_gguf_writer *w, const char *key, struct ak_text value)
+{
+    begin(w, key, AK_GGUF_STRING);
+    add_text(w, &w->metas, value.bytes, value.n);
+}
+
+void ak_gguf_put_string(struct ak_gguf_writer *w, const char *key, const char *value)
+{
+    ak_gguf_put_text(w, key, (struct ak_text){ value, (uint32_t)strlen(value) });
+}
+
+void ak_gguf_put_texts(struct ak_gguf_writer *w, const char *key, const struct ak_text *values, uint32_t n)
+{
+    begin_array(w, key, AK_GGUF_STRING, n);
+    for (uint32_t i = 0; i < n; i++)
+        add_text(w, &w->metas, values[i].bytes, values[i].n);
+}
+
+void ak_gguf_put_floats(struct ak_gguf_writer *w, const char *key, const float *values, uint32_t n)
+{
+    begin_array(w, key, AK_GGUF_F32, n);
+    add(w, &w->metas, values, n * sizeof *values);
+}
+
+void ak_gguf_put_ints(struct ak_gguf_writer *w, const char *key, const int32_t *values, uint32_t n)
+{
+    begin_array(w, key, AK_GGUF_I32, n);
+    add(w, &w->metas, values, n * sizeof *values);
+}
+
+void ak_gguf_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value)
+{
+    begin_array(w, key, AK_GGUF_U8, value.n);
+    add(w, &w->metas, value.bytes, value.n);
+}
+
+/* GGUF's type of a number or a text. */
+static enum ak_gguf_kind kind_of(enum ak_meta_kind kind, unsigned width)
+{
+    for (int i = 0; i < AK_GGUF_KINDS; i++)
+        if (ak_gguf_kinds[i].meta == kind && (kind == AK_META_STRING || kind == AK_META_BOOL || ak_gguf_kinds[i].bytes == width))
+            return (enum ak_gguf_kind)i;
+    return AK_GGUF_KINDS;
+}
+
+static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
+{
+    float narrow = (float)meta->as.number;
+    switch (meta->kind) {
+    case AK_META_BOOL: add(w, &w->metas, &meta->as.boolean, 1); break;
+    case AK_META_STRING: add_text(w, &w->metas, meta->as.string, meta->n); break;
+    case AK_META_FLOAT:
+        add(w, &w->metas, meta->width == sizeof narrow ? (const void *)&narrow : &meta->as.number, meta->width);
+        break;
+    default: add(w, &w->metas, &meta->as.unsigned_integer, meta->width); break; /* the low bytes come first */
+    }
+}
+
+void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_meta *meta)
+{
+    struct ak_meta element;
+    bool array = meta->kind == AK_META_ARRAY;
+    enum ak_gguf_kind kind = kind_of(array ? meta->element_kind : meta->kind, meta->width);
+    if (kind == AK_GGUF_KINDS || kind == AK_GGUF_ARRAY) {
+        if (fine(w))
+            w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "metadata %s: arrays of arrays are not written", meta->key);
+        return;
+    }
+    if (!array) {
+        begin(w, meta->key, kind);
+        add_value(w, meta);
+        return;
+    }
+    begin_array(w, meta->key, kind, meta->n);
+    for (uint64_t i = 0; i < meta->n && ak_provider_element(p, meta, i, &element); i++)
+        add_value(w, &element);
+}
+
+/* ---- Tensors --------------------------------------------------------------------- */
+
+static uint64_t aligned(uint64_t n)
+{
+    return (n + AK_GGUF_ALIGNMENT - 1) / AK_GGUF_ALIGNMENT * AK_GGUF_ALIGNMENT;
+}
+
+void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type type, unsigned n_dims, const uint64_t *shape)
+{
+    uint32_t number;
+    uint64_t bytes;
+    if (!fine(w))
+        return;
+    bool possible = ak_ggml_type_number(type, &number) && ak_type_row_bytes(type, shape[n_dims - 1], &bytes);
+    for (unsigned d = 0; possible && d + 1 < n_dims; d++)
+        possible = ak_mul_u64(bytes, shape[d], &bytes);
+    if (!possible || !ak_add_u64(w->data_bytes, aligned(bytes), &bytes)) {
+        w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "%s: GGUF cannot have it as %s", name, ak_type_info(type)->name);
+        return;
+    }
+    if (strlen(name) >= AK_GGUF_NAME_BYTES) {
+        w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "%s: a name of %zu bytes, where llama.cpp reads at most %d", name, strlen(name),
+                            AK_GGUF_NAME_BYTES - 1);
+        return;
+    }
+    add_text(w, &w->tensors, name, strlen(name));
+    add_u32(w, &w->tensors, n_dims);
+    for (unsigned d = n_dims; d-- > 0;)
+        add_u64(w, &w->tensors, shape[d]);
+    add_u32(w, &w->tensors, number);
+    add_u64(w, &w->tensors, w->data_bytes);
+    w->data_bytes = bytes;
+    w->n_tensors++;
+}
+
+/* ---- The file --------------------------------------------------------------------- */
+
+static void fail_write(struct ak_gguf_writer *w, int code)
+{
+    char shown[AK_SHOW_BYTES];
+    if (fine(w))
+        w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write: %s", ak_show_path(w->path, shown), strerror(code));
+}
+
+static void flush(struct ak_gguf_writer *w)
+{
+    for (size_t at = 0; fine(w) && at < w->pending.n;) {
+        ssize_t n = write(w->fd, w->pending.bytes + at, w->pending.n - at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            fail_write(w, n < 0 ? errno : ENOSPC);
+        else
+            at += (size_t)n;
+    }
+    w->pending.n = 0;
+}
+
+/* The disk has to have room for all of it, where it can say so. */
+static void reserve(struct ak_gguf_writer *w, uint64_t bytes)
+{
+    char shown[AK_SHOW_BYTES];
+    struct statvfs disk;
+    if (fallocate(w->fd, 0, 0, (off_t)bytes) == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG))
+        return;
+    uint64_t room = fstatvfs(w->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
+    w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write %llu bytes: the disk has room for %llu", ak_show_path(w->path, shown),
+                        (unsigned long long)bytes, (unsigned long long)room);
+}
+
+void ak_gguf_open(struct ak_gguf_writer *w, const char *path)
+{
+    static const char zeros[AK_GGUF_ALIGNMENT];
+    if (!fine(w))
+        return;
+    size_t n = strlen(path) + 32;
+    w->path = ak_strndup(path, strlen(path));
+    w->temporary = ak_alloc(n, 1);
+    if (!w->path || !w->temporary) {
+        w->status = ak_fail_memory(w->error, "a path", n);
+        return;
+    }
+    snprintf(w->temporary, n, "%s.%ld.part", path, (long)getpid());
+    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (w->fd < 0) {
+        fail_write(w, errno);
+        return;
+    }
+    struct ak_buffer head = { NULL, 0, 0 };
+    add(w, &head, "GGUF", 4);
+    add_u32(w, &head, VERSION);
+    add_u64(w, &head, w->n_tensors);
+    add_u64(w, &head, w->n_metas);
+    ak_gguf_write(w, head.bytes, head.n);
+    ak_free(head.bytes);
+    uint64_t bytes = 24 + w->metas.n + w->tensors.n;
+    if (fine(w))
+        reserve(w, aligned(bytes) + w->data_bytes);
+    ak_gguf_write(w, w->metas.bytes, w->metas.n);
+    ak_gguf_write(w, w->tensors.bytes, w->tensors.n);
+    ak_gguf_write(w, zeros, aligned(bytes) - bytes);
+    w->written = 0;
+}
+
+void ak_gguf_write(struct ak_gguf_writer *w, const void *data, size_t n)
+{
+    if (n > WRITE_BYTES) { /* in pieces, so that little waits in memory */
+        for (size_t at = 0; at < n && fine(w); at += WRITE_BYTES)
+            ak_gguf_write(w, (const char *)data + at, n - at < WRITE_BYTES ? n - at : WRITE_BYTES);
+        return;
+    }
+    add(w, &w->pending, data, n);
+    w->written += n;
+    if (w->pending.n >= WRITE_BYTES)
+        flush(w);
+}
+
+void ak_gguf_end_tensor(struct ak_gguf_writer *w)
+{
+    static const char zeros[AK_GGUF_ALIGNMENT];
+    ak_gguf_write(w, zeros, aligned(w->written) - w->written);
+}
+
+static void complete(struct ak_gguf_writer *w)
+{
+    flush(w);
+    if (fine(w) && fsync(w->fd) != 0)
+        fail_write(w, errno);
+    if (fine(w) && close(w->fd) != 0)
+        fail_write(w, errno);
+    w->fd = fine(w) ? -1 : w->fd;
+    if (fine(w) && rename(w->temporary, w->path) != 0)
+        fail_write(w, errno);
+}
+
+ak_status ak_gguf_finish(struct ak_gguf_writer *w)
+{
+    bool opened = w->fd >= 0;
+    if (opened && fine(w))
+        complete(w);
+    if (w->fd >= 0)
+        close(w->fd);
+    if (opened && !fine(w))
+        unlink(w->temporary);
+    ak_free(w->metas.bytes);
+    ak_free(w->tensors.bytes);
+    ak_free(w->pending.bytes);
+    ak_free(w->path);
+    ak_free(w->temporary);
+    ak_status status = w->status;
+    *w = (struct ak_gguf_writer){ .status = status, .fd = -1 };
+    return status;
+}

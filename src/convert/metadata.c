@@ -1,0 +1,221 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/show.h"
+#include "convert/convert.h"
+
+enum { KEY_BYTES = 128, QUANTISATION_VERSION = 2 };
+
+/* llama.cpp's numbers of what most of a file's bytes are. */
+static const struct {
+    enum ak_type type;
+    uint32_t number;
+} file_types[] = {
+    { AK_F32, 0 }, { AK_F16, 1 }, { AK_Q4_0, 2 }, { AK_Q4_1, 3 }, { AK_Q8_0, 7 }, { AK_Q5_0, 8 }, { AK_Q5_1, 9 }, { AK_Q2_K, 10 },
+    { AK_Q3_K, 12 }, { AK_Q4_K, 14 }, { AK_Q5_K, 16 }, { AK_Q6_K, 18 }, { AK_IQ4_NL, 25 }, { AK_IQ4_XS, 30 }, { AK_BF16, 32 },
+    { AK_MXFP4, 38 },
+};
+
+static void put_file_type(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    size_t heaviest = 0;
+    bool quantised = false;
+    for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
+        if (plan->type_bytes[file_types[i].type] > plan->type_bytes[file_types[heaviest].type])
+            heaviest = i;
+        quantised |= plan->type_bytes[file_types[i].type] > 0 && ak_type_info(file_types[i].type)->block_elems > 1;
+    }
+    ak_gguf_put_u32(w, "general.file_type", file_types[heaviest].number);
+    if (quantised)
+        ak_gguf_put_u32(w, "general.quantization_version", QUANTISATION_VERSION);
+}
+
+/* "llama.block_count" */
+static const char *key_of(const struct ak_out_plan *plan, const char *suffix, char out[KEY_BYTES])
+{
+    snprintf(out, KEY_BYTES, "%s.%s", plan->spec->family->names[0], suffix);
+    return out;
+}
+
+static void put_u32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix, uint32_t value)
+{
+    char key[KEY_BYTES];
+    ak_gguf_put_u32(w, key_of(plan, suffix, key), value);
+}
+
+static void put_f32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix, float value)
+{
+    char key[KEY_BYTES];
+    ak_gguf_put_f32(w, key_of(plan, suffix, key), value);
+}
+
+static void put_sizes(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_config *c = &plan->spec->config;
+    put_u32(w, plan, "block_count", c->n_layers);
+    put_u32(w, plan, "context_length", c->context);
+    put_u32(w, plan, "embedding_length", c->width);
+    put_u32(w, plan, "feed_forward_length", c->ffn_width);
+    put_u32(w, plan, "attention.head_count", c->n_heads);
+    put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
+    put_u32(w, plan, "attention.key_length", c->head_dim);
+    put_u32(w, plan, "attention.value_length", c->head_dim);
+    put_u32(w, plan, "vocab_size", c->vocab_size);
+    put_f32(w, plan, plan->spec->descriptor.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", c->norm_eps);
+}
+
+static void put_window(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_spec *spec = plan->spec;
+    uint32_t window = spec->descriptor.local.window;
+    if (window == 0)
+        return;
+    put_u32(w, plan, "attention.sliding_window", window);
+    if (spec->config.global_every > 0)
+        put_u32(w, plan, "attention.sliding_window_pattern", spec->config.global_every);
+}
+
+static void put_scaling(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    static const char *const names[] = { [AK_ROPE_LINEAR] = "linear", [AK_ROPE_YARN] = "yarn", [AK_ROPE_LONG] = "longrope" };
+    const struct ak_rope_config *rope = &plan->spec->rope;
+    char key[KEY_BYTES];
+    if (rope->scaling == AK_ROPE_PLAIN || rope->scaling == AK_ROPE_LLAMA3)
+        return; /* nothing to tell, or told by a tensor */
+    ak_gguf_put_string(w, key_of(plan, "rope.scaling.type", key), names[rope->scaling]);
+    if (rope->scaling != AK_ROPE_LONG)
+        put_f32(w, plan, "rope.scaling.factor", rope->factor);
+    if (rope->scaling != AK_ROPE_LINEAR)
+        put_u32(w, plan, "rope.scaling.original_context_length", rope->original_context);
+    if (rope->magnitude != 1.0f)
+        put_f32(w, plan, "rope.scaling.attn_factor", rope->magnitude);
+    if (rope->scaling == AK_ROPE_YARN) {
+        put_f32(w, plan, "rope.scaling.yarn_beta_fast", rope->beta_fast);
+        put_f32(w, plan, "rope.scaling.yarn_beta_slow", rope->beta_slow);
+    }
+}
+
+static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_spec *spec = plan->spec;
+    if (spec->n_rotations == 0)
+        return;
+    put_u32(w, plan, "rope.dimension_count", spec->config.rope_dims);
+    put_f32(w, plan, "rope.freq_base", spec->config.rope_base);
+    if (spec->n_rotations > 1)
+        put_f32(w, plan, "rope.freq_base_swa", spec->descriptor.local_rope_base);
+    put_scaling(w, plan);
+}
+
+/* ---- Numbers of single architectures ----------------------------------------------------- */
+
+/* Those that the functions above have written, or that mean the same otherwise. */
+static bool is_done(const char *key)
+{
+    static const char *const done[] = {
+        "block_count", "embedding_length", "feed_forward_length", "context_length", "vocab_size", "attention.head_count",
+        "attention.head_count_kv", "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon",
+        "attention.layer_norm_epsilon", "attention.sliding_window", "attention.sliding_window_pattern", "query_pre_attn_scalar",
+    };
+    for (size_t i = 0; i < sizeof done / sizeof *done; i++)
+        if (strcmp(key, done[i]) == 0)
+            return true;
+    return strncmp(key, "rope.", strlen("rope.")) == 0;
+}
+
+/* Counts and sizes are integers in GGUF, all else are floats, whatever JSON has. */
+static bool is_count(const char *key)
+{
+    static const char *const endings[] = { "_count", "_length", "_size", ".l_cache" };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(key), m = strlen(endings[i]);
+        if (n >= m && strcmp(key + n - m, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_number(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *key, const struct ak_meta *meta)
+{
+    char full[KEY_BYTES];
+    double value = meta->kind == AK_META_FLOAT ? meta->as.number : meta->kind == AK_META_UINT ? (double)meta->as.unsigned_integer
+                                                                                              : (double)meta->as.integer;
+    if (meta->kind == AK_META_BOOL)
+        ak_gguf_put_bool(w, key_of(plan, key, full), meta->as.boolean);
+    else if (meta->kind != AK_META_FLOAT && meta->kind != AK_META_INT && meta->kind != AK_META_UINT)
+        return;
+    else if (!is_count(key))
+        put_f32(w, plan, key, (float)value);
+    else if (value >= 0.0 && value <= (double)UINT32_MAX)
+        put_u32(w, plan, key, (uint32_t)value);
+}
+
+static void put_own(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_spec *spec = plan->spec;
+    char found[AK_CONFIG_KEY_BYTES];
+    struct ak_meta meta;
+    bool scaled = false;
+    const char *key;
+    for (size_t i = 0; (key = ak_config_key_at(i)); i++)
+        if (!is_done(key) && ak_config_find_key(plan->source, spec->config.architecture, key, found) &&
+            ak_provider_find_meta(plan->source, found, &meta)) {
+            put_number(w, plan, key, &meta);
+            scaled |= strcmp(key, "attention.scale") == 0;
+        }
+    if (!scaled && spec->descriptor.attention_scale != 1.0f / sqrtf((float)spec->config.head_dim))
+        put_f32(w, plan, "attention.scale", spec->descriptor.attention_scale);
+}
+
+static bool tells_phi3(const char *name)
+{
+    return strcasestr(name, "phi-3") || strcasestr(name, "phi3");
+}
+
+static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, const char *fallback, bool takes_blanks)
+{
+    char name[AK_SHOW_BYTES + 16];
+    struct ak_meta meta;
+    snprintf(name, AK_SHOW_BYTES, "%s", fallback);
+    if (ak_provider_find_meta(p, "general.name", &meta) && meta.kind == AK_META_STRING)
+        snprintf(name, AK_SHOW_BYTES, "%.*s", (int)(meta.n < AK_SHOW_BYTES ? meta.n : AK_SHOW_BYTES - 1), meta.as.string);
+    if (takes_blanks && !tells_phi3(name))
+        strcat(name, " (Phi-3)");
+    ak_gguf_put_string(w, "general.name", name);
+}
+
+void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name, bool takes_blanks)
+{
+    ak_gguf_put_string(w, "general.architecture", plan->spec->family->names[0]);
+    ak_gguf_put_string(w, "general.type", "model");
+    put_name(w, plan->source, name, takes_blanks);
+    put_file_type(w, plan);
+    put_sizes(w, plan);
+    put_window(w, plan);
+    put_rotation(w, plan);
+    put_own(w, plan);
+}
+
+/* Parts of a split file are one again; the types are told anew where they changed. */
+void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    struct ak_meta meta, own;
+    for (size_t i = 0; ak_provider_meta(plan->source, i, &meta); i++) {
+        bool types = strcmp(meta.key, "general.file_type") == 0 || strcmp(meta.key, "general.quantization_version") == 0;
+        if (strncmp(meta.key, "split.", strlen("split.")) == 0 || strcmp(meta.key, "general.alignment") == 0 || (types && plan->typed))
+            continue;
+        bool overridden = ak_overrides_find(plan->source->overrides, meta.key, &own);
+        if (overridden && own.kind == AK_META_INT && meta.kind == AK_META_UINT && own.as.integer >= 0) {
+            own.kind = AK_META_UINT;
+            own.as.unsigned_integer = (uint64_t)own.as.integer;
+        }
+        if (overridden && own.kind == meta.kind) {
+            own.width = meta.width;
+            meta = own;
+        }
+        ak_gguf_put_meta(w, plan->source, &meta);
+    }
+    if (plan->typed)
+        put_file_type(w, plan);
+}

@@ -1,0 +1,155 @@
+#include <string.h>
+
+#include "base/mem.h"
+#include "convert/convert.h"
+#include "pack/weights.h"
+
+/* ---- From GGUF ------------------------------------------------------------------------- */
+
+struct requantise {
+    const struct ak_out_tensor *t;
+    struct ak_gguf_writer *w;
+    struct ak_buffer blocks;
+};
+
+/* Pieces are whole rows, or whole blocks of the source's; 32 divides those. */
+static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user)
+{
+    (void)tensor, (void)first;
+    struct requantise *r = user;
+    const struct ak_type_info *info = ak_type_info(r->t->type);
+    size_t bytes = (size_t)(n / info->block_elems * info->block_bytes);
+    AK_TRY(ak_buffer_room(&r->blocks, bytes, r->w->error));
+    info->quantise(values, r->blocks.bytes, (size_t)n);
+    ak_gguf_write(r->w, r->blocks.bytes, bytes);
+    return r->w->status;
+}
+
+static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
+                              struct ak_error *error)
+{
+    struct ak_tensor tensor;
+    ak_provider_tensor(plan->source, t->at, &tensor);
+    if (tensor.type == t->type) {
+        ak_gguf_write(w, tensor.data, (size_t)tensor.bytes);
+    } else {
+        struct requantise r = { .t = t, .w = w };
+        ak_status status = ak_tensor_stream(&tensor, on_piece, &r, error);
+        ak_free(r.blocks.bytes);
+        AK_TRY(status);
+    }
+    ak_provider_tell(plan->source, tensor.data, tensor.bytes, AK_FILE_DROP);
+    return w->status;
+}
+
+/* ---- From Hugging Face's names ------------------------------------------------------------ */
+
+/* Where GGUF has row `row`: Hugging Face has the first halves of a head's pairs before
+ * the second ones, GGUF the two of a pair side by side. */
+static uint64_t source_row(uint64_t row, uint64_t rows, uint32_t heads)
+{
+    if (heads == 0)
+        return row;
+    uint64_t size = rows / heads, at = row % size;
+    return row - at + at % 2 * (size / 2) + at / 2;
+}
+
+/* A weight whose rows are written, and room for one of them. */
+struct rows {
+    const struct ak_out_tensor *t;
+    const struct ak_view *view;
+    float *values;
+    uint8_t *blocks;
+    uint64_t row_bytes, out_bytes;
+};
+
+static void read_row(const struct rows *r, uint64_t row)
+{
+    const uint8_t *data = r->view->plane[0].data;
+    ak_type_info(r->view->type)->dequantise(data + row * r->row_bytes, r->values, r->view->cols);
+    for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
+        r->values[i] += r->t->offset;
+}
+
+/* A vector is permuted element by element. */
+static void write_vector(const struct rows *r, struct ak_gguf_writer *w)
+{
+    read_row(r, 0);
+    for (uint32_t i = 0; i < r->view->cols; i++)
+        ak_gguf_write(w, &r->values[source_row(i, r->view->cols, r->t->heads)], sizeof(float));
+}
+
+static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
+{
+    const uint8_t *data = r->view->plane[0].data;
+    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f;
+    for (uint64_t row = 0; row < r->view->rows && w->status == AKUNU_OK; row++) {
+        uint64_t from = source_row(row, r->view->rows, r->t->heads);
+        if (as_stored) {
+            ak_gguf_write(w, data + from * r->row_bytes, (size_t)r->row_bytes);
+            continue;
+        }
+        read_row(r, from);
+        ak_type_info(r->t->type)->quantise(r->values, r->blocks, r->view->cols);
+        ak_gguf_write(w, r->blocks, (size_t)r->out_bytes);
+    }
+}
+
+static ak_status write_view(const struct ak_out_tensor *t, const struct ak_view *view, struct ak_gguf_writer *w, struct ak_error *error)
+{
+    struct rows r = { .t = t, .view = view };
+    if (!ak_type_row_bytes(view->type, view->cols, &r.row_bytes) || !ak_type_row_bytes(t->type, view->cols, &r.out_bytes))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", view->name, view->cols);
+    r.values = ak_alloc(view->cols, sizeof *r.values);
+    r.blocks = ak_alloc((size_t)r.out_bytes, 1);
+    ak_status status = r.values && r.blocks ? AKUNU_OK : ak_fail_memory(error, view->name, view->cols * sizeof *r.values);
+    if (status == AKUNU_OK && t->n_dims == 1)
+        write_vector(&r, w);
+    else if (status == AKUNU_OK)
+        write_matrix(&r, w);
+    ak_free(r.values);
+    ak_free(r.blocks);
+    return status == AKUNU_OK ? w->status : status;
+}
+
+static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
+                             struct ak_error *error)
+{
+    ak_status status = AKUNU_OK;
+    for (uint32_t i = 0; i < t->n_parts && status == AKUNU_OK; i++) {
+        struct ak_binding binding = { .spec = plan->spec };
+        struct ak_view view;
+        status = ak_bind_weight(plan->source, t->parts[i], t->layer, &binding, &view, error);
+        if (status == AKUNU_OK)
+            status = write_view(t, &view, w, error);
+        if (status == AKUNU_OK)
+            ak_provider_tell(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DROP);
+        ak_binding_clear(&binding);
+    }
+    return status;
+}
+
+static ak_status write_divisors(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
+                                struct ak_error *error)
+{
+    float *values = ak_alloc((size_t)t->shape[0], sizeof *values);
+    if (!values)
+        return ak_fail_memory(error, t->name, t->shape[0] * sizeof *values);
+    ak_status status = ak_rope_divisors(plan->source, plan->spec, t->role, values, error);
+    if (status == AKUNU_OK)
+        ak_gguf_write(w, values, (size_t)t->bytes);
+    ak_free(values);
+    return status == AKUNU_OK ? w->status : status;
+}
+
+ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w, struct ak_error *error)
+{
+    if (t->stored)
+        AK_TRY(write_stored(plan, t, w, error));
+    else if (t->n_parts == 0)
+        AK_TRY(write_divisors(plan, t, w, error));
+    else
+        AK_TRY(write_parts(plan, t, w, error));
+    ak_gguf_end_tensor(w);
+    return w->status;
+}

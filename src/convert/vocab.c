@@ -1,0 +1,97 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "convert/convert.h"
+#include "text/export.h"
+
+/* A string of tokenizer_config.json, or the content of a token there. */
+static bool find_text(const struct ak_provider *p, const char *key, struct ak_text *out)
+{
+    static const char *const endings[] = { "", ".content" };
+    char full[128];
+    struct ak_meta meta;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(full, sizeof full, "tokenizer_config.%s%s", key, endings[i]);
+        if (ak_provider_find_meta(p, full, &meta) && meta.kind == AK_META_STRING && meta.n <= UINT32_MAX) {
+            *out = (struct ak_text){ meta.as.string, (uint32_t)meta.n };
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t id_of(const struct ak_provider *p, const struct ak_vocab *v, const char *key)
+{
+    struct ak_text text;
+    if (find_text(p, key, &text))
+        for (uint32_t id = 0; id < v->n_tokens; id++)
+            if (v->tokens[id].n == text.n && memcmp(v->tokens[id].bytes, text.bytes, text.n) == 0)
+                return id;
+    return -1;
+}
+
+static void put_id(struct ak_gguf_writer *w, const char *key, int64_t id, uint32_t n)
+{
+    if (id >= 0 && id < (int64_t)n)
+        ak_gguf_put_u32(w, key, (uint32_t)id);
+}
+
+static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_vocab *v)
+{
+    int64_t separator = v->separator >= 0 ? v->separator : id_of(p, v, "sep_token");
+    put_id(w, "tokenizer.ggml.bos_token_id", v->bos, v->n_tokens);
+    put_id(w, "tokenizer.ggml.eos_token_id", v->eos, v->n_tokens);
+    put_id(w, "tokenizer.ggml.unknown_token_id", v->unknown, v->n_tokens);
+    put_id(w, "tokenizer.ggml.padding_token_id", id_of(p, v, "pad_token"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.mask_token_id", id_of(p, v, "mask_token"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* spelt so */
+    put_id(w, "tokenizer.ggml.cls_token_id", v->cls, v->n_tokens);
+}
+
+static void put_flag(struct ak_gguf_writer *w, const char *key, int flag)
+{
+    if (flag >= 0)
+        ak_gguf_put_bool(w, key, flag != 0);
+}
+
+static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_vocab *v)
+{
+    struct ak_text chat;
+    ak_gguf_put_text(w, "tokenizer.ggml.model", v->model);
+    ak_gguf_put_text(w, "tokenizer.ggml.pre", v->pre);
+    ak_gguf_put_texts(w, "tokenizer.ggml.tokens", v->tokens, v->n_tokens);
+    if (v->scores)
+        ak_gguf_put_floats(w, "tokenizer.ggml.scores", v->scores, v->n_tokens);
+    ak_gguf_put_ints(w, "tokenizer.ggml.token_type", v->types, v->n_tokens);
+    if (v->n_merges > 0)
+        ak_gguf_put_texts(w, "tokenizer.ggml.merges", v->merges, v->n_merges);
+    if (v->charsmap.n > 0)
+        ak_gguf_put_bytes(w, "tokenizer.ggml.precompiled_charsmap", v->charsmap);
+    put_ids(w, p, v);
+    put_flag(w, "tokenizer.ggml.add_bos_token", v->add_bos);
+    put_flag(w, "tokenizer.ggml.add_eos_token", v->add_eos);
+    put_flag(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
+    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", v->remove_extra_whitespaces);
+    put_flag(w, "tokenizer.ggml.normalizer.lowercase", v->lowercase);
+    if (ak_provider_file(p, "chat_template.jinja", &chat) || find_text(p, "chat_template", &chat))
+        ak_gguf_put_text(w, "tokenizer.chat_template", chat);
+}
+
+ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const struct ak_tokenizer *t, const char *pre,
+                       const struct ak_log *log, struct ak_error *error)
+{
+    struct ak_export e;
+    if (!t) {
+        ak_log_line(log, AKUNU_LOG_WARN, "the model has no tokenizer: the file will have no vocabulary");
+        ak_gguf_put_string(w, "tokenizer.ggml.model", "none");
+        return AKUNU_OK;
+    }
+    uint32_t n = plan->spec->config.vocab_size;
+    if (ak_tokenizer_n_tokens(t) > n)
+        ak_log_line(log, AKUNU_LOG_WARN, "the tokenizer has %zu tokens, the model %u: those beyond are left out", ak_tokenizer_n_tokens(t), n);
+    ak_status status = ak_tokenizer_export(t, n, (struct ak_text){ pre, pre ? (uint32_t)strlen(pre) : 0 }, &e, error);
+    if (status == AKUNU_OK)
+        put_all(w, plan->source, &e.vocab);
+    ak_export_free(&e);
+    return status;
+}
