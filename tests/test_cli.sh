@@ -75,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed convert bench cache; do
+for command in run tokenize detokenize inspect logits perplexity embed convert bench models cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -207,7 +207,7 @@ check "ids from a pipe"
 exits 1 tokenize -m "$model" --ids -f "$work/absent"
 says "absent"
 
-# ---- convert ----
+# ---- convert, models ----
 exits 2 convert -m "$model"
 says "--outfile"
 exits 2 convert -m "$model" --outfile "$work/new.gguf" --outtype q9
@@ -221,6 +221,10 @@ exits 0 convert -m "$model" --out "$work/new.gguf" --outtype q8_0 --overwrite
 exits 0 run -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
 exits 3 convert -m "$work/empty" --outfile "$work/other.gguf"
 exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
+exits 0 models
+prints "qwen3"
+exits 0 models --json
+prints '"architectures"'
 
 # ---- inspect (A15) ----
 exits 0 inspect -m "$model"

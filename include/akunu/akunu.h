@@ -148,6 +148,33 @@ struct akunu_meta {
 AKUNU_API enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struct akunu_meta *out);
 AKUNU_API enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i, uint64_t j, struct akunu_meta *out);
 
+/* ---- What this build can read -------------------------------------------------- */
+
+struct akunu_format_info {
+    size_t size;       /* set by the caller */
+    const char *name;  /* as akunu_file_info has it: "gguf" */
+    const char *about; /* what files these are */
+};
+struct akunu_architecture_info {
+    size_t size;
+    const char *name;                  /* of GGUF's general.architecture: "qwen2moe" */
+    const char *about;                 /* which models these are */
+    const char *const *names;          /* all that files call it, `name` and config.json's model_type among them; ends in NULL */
+    bool experts;                      /* a mixture of experts */
+};
+struct akunu_type_info {
+    size_t size;
+    const char *name;      /* "Q4_K" */
+    unsigned block_elems, block_bytes; /* bytes of so many weights of a row */
+    bool integers;         /* products with it are of 8-bit integers, else of floats */
+    bool packed;           /* a load lays it out anew for the kernels, else it is used where the file has it */
+};
+/* Number i from 0 on; AKUNU_ERROR_ARGUMENT past the last one. Strings live as long as
+ * the program. */
+AKUNU_API enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info);
+AKUNU_API enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info);
+AKUNU_API enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info);
+
 /* ---- Tokens and text ------------------------------------------------------- */
 
 typedef int32_t akunu_token;

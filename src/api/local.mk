@@ -13,5 +13,6 @@ libak_la_SOURCES += src/api/versioned.h
 libak_la_SOURCES += src/api/error.c src/api/error.h
 libak_la_SOURCES += src/api/file.c src/api/file.h
 libak_la_SOURCES += src/api/text.c src/api/text.h
+libak_la_SOURCES += src/api/registry.c
 libak_la_SOURCES += src/api/roofline.c
 libak_la_SOURCES += src/api/convert.c

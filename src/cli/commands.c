@@ -23,6 +23,8 @@ const struct cli_command cli_commands[] = {
       "akunu-cli convert -m Qwen3-0.6B/ --outtype f16 --outfile qwen3-0.6b-f16.gguf", NULL, NULL },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
       "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL, NULL },
+    { "models", CLI_MODELS, cli_models, "which formats, architectures and types this build reads",
+      "akunu-cli models", NULL, NULL },
     { "cache", CLI_CACHE, cli_cache, "the cache of packed weights: list it, prune it",
       "akunu-cli cache prune --older-than 30", cache_words, NULL },
 };

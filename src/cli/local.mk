@@ -19,6 +19,7 @@ akunu_cli_SOURCES += src/cli/logits.c
 akunu_cli_SOURCES += src/cli/main.c
 akunu_cli_SOURCES += src/cli/message.c src/cli/message.h
 akunu_cli_SOURCES += src/cli/model_path.c src/cli/model_path.h
+akunu_cli_SOURCES += src/cli/models.c
 akunu_cli_SOURCES += src/cli/npy.c src/cli/npy.h
 akunu_cli_SOURCES += src/cli/number.c src/cli/number.h
 akunu_cli_SOURCES += src/cli/options.c src/cli/options.h

@@ -13,7 +13,7 @@ enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
 
 /* Two rows may share a name where no command takes both. */
 const struct cli_flag cli_flags[] = {
-    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL & ~CLI_BENCH & ~CLI_CACHE,
+    { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model", .commands = CLI_ALL & ~CLI_BENCH & ~CLI_CACHE & ~CLI_MODELS,
       .offset = MEMBER(model),
       .help = "model file or folder, or the name of one in the models folder; without it the one that quickstart fetched" },
     { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXTS, .value = "FILE", .group = "Model", .commands = CLI_BENCH,
@@ -151,6 +151,8 @@ const struct cli_flag cli_flags[] = {
       .help = "replace the file where there is one" },
     { .name = "output", .brief = "o", .kind = CLI_FLAG_CHOICE, .value = "FORM", .group = "Output", .commands = CLI_BENCH,
       .offset = MEMBER(form), .choices = forms, .help = "md, csv or json (md)" },
+    { .name = "markdown", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_MODELS, .offset = MEMBER(markdown),
+      .help = "as docs/models.md has it" },
     { .name = "json", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_ALL & ~CLI_LOGITS & ~CLI_CONVERT, .offset = MEMBER(json),
       .help = "the result as JSON" },
     { .name = "sha256", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = CLI_INSPECT, .offset = MEMBER(sha256),

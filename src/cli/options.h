@@ -11,8 +11,8 @@
 enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
-    CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9,
-    CLI_ALL = (1 << 10) - 1
+    CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
+    CLI_ALL = (1 << 11) - 1
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -72,7 +72,7 @@ struct cli_options {
     const char *profile_out;
     int64_t repetitions;
     int form;                       /* enum cli_output_form */
-    bool json, sha256, verbose;
+    bool json, sha256, verbose, markdown;
 
     bool all;
     int64_t older_than;             /* days; -1: not given */

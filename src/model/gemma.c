@@ -31,6 +31,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_gemma = {
     .names = names,
+    .about = "Gemma",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -45,6 +45,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_gpt2 = {
     .names = names,
+    .about = "GPT-2",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

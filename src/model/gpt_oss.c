@@ -48,6 +48,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_gpt_oss = {
     .names = names,
+    .about = "gpt-oss, with attention sinks and experts in MXFP4",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

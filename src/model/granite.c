@@ -20,6 +20,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_granite = {
     .names = names,
+    .about = "Granite 3",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

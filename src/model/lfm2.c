@@ -126,6 +126,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_lfm2 = {
     .names = names,
+    .about = "LFM2, with short convolutions",
     .configure = configure,
     .describe = describe,
     .weights = weights,

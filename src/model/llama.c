@@ -18,6 +18,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_llama = {
     .names = names,
+    .about = "Llama 2 and 3, TinyLlama, SmolLM2, Mistral",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

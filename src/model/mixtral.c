@@ -35,6 +35,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_mixtral = {
     .names = names,
+    .about = "Mixtral: Llama with experts",
     .experts = true,
     .describe = describe,
     .weights = weights,

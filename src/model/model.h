@@ -121,6 +121,7 @@ struct ak_spec;
 /* One architecture family: one file, one line in registry.c. */
 struct ak_family {
     const char *const *names; /* of general.architecture and model_type, ends in NULL */
+    const char *about;        /* which models these are, for people */
     bool experts;             /* where two families share a name: that of files with experts */
     bool (*takes)(const struct ak_provider *p); /* or of those that it takes, over families before it; NULL: all */
     /* Completes what was read by numbers of this architecture alone; NULL: there are none.

@@ -32,6 +32,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_olmo2 = {
     .names = names,
+    .about = "OLMo 2",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

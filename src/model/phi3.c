@@ -35,6 +35,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_phi3 = {
     .names = names,
+    .about = "Phi-3 and Phi-4, LongRoPE included",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -23,6 +23,7 @@ static const struct ak_weight_rule weights[] = {
 
 const struct ak_family ak_family_qwen2 = {
     .names = names,
+    .about = "Qwen2 and Qwen2.5",
     .describe = ak_describe_decoder,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

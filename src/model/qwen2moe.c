@@ -43,6 +43,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_qwen2moe = {
     .names = names,
+    .about = "Qwen2 with experts",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

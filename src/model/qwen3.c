@@ -22,6 +22,7 @@ static const struct ak_weight_rule weights[] = {
 
 const struct ak_family ak_family_qwen3 = {
     .names = names,
+    .about = "Qwen3",
     .describe = ak_describe_decoder,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -189,6 +189,7 @@ static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum
 
 const struct ak_provider_format ak_format_gguf = {
     .name = "gguf",
+    .about = "GGUF of versions 2 and 3, little-endian, in one file or split",
     .scheme = AK_SCHEME_GGUF,
     .probe = probe,
     .open = open_gguf,

@@ -281,6 +281,7 @@ static ak_status ready(const struct ak_provider *p, struct ak_error *error)
 
 const struct ak_provider_format ak_format_hf = {
     .name = "safetensors",
+    .about = "a Hugging Face folder of SafeTensors with config.json, in one file or in shards; or one such file beside its config.json",
     .scheme = AK_SCHEME_HF,
     .probe = ak_hf_probe,
     .open = open_hf,

@@ -19,6 +19,11 @@ static const struct ak_provider_format *detect(const char *path)
     return NULL;
 }
 
+const struct ak_provider_format *ak_provider_format_at(size_t i)
+{
+    return i < sizeof formats / sizeof *formats ? formats[i] : NULL;
+}
+
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];

@@ -110,7 +110,8 @@ struct ak_identity {
 
 /* What a format implements; one static instance a format, listed in provider.c. */
 struct ak_provider_format {
-    const char *name; /* "gguf" */
+    const char *name;  /* "gguf" */
+    const char *about; /* what files these are, for people */
     enum ak_scheme scheme;
     /* Whether the content at `path` is this format's. Looks at bytes, not at the
      * name, and never fails: what is damaged later is `open`'s to refuse. */
@@ -139,6 +140,9 @@ struct ak_provider {
     const struct ak_provider_format *format;
     struct ak_override *overrides; /* NULL: none */
 };
+
+/* The i-th format; NULL past the last one. */
+const struct ak_provider_format *ak_provider_format_at(size_t i);
 
 /* Detects the format at `path` by content (A2) and opens it. The caller owns
  * *out after success. Messages begin with the path; those of the functions below

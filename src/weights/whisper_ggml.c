@@ -533,6 +533,7 @@ static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum
 
 const struct ak_provider_format ak_format_whisper_ggml = {
     .name = "whisper-ggml",
+    .about = "Whisper models of before GGUF, to look into",
     .scheme = AK_SCHEME_GGUF,
     .probe = probe,
     .open = open_whisper,

@@ -1,0 +1,52 @@
+/* What this build can read, from the registries themselves. */
+#include "api/error.h"
+#include "api/versioned.h"
+#include "cpu/layout.h"
+#include "model/model.h"
+
+static ak_status past_end(const char *what, size_t i, struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no %s of number %zu", what, i);
+}
+
+static enum akunu_status finish(ak_status status, const struct ak_error *error)
+{
+    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(error);
+}
+
+enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info)
+{
+    struct ak_error error = { 0 };
+    const struct ak_provider_format *format = ak_provider_format_at(i);
+    if (!format)
+        return finish(past_end("format", i, &error), &error);
+    struct akunu_format_info full = { .name = format->name, .about = format->about ? format->about : "" };
+    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_format_info", &error), &error);
+}
+
+enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info)
+{
+    struct ak_error error = { 0 };
+    const struct ak_family *const *family = ak_families();
+    for (size_t at = 0; at < i && *family; at++)
+        family++;
+    if (!*family)
+        return finish(past_end("architecture", i, &error), &error);
+    struct akunu_architecture_info full = { .name = (*family)->names[0], .about = (*family)->about ? (*family)->about : "", .names = (*family)->names,
+                                            .experts = (*family)->experts };
+    for (uint32_t w = 0; w < (*family)->n_weights; w++)
+        full.experts |= (*family)->weights[w].role == AK_ROLE_FFN_ROUTER;
+    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_architecture_info", &error), &error);
+}
+
+enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
+{
+    struct ak_error error = { 0 };
+    if (i >= AK_TYPE_COUNT)
+        return finish(past_end("type", i, &error), &error);
+    enum ak_type type = (enum ak_type)i;
+    const struct ak_type_info *t = ak_type_info(type);
+    struct akunu_type_info full = { .name = t->name, .block_elems = t->block_elems, .block_bytes = t->block_bytes,
+                                    .integers = ak_type_act_form(type) != AK_ACT_F32, .packed = ak_type_is_tiled(type) };
+    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_type_info", &error), &error);
+}
