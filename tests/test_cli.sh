@@ -230,6 +230,10 @@ prints '"architectures"'
 exits 0 inspect -m "$model"
 prints token_embd.weight
 says_nothing
+exits 0 inspect -m "$model" --json --override-kv qwen2.block_count=int:7 --override-kv my.key=str:mine
+prints '"qwen2.block_count": 7'
+prints '"my.key": "mine"'
+exits 2 inspect -m "$model" --override-kv nonsense
 exits 0 inspect -m "$model" --json --sha256
 for key in '"format": "gguf"' '"architecture": "' '"metadata": {' '"tensors": [' '"canonical": "' '"shape": [' '"offset": '; do
     prints "$key"

@@ -96,6 +96,8 @@ struct akunu_file;
 /* `path`: a GGUF file, or the first part of a split one; a folder of SafeTensors with
  * config.json, or one SafeTensors file beside it; a Whisper model of before GGUF. */
 AKUNU_API struct akunu_file *akunu_file_open(const char *path);
+/* The same with metadata in place of the file's, as in akunu_load_params; NULL allowed. */
+AKUNU_API struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv);
 AKUNU_API void akunu_file_free(struct akunu_file *file);
 
 struct akunu_file_info {

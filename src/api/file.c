@@ -73,18 +73,34 @@ struct akunu_file *ak_api_file_lend(struct ak_provider *provider)
     return wrap(provider, true, NULL);
 }
 
-struct akunu_file *akunu_file_open(const char *path)
+static ak_status open_with(const char *path, const char *const *override_kv, struct ak_provider **out, struct ak_error *error)
+{
+    *out = NULL;
+    if (!path)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
+    AK_TRY(ak_provider_open(path, out, error));
+    for (; override_kv && *override_kv; override_kv++)
+        AK_TRY(ak_provider_override(*out, *override_kv, error));
+    return AKUNU_OK;
+}
+
+struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv)
 {
     struct ak_error error = {0};
-    struct ak_provider *provider = NULL;
+    struct ak_provider *provider;
     struct akunu_file *file = NULL;
-    if (!path)
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no path is given");
-    else if (ak_provider_open(path, &provider, &error) == AKUNU_OK)
+    if (open_with(path, override_kv, &provider, &error) == AKUNU_OK)
         file = wrap(provider, false, &error);
+    else
+        ak_provider_close(provider);
     if (!file)
         ak_api_fail(&error);
     return file;
+}
+
+struct akunu_file *akunu_file_open(const char *path)
+{
+    return akunu_file_open_with(path, NULL);
 }
 
 void akunu_file_free(struct akunu_file *file)

@@ -55,7 +55,7 @@ int cli_inspect(const struct cli_options *o)
     int code = cli_model_path(o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
-    struct akunu_file *file = akunu_file_open(path);
+    struct akunu_file *file = akunu_file_open_with(path, o->override_kv.values);
     if (!file)
         code = cli_library_failure();
     else if (o->json)

@@ -29,7 +29,7 @@ const struct cli_flag cli_flags[] = {
     { .name = "strict", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(strict),
       .help = "a tensor that the architecture does not know is an error" },
     { .name = "override-kv", .kind = CLI_FLAG_TEXTS, .value = "KEY=TYPE:VALUE", .group = "Model",
-      .commands = LOADS | CLI_TOKENIZE | CLI_DETOKENIZE | CLI_CONVERT, .offset = MEMBER(override_kv),
+      .commands = LOADS | CLI_TOKENIZE | CLI_DETOKENIZE | CLI_INSPECT | CLI_CONVERT, .offset = MEMBER(override_kv),
       .help = "metadata in place of the file's; TYPE is int, float, bool or str; several: give it again" },
     { .name = "relaxed", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(relaxed),
       .help = "faster kernels for float weights that round otherwise; results then depend on machine, batch and threads" },

@@ -138,9 +138,22 @@ static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
     }
 }
 
-void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_meta *meta)
+/* A number that no file gave has the width that GGUF's keys have by custom. */
+static struct ak_meta with_width(struct ak_meta meta)
 {
-    struct ak_meta element;
+    if (meta.width > 0)
+        return meta;
+    if (meta.kind == AK_META_INT && meta.as.integer >= 0)
+        meta.kind = AK_META_UINT; /* the same bits */
+    bool small = meta.kind == AK_META_INT ? meta.as.integer >= INT32_MIN : meta.as.unsigned_integer <= UINT32_MAX;
+    meta.width = meta.kind == AK_META_FLOAT || small ? 4 : 8;
+    return meta;
+}
+
+void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_meta *given)
+{
+    struct ak_meta element, own = with_width(*given);
+    const struct ak_meta *meta = &own;
     bool array = meta->kind == AK_META_ARRAY;
     enum ak_gguf_kind kind = kind_of(array ? meta->element_kind : meta->kind, meta->width);
     if (kind == AK_GGUF_KINDS || kind == AK_GGUF_ARRAY) {

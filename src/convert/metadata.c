@@ -200,20 +200,11 @@ void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, c
 /* Parts of a split file are one again; the types are told anew where they changed. */
 void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 {
-    struct ak_meta meta, own;
+    struct ak_meta meta;
     for (size_t i = 0; ak_provider_meta(plan->source, i, &meta); i++) {
         bool types = strcmp(meta.key, "general.file_type") == 0 || strcmp(meta.key, "general.quantization_version") == 0;
         if (strncmp(meta.key, "split.", strlen("split.")) == 0 || strcmp(meta.key, "general.alignment") == 0 || (types && plan->typed))
             continue;
-        bool overridden = ak_overrides_find(plan->source->overrides, meta.key, &own);
-        if (overridden && own.kind == AK_META_INT && meta.kind == AK_META_UINT && own.as.integer >= 0) {
-            own.kind = AK_META_UINT;
-            own.as.unsigned_integer = (uint64_t)own.as.integer;
-        }
-        if (overridden && own.kind == meta.kind) {
-            own.width = meta.width;
-            meta = own;
-        }
         ak_gguf_put_meta(w, plan->source, &meta);
     }
     if (plan->typed)

@@ -95,6 +95,15 @@ bool ak_overrides_find(const struct ak_override *list, const char *key, struct a
     return false;
 }
 
+bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *out)
+{
+    for (; list && i > 0; i--)
+        list = list->next;
+    if (list)
+        *out = list->meta;
+    return list != NULL;
+}
+
 void ak_overrides_free(struct ak_override *list)
 {
     while (list) {

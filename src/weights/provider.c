@@ -1,5 +1,7 @@
 #include "weights/provider.h"
 
+#include <string.h>
+
 #include "base/show.h"
 #include "weights/formats.h"
 #include "weights/unknown.h"
@@ -70,14 +72,53 @@ bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor 
     return p->format->tensor(p, i, out);
 }
 
+/* Override number `i` of those whose keys the file does not have, each key once. */
+static bool added_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+{
+    struct ak_meta other;
+    for (size_t at = 0; ak_overrides_at(p->overrides, at, out); at++) {
+        size_t earlier = 0;
+        while (earlier < at && ak_overrides_at(p->overrides, earlier, &other) && strcmp(other.key, out->key) != 0)
+            earlier++;
+        if (earlier == at && !p->format->find_meta(p, out->key, &other) && i-- == 0)
+            return true;
+    }
+    return false;
+}
+
 size_t ak_provider_n_metas(const struct ak_provider *p)
 {
-    return p->format->n_metas(p);
+    struct ak_meta unused;
+    size_t n = p->format->n_metas(p), more = 0;
+    while (added_meta(p, more, &unused))
+        more++;
+    return n + more;
+}
+
+/* The file's number of the same width where it has one. */
+static void override(const struct ak_provider *p, struct ak_meta *meta)
+{
+    struct ak_meta own;
+    if (!ak_overrides_find(p->overrides, meta->key, &own))
+        return;
+    if (own.kind == AK_META_INT && meta->kind == AK_META_UINT && own.as.integer >= 0) {
+        own.kind = AK_META_UINT;
+        own.as.unsigned_integer = (uint64_t)own.as.integer;
+    }
+    if (own.kind == meta->kind)
+        own.width = meta->width;
+    *meta = own;
 }
 
 bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
-    return p->format->meta(p, i, out);
+    size_t n = p->format->n_metas(p);
+    if (i >= n)
+        return added_meta(p, i - n, out);
+    if (!p->format->meta(p, i, out))
+        return false;
+    override(p, out);
+    return true;
 }
 
 bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)

@@ -153,10 +153,11 @@ void ak_provider_close(struct ak_provider *p); /* NULL allowed */
 /* Puts a value in place of the file's, or beside what it has: "KEY=TYPE:VALUE" with
  * TYPE int, float, bool or str, as llama.cpp's --override-kv writes it. Only before
  * anything else is asked of the provider. What is no such text is
- * AKUNU_ERROR_ARGUMENT. ak_provider_find_meta finds it, the list of all metadata
- * stays the file's. */
+ * AKUNU_ERROR_ARGUMENT. Both ak_provider_find_meta and the list of all metadata,
+ * where what the file does not have comes last, give it. */
 ak_status ak_provider_override(struct ak_provider *p, const char *text, struct ak_error *error);
 bool ak_overrides_find(const struct ak_override *list, const char *key, struct ak_meta *out);
+bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *out); /* false past the end */
 void ak_overrides_free(struct ak_override *list); /* NULL allowed */
 
 enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
