@@ -875,6 +875,43 @@ START_TEST(hostile_experts)
 }
 END_TEST
 
+/* Which of SmolLM3's layers are not rotated (transformers: 1 is for those that are). */
+START_TEST(unrotated_layers)
+{
+    static const struct {
+        const char *layers;
+        uint32_t every;
+        const char *named; /* of what is refused */
+    } cases[] = {
+        { "\"no_rope_layers\": [1, 1, 1, 0]", 4, NULL }, { "\"no_rope_layers\": [1, 0, 1, 0], \"no_rope_layer_interval\": 4", 2, NULL },
+        { "\"no_rope_layers\": [1, 1, 1, 1]", 0, NULL }, { "\"no_rope_layers\": [0, 0, 0, 0]", 1, NULL },
+        { "\"no_rope_layer_interval\": 3", 3, NULL }, { "\"no_rope_layers\": null", 4, NULL },
+        { "\"no_rope_layers\": [0, 1, 1, 1]", 0, "layer 1 breaks" }, { "\"no_rope_layers\": [1, 0]", 0, "2 elements" },
+        { "\"no_rope_layers\": [1, 1, 1, 2]", 0, "element 3" }, { "\"no_rope_layer_interval\": 0", 0, "no_rope_layer_interval" },
+    };
+    struct test_folder folder = test_folder_begin();
+    write_small(&folder, "model.safetensors", "", 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        struct ak_spec spec;
+        struct ak_error error = { 0 };
+        snprintf(text, sizeof text, "{\"model_type\": \"smollm3\", \"num_hidden_layers\": 4, \"hidden_size\": 8, \"intermediate_size\": 8, "
+                 "\"max_position_embeddings\": 8, \"num_attention_heads\": 2, \"vocab_size\": 4, %s}", cases[i].layers);
+        test_write_text(&folder, "config.json", text);
+        struct ak_provider *p = open_ok(folder.path);
+        ak_status status = ak_spec_read(p, &spec, &error);
+        ck_assert_msg(status == (cases[i].named ? error.status : AKUNU_OK), "%s: %s", text, error.message);
+        if (cases[i].named)
+            ck_assert_msg(status != AKUNU_OK && strstr(error.message, cases[i].named), "%s: \"%s\"", text, error.message);
+        else
+            ck_assert_msg(spec.descriptor.global_every == cases[i].every, "%s: every %u", text, spec.descriptor.global_every);
+        ak_spec_clear(&spec);
+        ak_provider_close(p);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 START_TEST(hostile_models)
 {
     struct test_folder folder = test_folder_begin();
@@ -906,6 +943,7 @@ int main(void)
     tcase_add_loop_test(tests, converted, 0, N_FOLDER_GOLDENS);
     tcase_add_test(tests, canonical_names);
     tcase_add_loop_test(tests, hostile_experts, 0, sizeof bad_experts / sizeof *bad_experts);
+    tcase_add_test(tests, unrotated_layers);
     tcase_add_test(tests, hostile_models);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -127,7 +127,7 @@ static bool is_done(const char *key)
 /* Counts and sizes are integers in GGUF, all else are floats, whatever JSON has. */
 static bool is_count(const char *key)
 {
-    static const char *const endings[] = { "_count", "_length", "_size", ".l_cache" };
+    static const char *const endings[] = { "_count", "_length", "_size", "_interval", ".l_cache" };
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t n = strlen(key), m = strlen(endings[i]);
         if (n >= m && strcmp(key + n - m, endings[i]) == 0)

@@ -41,6 +41,7 @@ static const struct {
     {"expert_feed_forward_length", {"moe_intermediate_size"}},
     {"expert_shared_feed_forward_length", {"shared_expert_intermediate_size"}},
     {"expert_weights_norm", {"norm_topk_prob"}},
+    {"no_rope_layer_interval", {"no_rope_layer_interval"}},
     {"rope.freq_base",
      {"rope_theta", "rope_parameters.rope_theta", "rope_parameters.full_attention.rope_theta", "rotary_emb_base", "global_rope_theta"}},
     {"rope.freq_base_swa", {"rope_local_base_freq", "rope_parameters.sliding_attention.rope_theta", "local_rope_theta"}},
