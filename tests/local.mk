@@ -12,6 +12,7 @@ include tests/kernels_hash.mk
 include tests/kv.mk
 include tests/load.mk
 include tests/model.mk
+include tests/npy.mk
 include tests/profile.mk
 include tests/quant.mk
 include tests/role.mk

@@ -94,7 +94,8 @@ typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *us
 struct akunu_file;
 
 /* `path`: a GGUF file, or the first part of a split one; a folder of SafeTensors with
- * config.json, or one SafeTensors file beside it; a Whisper model of before GGUF. */
+ * config.json, or one SafeTensors file beside it; a Whisper model of before GGUF; a
+ * NumPy array. */
 AKUNU_API struct akunu_file *akunu_file_open(const char *path);
 /* The same with metadata in place of the file's, as in akunu_load_params; NULL allowed. */
 AKUNU_API struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv);
@@ -102,7 +103,7 @@ AKUNU_API void akunu_file_free(struct akunu_file *file);
 
 struct akunu_file_info {
     size_t size;              /* sizeof(struct akunu_file_info), set by the caller */
-    const char *format;       /* "gguf", "safetensors", "whisper-ggml" */
+    const char *format;       /* "gguf", "safetensors", "whisper-ggml", "npy" */
     const char *architecture; /* "llama", "" where the file has none */
     size_t n_tensors, n_metadata;
     uint64_t bytes;           /* of all parts */

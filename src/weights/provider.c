@@ -6,7 +6,7 @@
 #include "weights/formats.h"
 #include "weights/unknown.h"
 
-static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_whisper_ggml, &ak_format_hf};
+static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_whisper_ggml, &ak_format_hf, &ak_format_npy_file};
 
 const struct ak_vocab ak_vocab_none = {
     .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,

@@ -10,7 +10,7 @@
 #include "base/show.h"
 
 static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors with config.json, a SafeTensors "
-                               "file beside its config.json, and Whisper's GGML file are accepted";
+                               "file beside its config.json, Whisper's GGML file and a NumPy array are accepted";
 
 enum { MAGIC_BYTES = 4 };
 
@@ -24,7 +24,6 @@ static const struct {
     {"algg", "a GGML adapter (ggla); not supported"},
     {"FUGG", "a big-endian GGUF file; not supported"},
     {"PK\x03\x04", "a ZIP archive, as PyTorch's checkpoints are; convert the model to GGUF"},
-    {"\x93NUM", "a NumPy array; not supported yet"},
 };
 
 static ak_status fail_file(const char *path, const struct ak_file *file, struct ak_error *error)

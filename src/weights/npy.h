@@ -1,0 +1,29 @@
+/* One .npy file: a header of text and a raw array.
+ *
+ *     "\x93NUMPY", u8 version (1, 2 or 3), u8 0
+ *     u16 (version 1) or u32: bytes of the header
+ *     the header: {'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }
+ *     the data, little-endian, row-major
+ *
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
+#ifndef AK_WEIGHTS_NPY_H
+#define AK_WEIGHTS_NPY_H
+
+#include "base/file.h"
+#include "quant/type.h"
+#include "weights/provider.h"
+
+struct ak_npy {
+    enum ak_type type;
+    unsigned n_dims;             /* at least 1: a scalar is given as [1] */
+    uint64_t shape[AK_MAX_DIMS]; /* row-major; each fits 32 bits, the rows together too */
+    uint64_t offset, bytes;      /* of the data */
+};
+
+bool ak_npy_probe(const struct ak_file *file);
+
+/* Checks all of it: the data is as long as the shape asks. */
+ak_status ak_npy_read(const struct ak_file *file, struct ak_npy *out, struct ak_error *error);
+
+#endif
