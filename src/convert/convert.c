@@ -60,6 +60,8 @@ static ak_status open_source(struct job *j)
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
+    if (j->spec.descriptor.encoder)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "encoders are not written as GGUF yet");
     AK_TRY(ak_rope_tables(j->source, &j->spec, j->error));
     AK_TRY(ak_tokenizer_open(j->source, &j->tokenizer, j->error));
     j->plan.spec = &j->spec;

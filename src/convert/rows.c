@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "convert/convert.h"
 #include "pack/weights.h"
+#include "weights/assembly.h"
 
 /* ---- From GGUF ------------------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_ou
 {
     struct ak_tensor tensor;
     ak_provider_tensor(plan->source, t->at, &tensor);
-    if (tensor.type == t->type) {
+    if (tensor.type == t->type && !tensor.assembly) {
         ak_gguf_write(w, tensor.data, (size_t)tensor.bytes);
     } else {
         struct requantise r = { .t = t, .w = w };
@@ -65,8 +66,11 @@ struct rows {
 
 static void read_row(const struct rows *r, uint64_t row)
 {
-    const uint8_t *data = r->view->plane[0].data;
-    ak_type_info(r->view->type)->dequantise(data + row * r->row_bytes, r->values, r->view->cols);
+    const struct ak_view *view = r->view;
+    if (view->assembly)
+        ak_assembly_widen(view->assembly, view->first_row + row, 0, view->cols, r->values);
+    else
+        ak_type_info(view->type)->dequantise((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values, view->cols);
     for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
         r->values[i] += r->t->offset;
 }
@@ -85,12 +89,16 @@ static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
     bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f;
     for (uint64_t row = 0; row < r->view->rows && w->status == AKUNU_OK; row++) {
         uint64_t from = source_row(row, r->view->rows, r->t->heads);
-        if (as_stored) {
+        if (as_stored && !r->view->assembly) {
             ak_gguf_write(w, data + from * r->row_bytes, (size_t)r->row_bytes);
             continue;
         }
-        read_row(r, from);
-        ak_type_info(r->t->type)->quantise(r->values, r->blocks, r->view->cols);
+        if (as_stored) {
+            ak_assembly_blocks(r->view->assembly, r->view->first_row + from, 0, r->view->cols, r->blocks);
+        } else {
+            read_row(r, from);
+            ak_type_info(r->t->type)->quantise(r->values, r->blocks, r->view->cols);
+        }
         ak_gguf_write(w, r->blocks, (size_t)r->out_bytes);
     }
 }

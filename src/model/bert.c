@@ -10,6 +10,7 @@ static const struct ak_weight_rule weights[] = {
 
 const struct ak_family ak_family_bert = {
     .names = names,
+    .about = "BERT, for embeddings",
     .describe = ak_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

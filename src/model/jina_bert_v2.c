@@ -55,6 +55,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_jina_bert_v2 = {
     .names = names,
+    .about = "Jina Embeddings 2",
     .takes = takes,
     .describe = describe,
     .weights = weights,

@@ -53,6 +53,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_modern_bert = {
     .names = names,
+    .about = "ModernBERT, for embeddings",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

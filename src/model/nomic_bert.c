@@ -64,6 +64,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_nomic_bert = {
     .names = names,
+    .about = "Nomic Embed, for embeddings",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -10,6 +10,7 @@ static const struct ak_weight_rule weights[] = {
 
 const struct ak_family ak_family_roberta = {
     .names = names,
+    .about = "RoBERTa and XLM-RoBERTa, for embeddings",
     .describe = ak_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
