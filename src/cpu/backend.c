@@ -91,7 +91,7 @@ static void pack_assembled(const struct ak_view *view, uint32_t first, uint8_t *
     for (uint32_t k = 0, n; k < view->cols; k += n) {
         n = view->cols - k < AK_TILE_K ? view->cols - k : AK_TILE_K;
         for (uint32_t r = 0; r < n_rows; r++) {
-            ak_assembly_blocks(view->assembly, (uint64_t)view->first_row + first + r, k, n, stored[r]);
+            ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
             rows[r] = stored[r];
         }
         ak_pack_tiles(view->type, rows, n, to);
@@ -103,33 +103,7 @@ static void pack_assembled(const struct ak_view *view, uint32_t first, uint8_t *
 static void pack_rows(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes, uint8_t *to)
 {
     for (uint32_t row = first; row < first + n; row++, to += row_bytes)
-        ak_assembly_blocks(view->assembly, (uint64_t)view->first_row + row, 0, view->cols, to);
-}
-
-/* 16 rows that are stored with their scales apart and two neighbours a byte. */
-static void pack_mxfp4(const struct ak_view *view, uint32_t first, uint32_t n_rows, uint8_t *to)
-{
-    enum { BLOCK_BYTES = 17, HALF = AK_BLOCK_K / 2 };
-    uint8_t stored[AK_TILE_ROWS][AK_TILE_BLOCKS * BLOCK_BYTES];
-    const void *rows[AK_TILE_ROWS] = { NULL };
-    size_t groups = view->cols / AK_BLOCK_K, step = view->every_other ? 2 : 1, n;
-    for (size_t group = 0; group < groups; group += n) {
-        n = ak_min_size(groups - group, AK_TILE_BLOCKS);
-        for (size_t r = 0; r < n_rows; r++) {
-            const uint8_t *scale = (const uint8_t *)view->plane[1].data + (first + r) * step * groups + group;
-            const uint8_t *pairs = (const uint8_t *)view->plane[0].data + ((first + r) * step * groups + group) * HALF;
-            rows[r] = stored[r];
-            for (uint8_t *block = stored[r]; block < stored[r] + n * BLOCK_BYTES; block += BLOCK_BYTES, pairs += HALF) {
-                *block = *scale++;
-                for (size_t i = 0; i < HALF; i += 2) {
-                    block[1 + i] = (uint8_t)((pairs[i / 2] & 15) | (pairs[HALF / 2 + i / 2] & 15) << 4);
-                    block[2 + i] = (uint8_t)(pairs[i / 2] >> 4 | (pairs[HALF / 2 + i / 2] & 0xf0));
-                }
-            }
-        }
-        ak_pack_tiles(AK_MXFP4, rows, n * AK_BLOCK_K, to);
-        to += ak_tile_row_bytes(AK_MXFP4, n * AK_BLOCK_K);
-    }
+        ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
@@ -147,10 +121,6 @@ static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_
         const void *rows[AK_TILE_ROWS];
         if (view->assembly) {
             pack_assembled(view, row, to);
-            continue;
-        }
-        if (view->type == AK_MXFP4 && view->plane[1].data) {
-            pack_mxfp4(view, row, (uint32_t)ak_min_size(view->rows - row, AK_TILE_ROWS), to);
             continue;
         }
         for (uint32_t i = 0; i < AK_TILE_ROWS; i++)

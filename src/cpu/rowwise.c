@@ -27,7 +27,7 @@ static void read_row(const struct ak_cpu_prepared *p, const struct ak_view *view
 {
     uint64_t row_bytes = 0;
     if (view->assembly) {
-        ak_assembly_widen(view->assembly, view->first_row + row, 0, view->cols, out);
+        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, out);
         return;
     }
     (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);

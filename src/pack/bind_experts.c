@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "pack/bind.h"
+#include "weights/assembly.h"
 
 enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* of MXFP4 */
 
@@ -122,7 +123,8 @@ static struct ak_plane share_of(const struct ak_view *view, uint64_t row_bytes, 
 }
 
 static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
-                            const struct ak_shape *shape, struct turn turn, struct ak_view *view, bool *found, struct ak_error *error)
+                            const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view, bool *found,
+                            struct ak_error *error)
 {
     char pattern[AK_ROLE_NAME_BYTES];
     struct ak_view blocks, scales;
@@ -139,10 +141,15 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_
                        (unsigned long long)shape->cols, BLOCK);
     AK_TRY(check_bytes(&blocks, rows * groups, BLOCK_BYTES, error));
     AK_TRY(check_bytes(&scales, rows, groups, error));
+    struct ak_assembly *a = ak_alloc(1, sizeof *a);
+    if (!a)
+        return ak_fail_memory(error, blocks.name, sizeof *a);
+    *a = (struct ak_assembly){ .scheme = &ak_assembly_mxfp4, .type = AK_MXFP4, .factor_type = AK_U8, .rows = (uint32_t)rows,
+                               .cols = (uint32_t)shape->cols, .bits = 4, .group = BLOCK, .plane = { blocks.plane[0], scales.plane[0] } };
     *view = (struct ak_view){ .type = AK_MXFP4, .rows = (uint32_t)(shape->matrices * shape->rows), .cols = (uint32_t)shape->cols,
-                              .plane = { share_of(&blocks, groups * BLOCK_BYTES, turn), share_of(&scales, groups, turn) },
-                              .name = blocks.name, .n_dims = 3, .every_other = turn.n > 1 };
-    return AKUNU_OK;
+                              .plane = { blocks.plane[0], scales.plane[0] }, .name = blocks.name, .n_dims = 3, .assembly = a,
+                              .first_row = turn.at, .every_other = turn.n > 1 };
+    return ak_bind_keep(b, NULL, a, error);
 }
 
 /* One vector an expert. */
@@ -164,7 +171,7 @@ static ak_status bind_stacked(const struct ak_provider *p, const struct ak_weigh
     struct turn turn = turn_of(family, rule);
     *found = ak_provider_find(p, rule->role, layer, name, view);
     if (!*found)
-        return shape.vector ? AKUNU_OK : bind_mxfp4(p, rule, layer, name, &shape, turn, view, found, error);
+        return shape.vector ? AKUNU_OK : bind_mxfp4(p, rule, layer, name, &shape, turn, b, view, found, error);
     if (shape.vector)
         return share_vectors(&shape, turn, view, error);
     return family->hf_experts_turned ? turn_experts(&shape, turn, b, view, error) : ak_bind_check(view, &shape, error);

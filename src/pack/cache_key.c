@@ -54,7 +54,7 @@ static void add_assembled(struct ak_sha256 *h, const struct ak_weights *w, uint3
             return;
     }
     uint32_t n = view->cols < AK_ASSEMBLY_K ? view->cols : AK_ASSEMBLY_K;
-    ak_assembly_blocks(view->assembly, view->first_row, 0, n, blocks);
+    ak_assembly_blocks(view->assembly, ak_assembly_row(view, 0), 0, n, blocks);
     (void)ak_type_row_bytes(view->type, n, &bytes);
     ak_sha256_add(h, blocks, bytes);
 }

@@ -58,7 +58,7 @@ static void tell_source(const struct ak_pack_job *job, const struct ak_view *vie
     for (int i = 0; i < AK_MAX_PLANES; i++) {
         uint64_t row_bytes = view->plane[i].bytes / (a ? a->rows : view->rows);
         if (row_bytes > 0)
-            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + (view->first_row + first) * step * row_bytes,
+            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + (view->first_row + first * step) * row_bytes,
                              ((n - 1) * step + 1) * row_bytes, use);
     }
 }

@@ -102,6 +102,24 @@ static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t fi
     }
 }
 
+/* ---- MXFP4 ------------------------------------------------------------------------------ */
+
+/* GGML's blocks have the first half's numbers in the low nibbles. */
+static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    const uint64_t at = (row * a->cols + first) / BLOCK;
+    const uint8_t *scales = (const uint8_t *)a->plane[1].data + at, *pairs = (const uint8_t *)a->plane[0].data + at * (BLOCK / 2);
+    for (uint32_t i = 0; i < n; i += BLOCK, pairs += BLOCK / 2) {
+        *out++ = *scales++;
+        for (int j = 0; j < BLOCK / 4; j++) {
+            *out++ = (uint8_t)((pairs[j] & 15) | (pairs[BLOCK / 4 + j] & 15) << 4);
+            *out++ = (uint8_t)(pairs[j] >> 4 | (pairs[BLOCK / 4 + j] & 0xf0));
+        }
+    }
+}
+
+const struct ak_assembly_scheme ak_assembly_mxfp4 = {.blocks = mxfp4_blocks, .by_rows = true};
+
 /* ---- All schemes --------------------------------------------------------------------- */
 
 static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)

@@ -42,6 +42,10 @@ struct ak_assembly {
     struct ak_plane plane[AK_MAX_PLANES];
 };
 
+/* MXFP4 as MLX and gpt-oss store it: a row's numbers two neighbours a byte in plane 0, an
+ * exponent for each 32 in plane 1. */
+extern const struct ak_assembly_scheme ak_assembly_mxfp4;
+
 /* The type in which numbers of `bits` with factors of `factor_type` are multiplied. */
 enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type);
 
@@ -53,5 +57,11 @@ void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first
 /* Element i of a plane of little-endian F32, F16 or BF16 at any address. */
 float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i);
 uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i);
+
+/* Which row of its assembly row `row` of a view is. */
+static inline uint64_t ak_assembly_row(const struct ak_view *view, uint64_t row)
+{
+    return view->first_row + row * (view->every_other ? 2 : 1);
+}
 
 #endif

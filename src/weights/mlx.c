@@ -50,21 +50,7 @@ static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float
     *minimum = ak_assembly_factor(a->factor_type, &a->plane[2], i);
 }
 
-/* GGML's blocks have the first half's numbers in the low nibbles. */
-static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
-{
-    const uint8_t *pairs = row_bits(a, row, first);
-    for (uint32_t k = first; k < first + n; k += 32, pairs += 16) {
-        *out++ = ((const uint8_t *)a->plane[1].data)[group_at(a, row, k)];
-        for (int i = 0; i < 8; i++) {
-            *out++ = (uint8_t)((pairs[i] & 15) | (pairs[8 + i] & 15) << 4);
-            *out++ = (uint8_t)(pairs[i] >> 4 | (pairs[8 + i] & 0xf0));
-        }
-    }
-}
-
 static const struct ak_assembly_scheme affine = {.quants = quants, .factors = factors, .by_rows = true};
-static const struct ak_assembly_scheme mxfp4 = {.blocks = mxfp4_blocks, .by_rows = true};
 
 /* ---- From the folder ------------------------------------------------------------------- */
 
@@ -159,7 +145,7 @@ static ak_status assemble_mxfp4(const struct ak_hf_quant *q, const char *module,
     if (scales->type != AK_U8)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected U8", scales->name, ak_type_info(scales->type)->name);
     AK_TRY(set_shape(weight, scales, out, error));
-    out->scheme = &mxfp4;
+    out->scheme = &ak_assembly_mxfp4;
     out->factor_type = AK_U8;
     out->type = AK_MXFP4;
     snprintf(out->name, sizeof out->name, "MLX_MXFP4");
