@@ -50,6 +50,24 @@ static void put_f32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, co
     ak_gguf_put_f32(w, key_of(plan, suffix, key), value);
 }
 
+/* One number, or one a layer where some have no attention: 0 for those. */
+static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_config *c = &plan->spec->config;
+    int32_t heads[AK_MAX_LAYERS];
+    char key[KEY_BYTES];
+    bool mixed = false;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        bool recurrent = ak_config_recurrent(c, (int)i);
+        heads[i] = recurrent ? 0 : (int32_t)c->n_kv_heads;
+        mixed = mixed || recurrent;
+    }
+    if (mixed)
+        ak_gguf_put_ints(w, key_of(plan, "attention.head_count_kv", key), heads, c->n_layers);
+    else
+        put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
+}
+
 static void put_sizes(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 {
     const struct ak_config *c = &plan->spec->config;
@@ -58,7 +76,9 @@ static void put_sizes(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
     put_u32(w, plan, "embedding_length", c->width);
     put_u32(w, plan, "feed_forward_length", c->ffn_width);
     put_u32(w, plan, "attention.head_count", c->n_heads);
-    put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
+    put_kv_heads(w, plan);
+    if (c->n_experts > 0)
+        put_u32(w, plan, "expert_feed_forward_length", c->expert_width);
     put_u32(w, plan, "attention.key_length", c->head_dim);
     put_u32(w, plan, "attention.value_length", c->head_dim);
     put_u32(w, plan, "vocab_size", c->vocab_size);
@@ -114,7 +134,7 @@ static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *pla
 static bool is_done(const char *key)
 {
     static const char *const done[] = {
-        "block_count", "embedding_length", "feed_forward_length", "context_length", "vocab_size", "attention.head_count",
+        "block_count", "embedding_length", "feed_forward_length", "expert_feed_forward_length", "context_length", "vocab_size", "attention.head_count",
         "attention.head_count_kv", "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon",
         "attention.layer_norm_epsilon", "attention.sliding_window", "attention.sliding_window_pattern", "query_pre_attn_scalar",
     };

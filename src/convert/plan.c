@@ -23,7 +23,11 @@ static ak_status next(struct ak_out_plan *plan, struct ak_out_tensor **out, stru
 /* What llama.cpp wants as floats whatever the type of the others. */
 static bool stays_float(const struct ak_out_tensor *t, bool has_role)
 {
-    return t->n_dims == 1 || (has_role && (t->role == AK_ROLE_POSITION_EMBEDDING || t->role == AK_ROLE_FFN_ROUTER));
+    if (t->n_dims == 1 || !has_role)
+        return t->n_dims == 1;
+    enum ak_role_kind kind = ak_role_kind(t->role);
+    return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS || t->role == AK_ROLE_POSITION_EMBEDDING ||
+           t->role == AK_ROLE_FFN_ROUTER;
 }
 
 /* Types that GGUF has no number for are widened; rows that do not fill blocks are
@@ -102,8 +106,7 @@ static ak_status shape_of_parts(const struct ak_out_plan *plan, struct ak_out_te
         *present = status == AKUNU_OK && view.plane[0].data != NULL;
         if (!*present)
             break;
-        bool vector = t->parts[i]->rows == AK_DIM_ONE;
-        rows += vector ? view.cols : view.rows;
+        rows += view.n_dims == 1 ? view.cols : view.rows;
         t->n_dims = view.n_dims;
         t->shape[t->n_dims - 1] = view.cols;
         *stored = view.type;
@@ -111,15 +114,14 @@ static ak_status shape_of_parts(const struct ak_out_plan *plan, struct ak_out_te
     ak_binding_clear(&binding);
     if (status != AKUNU_OK || !*present)
         return status;
-    if (t->n_dims == 1)
-        t->shape[0] = rows;
-    else if (t->n_dims == 2)
-        t->shape[0] = rows;
-    else if (t->n_dims == 3) {
+    t->shape[0] = rows;
+    if (ak_role_kind(t->role) == AK_ROLE_KIND_EXPERTS) { /* whether or not they are tensors of their own */
+        t->n_dims = 3;
         t->shape[0] = spec->config.n_experts;
         t->shape[1] = rows / spec->config.n_experts;
-    } else {
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %u dimensions; 1 to 3 are written", view.name, t->n_dims);
+        t->shape[2] = view.cols;
+    } else if (t->n_dims > 2) {
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %u dimensions; expected 1 or 2", view.name, t->n_dims);
     }
     return AKUNU_OK;
 }

@@ -55,6 +55,11 @@ static uint64_t source_row(uint64_t row, uint64_t rows, uint32_t heads)
     return row - at + at % 2 * (size / 2) + at / 2;
 }
 
+static bool is_vector(const struct ak_out_tensor *t)
+{
+    return ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR || ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
+}
+
 /* A weight whose rows are written, and room for one of them. */
 struct rows {
     const struct ak_out_tensor *t;
@@ -64,11 +69,23 @@ struct rows {
     uint64_t row_bytes, out_bytes;
 };
 
+/* The matrix that row *row is in, and which row of it that is. */
+static const struct ak_view *matrix_of(const struct ak_view *view, uint64_t *row)
+{
+    if (!view->matrices)
+        return view;
+    const struct ak_view *matrix = &view->matrices[*row / view->matrices->rows];
+    *row %= view->matrices->rows;
+    return matrix;
+}
+
 static void read_row(const struct rows *r, uint64_t row)
 {
-    const struct ak_view *view = r->view;
+    const struct ak_view *view = matrix_of(r->view, &row);
     if (view->assembly)
-        ak_assembly_widen(view->assembly, view->first_row + row, 0, view->cols, r->values);
+        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, r->values);
+    else if (is_vector(r->t))
+        ak_view_vector(view, row, r->values);
     else
         ak_type_info(view->type)->dequantise((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values, view->cols);
     for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
@@ -83,24 +100,28 @@ static void write_vector(const struct rows *r, struct ak_gguf_writer *w)
         ak_gguf_write(w, &r->values[source_row(i, r->view->cols, r->t->heads)], sizeof(float));
 }
 
+static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct ak_gguf_writer *w)
+{
+    uint64_t at = row;
+    const struct ak_view *view = matrix_of(r->view, &at);
+    if (as_stored && !view->assembly) {
+        ak_gguf_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes, (size_t)r->row_bytes);
+        return;
+    }
+    if (as_stored) {
+        ak_assembly_blocks(view->assembly, ak_assembly_row(view, at), 0, view->cols, r->blocks);
+    } else {
+        read_row(r, row);
+        ak_type_info(r->t->type)->quantise(r->values, r->blocks, view->cols);
+    }
+    ak_gguf_write(w, r->blocks, (size_t)r->out_bytes);
+}
+
 static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
 {
-    const uint8_t *data = r->view->plane[0].data;
-    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f;
-    for (uint64_t row = 0; row < r->view->rows && w->status == AKUNU_OK; row++) {
-        uint64_t from = source_row(row, r->view->rows, r->t->heads);
-        if (as_stored && !r->view->assembly) {
-            ak_gguf_write(w, data + from * r->row_bytes, (size_t)r->row_bytes);
-            continue;
-        }
-        if (as_stored) {
-            ak_assembly_blocks(r->view->assembly, r->view->first_row + from, 0, r->view->cols, r->blocks);
-        } else {
-            read_row(r, from);
-            ak_type_info(r->t->type)->quantise(r->values, r->blocks, r->view->cols);
-        }
-        ak_gguf_write(w, r->blocks, (size_t)r->out_bytes);
-    }
+    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && !is_vector(r->t);
+    for (uint64_t row = 0; row < r->view->rows && w->status == AKUNU_OK; row++)
+        write_row(r, source_row(row, r->view->rows, r->t->heads), as_stored, w);
 }
 
 static ak_status write_view(const struct ak_out_tensor *t, const struct ak_view *view, struct ak_gguf_writer *w, struct ak_error *error)

@@ -235,8 +235,10 @@ ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rul
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
     bool found = false;
-    if (is_of_other_layers(b->spec, rule, layer))
+    if (is_of_other_layers(b->spec, rule, layer)) {
+        *view = (struct ak_view){ 0 };
         return AKUNU_OK;
+    }
     if (rule->need != AK_OUTPUT_OR_TIED || !b->spec->config.tied)
         AK_TRY(find_checked(p, rule, layer, b, view, &found, error));
     if (found)

@@ -76,8 +76,7 @@ static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int
     return v;
 }
 
-/* Row `row` of a view of vectors. */
-static void read_vector(const struct ak_view *view, size_t row, float *out)
+void ak_view_vector(const struct ak_view *view, size_t row, float *out)
 {
     const struct ak_type_info *info = ak_type_info(view->type);
     size_t step = view->every_other ? 2 : 1;
@@ -137,7 +136,7 @@ static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding
         if (!bias)
             bias = add_vector(w, parts->of[i].bias, layer, n * parts->width);
         for (uint32_t e = 0; e < n; e++)
-            read_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
+            ak_view_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
     }
     return bias ? (uint32_t)(bias - w->vectors) : AK_NONE;
 }
@@ -197,7 +196,7 @@ static void read_norm(const struct ak_view *view, float offset, float *out)
 {
     size_t n = (size_t)view->rows * view->cols;
     for (uint32_t row = 0; row < view->rows; row++)
-        read_vector(view, row, out + (size_t)row * view->cols);
+        ak_view_vector(view, row, out + (size_t)row * view->cols);
     for (size_t i = 0; offset != 0.0f && i < n; i++)
         out[i] += offset;
 }
