@@ -2,8 +2,8 @@
 include tests/amx.mk
 include tests/base.mk
 include tests/cache.mk
-include tests/embed.mk
 include tests/convert.mk
+include tests/embed.mk
 include tests/gguf.mk
 include tests/hf.mk
 include tests/hf_quant.mk
@@ -19,6 +19,7 @@ include tests/role.mk
 include tests/sampler.mk
 include tests/session.mk
 include tests/steady.mk
+include tests/steps.mk
 include tests/tokenizer.mk
 include tests/tokenizer_json.mk
 include tests/utf8.mk

@@ -74,7 +74,29 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
     step->steal = elements / p->n_threads >= WORTH_STEALING;
 }
 
-void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
+static bool overlap(const struct ak_table *t, uint32_t a, uint32_t b)
+{
+    const struct ak_slot *x = &t->slots[a], *y = &t->slots[b];
+    return x->domain == y->domain && x->place < y->place + y->width && y->place < x->place + x->width;
+}
+
+/* Where tokens are few every thread reads what its activations are made of by itself,
+ * later than the table has it: then nobody may be so far as to write there. */
+static void keep_inputs(struct ak_cpu_prepared *p)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        struct ak_cpu_step *step = &p->steps[i];
+        if (step->run != ak_step_prepare)
+            continue;
+        for (uint32_t j = i + 1; j < p->n_steps && !step->barrier_few; j++) {
+            step->barrier_few = overlap(p->table, p->steps[j].command->out, step->command->in);
+            if (p->steps[j].barrier_few)
+                break;
+        }
+    }
+}
+
+static void plan(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; at(p, i); i++) {
         const struct ak_command *c = at(p, i), *before = i ? at(p, i - 1) : NULL;
@@ -122,4 +144,10 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
         case AK_OP_COUNT: break;
         }
     }
+}
+
+void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
+{
+    plan(p);
+    keep_inputs(p);
 }
