@@ -172,11 +172,18 @@ struct akunu_type_info {
     bool integers;         /* products with it are of 8-bit integers, else of floats */
     bool packed;           /* a load lays it out anew for the kernels, else it is used where the file has it */
 };
+struct akunu_quantisation_info {
+    size_t size;
+    const char *name;  /* quant_method of config.json, "mlx" for MLX's own key */
+    const char *about; /* what of it is read */
+};
+
 /* Number i from 0 on; AKUNU_ERROR_ARGUMENT past the last one. Strings live as long as
  * the program. */
 AKUNU_API enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info);
 AKUNU_API enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info);
 AKUNU_API enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info);
+AKUNU_API enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info);
 
 /* ---- Tokens and text ------------------------------------------------------- */
 

@@ -50,3 +50,13 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
                                     .integers = ak_type_act_form(type) != AK_ACT_F32, .packed = ak_type_is_tiled(type) };
     return finish(ak_versioned_give(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }
+
+enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info)
+{
+    struct ak_error error = { 0 };
+    const struct ak_quantisation *q = ak_quantisation_at(i);
+    if (!q)
+        return finish(past_end("quantisation", i, &error), &error);
+    struct akunu_quantisation_info full = { .name = q->name, .about = q->about };
+    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_quantisation_info", &error), &error);
+}

@@ -56,6 +56,16 @@ static void put_architectures(const struct table *t)
     }
 }
 
+static void put_quantisations(const struct table *t)
+{
+    struct akunu_quantisation_info q = { .size = sizeof q };
+    section(t, "Quantised folders", "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is under `quantization`. "
+            "Their weights run as they are: packed as the types A4, A5, A8, Q4_1, Q5_1 or MXFP4, or as rows of F16.",
+            "| method | what is read |", "|---|---|");
+    for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
+        cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name, q.about);
+}
+
 static void put_types(const struct table *t)
 {
     struct akunu_type_info y = { .size = sizeof y };
@@ -83,6 +93,9 @@ static void put_tables(const struct table *t)
     if (!t->markdown)
         cli_output_text(t->out, "\n");
     put_types(t);
+    if (!t->markdown)
+        cli_output_text(t->out, "\n");
+    put_quantisations(t);
 }
 
 /* ---- JSON ------------------------------------------------------------------------- */
@@ -97,7 +110,8 @@ static json_t *names_of(const struct akunu_architecture_info *a)
 
 static json_t *as_json(void)
 {
-    json_t *formats = json_array(), *architectures = json_array(), *types = json_array();
+    json_t *formats = json_array(), *architectures = json_array(), *types = json_array(), *quantisations = json_array();
+    struct akunu_quantisation_info q = { .size = sizeof q };
     struct akunu_format_info f = { .size = sizeof f };
     struct akunu_architecture_info a = { .size = sizeof a };
     struct akunu_type_info y = { .size = sizeof y };
@@ -109,7 +123,10 @@ static json_t *as_json(void)
     for (size_t i = 0; akunu_type_at(i, &y) == AKUNU_OK; i++)
         json_array_append_new(types, json_pack("{s:s, s:i, s:i, s:b, s:b}", "name", y.name, "block_elems", (int)y.block_elems,
                                                "block_bytes", (int)y.block_bytes, "integers", y.integers, "packed", y.packed));
-    return json_pack("{s:o, s:o, s:o}", "formats", formats, "architectures", architectures, "types", types);
+    for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
+        json_array_append_new(quantisations, json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
+    return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures, "types", types, "quantisations",
+                     quantisations);
 }
 
 static int put_json(struct cli_output *out)

@@ -126,11 +126,22 @@ ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const st
 /* ---- Which scheme ------------------------------------------------------------------ */
 
 static const struct {
-    const char *name;
+    struct ak_quantisation said;
     const struct ak_hf_scheme *scheme;
 } methods[] = {
-    {"mlx", &ak_hf_mlx}, {"gptq", &ak_hf_gptq}, {"awq", &ak_hf_awq}, {"fp8", &ak_hf_fp8}, {"fbgemm_fp8", &ak_hf_fp8},
+    {{"mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of single modules; MXFP4"}, &ak_hf_mlx},
+    {{"gptq", "2, 4 and 8 bits of any group size, with and without act-order, of both versions"}, &ak_hf_gptq},
+    {{"awq", "4 bits, laid out for GEMM"}, &ak_hf_awq},
+    {{"fp8", "E4M3 with scales of blocks, rows or tensors"}, &ak_hf_fp8},
+    {{"fbgemm_fp8", "E4M3 with scales of rows"}, &ak_hf_fp8},
+    {{"compressed-tensors", "of the format float-quantized: E4M3 with scales"}, NULL},
+    {{"mxfp4", "experts of gpt-oss"}, NULL},
 };
+
+const struct ak_quantisation *ak_quantisation_at(size_t i)
+{
+    return i < sizeof methods / sizeof *methods ? &methods[i].said : NULL;
+}
 
 static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_error *error)
 {
@@ -155,7 +166,7 @@ static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: quant_method is %s, where a string is expected", q->where,
                        ak_json_kind(value));
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcmp(methods[i].name, method) == 0)
+        if (strcmp(methods[i].said.name, method) == 0)
             q->scheme = methods[i].scheme;
     if (strcmp(method, "compressed-tensors") == 0 && format && strcmp(format, "float-quantized") == 0)
         q->scheme = &ak_hf_fp8;

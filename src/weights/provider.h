@@ -150,6 +150,13 @@ const struct ak_provider_format *ak_provider_format_at(size_t i);
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
 void ak_provider_close(struct ak_provider *p); /* NULL allowed */
 
+/* How Hugging Face folders may be quantised: what config.json calls it, and what of it is
+ * read. NULL past the end. */
+struct ak_quantisation {
+    const char *name, *about;
+};
+const struct ak_quantisation *ak_quantisation_at(size_t i);
+
 /* Puts a value in place of the file's, or beside what it has: "KEY=TYPE:VALUE" with
  * TYPE int, float, bool or str, as llama.cpp's --override-kv writes it. Only before
  * anything else is asked of the provider. What is no such text is
