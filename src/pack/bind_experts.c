@@ -44,6 +44,10 @@ static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_r
         if (matrices[e].type != matrices[0].type)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s, and the first expert's is %s; one type for all is supported",
                            matrices[e].name, ak_type_info(matrices[e].type)->name, ak_type_info(matrices[0].type)->name);
+        if (!matrices[e].assembly != !matrices[0].assembly)
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s, and the first expert's is %s; all or none are supported",
+                           matrices[e].name, matrices[e].assembly ? "quantised" : "not quantised",
+                           matrices[0].assembly ? "quantised" : "not quantised");
     }
     return AKUNU_OK;
 }

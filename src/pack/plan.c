@@ -162,6 +162,13 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
     return AKUNU_OK;
 }
 
+/* Whether two parts become one weight. What is put together is packed even where the same
+ * type, read from the file, is not. */
+static bool are_one(const struct ak_view *a, const struct ak_view *b)
+{
+    return a->type == b->type && a->cols == b->cols && !a->assembly == !b->assembly;
+}
+
 static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear,
                                int layer, struct ak_error *error)
 {
@@ -174,9 +181,9 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
     w->widths[index] = parts.width;
     uint32_t bias = plan_bias(w, binding, layer, &parts);
     for (uint32_t first = 0, n; first < parts.n; first += n) {
-        for (n = 1; first + n < parts.n; n++)
-            if (parts.views[first + n]->type != parts.views[first]->type || parts.views[first + n]->cols != parts.views[first]->cols)
-                break;
+        n = 1;
+        while (first + n < parts.n && are_one(parts.views[first], parts.views[first + n]))
+            n++;
         add_packed(w, backend, linear, layer, &parts, first, n, bias);
     }
     return AKUNU_OK;
