@@ -63,7 +63,7 @@ ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape
         print_shape(expected, sizeof expected, n_dims, rows, shape->cols);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name, found, expected);
     }
-    if (shape->vector && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
+    if (shape->vector && !view->assembly && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16", view->name, ak_type_info(view->type)->name);
     return AKUNU_OK;
 }

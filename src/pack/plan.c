@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "pack/weights.h"
+#include "weights/assembly.h"
 
 enum {
     PART_ALIGN = 16,       /* elements: parts of an output start at tiles */
@@ -80,6 +81,10 @@ void ak_view_vector(const struct ak_view *view, size_t row, float *out)
 {
     const struct ak_type_info *info = ak_type_info(view->type);
     size_t step = view->every_other ? 2 : 1;
+    if (view->assembly) {
+        ak_assembly_widen(view->assembly, row, 0, view->cols, out);
+        return;
+    }
     const uint8_t *from = (const uint8_t *)view->plane[0].data + row * view->cols * step * info->block_bytes;
     for (size_t i = 0; step > 1 && i < view->cols; i++)
         info->dequantise(from + i * step * info->block_bytes, out + i, 1);

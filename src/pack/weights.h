@@ -88,7 +88,8 @@ struct ak_weights {
  * reads the vectors as float32. No weight is read. */
 ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error);
 
-/* Row `row` of a view of vectors, one or one an expert, as floats. */
+/* Row `row` of a view of vectors, one or one an expert, as floats; put together where it
+ * is quantised. */
 void ak_view_vector(const struct ak_view *view, size_t row, float *out);
 
 /* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they

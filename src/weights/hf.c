@@ -118,12 +118,15 @@ static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
 static void view_assembly(const struct ak_hf_weight *w, struct ak_view *out)
 {
     const struct ak_assembly *a = w->assembly;
+    unsigned n_dims = 1;
+    for (unsigned d = 0; d + 1 < a->n_dims; d++)
+        n_dims += a->shape[d] != 1;
     *out = (struct ak_view){
         .type = a->type,
         .rows = a->rows,
         .cols = a->cols,
         .name = w->name,
-        .n_dims = a->n_dims,
+        .n_dims = n_dims,
         .assembly = a,
     };
     memcpy(out->plane, a->plane, sizeof out->plane);
