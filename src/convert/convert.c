@@ -62,6 +62,8 @@ static ak_status open_source(struct job *j)
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
     if (j->spec.descriptor.encoder)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "encoders are not written as GGUF yet");
+    if (j->spec.descriptor.global_first && j->spec.descriptor.local.window > 0)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no place for windows that begin behind a first layer without one");
     AK_TRY(ak_rope_tables(j->source, &j->spec, j->error));
     AK_TRY(ak_tokenizer_open(j->source, &j->tokenizer, j->error));
     j->plan.spec = &j->spec;

@@ -113,7 +113,18 @@ static void put_scaling(struct ak_gguf_writer *w, const struct ak_out_plan *plan
     if (rope->scaling == AK_ROPE_YARN) {
         put_f32(w, plan, "rope.scaling.yarn_beta_fast", rope->beta_fast);
         put_f32(w, plan, "rope.scaling.yarn_beta_slow", rope->beta_slow);
+        if (rope->unrounded) /* llama.cpp has no key for it, and rounds */
+            ak_gguf_put_bool(w, key_of(plan, "rope.scaling.truncate", key), false);
     }
+}
+
+/* Every which layer is not rotated, whatever the source tells it by; where all are, one
+ * behind the last. */
+static void put_unrotated(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_descriptor *d = &plan->spec->descriptor;
+    if (d->global.rotation == AK_ROTATE_NONE)
+        put_u32(w, plan, "no_rope_layer_interval", d->global_every > 0 ? d->global_every : plan->spec->config.n_layers + 1);
 }
 
 static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
@@ -125,6 +136,7 @@ static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *pla
     put_f32(w, plan, "rope.freq_base", spec->config.rope_base);
     if (spec->n_rotations > 1)
         put_f32(w, plan, "rope.freq_base_swa", spec->descriptor.local_rope_base);
+    put_unrotated(w, plan);
     put_scaling(w, plan);
 }
 
@@ -137,6 +149,7 @@ static bool is_done(const char *key)
         "block_count", "embedding_length", "feed_forward_length", "expert_feed_forward_length", "context_length", "vocab_size", "attention.head_count",
         "attention.head_count_kv", "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon",
         "attention.layer_norm_epsilon", "attention.sliding_window", "attention.sliding_window_pattern", "query_pre_attn_scalar",
+        "no_rope_layer_interval",
     };
     for (size_t i = 0; i < sizeof done / sizeof *done; i++)
         if (strcmp(key, done[i]) == 0)
