@@ -28,7 +28,7 @@ struct scan {
 
 static void skip_blanks(struct scan *s)
 {
-    while (s->next < s->end && strchr(" \t\r\n", *s->next))
+    while (s->next < s->end && *s->next && strchr(" \t\r\n", *s->next))
         s->next++;
 }
 
