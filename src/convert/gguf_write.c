@@ -299,9 +299,9 @@ static void complete(struct ak_gguf_writer *w)
     flush(w);
     if (fine(w) && fsync(w->fd) != 0)
         fail_write(w, errno);
-    if (fine(w) && close(w->fd) != 0)
+    if (close(w->fd) != 0) /* also then the descriptor is no more */
         fail_write(w, errno);
-    w->fd = fine(w) ? -1 : w->fd;
+    w->fd = -1;
     if (fine(w) && rename(w->temporary, w->path) != 0)
         fail_write(w, errno);
 }
@@ -311,7 +311,7 @@ ak_status ak_gguf_finish(struct ak_gguf_writer *w)
     bool opened = w->fd >= 0;
     if (opened && fine(w))
         complete(w);
-    if (w->fd >= 0)
+    else if (opened)
         close(w->fd);
     if (opened && !fine(w))
         unlink(w->temporary);
