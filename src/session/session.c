@@ -70,11 +70,12 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     shape->n_pages = ak_kv_pages_for(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
-    uint64_t affordable = ak_available_memory() / 2 / page_bytes;
+    uint64_t half = ak_available_memory() / 2, states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
+    uint64_t affordable = half > states ? (half - states) / page_bytes : 0;
     if (!asked && affordable < shape->n_pages) {
         if (affordable < n_sequences)
             return ak_fail(error, AKUNU_ERROR_MEMORY, "the KV cache wants at least %.1f MiB, and half of the available memory is %.1f MiB",
-                           (double)n_sequences * (double)page_bytes / mebibyte, (double)affordable * (double)page_bytes / mebibyte);
+                           ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte, (double)half / mebibyte);
         /* the largest that ak_kv_pages_for finds room for */
         *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS - (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
         shape->n_pages = (uint32_t)affordable;
