@@ -9,7 +9,7 @@ enum {
     MAX_HEAD_DIM = 1 << 12,
     MAX_VOCAB = 1 << 24,
     MAX_CONTEXT = 1 << 28,
-    MAX_EXPERTS = 1 << 12,
+    MAX_EXPERTS = (1 << 12) - 1, /* all of their rows have numbers of 32 bits */
     MAX_EXPERTS_USED = 64
 };
 

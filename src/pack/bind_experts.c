@@ -65,7 +65,7 @@ static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_r
     AK_TRY(ak_bind_keep(b, NULL, matrices, error));
     AK_TRY(fill_each(p, rule, layer, name, &shape, matrices, error));
     view->matrices = matrices;
-    view->rows = (uint32_t)(shape.matrices * shape.rows); /* the configuration's numbers are below 2^12 and 2^20 */
+    view->rows = (uint32_t)(shape.matrices * shape.rows); /* fits: model/validate.c */
     for (int i = 0; i < AK_MAX_PLANES; i++)
         view->plane[i].bytes *= shape.matrices;
     return AKUNU_OK;
