@@ -39,11 +39,13 @@ AK_KERNEL void add_block(bool minimum, size_t n_tokens, const uint8_t *block, co
     const uint8_t *factors = block + BLOCK_WORDS * AK_LINE_BYTES;
     __m512 scale = _mm512_loadu_ps(factors);
     AK_UNROLL
-    for (size_t t = 0; t < n_tokens; t++) {
+    for (size_t t = 0; t < GROUP; t++) {
         if (t > 0 && t % 4 == 0) {
             acts += 4 * act_bytes;
             __asm__("" : "+r"(acts)); /* 16 addresses would be more than there are registers */
         }
+        if (t >= n_tokens)
+            continue;
         const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t % 4 * act_bytes);
         __m512 sum = _mm512_cvtepi32_ps(load_line(sums[t]));
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), sum, acc[t]);
@@ -60,8 +62,9 @@ AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size
     __m512 acc[GROUP] = { 0 };
     const size_t block = block32_bytes(minimum);
     AK_UNROLL
-    for (size_t t = 0; t < n_tokens && !first; t++)
-        acc[t] = _mm512_loadu_ps(y + t * y_stride);
+    for (size_t t = 0; t < GROUP; t++)
+        if (t < n_tokens && !first)
+            acc[t] = _mm512_loadu_ps(y + t * y_stride);
     multiply_two(minimum, ak_min_size(n_blocks, 2), tile, acts, act_bytes, sums[0]);
     for (size_t b = 0; b < n_blocks; b += 2, tile += 2 * block, acts += 2 * sizeof(struct ak_act32)) {
         const size_t left = n_blocks - b;
@@ -72,8 +75,9 @@ AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size
             add_block(minimum, n_tokens, tile + block, acts + sizeof(struct ak_act32), act_bytes, sums[b / 2 % 2][1], acc);
     }
     AK_UNROLL
-    for (size_t t = 0; t < n_tokens; t++)
-        _mm512_storeu_ps(y + t * y_stride, acc[t]);
+    for (size_t t = 0; t < GROUP; t++)
+        if (t < n_tokens)
+            _mm512_storeu_ps(y + t * y_stride, acc[t]);
 }
 
 AK_KERNEL void dot_group(bool minimum, size_t n_tokens, const uint8_t *slab, size_t n_tiles, size_t n_blocks, const uint8_t *acts,
