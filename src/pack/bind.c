@@ -116,7 +116,8 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
     }
     struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), vector };
     AK_TRY(ak_bind_check(view, &shape, error));
-    view->first_row = (uint32_t)first;
+    if (view->assembly)
+        view->first_row = (uint32_t)first;
     for (int i = 0; i < AK_MAX_PLANES && !view->assembly; i++) {
         struct ak_plane *plane = &view->plane[i];
         if (!plane->data)
