@@ -296,6 +296,8 @@ static const struct {
       AKUNU_POOLING_MEAN, false, "pooling by cls" },
     { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode\": \"other\"}", AKUNU_POOLING_MEAN, false, "pooling by other" },
     { "[{\"type\": \"Pooling\", \"path\": \"9_Pooling\"}]", NULL, AKUNU_POOLING_MEAN, false, "9_Pooling/config.json" },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling/of_a_folder_whose_name_is_longer_than_any_that_is_looked_for\"}]", NULL,
+      AKUNU_POOLING_MEAN, false, "the missing settings 1_Pooling/of_a_folder" },
     { "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]", NULL, AKUNU_POOLING_MEAN, false, "the module Dense" },
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };

@@ -66,11 +66,10 @@ static ak_status parse(const struct ak_provider *p, const char *name, json_t **o
 
 static ak_status read_pooling(const struct ak_provider *p, const char *folder, struct ak_pooling *out, struct ak_error *error)
 {
-    json_t *config;
+    json_t *config = NULL;
     char path[64];
-    if (snprintf(path, sizeof path, "%s/config.json", folder) >= (int)sizeof path)
-        return AKUNU_OK;
-    AK_TRY(parse(p, path, &config, error));
+    if (snprintf(path, sizeof path, "%s/config.json", folder) < (int)sizeof path)
+        AK_TRY(parse(p, path, &config, error));
     if (config)
         read_switches(config, out);
     else
