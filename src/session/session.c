@@ -98,10 +98,8 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     s->order = ak_alloc(n_sequences, sizeof *s->order);
     s->texts = ak_alloc(n_sequences, sizeof *s->texts);
     s->sums = ak_alloc(s->model->spec.config.width, sizeof *s->sums);
-    if (!s->texts || !s->sums)
-        return ak_fail_memory(error, "the session", 0);
     if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->given || !s->row_of || !s->chunk || !s->counts || !s->next ||
-        !s->order)
+        !s->order || !s->texts || !s->sums)
         return ak_fail_memory(error, "the session", 0);
     return AKUNU_OK;
 }
