@@ -20,6 +20,7 @@ static const struct {
     {"mlx", "MLX3_G64", 1e-4},        {"mlx-f16", "MLX5_G32", 1e-4},      {"mlx-mxfp4", "MLX_MXFP4", 1e-4},
     {"gptq", "GPTQ4_G32", 1e-4},      {"gptq-act", "GPTQ4_G32_ACT", 1e-6}, {"gptq-v2", "GPTQ8_G64", 1e-4},
     {"awq", "AWQ4_G32", 1e-4},        {"fp8", "F8_E4M3_SCALED", 1e-6},    {"fp8-rows", "F8_E4M3_SCALED", 1e-6},
+    {"fp8-mixed", "F8_E4M3_SCALED", 1e-6},
 };
 enum { N_FOLDERS = sizeof folders / sizeof *folders };
 

@@ -89,12 +89,20 @@ static struct turn turn_of(const struct ak_family *family, const struct ak_weigh
     return turn;
 }
 
+/* What is quantised lies nowhere that could be turned or shared. */
+static ak_status check_plain(const struct ak_view *view, const struct ak_shape *shape, struct ak_error *error)
+{
+    if (view->assembly)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised; expected F32, F16 or BF16", view->name);
+    return ak_bind_check(view, shape, error);
+}
+
 /* A copy, since no kernel reads columns. */
 static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view,
                               struct ak_error *error)
 {
     struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
-    AK_TRY(ak_bind_check(view, &stored, error));
+    AK_TRY(check_plain(view, &stored, error));
     size_t size = ak_type_info(view->type)->block_bytes, bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
     if (ak_type_info(view->type)->block_elems != 1)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16 or BF16", view->name,
@@ -160,7 +168,7 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_
 static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, struct ak_view *view, struct ak_error *error)
 {
     struct ak_shape stored = { shape->matrices, 1, shape->cols * turn.n, true };
-    AK_TRY(ak_bind_check(view, &stored, error));
+    AK_TRY(check_plain(view, &stored, error));
     view->plane[0] = share_of(view, ak_type_info(view->type)->block_bytes, turn);
     view->cols = (uint32_t)shape->cols;
     view->every_other = turn.n > 1;

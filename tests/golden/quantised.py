@@ -246,6 +246,7 @@ def main():
           {"down_proj": gptq(8, FFN, v2=True)})
     write(out, "awq", quantised(quant_method="awq", bits=4, group_size=32, version="gemm", zero_point=True), awq)
     write(out, "fp8", quantised(quant_method="fp8", weight_block_size=[64, 32], activation_scheme="dynamic"), fp8((64, 32), "weight_scale_inv"))
+    write(out, "fp8-mixed", quantised(quant_method="fp8", weight_block_size=[32, 32]), fp8((32, 32), "weight_scale_inv"), {"k_proj": plain, "up_proj": plain})
     write(out, "fp8-rows", quantised(quant_method="compressed-tensors", format="float-quantized"), fp8((1, 1 << 20), "weight_scale", "BF16"),
           {"up_proj": fp8((1 << 20, 1 << 20), "weight_scale")})
 
