@@ -142,7 +142,7 @@ const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 
 bool ak_config_recurrent(const struct ak_config *config, int layer)
 {
-    return config->recurrent[layer / 64] >> (layer % 64) & 1;
+    return layer < AK_MAX_LAYERS && (config->recurrent[layer / 64] >> (layer % 64) & 1);
 }
 
 void ak_config_set_recurrent(struct ak_config *config, uint32_t layer)
