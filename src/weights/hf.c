@@ -153,7 +153,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     unsigned n_dims = 1;
     for (unsigned d = 0; d + 1 < t->n_dims; d++) {
         rows *= t->shape[d];
-        n_dims += t->shape[d] != 1;
+        n_dims += t->shape[d] != 1 || ak_role_is_norm(role); /* a norm of two dimensions is none */
     }
     *out = (struct ak_view){
         .type = t->type,
