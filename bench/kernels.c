@@ -15,6 +15,7 @@
  *   quantise32, quantise256    bytes of floats; out of the cache, so without a share
  *   attend  scores and values  bytes of K and V, f32 operations; n query rows */
 #include "cpu/cpu.h"
+#include "quant/block.h"
 #include "measure.h"
 
 static const char usage[] = "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time SECONDS]\n"
@@ -29,7 +30,7 @@ enum {
     HEAD_DIM = 128,
     MOST_QUERIES = 32
 };
-static const size_t panel_counts[] = { 8, 16, MANY_TOKENS };
+static const size_t panel_counts[] = { 8, 16, 27, MANY_TOKENS };
 static const size_t weight_bytes = (size_t)192 << 20, float_bytes = (size_t)64 << 20;
 
 struct bench {
@@ -46,6 +47,7 @@ struct bench {
     uint8_t *weights;  /* random, weight_bytes */
     float *floats;     /* float_bytes */
     uint16_t *halves;  /* the same numbers, half the bytes */
+    uint8_t *eights;   /* rows of F8 */
     float *x;          /* MANY_TOKENS tokens of k */
     uint8_t *acts;     /* the same in the form of the type at hand */
     uint8_t *slabs;    /* slab_bytes a thread */
@@ -131,10 +133,12 @@ static void run_rows(const struct figure *f)
         b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, FEW_ROWS), b->x, b->k, f->n, b->k, b->y + i, f->count);
 }
 
-/* Rows of a type that is stored as floats. */
+/* Rows of a type that is multiplied as floats. */
 static const uint8_t *stored_rows(const struct figure *f)
 {
     const struct bench *b = f->bench;
+    if (f->type == AK_F8)
+        return b->eights;
     return (const uint8_t *)(f->type == AK_F32 ? (const void *)b->floats : (const void *)b->halves);
 }
 
@@ -152,7 +156,8 @@ static void run_panel(const struct figure *f)
     for (size_t i = f->begin, n; i < f->end; i += n) {
         n = ak_min_size(f->end - i, AK_PANEL_ROWS);
         b->kernels.open_panel[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
-        b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
+        b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i, f->count,
+                             stored_rows(f) + (i + n) * f->item_bytes, ak_min_size(f->count - i - n, n) * f->item_bytes);
     }
 }
 
@@ -170,7 +175,7 @@ static void run_bf16(const struct figure *f)
 static void run_widen(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    const uint8_t *rows = f->type == AK_F32 ? stored_rows(f) : b->weights;
+    const uint8_t *rows = f->type == AK_F32 || f->type == AK_F8 ? stored_rows(f) : b->weights;
     for (size_t i = f->begin; i < f->end; i++)
         b->kernels.widen[f->type](rows + i * f->item_bytes, b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k, b->k);
 }
@@ -316,16 +321,23 @@ static void bench_tiled(struct bench *b, enum ak_type type)
         report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0, tile_ops * (double)(f.count * f.n), ceiling);
 }
 
-/* Types that are stored as floats. */
+/* Of all rows; more numbers of F8, which else would stay in the cache. */
+static size_t stored_bytes(enum ak_type type)
+{
+    const struct ak_type_info *info = ak_type_info(type);
+    return (type == AK_F8 ? float_bytes : float_bytes / sizeof(float)) / info->block_elems * info->block_bytes;
+}
+
+/* Types that are multiplied as floats. */
 static void bench_stored(struct bench *b, enum ak_type type)
 {
     measure_again(b);
     const char *name = ak_type_info(type)->name;
-    struct figure f = { .bench = b, .type = type, .item_bytes = b->k * (type == AK_F32 ? sizeof(float) : sizeof(uint16_t)) };
+    struct figure f = { .bench = b, .type = type, .item_bytes = b->k / ak_type_info(type)->block_elems * ak_type_info(type)->block_bytes };
     double read = b->roof.read_bytes_per_second, row_ops = 2.0 * (double)b->k;
     for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && b->kernels.dot_stored[type] && wants(b, "stored"); i++) {
         f.n = few_counts[i];
-        f.count = (type == AK_F32 ? float_bytes : float_bytes / 2) / f.item_bytes;
+        f.count = stored_bytes(type) / f.item_bytes;
         report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read, row_ops * (double)(f.count * f.n),
                b->roof.f32_ops_per_second);
     }
@@ -356,11 +368,11 @@ static void bench_types(struct bench *b)
             continue;
         if (b->kernels.tile[type].dot_tiles)
             bench_tiled(b, type);
-        if (type == AK_F32 || type == AK_F16 || type == AK_BF16)
+        if (b->kernels.open_panel[type])
             bench_stored(b, type);
         if (b->kernels.widen[type] && wants(b, "widen")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
-            f.count = (type == AK_F32 ? float_bytes : weight_bytes) / f.item_bytes;
+            f.count = (type == AK_F32 || type == AK_F8 ? stored_bytes(type) : weight_bytes) / f.item_bytes;
             report(&f, "widen", info->name, run_widen, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second, 0.0, 0.0);
         }
     }
@@ -420,6 +432,18 @@ static void bench_bundle(struct bench *b)
         bench_attention(b);
 }
 
+/* Blocks of F8 of random numbers of ordinary size: none is subnormal. */
+static void fill_f8(uint8_t *blocks, size_t bytes)
+{
+    static const float scale = 0x1p-4f;
+    fill_random(blocks, bytes);
+    for (size_t i = 0; i < bytes; i += sizeof(struct ak_block_f8)) {
+        for (size_t j = 0; j < sizeof(struct ak_block_f8); j++)
+            blocks[i + j] = (uint8_t)((blocks[i + j] & 0xbf) | 0x08);
+        memcpy(blocks + i, &scale, sizeof scale);
+    }
+}
+
 static void allocate(struct bench *b, unsigned most_threads)
 {
     /* results of AK_SMALL_N tokens times the rows that fill weight_bytes at two bits a weight, or of many tokens */
@@ -433,6 +457,7 @@ static void allocate(struct bench *b, unsigned most_threads)
     b->weights = new_pages(weight_bytes);
     b->floats = new_pages(float_bytes);
     b->halves = new_pages(float_bytes / 2);
+    b->eights = new_pages(stored_bytes(AK_F8));
     b->x = new_pages(ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM) * sizeof(float));
     b->acts = new_pages(b->acts_bytes);
     b->slabs = new_pages(b->slab_bytes * most_threads);
@@ -442,6 +467,7 @@ static void allocate(struct bench *b, unsigned most_threads)
     for (size_t i = 0; i < weight_bytes; i++)
         b->weights[i] |= 0x10; /* no exponents of MXFP4 that give subnormals, which models do not have and which are slow */
     fill_floats(b->floats, float_bytes / sizeof(float));
+    fill_f8(b->eights, stored_bytes(AK_F8));
     fill_floats(b->x, ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM));
     ak_kernels_fill(ak_isa_best(), &b->kernels);
     b->kernels.narrow_f16(b->floats, b->halves, float_bytes / sizeof(float));

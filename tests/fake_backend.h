@@ -148,9 +148,10 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
     p->runs++;
 }
 
-static void fake_sync(struct ak_prepared *p)
+static ak_status fake_sync(struct ak_prepared *p, struct ak_error *error)
 {
-    (void)p;
+    (void)p, (void)error;
+    return AKUNU_OK;
 }
 
 static const float *fake_logits(const struct ak_prepared *p, uint32_t i)

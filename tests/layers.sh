@@ -20,7 +20,8 @@ BEGIN {
     may["pack"] = may["backend.h"] " backend.h"
     may["dispatch"] = may["pack"] " pack"
     may["cpu"] = may["dispatch"] " dispatch"
-    may["backend"] = may["cpu"] " cpu"
+    may["opencl"] = may["dispatch"] " dispatch"
+    may["backend"] = may["cpu"] " cpu opencl"
     may["session"] = may["backend"] " backend text"
     may["convert"] = "base quant op weights model backend.h pack text"
     may["api"] = may["session"] " session convert"
@@ -58,7 +59,7 @@ function bad(why) {
         bad("the " bundle(header) " kernels are private to their bundle")
     }
 }
-/^[ \t]*#[ \t]*include[ \t]*<(akunu|base|quant|op|weights|text|model|backend|pack|dispatch|cpu|session|convert|api|cli)\// {
+/^[ \t]*#[ \t]*include[ \t]*<(akunu|base|quant|op|weights|text|model|backend|pack|dispatch|cpu|opencl|session|convert|api|cli)\// {
     bad("headers of this project are written in quotes")
 }
 END {

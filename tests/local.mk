@@ -13,6 +13,7 @@ include tests/kv.mk
 include tests/load.mk
 include tests/model.mk
 include tests/npy.mk
+include tests/npy_dir.mk
 include tests/profile.mk
 include tests/quant.mk
 include tests/role.mk

@@ -14,15 +14,26 @@ struct test_folder test_folder_begin(void)
     return folder;
 }
 
+/* A folder with what is in it. */
+static void remove_folder(const char *path)
+{
+    char name[512];
+    DIR *dir = opendir(path);
+    ck_assert_ptr_nonnull(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        ck_assert_int_lt(snprintf(name, sizeof name, "%s/%s", path, entry->d_name), (int)sizeof name);
+        if (unlink(name) != 0)
+            remove_folder(name);
+    }
+    closedir(dir);
+    rmdir(path);
+}
+
 void test_folder_end(const struct test_folder *folder)
 {
-    DIR *dir = opendir(folder->path);
-    ck_assert_ptr_nonnull(dir);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        if (entry->d_name[0] != '.')
-            unlink(test_in(folder, entry->d_name));
-    closedir(dir);
-    rmdir(folder->path);
+    remove_folder(folder->path);
 }
 
 const char *test_in(const struct test_folder *folder, const char *name)

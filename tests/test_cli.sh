@@ -221,6 +221,9 @@ exits 0 convert -m "$model" --out "$work/new.gguf" --outtype q8_0 --overwrite
 exits 0 run -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
 exits 3 convert -m "$work/empty" --outfile "$work/other.gguf"
 exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
+(ulimit -f 8; exec "$cli" convert -m "$model" --outfile "$work/large.gguf" --outtype f32) >"$out" 2>"$err"
+[ $? = 1 ] && grep -q "large.gguf: cannot write" "$err" && [ "$(ls "$work" | grep -c large)" = 0 ]
+check "convert without room says so and leaves nothing"
 exits 0 models
 prints "qwen3"
 exits 0 models --json

@@ -1,13 +1,19 @@
-/* Models as GGUF files: from GGUF, split or not, of every type that can be written; from
- * a tokenizer.json of every kind; and that nothing is left behind or replaced unasked.
- * What becomes of the architectures' weights is in test_hf.c. */
+/* Models as GGUF files: from GGUF, split or not, of every type that can be written; encoders;
+ * from a tokenizer.json of every kind; and that nothing is left behind or replaced unasked.
+ * What becomes of the decoders' weights is in test_hf.c. */
 #include <check.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "model/model.h"
 #include "st_files.h"
 #include "text/tokenizer.h"
 
@@ -25,6 +31,13 @@ static struct akunu_convert_params params_of(const char *type)
     akunu_convert_params_default(&params);
     params.type = type;
     return params;
+}
+
+static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params, enum akunu_status status,
+                        const char *named)
+{
+    ck_assert_int_eq(akunu_convert(from, to, params), status);
+    ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(), named);
 }
 
 static bool same_value(const struct ak_meta *a, const struct ak_meta *b)
@@ -118,6 +131,58 @@ START_TEST(types)
     }
     ak_provider_close(a);
     ak_provider_close(b);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- Encoders ---------------------------------------------------------------------- */
+
+static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert", "jina-bert-v2" };
+enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
+
+static void find_tensor(const struct ak_provider *p, const char *name, struct ak_tensor *out)
+{
+    size_t i = 0;
+    while (ak_provider_tensor(p, i, out) && strcmp(out->name, name) != 0)
+        i++;
+    ck_assert_msg(i < ak_provider_n_tensors(p), "%s is missing", name);
+}
+
+/* Of those that llama.cpp's converter writes for a BERT only, the golden files have all. */
+static void check_numbers(const struct ak_provider *golden, const struct ak_provider *ours, bool has_types)
+{
+    struct ak_meta x, y;
+    for (size_t i = 0; ak_provider_meta(golden, i, &x); i++) {
+        if (strncmp(x.key, "GGUF.", 5) == 0 || strstr(x.key, "rope.scaling.type") || (!has_types && strstr(x.key, "token_type_count")))
+            continue;
+        ck_assert_msg(ak_provider_find_meta(ours, x.key, &y), "%s is missing", x.key);
+        ck_assert_msg(same_value(&x, &y), "%s differs", x.key);
+    }
+}
+
+/* The tensors and the numbers that gguf's own names give for the same folder
+ * (tests/golden/encoders.py). */
+START_TEST(converted_encoders)
+{
+    struct test_folder folder = test_folder_begin();
+    char to[96], from[4096], path[64];
+    struct ak_tensor theirs, tensor;
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    snprintf(path, sizeof path, "encoders/%s", encoders[_i]);
+    snprintf(from, sizeof from, "%s", test_path(path));
+    ck_assert_msg(akunu_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from, akunu_last_error());
+    snprintf(path, sizeof path, "encoders/%s/model.gguf", encoders[_i]);
+    struct ak_provider *golden = open_ok(test_path(path)), *ours = open_ok(to);
+    check_numbers(golden, ours, strcmp(encoders[_i], "modernbert") != 0);
+    ck_assert_uint_eq(ak_provider_n_tensors(golden), ak_provider_n_tensors(ours));
+    for (size_t i = 0; ak_provider_tensor(golden, i, &theirs); i++) {
+        find_tensor(ours, theirs.name, &tensor);
+        ck_assert_msg(tensor.type == theirs.type, "%s is %s", theirs.name, ak_type_info(tensor.type)->name);
+        ck_assert_msg(tensor.n_dims == theirs.n_dims && memcmp(tensor.shape, theirs.shape, sizeof tensor.shape) == 0, "%s", theirs.name);
+        ck_assert_msg(memcmp(tensor.data, theirs.data, theirs.bytes) == 0, "%s differs", theirs.name);
+    }
+    ak_provider_close(ours);
+    ak_provider_close(golden);
     test_folder_end(&folder);
 }
 END_TEST
@@ -240,14 +305,235 @@ START_TEST(byte_level)
 }
 END_TEST
 
-/* ---- Files ---------------------------------------------------------------------------- */
+/* ---- Tokenizers of encoders --------------------------------------------------------- */
 
-static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params, enum akunu_status status,
-                        const char *named)
+/* Those of tests/golden/vocabularies.py. */
+static const struct {
+    const char *name, *model_type;
+} vocabularies[] = {
+    { "bert-uncased", "bert" }, { "bert-accents", "bert" }, { "roberta", "roberta" }, { "modernbert", "modernbert" },
+    { "xlm-roberta", "xlm-roberta" },
+};
+enum { N_VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
+
+static const struct ak_family *family_of(const char *model_type)
 {
-    ck_assert_int_eq(akunu_convert(from, to, params), status);
-    ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(), named);
+    for (size_t i = 0; ak_families()[i]; i++)
+        for (const char *const *name = ak_families()[i]->names; *name; name++)
+            if (strcmp(*name, model_type) == 0)
+                return ak_families()[i];
+    ck_abort_msg("no family %s", model_type);
 }
+
+static uint32_t rows_of(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+{
+    const struct ak_whole *whole = ak_family_whole(spec->family, rule->role);
+    uint32_t rows = 0;
+    for (uint32_t i = 0; whole && i < whole->n_parts; i++)
+        rows += ak_spec_dim(spec, ak_family_rule(spec->family, whole->parts[i])->rows);
+    return whole ? rows : ak_spec_dim(spec, rule->rows);
+}
+
+/* An encoder of one layer without meaning, by its family's table of weights. */
+static void write_encoder(const struct test_folder *folder, const char *model_type, uint32_t n_vocab)
+{
+    static const float zeros[512 * 8];
+    struct ak_spec spec = { .family = family_of(model_type),
+                            .config = { .n_layers = 1, .width = 8, .n_heads = 2, .n_kv_heads = 2, .head_dim = 4, .ffn_width = 8,
+                                        .vocab_size = n_vocab, .context = 18, .n_types = 2 } };
+    struct test_st st = { 0 };
+    char name[AK_ROLE_NAME_BYTES], text[512];
+    for (uint32_t i = 0; i < spec.family->n_weights; i++) {
+        const struct ak_weight_rule *rule = &spec.family->weights[i];
+        const struct ak_whole *whole = ak_family_whole(spec.family, rule->role);
+        uint32_t rows = rows_of(&spec, rule), cols = ak_spec_dim(&spec, rule->cols);
+        if (rule->need == AK_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
+            continue;
+        if (whole && whole->parts[0] != rule->role)
+            continue;
+        ck_assert_uint_le(rows, 512);
+        if (rule->rows == AK_DIM_ONE)
+            snprintf(text, sizeof text, "%u", cols);
+        else
+            snprintf(text, sizeof text, "%u, %u", rows, cols);
+        test_st_add(&st, ak_role_expand(rule->hf, ak_role_in_layer(rule->role) ? 0 : AK_NO_LAYER, name), "F32", text, zeros,
+                    (size_t)rows * cols * sizeof *zeros);
+    }
+    test_st_write(&st, folder, "model.safetensors", 0);
+    snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+             "\"intermediate_size\": 8, \"max_position_embeddings\": 18, \"layer_norm_eps\": 1e-12, \"type_vocab_size\": 2, "
+             "\"pad_token_id\": 1, \"local_attention\": 4, \"vocab_size\": %u}", model_type, n_vocab);
+    test_write_text(folder, "config.json", text);
+}
+
+static void copy_file(const struct test_folder *folder, const char *name, const char *file)
+{
+    char path[128];
+    snprintf(path, sizeof path, "vocabularies/%s/%s", name, file);
+    struct test_bytes bytes = test_read(path);
+    test_write(folder, file, bytes.data, bytes.n);
+    free(bytes.data);
+}
+
+/* XLM-RoBERTa's <mask>, the last token, is none of SentencePiece's pieces: the converter
+ * has an unused token there. */
+static void check_vocabulary(const struct ak_provider *golden, const struct ak_provider *ours, bool but_last)
+{
+    struct ak_meta x, y, ex, ey;
+    for (size_t i = 0; ak_provider_meta(golden, i, &x); i++) {
+        if (strncmp(x.key, "tokenizer.", 10) != 0)
+            continue;
+        ck_assert_msg(ak_provider_find_meta(ours, x.key, &y), "%s is missing", x.key);
+        if (x.kind != AK_META_ARRAY) {
+            ck_assert_msg(same_value(&x, &y), "%s differs", x.key);
+            continue;
+        }
+        ck_assert_msg(y.kind == AK_META_ARRAY && x.n == y.n && x.element_kind == y.element_kind, "%s differs", x.key);
+        bool of_tokens = strstr(x.key, ".tokens") || strstr(x.key, ".token_type") || strstr(x.key, ".scores");
+        for (uint64_t j = 0; j + (but_last && of_tokens) < x.n; j++)
+            ck_assert_msg(ak_provider_element(golden, &x, j, &ex) && ak_provider_element(ours, &y, j, &ey) && same_value(&ex, &ey),
+                          "%s differs at %llu", x.key, (unsigned long long)j);
+    }
+}
+
+/* Undoes \xNN in place and gives the number of bytes. */
+static size_t unescape(char *s)
+{
+    char *out = s, *begin = s;
+    while (*s) {
+        bool escaped = *s == '\\';
+        char hex[3] = { escaped ? s[2] : '\0', escaped ? s[3] : '\0', '\0' };
+        *out++ = escaped ? (char)strtol(hex, NULL, 16) : *s;
+        s += escaped ? 4 : 1;
+    }
+    return (size_t)(out - begin);
+}
+
+/* The folder's ids and the file's are those of `tokenizers`. */
+static void check_ids(const char *name, const char *folder, const char *file)
+{
+    const char *const paths[] = { folder, file };
+    char line[1024], got[1024];
+    akunu_token ids[64];
+    FILE *f = fopen(test_path("vocabularies/texts.tsv"), "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f)) {
+        char *text = strchr(line, '\t') + 1, *want = strchr(text, '\t') + 1;
+        text[-1] = want[-1] = want[strcspn(want, "\n")] = '\0';
+        if (strcmp(line, name) != 0)
+            continue;
+        size_t n_text = unescape(text);
+        for (int i = 0; i < 2; i++) {
+            struct akunu_tokenizer *t = akunu_tokenizer_load(paths[i]);
+            ck_assert_msg(t != NULL, "%s", akunu_last_error());
+            int64_t n = akunu_tokenize(t, text, n_text, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, ids, 64);
+            size_t at = 0;
+            got[0] = '\0';
+            for (int64_t k = 0; k < n; k++)
+                at += (size_t)snprintf(got + at, sizeof got - at, k ? " %d" : "%d", (int)ids[k]);
+            ck_assert_msg(strcmp(got, want) == 0, "%s, %s\n got %s\nwant %s", name, i ? "converted" : "folder", got, want);
+            akunu_tokenizer_free(t);
+        }
+    }
+    fclose(f);
+}
+
+START_TEST(tokenizers_of_encoders)
+{
+    const char *name = vocabularies[_i].name;
+    struct test_folder folder = test_folder_begin();
+    struct ak_vocab v;
+    char to[96], path[64];
+    snprintf(path, sizeof path, "vocabularies/%s.gguf", name);
+    struct ak_provider *golden = open_ok(test_path(path));
+    ck_assert_int_eq(ak_provider_vocab(golden, &v, NULL), AKUNU_OK);
+    write_encoder(&folder, vocabularies[_i].model_type, v.n_tokens);
+    copy_file(&folder, name, "tokenizer.json");
+    copy_file(&folder, name, "tokenizer_config.json");
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name, akunu_last_error());
+    struct ak_provider *ours = open_ok(to);
+    check_vocabulary(golden, ours, strcmp(name, "xlm-roberta") == 0);
+    ak_provider_close(ours);
+    ak_provider_close(golden);
+    check_ids(name, folder.path, to);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- Chat templates ------------------------------------------------------------------ */
+
+static void check_string(const struct ak_provider *p, const char *key, const char *value)
+{
+    struct ak_meta meta;
+    bool found = ak_provider_find_meta(p, key, &meta);
+    ck_assert_msg(found == (value != NULL), "%s", key);
+    if (value)
+        ck_assert_msg(meta.kind == AK_META_STRING && meta.n == strlen(value) && memcmp(meta.as.string, value, meta.n) == 0, "%s is %.*s", key,
+                      (int)meta.n, meta.as.string);
+}
+
+/* As gguf's writer has them: names of letters, digits and underscores, each once. */
+START_TEST(templates)
+{
+    static const struct {
+        const char *config, *other, *usual, *names[3], *texts[3];
+    } cases[] = {
+        { "{\"chat_template\": [{\"name\": \"tool use\", \"template\": \"T\"}, {\"name\": \"default\", \"template\": \"D\"}, "
+          "{\"name\": \"tool_use\", \"template\": \"again\"}, {\"name\": \"r\u00e4g\", \"template\": \"R\"}, {\"name\": \"\", \"template\": \"-\"}, "
+          "{\"name\": \"none\"}]}", NULL, "D", { "tool_use", "r_g" }, { "T", "R" } },
+        { "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"R\"}]}", NULL, NULL, { "rag" }, { "R" } },
+        { "{\"chat_template\": [{\"name\": \"default\", \"template\": \"D\"}]}", NULL, "D", { NULL }, { NULL } },
+        { "{\"chat_template\": null}", "{\"chat_template\": \"other\"}", "other", { NULL }, { NULL } },
+        { "{\"chat_template\": \"one\"}", "{\"chat_template\": \"other\"}", "one", { NULL }, { NULL } },
+    };
+    struct test_folder folder = test_folder_begin();
+    struct akunu_convert_params params = params_of(NULL);
+    struct ak_meta list, name;
+    char to[96], key[96];
+    params.overwrite = true;
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    write_model(&folder);
+    write_tokenizer(&folder, pres[0].pre_tokenizer, "false");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_write_text(&folder, "tokenizer_config.json", cases[i].config);
+        unlink(test_in(&folder, "chat_template.json"));
+        if (cases[i].other)
+            test_write_text(&folder, "chat_template.json", cases[i].other);
+        ck_assert_msg(akunu_convert(folder.path, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+        struct ak_provider *p = open_ok(to);
+        check_string(p, "tokenizer.chat_template", cases[i].usual);
+        ck_assert(ak_provider_find_meta(p, "tokenizer.chat_templates", &list) == (cases[i].names[0] != NULL));
+        for (size_t k = 0; cases[i].names[k]; k++) {
+            ck_assert(ak_provider_element(p, &list, k, &name) && name.n == strlen(cases[i].names[k]) &&
+                      memcmp(name.as.string, cases[i].names[k], name.n) == 0);
+            snprintf(key, sizeof key, "tokenizer.chat_template.%s", cases[i].names[k]);
+            check_string(p, key, cases[i].texts[k]);
+        }
+        ak_provider_close(p);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- What there is no place for -------------------------------------------------------- */
+
+START_TEST(refused)
+{
+    struct test_folder folder = test_folder_begin();
+    char to[96];
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    write_model(&folder);
+    test_write_text(&folder, "modules.json", "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]");
+    check_fails(folder.path, to, NULL, AKUNU_ERROR_UNSUPPORTED, "the module Dense");
+    unlink(test_in(&folder, "modules.json"));
+    test_write_text(&folder, "config.json", "{\"model_type\": \"whisper\"}");
+    check_fails(folder.path, to, NULL, AKUNU_ERROR_UNSUPPORTED, "whisper.cpp");
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- Files ---------------------------------------------------------------------------- */
 
 static bool stop(double fraction, void *user)
 {
@@ -290,14 +576,129 @@ START_TEST(files)
 }
 END_TEST
 
+/* No file of the source is replaced, by whatever path it is meant. */
+START_TEST(parts_of_the_source)
+{
+    static const char *const parts[] = { "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "config.json" };
+    struct test_folder folder = test_folder_begin();
+    struct akunu_convert_params params = params_of(NULL);
+    struct test_st st = { 0 };
+    char to[96], from[96];
+    params.overwrite = true;
+    write_model(&folder);
+    snprintf(from, sizeof from, "%s", test_in(&folder, "model.safetensors"));
+    ck_assert_int_eq(rename(from, test_in(&folder, parts[0])), 0);
+    test_st_add(&st, "more", "F32", "1", "\0\0\0\0", 4);
+    test_st_write(&st, &folder, parts[1], 0);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(to, sizeof to, "%s", test_in(&folder, parts[i]));
+        check_fails(folder.path, to, &params, AKUNU_ERROR_ARGUMENT, parts[i]);
+        ck_assert_int_eq(link(to, test_in(&folder, "other name")), 0);
+        check_fails(folder.path, test_in(&folder, "other name"), &params, AKUNU_ERROR_ARGUMENT, "a part of it");
+        ck_assert_int_eq(unlink(test_in(&folder, "other name")), 0);
+    }
+    ck_assert_int_eq(akunu_convert(folder.path, test_in(&folder, "new.gguf"), &params), AKUNU_OK);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- What goes wrong outside ----------------------------------------------------------- */
+
+static bool die(double fraction, void *user)
+{
+    int *n = user;
+    (void)fraction;
+    if (++*n == 3)
+        _exit(7);
+    return true;
+}
+
+/* A program that ends in the middle leaves nothing, where the file system has files
+ * without names. */
+START_TEST(killed)
+{
+    struct test_folder folder = test_folder_begin();
+    char to[96], from[4096];
+    int asked = 0, code, fd = open(folder.path, O_TMPFILE | O_WRONLY, 0600);
+    struct akunu_convert_params params = params_of("F16");
+    params.progress = die;
+    params.user = &asked;
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
+    if (fd >= 0) {
+        close(fd);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0)
+            _exit(akunu_convert(from, to, &params) == AKUNU_OK ? 0 : 1);
+        ck_assert_int_eq(waitpid(child, &code, 0), child);
+        ck_assert_int_eq(WEXITSTATUS(code), 7);
+    }
+    ck_assert_int_eq(rmdir(folder.path), 0);
+}
+END_TEST
+
+/* A file that may not become that large stands for a full disk. */
+START_TEST(no_room)
+{
+    struct test_folder folder = test_folder_begin();
+    struct rlimit before, small;
+    char to[96], from[4096];
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){ 65536, before.rlim_max };
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    enum akunu_status status = akunu_convert(from, to, NULL);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    ck_assert_int_eq(status, AKUNU_ERROR_IO);
+    ck_assert_msg(strstr(akunu_last_error(), "new.gguf: cannot write: File too large"), "%s", akunu_last_error());
+    check_fails(from, "/proc/new.gguf", NULL, AKUNU_ERROR_IO, "/proc/new.gguf: cannot write");
+    ck_assert_int_eq(rmdir(folder.path), 0);
+}
+END_TEST
+
+/* In place of the C library's. */
+static int n_synced[2]; /* files, folders */
+int fsync(int fd)
+{
+    struct stat st;
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    n_synced[S_ISDIR(st.st_mode)]++;
+    return (int)syscall(SYS_fsync, fd);
+}
+
+/* The file and then the name are on the disk. */
+START_TEST(synced)
+{
+    struct test_folder folder = test_folder_begin();
+    char from[4096];
+    snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
+    n_synced[0] = n_synced[1] = 0;
+    ck_assert_int_eq(akunu_convert(from, test_in(&folder, "new.gguf"), NULL), AKUNU_OK);
+    ck_assert(n_synced[0] == 1 && n_synced[1] == 1);
+    test_folder_end(&folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convert");
     TCase *tests = tcase_create("convert");
     tcase_add_loop_test(tests, as_stored, 0, 5);
     tcase_add_loop_test(tests, types, 0, 4);
+    tcase_add_loop_test(tests, converted_encoders, 0, N_ENCODERS);
     tcase_add_loop_test(tests, byte_level, 0, 5);
+    tcase_add_loop_test(tests, tokenizers_of_encoders, 0, N_VOCABULARIES);
+    tcase_add_test(tests, templates);
+    tcase_add_test(tests, refused);
     tcase_add_test(tests, files);
+    tcase_add_test(tests, parts_of_the_source);
+    tcase_add_test(tests, killed);
+    tcase_add_test(tests, no_room);
+    tcase_add_test(tests, synced);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -135,6 +135,37 @@ START_TEST(goldens_of_encoders)
 }
 END_TEST
 
+/* The folder, and the GGUF file that is made of it: the same bits. */
+START_TEST(converted)
+{
+    const char *name = encoders[_i];
+    struct texts texts;
+    float want[N_TEXTS][WIDTH], got[N_TEXTS][WIDTH];
+    char from[4096], to[] = "/tmp/akunu-embed-XXXXXX";
+    struct akunu_convert_params params;
+    int fd = mkstemp(to);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    akunu_convert_params_default(&params);
+    params.overwrite = true;
+    ck_assert_msg(akunu_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    read_texts(name, &texts);
+    for (int made = 0; made < 2; made++) {
+        struct akunu_model_info info = { .size = sizeof info };
+        struct akunu_model *model = made ? load(to, NULL) : load_encoder(name, false, NULL);
+        ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+        ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
+        ck_assert_uint_eq(info.context, 96);
+        struct akunu_session *session = open_session(model, 2, 0, 0);
+        ck_assert_int_eq(akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, made ? got[0] : want[0]), AKUNU_OK);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    ck_assert_mem_eq(want, got, sizeof want);
+    unlink(to);
+}
+END_TEST
+
 /* Texts alone, in threes and all together, in any order. */
 START_TEST(same_bits)
 {
@@ -335,6 +366,38 @@ START_TEST(settings_of_sentence_transformers)
 }
 END_TEST
 
+/* Beyond the positions of training, rotary_scaling_factor would have angles that depend on
+ * the text's length: there the context ends. */
+START_TEST(scaled_rotation)
+{
+    static const char config[] = "{\"model_type\": \"nomic_bert\", \"vocab_size\": 48, \"hidden_size\": 32, \"num_attention_heads\": 2, "
+                                 "\"intermediate_size\": 48, \"num_hidden_layers\": 2, \"max_position_embeddings\": 96, \"type_vocab_size\": 2, "
+                                 "\"activation_function\": \"swiglu\", \"rotary_emb_base\": 1000.0, \"max_trained_positions\": 64, "
+                                 "\"rotary_scaling_factor\": ";
+    static const char *const factors[] = { "null}", "2}" };
+    struct akunu_model_info info = { .size = sizeof info };
+    char folder[64], text[1024];
+    make_folder("nomic-bert", folder);
+    for (int scaled = 0; scaled < 2; scaled++) {
+        snprintf(text, sizeof text, "%s%s", config, factors[scaled]);
+        write_file(folder, "config.json", text, strlen(text));
+        struct akunu_model *model = load(folder, NULL);
+        ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+        ck_assert_uint_eq(info.context, scaled ? 64 : 96);
+        struct akunu_session_params params;
+        akunu_session_params_default(&params);
+        params.context = 65;
+        struct akunu_session *session = akunu_session_new(model, &params);
+        ck_assert((session == NULL) == scaled);
+        if (scaled)
+            ck_assert_msg(strstr(akunu_last_error(), "more than 64") != NULL, "%s", akunu_last_error());
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    remove_folder(folder);
+}
+END_TEST
+
 /* ---- Language models ---------------------------------------------------------- */
 
 /* The last hidden state times the output matrix is the golden logits of the last token. */
@@ -464,9 +527,11 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, goldens_of_encoders, 0, 2 * N_ENCODERS);
     tcase_add_loop_test(tests, same_bits, 0, N_ENCODERS);
+    tcase_add_loop_test(tests, converted, 0, N_ENCODERS);
     tcase_add_loop_test(tests, as_the_model_says, 0, 2);
     tcase_add_test(tests, old_names_of_norms);
     tcase_add_loop_test(tests, settings_of_sentence_transformers, 0, N_SETTINGS);
+    tcase_add_test(tests, scaled_rotation);
     tcase_add_test(tests, hidden_states_of_a_language_model);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);

@@ -1,26 +1,31 @@
-/* Quantised checkpoints run as they are stored (A10, A12): values equal to those that the
- * scheme defines, logits near those of a float64 pass over them, the same on every bundle;
- * and what is not supported or damaged is refused by name.
+/* Quantised checkpoints and folders of NumPy arrays run as they are stored (A10, A12, C1, C3):
+ * values equal to those that the scheme defines, logits near those of a float64 pass over them,
+ * the same on every bundle; and what is not supported or damaged is refused by name.
  * tests/golden/quantised.py made the folders and the numbers. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "golden_model.h"
+#include "session/model.h"
 #include "st_files.h"
+#include "weights/assembly.h"
 
 enum { TOKENS = 24, VOCAB = 80 };
 
-/* NMSE of the logits: floats where rows become F16, else activations of 8 bits. */
+/* NMSE of the logits: floats where rows become F8 or F16, else activations of 8 bits. */
 static const struct {
     const char *name, *type; /* what one of its tensors is called */
     double bound;
 } folders[] = {
     {"mlx", "MLX3_G64", 1e-4},        {"mlx-f16", "MLX5_G32", 1e-4},      {"mlx-mxfp4", "MLX_MXFP4", 1e-4},
-    {"gptq", "GPTQ4_G32", 1e-4},      {"gptq-act", "GPTQ4_G32_ACT", 1e-6}, {"gptq-v2", "GPTQ8_G64", 1e-4},
+    {"gptq", "GPTQ4_G32", 1e-4},      {"gptq-act", "GPTQ4_G32_ACT", 1e-4}, {"gptq-v2", "GPTQ8_G64", 1e-4},
     {"awq", "AWQ4_G32", 1e-4},        {"fp8", "F8_E4M3_SCALED", 1e-6},    {"fp8-rows", "F8_E4M3_SCALED", 1e-6},
-    {"fp8-mixed", "F8_E4M3_SCALED", 1e-6},
+    {"fp8-mixed", "F8_E4M3_SCALED", 1e-6},  {"fp8-wide", "F8_E4M3_SCALED", 1e-6}, {"gptq-dynamic", "GPTQ8_G32_ACT", 1e-4},
+    {"ct-packed", "CT4_G32_Z_ACT", 1e-4},   {"ct-int8", "CT8_ROWS_Z", 1e-4},      {"npy-int8", "INT8_ROWS", 1e-4},
+    {"npy-int4", "INT3_G64", 1e-4},
 };
 enum { N_FOLDERS = sizeof folders / sizeof *folders };
 
@@ -33,7 +38,7 @@ static const char *folder_path(const char *name)
 
 /* ---- What comes out of them -------------------------------------------------------- */
 
-static void run(const char *name, const char *cpu, uint32_t batch, float logits[TOKENS][VOCAB])
+static void run_path(const char *path, const char *cpu, uint32_t batch, float logits[TOKENS][VOCAB])
 {
     struct akunu_load_params params;
     struct akunu_batch_token tokens[TOKENS];
@@ -42,8 +47,8 @@ static void run(const char *name, const char *cpu, uint32_t batch, float logits[
     params.no_cache = true;
     params.cpu = cpu;
     params.n_threads = 2;
-    struct akunu_model *model = akunu_load_model(folder_path(name), &params);
-    ck_assert_msg(model != NULL, "%s: %s", name, akunu_last_error());
+    struct akunu_model *model = akunu_load_model(path, &params);
+    ck_assert_msg(model != NULL, "%s: %s", path, akunu_last_error());
     struct akunu_session *session = golden_session(model, 2, batch, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
     for (int i = 0; i < TOKENS; i++)
@@ -58,6 +63,11 @@ static void run(const char *name, const char *cpu, uint32_t batch, float logits[
     akunu_model_free(model);
 }
 
+static void run(const char *name, const char *cpu, uint32_t batch, float logits[TOKENS][VOCAB])
+{
+    run_path(folder_path(name), cpu, batch, logits);
+}
+
 /* The numbers of NAME.npy, which end the file. */
 static void read_logits(const char *name, float logits[TOKENS][VOCAB])
 {
@@ -70,26 +80,64 @@ static void read_logits(const char *name, float logits[TOKENS][VOCAB])
     free(npy.data);
 }
 
-START_TEST(logits)
+static void check_near(const char *name, float got[TOKENS][VOCAB], float wanted[TOKENS][VOCAB], double bound)
 {
-    static float wanted[TOKENS][VOCAB], got[TOKENS][VOCAB], other[TOKENS][VOCAB];
-    const char *name = folders[_i].name;
     double wrong = 0.0, all = 0.0;
-    read_logits(name, wanted);
-    run(name, NULL, TOKENS, got);
     for (int i = 0; i < TOKENS; i++)
         for (int j = 0; j < VOCAB; j++) {
             double difference = (double)got[i][j] - (double)wanted[i][j];
             wrong += difference * difference;
             all += (double)wanted[i][j] * (double)wanted[i][j];
         }
-    ck_assert_msg(wrong <= folders[_i].bound * all, "%s: NMSE %g", name, wrong / all);
+    ck_assert_msg(wrong <= bound * all, "%s: NMSE %g", name, wrong / all);
+}
+
+START_TEST(logits)
+{
+    static float wanted[TOKENS][VOCAB], got[TOKENS][VOCAB], other[TOKENS][VOCAB];
+    const char *name = folders[_i].name;
+    read_logits(name, wanted);
+    run(name, NULL, TOKENS, got);
+    check_near(name, got, wanted, folders[_i].bound);
     run(name, "scalar", TOKENS, other);
     ck_assert_msg(memcmp(got, other, sizeof got) == 0, "%s: other logits by the scalar kernels", name);
     run(name, NULL, 5, other);
     ck_assert_msg(memcmp(got, other, sizeof got) == 0, "%s: other logits in passes of five tokens", name);
     run(name, NULL, 1, other);
     ck_assert_msg(memcmp(got, other, sizeof got) == 0, "%s: other logits token by token", name);
+}
+END_TEST
+
+/* GGUF has its columns as they are stored. */
+START_TEST(converted)
+{
+    static float wanted[TOKENS][VOCAB], got[TOKENS][VOCAB];
+    struct test_folder folder = test_folder_begin();
+    char to[128];
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    ck_assert_msg(akunu_convert(folder_path("gptq-act"), to, NULL) == AKUNU_OK, "%s", akunu_last_error());
+    read_logits("gptq-act", wanted);
+    run_path(to, NULL, TOKENS, got);
+    check_near(to, got, wanted, 1e-4);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* A byte a weight and a scale for each 128, but for the output projection, whose rows of
+ * 64 are F16. */
+START_TEST(eight_bits_stay)
+{
+    struct akunu_load_params params;
+    struct akunu_memory memory = {.size = sizeof memory};
+    akunu_load_params_default(&params);
+    params.no_cache = true;
+    struct akunu_model *model = akunu_load_model(folder_path("fp8-wide"), &params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    ck_assert_int_eq(akunu_memory_report(model, NULL, &memory), AKUNU_OK);
+    uint64_t wanted = (128 + 512 + 2 * 128) * 132 + 128 * 64 * 2;
+    ck_assert_uint_ge(memory.packed, wanted);
+    ck_assert_uint_lt(memory.packed, wanted + 4 * 4096);
+    akunu_model_free(model);
 }
 END_TEST
 
@@ -127,6 +175,110 @@ START_TEST(values)
 }
 END_TEST
 
+/* Rows that are multiplied with, against the values: the same, or with factors that were
+ * rounded to F16. In the order of the blocks. */
+static double worst_row(const struct ak_assembly *a, uint32_t row)
+{
+    float *wanted = calloc(a->cols, sizeof *wanted), *packed = calloc(a->cols, sizeof *packed);
+    uint8_t *blocks = malloc(a->cols * sizeof(float));
+    double worst = 0.0, most = 0.0;
+    ck_assert(wanted && packed && blocks);
+    ak_assembly_widen(a, row, 0, a->cols, wanted);
+    ak_assembly_blocks(a, row, 0, a->cols, blocks);
+    ak_type_info(a->type)->dequantise(blocks, packed, a->cols);
+    for (uint32_t k = 0; k < a->cols; k++) {
+        double value = (double)wanted[a->order ? a->order[k] : k];
+        double off = fabs((double)packed[k] - value);
+        worst = off > worst ? off : worst;
+        most = fabs(value) > most ? fabs(value) : most;
+    }
+    free(wanted);
+    free(packed);
+    free(blocks);
+    return most > 0.0 ? worst / most : worst;
+}
+
+START_TEST(packed_values)
+{
+    struct ak_provider *p;
+    struct ak_error error = {0};
+    struct ak_tensor t;
+    size_t n = 0;
+    double bound = strcmp(folders[_i].name, "npy-int8") == 0 ? 0.0 : 0x1p-10;
+    ck_assert_msg(ak_provider_open(folder_path(folders[_i].name), &p, &error) == AKUNU_OK, "%s", error.message);
+    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++)
+        for (uint32_t row = 0; t.assembly && row < t.assembly->rows; row++, n++) {
+            double worst = worst_row(t.assembly, row);
+            ck_assert_msg(worst <= bound, "%s: row %u of %s is off by %g", folders[_i].name, row, t.name, worst);
+        }
+    ck_assert_uint_gt(n, 0);
+    ak_provider_close(p);
+}
+END_TEST
+
+/* Weights of one order of inputs are one product, of several orders several. */
+START_TEST(orders)
+{
+    struct ak_model *model;
+    struct ak_error error = {0};
+    struct akunu_load_params params = {.n_threads = 1, .no_cache = true};
+    static const struct { const char *folder; uint32_t qkv, gate_up; enum ak_type type; } expected[] = {
+        {"gptq-act", 3, 2, AK_Q4_1}, {"gptq-dynamic", 1, 2, AK_Q4_1}, {"gptq", 1, 1, AK_Q4_1},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        uint32_t first, n;
+        ck_assert_msg(ak_model_load(folder_path(expected[i].folder), &params, &model, &error) == AKUNU_OK, "%s", error.message);
+        ak_weights_of(&model->weights, AK_LINEAR_QKV, 0, &first, &n);
+        ck_assert_uint_eq(n, expected[i].qkv);
+        ck_assert_int_eq(model->weights.packed[first].type, expected[i].type);
+        ck_assert((model->weights.packed[first].order != NULL) == (i < 2));
+        ak_weights_of(&model->weights, AK_LINEAR_GATE_UP, 0, &first, &n);
+        ck_assert_uint_eq(n, expected[i].gate_up);
+        ak_model_free(model);
+    }
+}
+END_TEST
+
+/* ---- Pages of the source (A16, C9) ------------------------------------------------------- */
+
+static const void *told_data;
+static size_t n_dropped;
+
+static void tell(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use)
+{
+    (void)p, (void)bytes;
+    n_dropped += data == told_data && use == AK_FILE_DROP;
+}
+
+/* Rows of GPTQ are all over its tensors: their pages go when the last one was packed. */
+START_TEST(dropped)
+{
+    struct ak_model *model;
+    struct akunu_load_params params = {.n_threads = 1, .no_cache = true};
+    struct ak_pack_windows windows;
+    ck_assert_int_eq(ak_model_load(folder_path("gptq"), &params, &model, NULL), AKUNU_OK);
+    const struct ak_provider_format *format = model->provider->format;
+    struct ak_provider_format counting = *format;
+    counting.tell = tell;
+    model->provider->format = &counting;
+    struct ak_pack_job job = {.weights = &model->weights, .backend = model->backend, .source = model->provider};
+    ck_assert_int_eq(ak_pack_windows_create(&job, 4096, &windows, NULL), AKUNU_OK);
+    const struct ak_packed_part *part = &model->weights.packed[0].parts[0];
+    told_data = part->view->plane[0].data;
+    uint64_t all = model->weights.block_bytes, some = part->offset + 16;
+    uint8_t *out = malloc(all + ak_pack_overhang(&job));
+    ck_assert_ptr_nonnull(out);
+    ak_pack_range(&job, &(struct ak_pack_range){.begin = 0, .end = some}, out);
+    ck_assert_uint_eq(n_dropped, 0);
+    ak_pack_range(&job, &(struct ak_pack_range){.begin = some, .end = all}, out);
+    ck_assert_uint_eq(n_dropped, 1);
+    free(out);
+    ak_pack_windows_clear(&windows);
+    model->provider->format = format;
+    ak_model_free(model);
+}
+END_TEST
+
 /* ---- What is refused ------------------------------------------------------------------ */
 
 struct part { const char *name, *type, *shape; };
@@ -135,6 +287,11 @@ struct part { const char *name, *type, *shape; };
     {{"a.weight", "U32", words}, {"a.scales", "F16", scales}, {"a.biases", "F16", scales}}
 #define GPTQ(weight, zeros, scales, index) \
     {{"a.qweight", "I32", weight}, {"a.qzeros", "I32", zeros}, {"a.scales", "F16", scales}, {"a.g_idx", "I32", index}}
+#define PACKED "\"compressed-tensors\", \"format\": \"pack-quantized\""
+#define INT8 "\"compressed-tensors\", \"format\": \"int-quantized\""
+#define BYTES {{"a.weight", "U8", "4, 8"}}
+#define CT(weight, scales, third) \
+    {{"a.weight_packed", "I32", weight}, {"a.weight_scale", "F16", scales}, {"a.weight_shape", "I64", "2"}, third}
 #define METHOD(rest) "\"quantization_config\": {\"quant_method\": " rest "}"
 
 static const struct {
@@ -142,11 +299,11 @@ static const struct {
     struct part parts[4];
     const char *named[3];
 } refused[] = {
-    {METHOD("\"bitsandbytes\", \"load_in_4bit\": true, \"bnb_4bit_quant_type\": \"nf4\""), {{0}}, {"bitsandbytes", "NF4", "not supported"}},
-    {METHOD("\"bitsandbytes\", \"load_in_8bit\": true"), {{0}}, {"bitsandbytes", "int8", "not supported"}},
-    {METHOD("\"aqlm\""), {{0}}, {"quant_method", "aqlm", "gptq"}},
-    {METHOD("\"compressed-tensors\", \"format\": \"pack-quantized\""), {{0}}, {"compressed-tensors", "pack-quantized", "float-quantized"}},
-    {METHOD("7"), {{0}}, {"quantization_config", "quant_method", "integer"}},
+    {METHOD("\"bitsandbytes\", \"load_in_4bit\": true, \"bnb_4bit_quant_type\": \"nf4\""), BYTES, {"bitsandbytes", "NF4", "not supported"}},
+    {METHOD("\"bitsandbytes\", \"load_in_8bit\": true"), BYTES, {"bitsandbytes", "int8", "not supported"}},
+    {METHOD("\"aqlm\""), BYTES, {"quant_method", "aqlm", "gptq"}},
+    {METHOD("\"compressed-tensors\", \"format\": \"marlin-24\""), BYTES, {"compressed-tensors", "marlin-24", "pack-quantized"}},
+    {METHOD("7"), BYTES, {"quantization_config", "quant_method", "integer"}},
     {METHOD("\"gptq\", \"bits\": 3"), {{0}}, {"gptq", "3 bits", "2, 4 or 8"}},
     {METHOD("\"gptq\", \"group_size\": 48"), {{0}}, {"group_size", "48", "32"}},
     {METHOD("\"gptq\", \"checkpoint_format\": \"marlin\""), {{0}}, {"checkpoint_format", "marlin", "gptq_v2"}},
@@ -179,12 +336,35 @@ static const struct {
     {METHOD("\"fp8\", \"weight_block_size\": [4, 4]"), {{"a.weight", "F8_E4M3", "4, 8"}, {"a.weight_scale_inv", "F32", "2, 2"}},
      {"a.weight_scale_inv", "[2, 2]", "[1, 2]"}},
     {METHOD("\"fp8\""), {{"a.weight", "F8_E4M3", "4, 8"}, {"a.weight_scale", "U8", "1"}}, {"a.weight_scale", "U8", "F32"}},
+    {METHOD("\"gptq\", \"dynamic\": []"), {{0}}, {"dynamic", "a list", "an object"}},
+    {METHOD("\"gptq\", \"dynamic\": {\"+:a(\": {}}"), {{0}}, {"dynamic", "+:a(", "regular expression"}},
+    {METHOD("\"gptq\", \"dynamic\": {\"+:a\": 4}"), {{0}}, {"dynamic", "+:a", "an integer"}},
+    {METHOD("\"gptq\", \"group_size\": 32, \"dynamic\": {\"a\": {\"bits\": 3}}"), GPTQ("8, 8", "2, 1", "2, 8", "64"), {"gptq", "3 bits", "8"}},
+    {METHOD("\"gptq\", \"group_size\": 32, \"dynamic\": {\"a\": {\"group_size\": 64}}"), GPTQ("8, 8", "2, 1", "2, 8", "64"),
+     {"a.scales", "[2, 8]", "[1, 8]"}},
+    {METHOD(PACKED ", \"config_groups\": {\"g\": {\"weights\": {\"num_bits\": 3}}}"), {{0}}, {"g has weights", "3 bits", "4 or 8"}},
+    {METHOD(PACKED ", \"config_groups\": {\"g\": {\"weights\": {\"type\": \"float\"}}}"), {{0}}, {"g has weights", "type float", "int"}},
+    {METHOD(PACKED ", \"sparsity_config\": {\"format\": \"sparse-24-bitmask\"}"), {{0}}, {"sparsity_config", "sparse-24-bitmask", "dense"}},
+    {METHOD(PACKED ", \"transform_config\": {\"config_groups\": {\"u\": {}}}"), {{0}}, {"quantization_config", "transform_config", "not"}},
+    {METHOD(PACKED), CT("4, 8", "4, 1", {0}), {"a.weight_packed", "8 words", "a.weight_shape"}}, /* which says 0x11111111 */
+    {METHOD(PACKED), {{"a.weight_packed", "I32", "4, 8"}, {"a.weight_scale", "F16", "4, 1"}}, {"a.weight_shape", "missing", "I64"}},
+    {METHOD(PACKED), {{"a.weight_packed", "I32", "4, 8"}, {"a.weight_shape", "I32", "2"}}, {"a.weight_shape", "I32", "I64"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}}, {"a.weight_scale", "missing", "a"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 40"}, {"a.weight_scale", "F16", "4, 1"}}, {"a.weight", "40 inputs", "32"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 3"}}, {"a.weight_scale", "3 groups", "64"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "3, 1"}}, {"a.weight_scale", "[3, 1]", "[4, 1]"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 1"}, {"a.weight_zero_point", "I32", "4, 1"}},
+     {"a.weight_zero_point", "I32", "I8"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 1"}, {"a.weight_zero_point", "I8", "4, 2"}},
+     {"a.weight_zero_point", "[4, 2]", "[4, 1]"}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 2"}, {"a.weight_g_idx", "I32", "64"}},
+     {"a.weight_g_idx", "group", "2 groups"}},
 };
 
 static size_t bytes_of(const struct part *part)
 {
     unsigned a = 1, b = 1;
-    size_t size = strstr(part->type, "32") ? 4 : strstr(part->type, "16") ? 2 : 1;
+    size_t size = strstr(part->type, "64") ? 8 : strstr(part->type, "32") ? 4 : strstr(part->type, "16") ? 2 : 1;
     ck_assert_int_ge(sscanf(part->shape, "%u, %u", &a, &b), 1);
     return a * b * size;
 }
@@ -220,6 +400,31 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Whatever the method: floats are the weights, and what is beside them are ids. */
+START_TEST(floats_alone)
+{
+    static const char *const configs[] = {METHOD("\"bitsandbytes\", \"load_in_4bit\": true"), METHOD("\"aqlm\""), METHOD("7"),
+                                          METHOD("\"compressed-tensors\", \"format\": \"dense\"")};
+    static const uint8_t data[256];
+    char config[256];
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        struct test_folder folder = test_folder_begin();
+        struct test_st st = {0};
+        struct ak_provider *p;
+        struct ak_error error = {0};
+        test_st_add(&st, "a.weight", "BF16", "4, 8", data, 64);
+        test_st_add(&st, "position_ids", "I64", "1, 4", data, 32);
+        test_st_write(&st, &folder, "model.safetensors", 0);
+        snprintf(config, sizeof config, "{\"model_type\": \"llama\", %s}", configs[i]);
+        test_write_text(&folder, "config.json", config);
+        ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s: %s", config, error.message);
+        ck_assert_msg(ak_provider_ready(p, &error) == AKUNU_OK, "%s: %s", config, error.message);
+        ak_provider_close(p);
+        test_folder_end(&folder);
+    }
+}
+END_TEST
+
 /* A tensor may be quantised or not, but not both. */
 START_TEST(twice)
 {
@@ -245,9 +450,15 @@ int main(void)
     Suite *suite = suite_create("hf_quant");
     TCase *tests = tcase_create("hf_quant");
     tcase_add_loop_test(tests, logits, 0, N_FOLDERS);
+    tcase_add_test(tests, eight_bits_stay);
     tcase_add_loop_test(tests, values, 0, N_FOLDERS);
+    tcase_add_test(tests, converted);
+    tcase_add_loop_test(tests, packed_values, 0, N_FOLDERS);
+    tcase_add_test(tests, orders);
+    tcase_add_test(tests, dropped);
     tcase_add_loop_test(tests, refusals, 0, sizeof refused / sizeof *refused);
     tcase_add_test(tests, twice);
+    tcase_add_test(tests, floats_alone);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -13,6 +13,7 @@
 #include "cpu/blas.h"
 #include "cpu/kernels.h"
 #include "cpu/tile256.h"
+#include "quant/block.h"
 #include "evex.h"
 
 static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
@@ -152,6 +153,7 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
             put_wide_scale(stored, kind);
             put_wide_scale(stored + 2, kind);
             break;
+        case AK_F8: put_wide_scale(stored + 2, kind); break;
         case AK_A8:
             put_wide_scale(stored + 2, kind);
             put_wide_scale(stored + 6, kind);
@@ -532,10 +534,28 @@ START_TEST(dot_rows_is_scalar)
 }
 END_TEST
 
+static const enum ak_type stored_types[] = { AK_F32, AK_F16, AK_BF16, AK_F8 };
+enum { N_STORED = sizeof stored_types / sizeof *stored_types };
+
+/* `cols`, or so many more that they fill blocks, and their bytes. */
+static size_t stored_cols(enum ak_type type, size_t cols, size_t *bytes)
+{
+    uint64_t row_bytes = 0;
+    cols = ak_round_up(cols, ak_type_info(type)->block_elems);
+    ck_assert(ak_type_row_bytes(type, cols, &row_bytes));
+    *bytes = (size_t)row_bytes;
+    return cols;
+}
+
 /* Stored rows of `cols` elements, random but finite. */
 static uint8_t *random_stored(enum ak_type type, size_t rows, size_t cols, size_t row_bytes)
 {
     uint8_t *stored = exact(rows * row_bytes);
+    if (type == AK_F8) {
+        for (size_t r = 0; r < rows; r++)
+            fill_blocks(type, r % 3 == 2 ? W_SMALL_SCALES : W_RANDOM, stored + r * row_bytes, cols / ak_type_info(type)->block_elems);
+        return stored;
+    }
     for (size_t i = 0; i < rows * cols; i++) {
         float value = random_float();
         uint16_t half = type == AK_F16 ? ak_float_to_f16(value) : ak_float_to_bf16(value);
@@ -560,15 +580,14 @@ static float *stored_products(const struct ak_kernels *scalar, enum ak_type type
 
 START_TEST(stored_rows_are_scalar)
 {
-    static const enum ak_type types[] = { AK_F32, AK_F16, AK_BF16 };
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
-    for (size_t i = 0; i < 3; i++) {
-        enum ak_type type = types[i];
+    for (size_t i = 0; i < N_STORED; i++) {
+        enum ak_type type = stored_types[i];
         for (size_t rows = 1; rows <= 9 && tested.dot_stored[type]; rows++) {
             for (size_t n = 1; n <= AK_SMALL_N; n++) {
-                size_t cols = 1 + random_below(300), k = ak_round_up(cols, AK_LANES), bytes = cols * (type == AK_F32 ? 4 : 2);
+                size_t bytes, cols = stored_cols(type, 1 + random_below(300), &bytes), k = ak_round_up(cols, AK_LANES);
                 uint8_t *stored = random_stored(type, rows, cols, bytes);
                 float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
                 for (size_t t = 0; t < n; t++)
@@ -591,14 +610,15 @@ END_TEST
 
 START_TEST(panels_are_scalar)
 {
-    static const enum ak_type types[] = { AK_F32, AK_F16, AK_BF16 };
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar) || !tested.dot_panel)
         return;
     for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows % 8 < 2 ? 1 : 6) {
         for (size_t n = 1; n <= 53; n += n < 13 ? 1 : 20) {
-            enum ak_type type = types[random_below(3)];
-            size_t k = 32 * (1 + random_below(n == 8 ? 40 : 7)), cols = n % 2 ? k : k - random_below(32), bytes = k * sizeof(float) + 6;
+            enum ak_type type = stored_types[random_below(N_STORED)];
+            size_t most = 32 * (1 + random_below(n == 8 ? 40 : 7)), bytes, cols = stored_cols(type, n % 2 ? most : most - random_below(32), &bytes);
+            size_t k = ak_round_up(cols, AK_LANES);
+            bytes += 4 * random_below(3) + (type == AK_F8 ? 0 : 2);
             uint8_t *stored = random_stored(type, rows, cols, bytes);
             float *panel = exact(ak_round_up(rows, 16) * k * sizeof *panel), *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
             float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
@@ -608,7 +628,7 @@ START_TEST(panels_are_scalar)
             tested.open_panel[type](stored, bytes, rows, cols, panel);
             for (size_t t = 0; t < n; t++)
                 tested.open_token(x + t * k, k, t, tokens);
-            tested.dot_panel(panel, rows, tokens, n, k, got, rows);
+            tested.dot_panel(panel, rows, tokens, n, k, got, rows, stored, n % 3 ? rows * bytes : 0);
             float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
             expect_floats(got, want, n * rows, tested.name, "dot_panel");
             free(stored);
@@ -774,6 +794,83 @@ static void expect_short_conv(const struct ak_kernels *tested, const struct ak_k
     }
 }
 
+static void expect_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t n)
+{
+    for (size_t taps = 2; taps < 6; taps++) {
+        float *x = wild_floats(n), *kernel = wild_floats(n * taps), *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
+        state[0] = wild_floats((taps - 1) * n);
+        state[1] = copy_floats(state[0], (taps - 1) * n);
+        tested->conv(x, kernel, taps, state[0], n, out[0], n);
+        scalar->conv(x, kernel, taps, state[1], n, out[1], n);
+        expect_floats(out[0], out[1], n, tested->name, "conv");
+        expect_floats(state[0], state[1], (taps - 1) * n, tested->name, "conv's state");
+        float *all[] = { x, kernel, out[0], out[1], state[0], state[1] };
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            free(all[i]);
+    }
+}
+
+/* Columns of a state with others beside them, which stay as they are; several tokens, so
+ * that what one leaves is the next one's. */
+START_TEST(delta_rule_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (size_t n = AK_DELTA_STEP; n <= AK_DELTA_COLUMNS; n += AK_DELTA_STEP)
+        for (size_t rows = 1; rows <= 128; rows += rows < 3 ? 1 : 125) {
+            size_t stride = n + 5;
+            float *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
+            state[0] = wild_floats(rows * stride);
+            state[1] = copy_floats(state[0], rows * stride);
+            for (int t = 0; t < 3; t++) {
+                float *q = wild_floats(rows), *k = wild_floats(rows), *v = wild_floats(n);
+                tested.delta_rule(q, k, rows, v, 0.75f, 0.3f, state[0], stride, out[0], n);
+                scalar.delta_rule(q, k, rows, v, 0.75f, 0.3f, state[1], stride, out[1], n);
+                expect_floats(out[0], out[1], n, tested.name, "delta_rule");
+                expect_floats(state[0], state[1], rows * stride, tested.name, "delta_rule's state");
+                free(q);
+                free(k);
+                free(v);
+            }
+            for (int i = 0; i < 2; i++) {
+                free(out[i]);
+                free(state[i]);
+            }
+        }
+}
+END_TEST
+
+/* By the paper's formula in doubles. */
+START_TEST(delta_rule_is_right)
+{
+    enum { ROWS = 6, N = AK_DELTA_STEP };
+    struct ak_kernels scalar;
+    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    float q[ROWS], k[ROWS], v[N], out[N], state[ROWS * N] = { 0 };
+    double s[ROWS][N] = { { 0 } };
+    for (int t = 0; t < 5; t++) {
+        for (int i = 0; i < ROWS; i++) {
+            q[i] = (float)((i * 5 + t * 3) % 7) / 7.0f - 0.4f;
+            k[i] = (float)((i * 3 + t * 5) % 11) / 22.0f - 0.2f;
+        }
+        for (int j = 0; j < N; j++)
+            v[j] = (float)((j * 7 + t) % 13) - 6.0f;
+        scalar.delta_rule(q, k, ROWS, v, 0.9f, 0.6f, state, N, out, N);
+        for (int j = 0; j < N; j++) {
+            double told = 0.0, asked = 0.0;
+            for (int i = 0; i < ROWS; i++)
+                told += (double)k[i] * (s[i][j] *= (double)0.9f);
+            for (int i = 0; i < ROWS; i++) {
+                s[i][j] += (double)k[i] * (double)0.6f * ((double)v[j] - told);
+                asked += (double)q[i] * s[i][j];
+            }
+            ck_assert_double_eq_tol((double)out[j], asked, 1e-5);
+        }
+    }
+}
+END_TEST
+
 START_TEST(elementwise_is_scalar)
 {
     struct ak_kernels tested, scalar;
@@ -793,6 +890,17 @@ START_TEST(elementwise_is_scalar)
         scalar.silu_mul(x, y, b, n);
         expect_floats(a, b, n, tested.name, "silu_mul");
         expect_short_conv(&tested, &scalar, n);
+        expect_conv(&tested, &scalar, n);
+        memcpy(a, x, n * sizeof *a);
+        memcpy(b, x, n * sizeof *b);
+        tested.silu(a, n);
+        scalar.silu(b, n);
+        expect_floats(a, b, n, tested.name, "silu");
+        memcpy(a, x, n * sizeof *a);
+        memcpy(b, x, n * sizeof *b);
+        tested.sigmoid_mul(a, y, n);
+        scalar.sigmoid_mul(b, y, n);
+        expect_floats(a, b, n, tested.name, "sigmoid_mul");
         tested.swiglu_clamped(x, y, a, n);
         scalar.swiglu_clamped(x, y, b, n);
         expect_floats(a, b, n, tested.name, "swiglu_clamped");
@@ -942,6 +1050,27 @@ START_TEST(widen_is_the_reference)
     free(halves);
     free(got);
     free(want);
+}
+END_TEST
+
+/* Every number of E4M3, with scales at which products are subnormal, large or none. */
+START_TEST(e4m3_is_the_reference)
+{
+    enum { BLOCKS = 10, ELEMS = sizeof(((struct ak_block_f8 *)NULL)->q) };
+    static const float scales[BLOCKS / 2] = { 1.0f, 0x1.abcdefp-130f, -0x1.fffffep119f, 0.0f, NAN };
+    struct ak_kernels tested, scalar;
+    struct ak_block_f8 blocks[BLOCKS];
+    float got[BLOCKS * ELEMS], want[BLOCKS * ELEMS];
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i].d = scales[i / 2];
+        for (int j = 0; j < ELEMS; j++)
+            blocks[i].q[j] = (uint8_t)(i % 2 * ELEMS + j);
+    }
+    scalar.widen[AK_F8](blocks, want, BLOCKS * ELEMS);
+    tested.widen[AK_F8](blocks, got, BLOCKS * ELEMS);
+    expect_floats(got, want, BLOCKS * ELEMS, tested.name, "widen F8");
 }
 END_TEST
 
@@ -1140,11 +1269,14 @@ int main(void)
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, e4m3_is_the_reference, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, panels_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, bf16_panels_are_near, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, bf16_products_stand_alone, 1, AK_ISA_COUNT);
     tcase_add_test(kernels, blas_is_near_or_absent);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, delta_rule_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_test(kernels, delta_rule_is_right);
     tcase_add_test(kernels, scalar_functions_are_right);
     tcase_add_loop_test(kernels, norms_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);

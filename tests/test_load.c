@@ -223,6 +223,8 @@ START_TEST(dumps)
     check_dump("models/qwen2moe.gguf", "dispatch/qwen2moe.dump");
     check_dump("models/gpt-oss.gguf", "dispatch/gpt-oss.dump");
     check_dump("models/lfm2.gguf", "dispatch/lfm2.dump");
+    check_dump("models/qwen3next.gguf", "dispatch/qwen3next.dump");
+    check_dump("models/qwen35.gguf", "dispatch/qwen35.dump");
     check_dump("models/mixed.gguf", "dispatch/llama-mixed.dump");
 }
 END_TEST

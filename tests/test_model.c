@@ -9,23 +9,6 @@
 
 /* ---- Logits ------------------------------------------------------------------- */
 
-/* The data of a .npy of version 1: little-endian floats behind the header. */
-static float *golden_read_logits(const char *name, size_t n)
-{
-    char path[4096];
-    unsigned char head[10];
-    float *values = malloc(n * sizeof *values);
-    FILE *f = fopen(golden_path(name, ".npy", path), "rb");
-    ck_assert_msg(f != NULL && values != NULL, "%s cannot be opened", path);
-    ck_assert_uint_eq(fread(head, 1, sizeof head, f), sizeof head);
-    ck_assert_mem_eq(head, "\x93NUMPY\x01", 7);
-    ck_assert_int_eq(fseek(f, head[8] + 256 * head[9], SEEK_CUR), 0);
-    ck_assert_uint_eq(fread(values, sizeof *values, n, f), n);
-    ck_assert_int_eq(fgetc(f), EOF);
-    fclose(f);
-    return values;
-}
-
 /* Logits of all ids, run in passes of the session's batch, copied to out. */
 static void logits_of(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n, size_t n_vocab, float *out)
 {
@@ -74,10 +57,18 @@ static size_t argmax(const float *x, size_t n)
     return best;
 }
 
+/* The CPU's bits depend on nothing; what another backend gives is near enough. */
+static bool is_same(const float *got, const float *want, size_t n)
+{
+    return golden_is_elsewhere() ? nmse(got, want, n) <= 1e-6 : memcmp(got, want, n * sizeof *got) == 0;
+}
+
 START_TEST(logits_and_greedy)
 {
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
+    if (golden_is_left_out(golden->name))
+        return;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     size_t n_vocab = vocab_of(model), n = text.n_prompt + text.n_greedy;
@@ -136,7 +127,7 @@ START_TEST(same_bits)
                     struct akunu_session *session = golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
                     ck_assert_uint_eq(akunu_session_threads(session), threads);
                     logits_of(session, akunu_sequence_new(session), ids, N, n_vocab, have_first ? again : first);
-                    ck_assert_msg(!have_first || memcmp(first, again, N * n_vocab * sizeof *first) == 0,
+                    ck_assert_msg(!have_first || is_same(again, first, N * n_vocab),
                                   "%s: other bits with cpu %s, %u threads, batch %u, KV type %d", golden->name, akunu_cpu_name(isa),
                                   threads, (unsigned)batches[b], kv);
                     have_first = true;
@@ -158,6 +149,8 @@ START_TEST(same_bits_in_company)
     enum { N = 40 };
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
+    if (golden_is_left_out(golden->name))
+        return;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     size_t n_vocab = vocab_of(model);
@@ -191,7 +184,8 @@ START_TEST(same_bits_in_company)
     }
     ck_assert_int_eq(akunu_decode(session, tokens, 3 * N), AKUNU_OK);
     for (int i = 0; i < 3 * N; i++)
-        ck_assert_mem_eq(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab * sizeof(float));
+        ck_assert_msg(is_same(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab), "%s: other bits in company: %d %d",
+                      golden->name, owner[i], position[i]);
 
     /* a rewound sequence and a forked one go on as the first did; the others are undisturbed */
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[0], 23), AKUNU_OK);
@@ -201,13 +195,13 @@ START_TEST(same_bits_in_company)
     for (int i = 0; i < 9; i++) {
         struct akunu_batch_token pair[] = { { ids[0][23 + i], sequences[0], true }, { ids[1][31 + i], fork, true } };
         ck_assert_int_eq(akunu_decode(session, pair, 2), AKUNU_OK);
-        ck_assert_mem_eq(akunu_logits(session, 0), alone[0][23 + i], n_vocab * sizeof(float));
-        ck_assert_mem_eq(akunu_logits(session, 1), alone[1][31 + i], n_vocab * sizeof(float));
+        ck_assert_msg(is_same(akunu_logits(session, 0), alone[0][23 + i], n_vocab), "%s: other bits in company", golden->name);
+        ck_assert_msg(is_same(akunu_logits(session, 1), alone[1][31 + i], n_vocab), "%s: other bits in company", golden->name);
     }
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[1], N - 1), AKUNU_OK);
     struct akunu_batch_token token = { ids[1][N - 1], sequences[1], true };
     ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_OK);
-    ck_assert_mem_eq(akunu_logits(session, 0), alone[1][N - 1], n_vocab * sizeof(float));
+    ck_assert_msg(is_same(akunu_logits(session, 0), alone[1][N - 1], n_vocab), "%s: other bits in company", golden->name);
     akunu_session_free(session);
     akunu_model_free(model);
 }
@@ -271,6 +265,8 @@ START_TEST(greedy_text)
 {
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
+    if (golden_is_left_out(golden->name))
+        return;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_generation params;
@@ -651,21 +647,25 @@ int main(void)
     Suite *suite = suite_create("model");
     TCase *tests = tcase_create("model");
     tcase_set_timeout(tests, 600);
-    tcase_add_loop_test(tests, logits_and_greedy, 0, N_GOLDENS);
+    /* what another backend is asked for, too (tests/opencl.sh) */
+    TCase *any = tcase_create("any");
+    tcase_set_timeout(any, 600);
+    tcase_add_loop_test(any, logits_and_greedy, 0, N_GOLDENS);
     /* Every chunking and thread count of every model takes minutes under an emulator. */
     int n_models = getenv("AKUNU_TEST_FEW") ? 4 : N_GOLDENS;
     tcase_add_loop_test(tests, same_bits, 0, n_models);
-    tcase_add_loop_test(tests, same_bits_in_company, 0, n_models);
+    tcase_add_loop_test(any, same_bits_in_company, 0, n_models);
     tcase_add_test(tests, kernels_are_counted);
-    tcase_add_loop_test(tests, greedy_text, 0, N_GOLDENS);
-    tcase_add_test(tests, seeded_text);
-    tcase_add_test(tests, gumbel_distribution);
+    tcase_add_loop_test(any, greedy_text, 0, N_GOLDENS);
+    tcase_add_test(any, seeded_text);
+    tcase_add_test(any, gumbel_distribution);
     tcase_add_test(tests, stages_in_order);
     tcase_add_test(tests, info_and_memory);
     tcase_add_test(tests, bad_arguments);
     tcase_add_test(tests, too_much);
     tcase_add_test(tests, short_contexts_have_factors_of_their_own);
     tcase_add_test(tests, learned_positions_bound_the_context);
+    suite_add_tcase(suite, any);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

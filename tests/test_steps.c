@@ -37,11 +37,52 @@ START_TEST(inputs_are_kept)
 }
 END_TEST
 
+/* Two products of a norm, the second one's input in another order or not. */
+static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_steps, struct ak_cpu_step *steps)
+{
+    struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
+                                     { .op = AK_OP_NORM, .in = 0, .out = 1 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 0 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 1 } };
+    struct ak_slot slots[] = { { .width = WIDTH, .place = 0, .first_use = 0, .last_use = 1 },
+                               { .width = WIDTH, .place = WIDTH, .first_use = 1, .last_use = 3 },
+                               { .width = 2 * WIDTH, .place = 2 * WIDTH, .first_use = 2, .last_use = 3 } };
+    struct ak_table table = { .commands = commands, .n_commands = 4, .slots = slots, .n_slots = 3 };
+    struct ak_packed packed[] = { { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = first },
+                                  { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = second } };
+    struct ak_weights weights = { .packed = packed, .n_packed = 2 };
+    struct ak_cpu_prepared p = { .table = &table, .weights = &weights, .n_threads = 2, .steps = steps };
+    ak_cpu_plan_steps(&p);
+    ck_assert_uint_eq(p.n_steps, n_steps);
+}
+
+/* What takes its input in one order shares it; for another one it is put in order anew, once
+ * nobody reads the former, and the norm is made once for both. */
+START_TEST(orders_are_apart)
+{
+    static uint32_t order[WIDTH], same[WIDTH], other[WIDTH];
+    struct ak_cpu_step steps[4 * AK_STEPS_PER_COMMAND];
+    for (uint32_t i = 0; i < WIDTH; i++) {
+        order[i] = same[i] = WIDTH - 1 - i;
+        other[i] = i ^ 1;
+    }
+    plan_two(order, same, 4, steps);
+    ck_assert(steps[1].run == ak_step_prepare && steps[1].n_linears == 2 && !steps[2].barrier_few && !steps[2].barrier_many);
+    plan_two(NULL, NULL, 4, steps);
+    plan_two(order, other, 6, steps);
+    ck_assert(steps[1].run == ak_step_norm && steps[2].run == ak_step_prepare && steps[4].run == ak_step_prepare);
+    ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_few && steps[3].barrier_many);
+    plan_two(order, NULL, 6, steps);
+    plan_two(NULL, order, 6, steps);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("steps");
     TCase *tests = tcase_create("barriers");
     tcase_add_test(tests, inputs_are_kept);
+    tcase_add_test(tests, orders_are_apart);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -125,6 +125,10 @@ START_TEST(contents)
     ck_assert_int_eq(ak_provider_vocab(p, &vocab, &error), AKUNU_OK);
     ck_assert_uint_eq(vocab.model.n, 0);
 
+    /* [n, 1] in the file, a vector all the same. */
+    ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1_BIAS, AK_NO_LAYER, NULL, &view));
+    ck_assert(view.n_dims == 1 && view.rows == 1 && view.cols == STATE);
+
     /* Views are aligned, whatever the file. */
     ck_assert(ak_provider_find(p, AK_ROLE_CROSS_ATTENTION_V, 1, NULL, &view));
     ck_assert_str_eq(view.name, "decoder.blocks.1.cross_attn.value.weight");

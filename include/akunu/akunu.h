@@ -94,8 +94,8 @@ typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *us
 struct akunu_file;
 
 /* `path`: a GGUF file, or the first part of a split one; a folder of SafeTensors with
- * config.json, or one SafeTensors file beside it; a Whisper model of before GGUF; a
- * NumPy array. */
+ * config.json, or one SafeTensors file beside it; a folder of NumPy arrays with manifest.json
+ * and config.json; a Whisper model of before GGUF; a NumPy array. */
 AKUNU_API struct akunu_file *akunu_file_open(const char *path);
 /* The same with metadata in place of the file's, as in akunu_load_params; NULL allowed. */
 AKUNU_API struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv);
@@ -103,7 +103,7 @@ AKUNU_API void akunu_file_free(struct akunu_file *file);
 
 struct akunu_file_info {
     size_t size;              /* sizeof(struct akunu_file_info), set by the caller */
-    const char *format;       /* "gguf", "safetensors", "whisper-ggml", "npy" */
+    const char *format;       /* "gguf", "safetensors", "npy-dir", "whisper-ggml", "npy" */
     const char *architecture; /* "llama", "" where the file has none */
     size_t n_tensors, n_metadata;
     uint64_t bytes;           /* of all parts */
@@ -184,6 +184,21 @@ AKUNU_API enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *
 AKUNU_API enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info);
 AKUNU_API enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info);
 AKUNU_API enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info);
+
+/* A device that a backend other than the CPU's can use, or could. */
+struct akunu_device_info {
+    size_t size;
+    char backend[16];         /* "opencl" */
+    char name[128], vendor[128], version[128], driver[128]; /* as its driver tells, ASCII */
+    char features[128];       /* "gpu, unified memory, fp16" */
+    uint64_t memory;          /* bytes */
+    uint64_t most_allocation; /* in one piece */
+    unsigned units, mhz;
+    bool usable;              /* it has what akunu's kernels need */
+};
+/* Number i from 0 on, as akunu_load_params' `device` counts. AKUNU_ERROR_ARGUMENT past the
+ * last one; AKUNU_ERROR_UNSUPPORTED, with the reason, where this machine or build has none. */
+AKUNU_API enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info);
 
 /* ---- Tokens and text ------------------------------------------------------- */
 
@@ -283,6 +298,8 @@ struct akunu_load_params {
     enum akunu_prefill prefill;
     const char *const *override_kv; /* metadata in place of the file's, "KEY=TYPE:VALUE" with TYPE int, float, bool or str;
                                        ends with NULL; NULL: none */
+    const char *backend;    /* "cpu" or "opencl"; NULL: the CPU */
+    const char *device;     /* of that backend: its number (akunu_device_at) or a part of its name; NULL: the first usable */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 
@@ -308,7 +325,7 @@ struct akunu_model_info {
     size_t size;
     const char *name;         /* the file's own, "" where it has none */
     const char *architecture; /* "llama" */
-    const char *format;       /* "gguf", "safetensors" */
+    const char *format;       /* "gguf", "safetensors", "npy-dir" */
     const char *weight_type;  /* the type that most bytes have */
     const char *cpu;          /* the ISA bundle in use */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size;
@@ -436,7 +453,7 @@ AKUNU_API void akunu_sequence_free(struct akunu_session *session, akunu_sequence
 AKUNU_API uint32_t akunu_sequence_length(const struct akunu_session *session, akunu_sequence sequence);
 
 /* Forgets all but the first `length` tokens. Models with layers that keep a running state
- * (lfm2) compute what is left once more with the next token, unless that is nothing. */
+ * (lfm2, qwen3next, qwen35) compute what is left once more with the next token, unless that is nothing. */
 AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_sequence sequence, uint32_t length);
 
 /* A new sequence that shares the first `length` tokens of another: whole pages
@@ -572,7 +589,7 @@ struct akunu_convert_params {
     const char *pre;                /* tokenizer.ggml.pre; NULL: the known pre-tokenizer that cuts words as the model's does */
     bool overwrite;                 /* replace a file that is at the destination */
     const char *const *override_kv; /* as in akunu_load_params */
-    akunu_convert_fn *progress;     /* called before each tensor; NULL allowed */
+    akunu_convert_fn *progress;     /* called every few megabytes; NULL allowed */
     akunu_log_fn *log;              /* NULL allowed */
     void *user;
 };
@@ -580,9 +597,11 @@ AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params)
 
 /* Writes the model at `from`, of any format that can be loaded, as one GGUF file `to`,
  * tokenizer and metadata included, for akunu and for llama.cpp. It takes memory for a
- * tensor at most. The file appears when it is complete, or not at all.
+ * tensor at most. The file appears when it is complete, or not at all, and no file of the
+ * model is ever replaced.
  * AKUNU_ERROR_ARGUMENT: `to` is there already; AKUNU_ERROR_UNSUPPORTED: GGUF has no place
- * for something of the model; AKUNU_ERROR_IO: it cannot be written, or would not fit. */
+ * for something of the model, or no program reads such models as GGUF (speech);
+ * AKUNU_ERROR_IO: it cannot be written, or would not fit. */
 AKUNU_API enum akunu_status akunu_convert(const char *from, const char *to, const struct akunu_convert_params *params);
 
 /* ---- Measuring ---------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "api/versioned.h"
 #include "cpu/layout.h"
 #include "model/model.h"
+#include "weights/ggml_type.h"
 
 static ak_status past_end(const char *what, size_t i, struct ak_error *error)
 {
@@ -46,8 +47,9 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
         return finish(past_end("type", i, &error), &error);
     enum ak_type type = (enum ak_type)i;
     const struct ak_type_info *t = ak_type_info(type);
+    uint32_t number; /* a type that no file has is put together */
     struct akunu_type_info full = { .name = t->name, .block_elems = t->block_elems, .block_bytes = t->block_bytes,
-                                    .integers = ak_type_act_form(type) != AK_ACT_F32, .packed = ak_type_is_tiled(type) };
+                                    .integers = ak_type_act_form(type) != AK_ACT_F32, .packed = ak_type_is_tiled(type) || !ak_ggml_type_number(type, &number) };
     return finish(ak_versioned_give(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }
 

@@ -15,6 +15,9 @@ struct ak_cpu_profile; /* cpu/profile.h */
 struct ak_backend_options {
     const char *cpu; /* ISA bundle; NULL: the best */
     const struct ak_cpu_profile *cpu_profile; /* copied; NULL: all as detected */
+    const char *device;   /* which of the backend's devices, by number or part of a name; NULL: the first */
+    const char *cache_dir; /* where what is built for it is kept; NULL: the default one */
+    bool no_cache;         /* nothing is kept */
     bool relaxed;                             /* kernels may round otherwise */
     enum akunu_prefill prefill;
     const struct ak_log *log;                 /* may be NULL */
@@ -77,6 +80,8 @@ struct ak_backend_ops {
     const char *name;
     /* Whether this machine has it. */
     bool (*probe)(void);
+    /* Its device number i, but for `size`; NULL: it has none to choose from. */
+    ak_status (*device)(size_t i, struct akunu_device_info *out, struct ak_error *error);
     ak_status (*open)(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error);
     void (*close)(struct ak_backend *b);
     const char *(*describe)(const struct ak_backend *b); /* "avx512" */
@@ -101,9 +106,10 @@ struct ak_backend_ops {
     ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
     void (*release)(struct ak_prepared *p);
-    /* Runs one pass; never allocates. Results are there after sync. */
+    /* Runs one pass; never allocates. Results are there after sync, which tells whether the
+     * device did it. */
     void (*run)(struct ak_prepared *p, const struct ak_batch *batch);
-    void (*sync)(struct ak_prepared *p);
+    ak_status (*sync)(struct ak_prepared *p, struct ak_error *error);
     /* Row i of the last pass' logits; of the sampled table, the chosen tokens. */
     const float *(*logits)(const struct ak_prepared *p, uint32_t i);
     const int32_t *(*chosen)(const struct ak_prepared *p);

@@ -63,6 +63,8 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
     if (!file->path)
         return ak_fail_memory(error, "a file's path", strlen(path) + 1);
     file->bytes = (uint64_t)st.st_size;
+    file->device = (uint64_t)st.st_dev;
+    file->inode = (uint64_t)st.st_ino;
     file->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     if (file->bytes == 0)
         return AKUNU_OK;
@@ -103,10 +105,29 @@ void ak_file_close(struct ak_file *file)
 {
     if (file->data) {
         munmap((void *)(uintptr_t)file->data, (size_t)file->bytes);
-        close(file->fd);
+        if (file->fd >= 0)
+            close(file->fd);
     }
     ak_free(file->path);
     *file = (struct ak_file){0};
+}
+
+void ak_file_release(struct ak_file *file)
+{
+    if (file->data && file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+/* Out of the page cache, which is asked of a descriptor. */
+static void forget(const struct ak_file *file, uint64_t begin, uint64_t end)
+{
+    int fd = file->fd >= 0 ? file->fd : open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return;
+    posix_fadvise(fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED);
+    if (fd != file->fd)
+        close(fd);
 }
 
 void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use)
@@ -115,7 +136,7 @@ void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, e
     uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);
     madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), use == AK_FILE_WANT ? MADV_WILLNEED : MADV_DONTNEED);
     if (use == AK_FILE_FORGET)
-        posix_fadvise(file->fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED);
+        forget(file, begin, end);
 }
 
 void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes, enum ak_file_use use)

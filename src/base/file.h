@@ -13,7 +13,8 @@ struct ak_file {
     const uint8_t *data; /* NULL where the file is empty */
     uint64_t bytes;
     int64_t mtime_ns;    /* identity for caches, with bytes */
-    int fd;              /* open where data is not NULL */
+    uint64_t device, inode; /* the same file has the same, whatever its path */
+    int fd;              /* open where data is not NULL, −1 once it was given back */
 };
 
 /* Maps `path`. Refused with AKUNU_ERROR_FORMAT: anything but a regular file
@@ -23,6 +24,10 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
 
 /* Accepts an all-zero struct. */
 void ak_file_close(struct ak_file *file);
+
+/* Gives the descriptor back and keeps the map: for models of more files than a process may
+ * have open. */
+void ak_file_release(struct ak_file *file);
 
 /* What will become of the pages of [offset, offset + bytes), which lies in the
  * file. Reading them stays possible whatever was said. */

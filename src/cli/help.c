@@ -30,8 +30,8 @@ int cli_help(void)
     for (size_t i = 0; i < cli_n_commands; i++)
         cli_output_format(&out, "  %s\n", cli_commands[i].example);
     heading(&out, "More");
-    cli_output_text(&out, "  A model is a GGUF file, or a folder of SafeTensors with config.json. One that is not here is looked for in\n"
-                          "  ${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the one there that quickstart fetched is used.\n"
+    cli_output_text(&out, "  A model is a GGUF file, or a folder of SafeTensors or of NumPy arrays with config.json. One that is not here\n"
+                          "  is looked for in ${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the one there that quickstart fetched is used.\n"
                           "  Each long flag can be set in the environment: AKUNU_THREADS=2 is --threads 2. A flag wins.\n"
                           "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or unsupported, 4 out of memory,\n"
                           "  130 interrupted.\n");

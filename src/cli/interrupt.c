@@ -25,6 +25,7 @@ void cli_interrupt_install(void)
     sigaction(SIGINT, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 bool cli_interrupted(void)

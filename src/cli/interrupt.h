@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Installs the handler and makes a closed pipe an error of writing instead of a signal. */
+/* Installs the handler and makes a closed pipe, and a file as large as files may be, an error of
+ * writing instead of a signal. */
 void cli_interrupt_install(void);
 
 /* Whether Ctrl-C was pressed. */

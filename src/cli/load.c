@@ -38,6 +38,8 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     struct akunu_load_params params;
     akunu_load_params_default(&params);
     params.cpu = o->cpu;
+    params.backend = o->backend;
+    params.device = o->device;
     params.n_threads = (unsigned)o->threads;
     params.strict = o->strict;
     params.override_kv = o->override_kv.values;

@@ -6,6 +6,7 @@ akunu_cli_SOURCES += src/cli/bench_tune.c
 akunu_cli_SOURCES += src/cli/cache.c
 akunu_cli_SOURCES += src/cli/commands.c src/cli/commands.h
 akunu_cli_SOURCES += src/cli/convert.c
+akunu_cli_SOURCES += src/cli/devices.c
 akunu_cli_SOURCES += src/cli/embed.c
 akunu_cli_SOURCES += src/cli/help.c
 akunu_cli_SOURCES += src/cli/input.c src/cli/input.h

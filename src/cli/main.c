@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
 #include "cli/options.h"
@@ -38,5 +39,7 @@ int main(int argc, char **argv)
         return cli_version();
     if (options.help)
         return named ? cli_help_command(command) : cli_help();
+    if (options.list_devices)
+        return cli_list_devices();
     return command->run(&options);
 }

@@ -60,7 +60,7 @@ static void put_quantisations(const struct table *t)
 {
     struct akunu_quantisation_info q = { .size = sizeof q };
     section(t, "Quantised folders", "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is under `quantization`. "
-            "Their weights run as they are: packed as the types A4, A5, A8, Q4_1, Q5_1 or MXFP4, or as rows of F16.",
+            "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 or MXFP4, or as rows of F8 or F16.",
             "| method | what is read |", "|---|---|");
     for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name, q.about);

@@ -38,9 +38,9 @@ struct cli_options {
     const char *word;               /* one of the command's words: "list", "prune" */
     bool help, version;
 
-    const char *model, *cpu, *cache_dir, *profile;
+    const char *model, *cpu, *backend, *device, *cache_dir, *profile;
     struct cli_texts override_kv;
-    bool no_cache, strict, relaxed;
+    bool no_cache, strict, relaxed, list_devices;
     int prefill;                    /* enum akunu_prefill */
 
     const char *prompt, *file, *ids;

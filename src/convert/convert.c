@@ -37,17 +37,32 @@ static ak_status choose_type(struct job *j)
 
 static ak_status check_destination(const struct job *j)
 {
-    struct stat to, from;
+    struct stat st;
     char shown[AK_SHOW_BYTES];
-    if (stat(j->to, &to) != 0)
+    const struct ak_file *part;
+    if (stat(j->to, &st) != 0)
         return AKUNU_OK; /* what keeps it from being written, writing says */
     ak_show_path(j->to, shown);
-    if (!S_ISREG(to.st_mode))
+    if (!S_ISREG(st.st_mode))
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and no file", shown);
     if (!j->options->overwrite)
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and is not replaced without being told so", shown);
-    if (stat(j->from, &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is the model itself", shown);
+    for (size_t i = 0; j->source && (part = ak_provider_part(j->source, i)); i++)
+        if (part->device == st.st_dev && part->inode == st.st_ino)
+            return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is the model itself, or a part of it", shown);
+    return AKUNU_OK;
+}
+
+/* What GGUF could not tell, or no program that reads it could run. */
+static ak_status check_source(const struct job *j)
+{
+    if (j->spec.descriptor.global_first && !j->spec.descriptor.encoder && j->spec.descriptor.local.window > 0)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no place for windows that begin behind a first layer without one");
+    if (j->spec.config.delta_k_heads > 0 && ak_config_interval(&j->spec.config) == 0)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "attention is not in every n-th layer alone; only that is written as GGUF");
+    if (j->spec.pooling.refused[0])
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "the model's embeddings take %s, for which GGUF has no place",
+                       j->spec.pooling.refused);
     return AKUNU_OK;
 }
 
@@ -59,11 +74,12 @@ static ak_status open_source(struct job *j)
     j->plan.source = j->source;
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
+    if (ak_is_speech(j->source))
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "a speech model, and no program reads such models as GGUF. whisper.cpp reads GGML "
+                       "files, which its models/convert-h5-to-ggml.py makes of a Hugging Face folder; a GGML file needs no conversion");
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
-    if (j->spec.descriptor.encoder)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "encoders are not written as GGUF yet");
-    if (j->spec.descriptor.global_first && j->spec.descriptor.local.window > 0)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no place for windows that begin behind a first layer without one");
+    AK_TRY(ak_pooling_read(j->source, &j->spec, &j->spec.pooling, j->error));
+    AK_TRY(check_source(j));
     AK_TRY(ak_rope_tables(j->source, &j->spec, j->error));
     AK_TRY(ak_tokenizer_open(j->source, &j->tokenizer, j->error));
     j->plan.spec = &j->spec;
@@ -80,19 +96,6 @@ static void base_name(const char *path, char out[AK_SHOW_BYTES])
     while (at > 0 && path[at - 1] != '/')
         at--;
     ak_show(path + at, n - at, out);
-}
-
-static ak_status write_data(struct job *j, struct ak_gguf_writer *w)
-{
-    uint64_t done = 0;
-    const struct ak_convert_options *o = j->options;
-    for (size_t i = 0; i < j->plan.n; i++) {
-        if (o->progress && !o->progress((double)done / (double)(j->plan.bytes ? j->plan.bytes : 1), o->user))
-            return ak_fail(j->error, AKUNU_ERROR_CANCELLED, "converting was cancelled");
-        AK_TRY(ak_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
-        done += j->plan.tensors[i].bytes;
-    }
-    return AKUNU_OK;
 }
 
 static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
@@ -113,7 +116,9 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
     AK_TRY(check_destination(j));
     ak_gguf_open(w, j->to);
     AK_TRY(w->status);
-    return write_data(j, w);
+    for (size_t i = 0; i < j->plan.n; i++)
+        AK_TRY(ak_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
+    return AKUNU_OK;
 }
 
 static ak_status convert(struct job *j)
@@ -123,6 +128,8 @@ static ak_status convert(struct job *j)
     AK_TRY(open_source(j));
     AK_TRY(ak_plan_tensors(&j->plan, j->options->log, j->error));
     struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
+    w.progress = j->options->progress;
+    w.user = j->options->user;
     ak_status status = write_file(j, &w);
     if (w.status == AKUNU_OK)
         w.status = status; /* what failed elsewhere leaves no file either */

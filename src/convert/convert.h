@@ -6,6 +6,7 @@
  *     rows.c         their rows: permuted, widened, quantised
  *     metadata.c     the numbers of the architecture as GGUF's keys
  *     vocab.c        the tokenizer as GGUF's keys
+ *     templates.c    the chat templates
  *     gguf_write.c   the file
  *
  * What a model of Hugging Face's names becomes follows from its family's table of
@@ -36,6 +37,17 @@ ak_status ak_convert(const char *from, const char *to, const struct ak_convert_o
 
 enum { AK_MOST_PARTS = 3 };
 
+/* Where GGUF has the rows of a weight, or the elements of a vector or of each row, in
+ * another order. From `first` on, what the source has as [groups][a][b][size] the file has
+ * as [groups][b][a][size]; all 0: as they are. */
+struct ak_out_order { uint32_t first, a, b, size; };
+
+/* A weight of the source, or every `step` rows the n from `first` on; step 0: all. */
+struct ak_out_part {
+    const struct ak_weight_rule *rule;
+    uint32_t first, n, step;
+};
+
 /* A tensor of the new file. */
 struct ak_out_tensor {
     char name[AK_ROLE_NAME_BYTES];
@@ -47,11 +59,13 @@ struct ak_out_tensor {
     bool stored;           /* tensor number `at` of a GGUF file, else: */
     size_t at;
     int layer;
-    uint32_t n_parts;      /* weights, one's rows after another's; 0: divisors of the rotation */
-    const struct ak_weight_rule *parts[AK_MOST_PARTS];
+    uint32_t n_parts;      /* one's rows after another's; 0: divisors of the rotation */
+    struct ak_out_part parts[AK_MOST_PARTS];
     enum ak_role role;     /* of the first part, or of the divisors */
-    uint32_t heads;        /* whose rows GGUF has permuted; 0: none */
+    uint32_t first_row;    /* those before it are left out */
+    struct ak_out_order rows, cols; /* of rows or of a vector's elements; of a row's elements */
     float offset;          /* added to each element */
+    bool decay;            /* of which the source has the logarithm */
 };
 
 struct ak_out_plan {
@@ -61,7 +75,6 @@ struct ak_out_plan {
     enum ak_type type;          /* of matrices, where typed */
     struct ak_out_tensor *tensors;
     size_t n, capacity;
-    uint64_t bytes;             /* of data */
     uint64_t type_bytes[AK_TYPE_COUNT];
 };
 
@@ -71,7 +84,7 @@ ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log, st
 
 ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w, struct ak_error *error);
 
-/* ---- metadata.c, vocab.c --------------------------------------------------------------- */
+/* ---- metadata.c, vocab.c, templates.c ---------------------------------------------------- */
 
 /* general.* and the architecture's. `name`: the model's, where the source has none;
  * takes_blanks: as ak_tokenizer_takes_blanks. */
@@ -81,5 +94,8 @@ void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan);
 /* `t` NULL: the model has no tokenizer. */
 ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const struct ak_tokenizer *t, const char *pre,
                        const struct ak_log *log, struct ak_error *error);
+
+/* Nothing where there are none. */
+ak_status ak_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p, struct ak_error *error);
 
 #endif

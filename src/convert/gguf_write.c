@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -215,6 +216,13 @@ static void fail_write(struct ak_gguf_writer *w, int code)
         w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write: %s", ak_show_path(w->path, shown), strerror(code));
 }
 
+static void report(struct ak_gguf_writer *w)
+{
+    double fraction = w->data_bytes ? (double)w->written / (double)w->data_bytes : 1.0;
+    if (fine(w) && w->progress && !w->progress(fraction < 1.0 ? fraction : 1.0, w->user))
+        w->status = ak_fail(w->error, AKUNU_ERROR_CANCELLED, "converting was cancelled");
+}
+
 static void flush(struct ak_gguf_writer *w)
 {
     for (size_t at = 0; fine(w) && at < w->pending.n;) {
@@ -227,6 +235,7 @@ static void flush(struct ak_gguf_writer *w)
             at += (size_t)n;
     }
     w->pending.n = 0;
+    report(w);
 }
 
 /* The disk has to have room for all of it, where it can say so. */
@@ -234,11 +243,98 @@ static void reserve(struct ak_gguf_writer *w, uint64_t bytes)
 {
     char shown[AK_SHOW_BYTES];
     struct statvfs disk;
-    if (fallocate(w->fd, 0, 0, (off_t)bytes) == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG))
+    if (fallocate(w->fd, 0, 0, (off_t)bytes) == 0)
         return;
-    uint64_t room = fstatvfs(w->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
-    w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write %llu bytes: the disk has room for %llu", ak_show_path(w->path, shown),
-                        (unsigned long long)bytes, (unsigned long long)room);
+    if (errno == EFBIG || errno == EDQUOT) {
+        fail_write(w, errno);
+    } else if (errno == ENOSPC) {
+        uint64_t room = fstatvfs(w->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
+        w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write %llu bytes: the disk has room for %llu", ak_show_path(w->path, shown),
+                            (unsigned long long)bytes, (unsigned long long)room);
+    }
+}
+
+/* ---- Its name ---- */
+
+/* The folder that `path` is in, to be freed. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? ak_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : ak_strndup(".", 1);
+}
+
+/* By what a file without a name can be given one. */
+enum { LINK_BYTES = 32 };
+static const char *link_of(int fd, char out[LINK_BYTES])
+{
+    snprintf(out, LINK_BYTES, "/proc/self/fd/%d", fd);
+    return out;
+}
+
+/* Without a name, where the file system can: whatever ends the program then leaves
+ * nothing behind. */
+static void open_file(struct ak_gguf_writer *w)
+{
+    char link[LINK_BYTES];
+    w->fd = open(w->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    w->nameless = w->fd >= 0 && access(link_of(w->fd, link), F_OK) == 0;
+    if (w->nameless)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (w->fd < 0)
+        fail_write(w, errno);
+}
+
+static ak_status alloc_paths(struct ak_gguf_writer *w, const char *path)
+{
+    uint64_t random;
+    size_t n = strlen(path) + 48;
+    w->path = ak_strndup(path, strlen(path));
+    w->folder = folder_of(path);
+    w->temporary = ak_alloc(n, 1);
+    if (!w->path || !w->folder || !w->temporary)
+        return ak_fail_memory(w->error, "a path", n);
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+        random = (uint64_t)getpid();
+    snprintf(w->temporary, n, "%s/akunu-%016llx.part", w->folder, (unsigned long long)random);
+    return AKUNU_OK;
+}
+
+/* A name that is there already is replaced by renaming alone. */
+static bool name_file(struct ak_gguf_writer *w)
+{
+    char link[LINK_BYTES];
+    if (w->nameless && linkat(AT_FDCWD, link_of(w->fd, link), AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
+        return false;
+    w->nameless = false;
+    return rename(w->temporary, w->path) == 0;
+}
+
+/* So that the name outlasts a power cut as the data does. Not every file system syncs
+ * folders, and not every folder can be read. */
+static void sync_folder(struct ak_gguf_writer *w)
+{
+    int fd = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fsync(fd) != 0 && errno == EIO)
+        fail_write(w, errno);
+    close(fd);
+}
+
+/* ---- The whole ---- */
+
+/* In pieces, so that little waits in memory. */
+static void put(struct ak_gguf_writer *w, const char *bytes, size_t n)
+{
+    for (size_t at = 0, taken; at < n && fine(w); at += taken) {
+        taken = n - at < WRITE_BYTES ? n - at : WRITE_BYTES;
+        add(w, &w->pending, bytes + at, taken);
+        if (w->pending.n >= WRITE_BYTES)
+            flush(w);
+    }
 }
 
 void ak_gguf_open(struct ak_gguf_writer *w, const char *path)
@@ -246,52 +342,36 @@ void ak_gguf_open(struct ak_gguf_writer *w, const char *path)
     static const char zeros[AK_GGUF_ALIGNMENT];
     if (!fine(w))
         return;
-    size_t n = strlen(path) + 32;
-    w->path = ak_strndup(path, strlen(path));
-    w->temporary = ak_alloc(n, 1);
-    if (!w->path || !w->temporary) {
-        w->status = ak_fail_memory(w->error, "a path", n);
-        return;
-    }
-    snprintf(w->temporary, n, "%s.%ld.part", path, (long)getpid());
-    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (w->fd < 0) {
-        fail_write(w, errno);
-        return;
-    }
+    w->status = alloc_paths(w, path);
+    if (fine(w))
+        open_file(w);
     struct ak_buffer head = { NULL, 0, 0 };
     add(w, &head, "GGUF", 4);
     add_u32(w, &head, VERSION);
     add_u64(w, &head, w->n_tensors);
     add_u64(w, &head, w->n_metas);
-    ak_gguf_write(w, head.bytes, head.n);
+    put(w, head.bytes, head.n);
     ak_free(head.bytes);
     uint64_t bytes = 24 + w->metas.n + w->tensors.n;
     if (fine(w))
         reserve(w, aligned(bytes) + w->data_bytes);
-    ak_gguf_write(w, w->metas.bytes, w->metas.n);
-    ak_gguf_write(w, w->tensors.bytes, w->tensors.n);
-    ak_gguf_write(w, zeros, aligned(bytes) - bytes);
-    w->written = 0;
+    put(w, w->metas.bytes, w->metas.n);
+    put(w, w->tensors.bytes, w->tensors.n);
+    put(w, zeros, aligned(bytes) - bytes);
+    report(w);
 }
 
 void ak_gguf_write(struct ak_gguf_writer *w, const void *data, size_t n)
 {
-    if (n > WRITE_BYTES) { /* in pieces, so that little waits in memory */
-        for (size_t at = 0; at < n && fine(w); at += WRITE_BYTES)
-            ak_gguf_write(w, (const char *)data + at, n - at < WRITE_BYTES ? n - at : WRITE_BYTES);
-        return;
-    }
-    add(w, &w->pending, data, n);
     w->written += n;
-    if (w->pending.n >= WRITE_BYTES)
-        flush(w);
+    put(w, data, n);
 }
 
 void ak_gguf_end_tensor(struct ak_gguf_writer *w)
 {
     static const char zeros[AK_GGUF_ALIGNMENT];
     ak_gguf_write(w, zeros, aligned(w->written) - w->written);
+    report(w);
 }
 
 static void complete(struct ak_gguf_writer *w)
@@ -299,11 +379,10 @@ static void complete(struct ak_gguf_writer *w)
     flush(w);
     if (fine(w) && fsync(w->fd) != 0)
         fail_write(w, errno);
-    if (close(w->fd) != 0) /* also then the descriptor is no more */
+    if (fine(w) && !name_file(w))
         fail_write(w, errno);
-    w->fd = -1;
-    if (fine(w) && rename(w->temporary, w->path) != 0)
-        fail_write(w, errno);
+    if (fine(w))
+        sync_folder(w);
 }
 
 ak_status ak_gguf_finish(struct ak_gguf_writer *w)
@@ -311,14 +390,15 @@ ak_status ak_gguf_finish(struct ak_gguf_writer *w)
     bool opened = w->fd >= 0;
     if (opened && fine(w))
         complete(w);
-    else if (opened)
-        close(w->fd);
-    if (opened && !fine(w))
+    if (opened)
+        close(w->fd); /* what writing has to say, fsync has said */
+    if (opened && !fine(w) && !w->nameless)
         unlink(w->temporary);
     ak_free(w->metas.bytes);
     ak_free(w->tensors.bytes);
     ak_free(w->pending.bytes);
     ak_free(w->path);
+    ak_free(w->folder);
     ak_free(w->temporary);
     ak_status status = w->status;
     *w = (struct ak_gguf_writer){ .status = status, .fd = -1 };

@@ -1,5 +1,6 @@
 /* Writes a GGUF file (version 3, as in weights/gguf.h): metadata, the list of tensors,
- * then their data in order. The file has another name until all of it is on the disk.
+ * then their data in order. The file has no name, or another one, until all of it is on
+ * the disk.
  *
  * The first failure stays: later calls do nothing, and ak_gguf_finish gives it. */
 #ifndef AK_CONVERT_GGUF_WRITE_H
@@ -15,10 +16,13 @@ struct ak_gguf_writer {
     uint64_t n_metas, n_tensors, data_bytes; /* data: with what aligns it */
     ak_status status;
     struct ak_error *error;
-    char *path, *temporary;
+    char *path, *folder, *temporary; /* the file, where it lies, and its name until it is complete */
+    bool nameless;            /* it has none until then */
     int fd;
     struct ak_buffer pending; /* data not written yet */
     uint64_t written;         /* bytes of data so far */
+    bool (*progress)(double fraction, void *user); /* the caller's, as in struct ak_convert_options */
+    void *user;
 };
 
 struct ak_gguf_writer ak_gguf_writer_begin(struct ak_error *error);
@@ -43,13 +47,13 @@ void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type
 
 /* ---- The file ---- */
 
-/* Makes it beside `path`, with room for all of it: a disk without that is refused here
+/* Makes it in the folder of `path`, with room for all of it: a disk without that is refused here
  * (AKUNU_ERROR_IO). A file that is at `path` stays as it is. */
 void ak_gguf_open(struct ak_gguf_writer *w, const char *path);
 /* The next bytes of the current tensor; and that it is complete. */
 void ak_gguf_write(struct ak_gguf_writer *w, const void *data, size_t n);
 void ak_gguf_end_tensor(struct ak_gguf_writer *w);
-/* Syncs and renames, or removes what there is. Frees. */
+/* Syncs and names it, or removes what there is. Frees. */
 ak_status ak_gguf_finish(struct ak_gguf_writer *w);
 
 #endif

@@ -34,7 +34,7 @@ static void put_file_type(struct ak_gguf_writer *w, const struct ak_out_plan *pl
 /* "llama.block_count" */
 static const char *key_of(const struct ak_out_plan *plan, const char *suffix, char out[KEY_BYTES])
 {
-    snprintf(out, KEY_BYTES, "%s.%s", plan->spec->family->names[0], suffix);
+    snprintf(out, KEY_BYTES, "%s.%s", ak_family_gguf_name(plan->spec->family), suffix);
     return out;
 }
 
@@ -50,10 +50,28 @@ static void put_f32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, co
     ak_gguf_put_f32(w, key_of(plan, suffix, key), value);
 }
 
+/* Which layers have attention, and the heads of the others; llama.cpp reads one number of
+ * key-value heads of these models. */
+static void put_delta(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    static const int32_t sections[] = { 11, 11, 10, 0 };
+    const struct ak_config *c = &plan->spec->config;
+    char key[KEY_BYTES];
+    put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
+    put_u32(w, plan, "full_attention_interval", ak_config_interval(c));
+    put_u32(w, plan, "ssm.inner_size", c->delta_v_heads * c->delta_v_dim);
+    if (plan->spec->family->gguf_tiled) /* llama.cpp wants it, and any will do for text */
+        ak_gguf_put_ints(w, key_of(plan, "rope.dimension_sections", key), sections, sizeof sections / sizeof *sections);
+}
+
 /* One number, or one a layer where some have no attention: 0 for those. */
 static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 {
     const struct ak_config *c = &plan->spec->config;
+    if (c->delta_k_heads > 0) {
+        put_delta(w, plan);
+        return;
+    }
     int32_t heads[AK_MAX_LAYERS];
     char key[KEY_BYTES];
     bool mixed = false;
@@ -149,7 +167,7 @@ static bool is_done(const char *key)
         "block_count", "embedding_length", "feed_forward_length", "expert_feed_forward_length", "context_length", "vocab_size", "attention.head_count",
         "attention.head_count_kv", "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon",
         "attention.layer_norm_epsilon", "attention.sliding_window", "attention.sliding_window_pattern", "query_pre_attn_scalar",
-        "no_rope_layer_interval",
+        "no_rope_layer_interval", "tokenizer.ggml.token_type_count", "ssm.inner_size",
     };
     for (size_t i = 0; i < sizeof done / sizeof *done; i++)
         if (strcmp(key, done[i]) == 0)
@@ -160,7 +178,7 @@ static bool is_done(const char *key)
 /* Counts and sizes are integers in GGUF, all else are floats, whatever JSON has. */
 static bool is_count(const char *key)
 {
-    static const char *const endings[] = { "_count", "_length", "_size", "_interval", ".l_cache" };
+    static const char *const endings[] = { "_count", "_length", "_size", "_interval", "_rank", "_kernel", ".l_cache" };
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t n = strlen(key), m = strlen(endings[i]);
         if (n >= m && strcmp(key + n - m, endings[i]) == 0)
@@ -201,6 +219,23 @@ static void put_own(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
         put_f32(w, plan, "attention.scale", spec->descriptor.attention_scale);
 }
 
+/* What the activation is called goes as it is. Types of tokens count also where the model
+ * has no table of them: llama.cpp asks of those that may have one. */
+static void put_encoder(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+{
+    const struct ak_spec *spec = plan->spec;
+    char key[KEY_BYTES], found[AK_CONFIG_KEY_BYTES];
+    struct ak_meta meta;
+    if (!spec->descriptor.encoder)
+        return;
+    ak_gguf_put_bool(w, key_of(plan, "attention.causal", key), false);
+    if (ak_family_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
+        ak_gguf_put_u32(w, "tokenizer.ggml.token_type_count", spec->config.n_types ? spec->config.n_types : 1);
+    if (spec->family->activation && ak_config_find_key(plan->source, spec->config.architecture, spec->family->activation, found) &&
+        ak_provider_find_meta(plan->source, found, &meta) && meta.kind == AK_META_STRING)
+        ak_gguf_put_text(w, key_of(plan, spec->family->activation, key), (struct ak_text){ meta.as.string, (uint32_t)meta.n });
+}
+
 static bool tells_phi3(const char *name)
 {
     return strcasestr(name, "phi-3") || strcasestr(name, "phi3");
@@ -220,7 +255,7 @@ static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, cons
 
 void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name, bool takes_blanks)
 {
-    ak_gguf_put_string(w, "general.architecture", plan->spec->family->names[0]);
+    ak_gguf_put_string(w, "general.architecture", ak_family_gguf_name(plan->spec->family));
     ak_gguf_put_string(w, "general.type", "model");
     put_name(w, plan->source, name, takes_blanks);
     put_file_type(w, plan);
@@ -228,6 +263,9 @@ void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, c
     put_window(w, plan);
     put_rotation(w, plan);
     put_own(w, plan);
+    put_encoder(w, plan);
+    if (plan->spec->pooling.stated)
+        put_u32(w, plan, "pooling_type", ak_pooling_number(plan->spec->pooling.kind));
 }
 
 /* Parts of a split file are one again; the types are told anew where they changed. */

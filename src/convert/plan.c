@@ -3,6 +3,7 @@
 
 #include "convert/convert.h"
 #include "pack/weights.h"
+#include "weights/assembly.h"
 #include "weights/ggml_type.h"
 
 static ak_status next(struct ak_out_plan *plan, struct ak_out_tensor **out, struct ak_error *error)
@@ -27,10 +28,10 @@ static bool stays_float(const struct ak_out_tensor *t, bool has_role)
         return t->n_dims == 1;
     enum ak_role_kind kind = ak_role_kind(t->role);
     return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS || t->role == AK_ROLE_POSITION_EMBEDDING ||
-           t->role == AK_ROLE_FFN_ROUTER;
+           t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING || t->role == AK_ROLE_FFN_ROUTER;
 }
 
-/* Types that GGUF has no number for are widened; rows that do not fill blocks are
+/* Types that GGUF has no number for are widened, numbers of 8 bits to halves; rows that do not fill blocks are
  * halves. */
 static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, enum ak_type stored, bool has_role, const struct ak_log *log,
                              struct ak_error *error)
@@ -39,7 +40,7 @@ static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, 
     uint64_t rows = 1;
     t->type = plan->typed ? plan->type : stored;
     if (!ak_ggml_type_number(t->type, &number))
-        t->type = AK_F32;
+        t->type = t->type == AK_F8 ? AK_F16 : AK_F32;
     if (stays_float(t, has_role) && !(t->stored && !plan->typed))
         t->type = AK_F32;
     if (t->shape[t->n_dims - 1] % ak_type_info(t->type)->block_elems != 0) {
@@ -51,7 +52,6 @@ static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, 
         rows *= t->shape[d]; /* the provider has checked that it fits */
     if (!ak_type_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) || !ak_mul_u64(t->bytes, rows, &t->bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
-    plan->bytes += t->bytes;
     plan->type_bytes[t->type] += t->bytes;
     return AKUNU_OK;
 }
@@ -78,52 +78,64 @@ static ak_status plan_stored(struct ak_out_plan *plan, const struct ak_log *log,
 
 /* ---- From Hugging Face's names: what the family declares -------------------------------- */
 
-static uint32_t heads_of(const struct ak_spec *spec, enum ak_role role)
+/* Hugging Face has the first halves of a head's pairs before the second ones, GGUF the
+ * two of a pair side by side; and value heads of a key head as neighbours, where GGUF has
+ * as many between them as there are key heads. */
+static void choose_order(const struct ak_spec *spec, struct ak_out_tensor *t)
 {
-    if (!spec->family->gguf_interleaved)
-        return 0;
-    switch (role) {
+    const struct ak_config *c = &spec->config;
+    struct ak_out_order pairs = { 0 }, heads = { 0 }, gates = { 0 };
+    if (spec->family->gguf_interleaved)
+        pairs = (struct ak_out_order){ .a = 2, .b = c->head_dim / 2, .size = 1 };
+    if (spec->family->gguf_tiled && c->delta_v_heads > c->delta_k_heads) {
+        heads = (struct ak_out_order){ .a = c->delta_k_heads, .b = c->delta_v_heads / c->delta_k_heads, .size = c->delta_v_dim };
+        gates = heads;
+        gates.size = 1;
+    }
+    switch (t->role) {
     case AK_ROLE_ATTENTION_Q:
-    case AK_ROLE_ATTENTION_Q_BIAS: return spec->config.n_heads;
+    case AK_ROLE_ATTENTION_Q_BIAS:
     case AK_ROLE_ATTENTION_K:
-    case AK_ROLE_ATTENTION_K_BIAS: return spec->config.n_kv_heads;
-    default: return 0;
+    case AK_ROLE_ATTENTION_K_BIAS: t->rows = pairs; break;
+    case AK_ROLE_ATTENTION_QKV:
+    case AK_ROLE_DELTA_KERNEL:
+        t->rows = heads;
+        t->rows.first = heads.size > 0 ? 2 * c->delta_k_heads * c->delta_k_dim : 0;
+        break;
+    case AK_ROLE_ATTENTION_GATE: t->rows = heads; break;
+    case AK_ROLE_DELTA_OUTPUT: t->cols = heads; break;
+    case AK_ROLE_DELTA_BETA:
+    case AK_ROLE_DELTA_ALPHA:
+    case AK_ROLE_DELTA_ALPHA_BIAS:
+    case AK_ROLE_DELTA_DECAY: t->rows = gates; break;
+    default: break;
     }
 }
 
-/* Shapes from the views of the parts; what binding copies for them is given back. */
-static ak_status shape_of_parts(const struct ak_out_plan *plan, struct ak_out_tensor *t, enum ak_type *stored, bool *present,
-                                struct ak_error *error)
+/* Shapes from the parts, which binding has checked. False where the model has no such weight. */
+static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor *t, enum ak_type *stored)
 {
-    const struct ak_spec *spec = plan->spec;
-    struct ak_binding binding = { .spec = spec };
-    struct ak_view view;
-    uint64_t rows = 0;
-    ak_status status = AKUNU_OK;
-    *present = true;
-    for (uint32_t i = 0; i < t->n_parts && *present && status == AKUNU_OK; i++) {
-        status = ak_bind_weight(plan->source, t->parts[i], t->layer, &binding, &view, error);
-        *present = status == AKUNU_OK && view.plane[0].data != NULL;
-        if (!*present)
-            break;
-        rows += view.n_dims == 1 ? view.cols : view.rows;
-        t->n_dims = view.n_dims;
-        t->shape[t->n_dims - 1] = view.cols;
-        *stored = view.type;
+    enum ak_role_kind kind = ak_role_kind(t->role);
+    uint64_t rows = 0, cols = 0;
+    if (t->role == AK_ROLE_OUTPUT && bound->tied)
+        return false;
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        const struct ak_out_part *part = &t->parts[i];
+        const struct ak_view *view = ak_bound(bound, part->rule->role, t->layer);
+        if (!view)
+            return false;
+        t->n_dims = kind == AK_ROLE_KIND_EXPERTS ? 3 : kind == AK_ROLE_KIND_MATRIX ? 2 : view->n_dims; /* of one row, too */
+        rows += t->n_dims == 1 ? view->cols : part->step > 0 ? view->rows / part->step * part->n : view->rows;
+        cols = view->cols;
+        *stored = ak_assembly_order(view) ? AK_F16 : view->type; /* GGUF has no order of columns */
     }
-    ak_binding_clear(&binding);
-    if (status != AKUNU_OK || !*present)
-        return status;
-    t->shape[0] = rows;
-    if (ak_role_kind(t->role) == AK_ROLE_KIND_EXPERTS) { /* whether or not they are tensors of their own */
-        t->n_dims = 3;
-        t->shape[0] = spec->config.n_experts;
-        t->shape[1] = rows / spec->config.n_experts;
-        t->shape[2] = view.cols;
-    } else if (t->n_dims > 2) {
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %u dimensions; expected 1 or 2", view.name, t->n_dims);
-    }
-    return AKUNU_OK;
+    uint32_t matrices = t->n_dims == 3 ? bound->spec->config.n_experts : 1; /* whether or not they are tensors of their own */
+    if (t->role == AK_ROLE_POSITION_EMBEDDING)
+        t->first_row = bound->spec->config.first_position; /* GGUF has none before it */
+    t->shape[0] = matrices;
+    t->shape[t->n_dims - 1] = cols;
+    t->shape[t->n_dims == 3] = (rows - t->first_row) / matrices;
+    return true;
 }
 
 static ak_status name_of(struct ak_out_tensor *t, enum ak_role stored, const struct ak_spec *spec, struct ak_error *error)
@@ -137,31 +149,68 @@ static ak_status name_of(struct ak_out_tensor *t, enum ak_role stored, const str
     return AKUNU_OK;
 }
 
-static ak_status plan_weight(struct ak_out_plan *plan, const struct ak_weight_rule *rule, int layer, const struct ak_log *log,
-                             struct ak_error *error)
+/* What is planned: the weights as they are bound, and who is told. */
+struct planner {
+    struct ak_out_plan *plan;
+    const struct ak_binding *bound;
+    const struct ak_log *log;
+    struct ak_error *error;
+};
+
+/* Those of a role that the parts of t, which is new, are of; without them there is none. */
+static ak_status finish(const struct planner *p, struct ak_out_tensor *t, enum ak_role stored)
 {
-    const struct ak_spec *spec = plan->spec;
+    const struct ak_spec *spec = p->plan->spec;
+    enum ak_type type = AK_F32;
+    if (!shape_of_parts(p->bound, t, &type)) {
+        p->plan->n--;
+        return AKUNU_OK;
+    }
+    AK_TRY(name_of(t, stored, spec, p->error));
+    choose_order(spec, t);
+    t->offset = ak_family_norm_offset(spec->family, t->role);
+    t->decay = t->role == AK_ROLE_DELTA_DECAY;
+    AK_TRY(choose_type(p->plan, t, type, true, p->log, p->error));
+    if (t->cols.size > 0 && ak_type_info(type)->block_elems > 1)
+        return ak_fail(p->error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised, and GGUF has its columns in another order; expected floats", t->name);
+    return AKUNU_OK;
+}
+
+/* One matrix that makes q, k, v and z of each key head side by side: two of them. */
+static ak_status plan_apart(const struct planner *p, const struct ak_weight_rule *rule, int layer)
+{
+    const struct ak_config *c = &p->plan->spec->config;
+    uint32_t keys = c->delta_k_dim, values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim, step = 2 * (keys + values);
+    const struct ak_out_part parts[] = { { rule, 0, keys, step }, { rule, keys, keys, step }, { rule, 2 * keys, values, step },
+                                         { rule, 2 * keys + values, values, step } };
+    struct ak_out_tensor *t = NULL;
+    for (int i = 0; i < 2; i++) {
+        AK_TRY(next(p->plan, &t, p->error));
+        t->layer = layer;
+        t->role = i == 0 ? AK_ROLE_ATTENTION_QKV : AK_ROLE_ATTENTION_GATE;
+        t->n_parts = i == 0 ? 3 : 1;
+        memcpy(t->parts, parts + (i == 0 ? 0 : 3), t->n_parts * sizeof *parts);
+        AK_TRY(finish(p, t, t->role));
+    }
+    return AKUNU_OK;
+}
+
+static ak_status plan_weight(const struct planner *p, const struct ak_weight_rule *rule, int layer)
+{
+    const struct ak_spec *spec = p->plan->spec;
     const struct ak_whole *whole = ak_family_whole(spec->family, rule->role);
     struct ak_out_tensor *t = NULL;
-    enum ak_type stored = AK_F32;
-    bool present;
     if (whole && whole->parts[0] != rule->role)
         return AKUNU_OK; /* written with the first of them */
-    AK_TRY(next(plan, &t, error));
+    if (rule->role == AK_ROLE_DELTA_QKVZ)
+        return plan_apart(p, rule, layer);
+    AK_TRY(next(p->plan, &t, p->error));
     t->layer = layer;
     t->role = rule->role;
     t->n_parts = whole ? whole->n_parts : 1;
     for (uint32_t i = 0; i < t->n_parts; i++)
-        t->parts[i] = whole ? ak_family_rule(spec->family, whole->parts[i]) : rule;
-    AK_TRY(shape_of_parts(plan, t, &stored, &present, error));
-    if (!present) {
-        plan->n--;
-        return AKUNU_OK;
-    }
-    AK_TRY(name_of(t, whole ? whole->stored : rule->role, spec, error));
-    t->heads = heads_of(spec, rule->role);
-    t->offset = ak_role_is_norm(rule->role) ? spec->family->hf_norm_offset : 0.0f;
-    return choose_type(plan, t, stored, true, log, error);
+        t->parts[i].rule = whole ? ak_family_rule(spec->family, whole->parts[i]) : rule;
+    return finish(p, t, whole ? whole->stored : rule->role);
 }
 
 /* Tensors of divisors that Hugging Face has as numbers of the configuration. */
@@ -190,22 +239,31 @@ static bool in_layers(const struct ak_weight_rule *rule)
     return ak_role_in_layer(rule->role);
 }
 
+static ak_status plan_weights(const struct planner *p)
+{
+    const struct ak_family *family = p->plan->spec->family;
+    for (uint32_t i = 0; i < family->n_weights; i++)
+        if (!in_layers(&family->weights[i]))
+            AK_TRY(plan_weight(p, &family->weights[i], AK_NO_LAYER));
+    for (uint32_t layer = 0; layer < p->plan->spec->config.n_layers; layer++)
+        for (uint32_t i = 0; i < family->n_weights; i++)
+            if (in_layers(&family->weights[i]))
+                AK_TRY(plan_weight(p, &family->weights[i], (int)layer));
+    return AKUNU_OK;
+}
+
 ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log, struct ak_error *error)
 {
+    struct ak_binding bound;
     if (!plan->spec)
         return plan_stored(plan, log, error);
-    const struct ak_family *family = plan->spec->family;
     const struct ak_config *c = &plan->spec->config;
-    if (family->gguf_interleaved && c->rope_dims != c->head_dim)
+    if (plan->spec->family->gguf_interleaved && c->rope_dims != c->head_dim)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",
                        c->rope_dims, c->head_dim);
     AK_TRY(plan_divisors(plan, log, error));
-    for (uint32_t i = 0; i < family->n_weights; i++)
-        if (!in_layers(&family->weights[i]))
-            AK_TRY(plan_weight(plan, &family->weights[i], AK_NO_LAYER, log, error));
-    for (uint32_t layer = 0; layer < c->n_layers; layer++)
-        for (uint32_t i = 0; i < family->n_weights; i++)
-            if (in_layers(&family->weights[i]))
-                AK_TRY(plan_weight(plan, &family->weights[i], (int)layer, log, error));
-    return AKUNU_OK;
+    AK_TRY(ak_bind_shapes(plan->source, plan->spec, log, &bound, error));
+    ak_status status = plan_weights(&(struct planner){ plan, &bound, log, error });
+    ak_binding_clear(&bound);
+    return status;
 }

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/math.h"
 #include "base/mem.h"
 #include "convert/convert.h"
 #include "pack/weights.h"
@@ -45,14 +46,13 @@ static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_ou
 
 /* ---- From Hugging Face's names ------------------------------------------------------------ */
 
-/* Where GGUF has row `row`: Hugging Face has the first halves of a head's pairs before
- * the second ones, GGUF the two of a pair side by side. */
-static uint64_t source_row(uint64_t row, uint64_t rows, uint32_t heads)
+/* Where the source has what stands at `at`. */
+static uint64_t in_order(const struct ak_out_order *o, uint64_t at)
 {
-    if (heads == 0)
-        return row;
-    uint64_t size = rows / heads, at = row % size;
-    return row - at + at % 2 * (size / 2) + at / 2;
+    if (o->size == 0 || at < o->first)
+        return at;
+    uint64_t block = (at - o->first) / o->size, group = block / ((uint64_t)o->a * o->b), rest = block % ((uint64_t)o->a * o->b);
+    return o->first + ((group * o->a + rest % o->a) * o->b + rest / o->a) * o->size + (at - o->first) % o->size;
 }
 
 static bool is_vector(const struct ak_out_tensor *t)
@@ -63,8 +63,9 @@ static bool is_vector(const struct ak_out_tensor *t)
 /* A weight whose rows are written, and room for one of them. */
 struct rows {
     const struct ak_out_tensor *t;
+    const struct ak_out_part *part;
     const struct ak_view *view;
-    float *values;
+    float *values, *ordered; /* of one row, as it is, and where that differs, as it will be */
     uint8_t *blocks;
     uint64_t row_bytes, out_bytes;
 };
@@ -79,8 +80,10 @@ static const struct ak_view *matrix_of(const struct ak_view *view, uint64_t *row
     return matrix;
 }
 
-static void read_row(const struct rows *r, uint64_t row)
+/* Its elements in the file's order; they last until the next row. */
+static const float *read_row(const struct rows *r, uint64_t row)
 {
+    const struct ak_out_order *order = r->t->n_dims == 1 ? &r->t->rows : &r->t->cols;
     const struct ak_view *view = matrix_of(r->view, &row);
     if (view->assembly)
         ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, r->values);
@@ -90,14 +93,18 @@ static void read_row(const struct rows *r, uint64_t row)
         ak_type_info(view->type)->dequantise((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values, view->cols);
     for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
         r->values[i] += r->t->offset;
+    for (uint32_t i = 0; r->t->decay && i < r->view->cols; i++)
+        r->values[i] = (float)-ak_exp((double)r->values[i]);
+    if (order->size == 0)
+        return r->values;
+    for (uint32_t i = 0; i < r->view->cols; i++)
+        r->ordered[i] = r->values[in_order(order, i)];
+    return r->ordered;
 }
 
-/* A vector is permuted element by element. */
 static void write_vector(const struct rows *r, struct ak_gguf_writer *w)
 {
-    read_row(r, 0);
-    for (uint32_t i = 0; i < r->view->cols; i++)
-        ak_gguf_write(w, &r->values[source_row(i, r->view->cols, r->t->heads)], sizeof(float));
+    ak_gguf_write(w, read_row(r, 0), r->view->cols * sizeof(float));
 }
 
 static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct ak_gguf_writer *w)
@@ -111,50 +118,59 @@ static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct
     if (as_stored) {
         ak_assembly_blocks(view->assembly, ak_assembly_row(view, at), 0, view->cols, r->blocks);
     } else {
-        read_row(r, row);
-        ak_type_info(r->t->type)->quantise(r->values, r->blocks, view->cols);
+        ak_type_info(r->t->type)->quantise(read_row(r, row), r->blocks, view->cols);
     }
     ak_gguf_write(w, r->blocks, (size_t)r->out_bytes);
 }
 
 static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
 {
-    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && !is_vector(r->t);
-    for (uint64_t row = 0; row < r->view->rows && w->status == AKUNU_OK; row++)
-        write_row(r, source_row(row, r->view->rows, r->t->heads), as_stored, w);
+    const struct ak_out_part *part = r->part;
+    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && r->t->cols.size == 0 && !is_vector(r->t);
+    uint64_t rows = part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
+    for (uint64_t row = r->t->first_row; row < rows && w->status == AKUNU_OK; row++)
+        write_row(r, part->step > 0 ? row / part->n * part->step + part->first + row % part->n : in_order(&r->t->rows, row), as_stored, w);
 }
 
-static ak_status write_view(const struct ak_out_tensor *t, const struct ak_view *view, struct ak_gguf_writer *w, struct ak_error *error)
+static ak_status write_view(const struct ak_out_tensor *t, const struct ak_out_part *part, const struct ak_view *view,
+                            struct ak_gguf_writer *w, struct ak_error *error)
 {
-    struct rows r = { .t = t, .view = view };
+    struct rows r = { .t = t, .part = part, .view = view };
     if (!ak_type_row_bytes(view->type, view->cols, &r.row_bytes) || !ak_type_row_bytes(t->type, view->cols, &r.out_bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", view->name, view->cols);
     r.values = ak_alloc(view->cols, sizeof *r.values);
+    r.ordered = ak_alloc(view->cols, sizeof *r.ordered);
     r.blocks = ak_alloc((size_t)r.out_bytes, 1);
-    ak_status status = r.values && r.blocks ? AKUNU_OK : ak_fail_memory(error, view->name, view->cols * sizeof *r.values);
+    ak_status status = r.values && r.ordered && r.blocks ? AKUNU_OK : ak_fail_memory(error, view->name, view->cols * sizeof *r.values);
     if (status == AKUNU_OK && t->n_dims == 1)
         write_vector(&r, w);
     else if (status == AKUNU_OK)
         write_matrix(&r, w);
     ak_free(r.values);
+    ak_free(r.ordered);
     ak_free(r.blocks);
     return status == AKUNU_OK ? w->status : status;
 }
 
+static ak_status write_part(const struct ak_out_plan *plan, const struct ak_out_tensor *t, uint32_t part, struct ak_binding *binding,
+                            struct ak_gguf_writer *w, struct ak_error *error)
+{
+    struct ak_view view;
+    AK_TRY(ak_bind_weight(plan->source, t->parts[part].rule, t->layer, binding, &view, error));
+    AK_TRY(write_view(t, &t->parts[part], &view, w, error));
+    ak_provider_tell(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DROP);
+    return AKUNU_OK;
+}
+
+/* What had to be copied of one part serves the others. */
 static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
                              struct ak_error *error)
 {
+    struct ak_binding binding = { .spec = plan->spec };
     ak_status status = AKUNU_OK;
-    for (uint32_t i = 0; i < t->n_parts && status == AKUNU_OK; i++) {
-        struct ak_binding binding = { .spec = plan->spec };
-        struct ak_view view;
-        status = ak_bind_weight(plan->source, t->parts[i], t->layer, &binding, &view, error);
-        if (status == AKUNU_OK)
-            status = write_view(t, &view, w, error);
-        if (status == AKUNU_OK)
-            ak_provider_tell(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DROP);
-        ak_binding_clear(&binding);
-    }
+    for (uint32_t i = 0; i < t->n_parts && status == AKUNU_OK; i++)
+        status = write_part(plan, t, i, &binding, w, error);
+    ak_binding_clear(&binding);
     return status;
 }
 

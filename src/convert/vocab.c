@@ -20,14 +20,26 @@ static bool find_text(const struct ak_provider *p, const char *key, struct ak_te
     return false;
 }
 
-static int64_t id_of(const struct ak_provider *p, const struct ak_vocab *v, const char *key)
+static int64_t find_token(const struct ak_vocab *v, struct ak_text text)
 {
-    struct ak_text text;
-    if (find_text(p, key, &text))
-        for (uint32_t id = 0; id < v->n_tokens; id++)
-            if (v->tokens[id].n == text.n && memcmp(v->tokens[id].bytes, text.bytes, text.n) == 0)
-                return id;
+    for (uint32_t id = 0; id < v->n_tokens; id++)
+        if (v->tokens[id].n == text.n && memcmp(v->tokens[id].bytes, text.bytes, text.n) == 0)
+            return id;
     return -1;
+}
+
+/* Of "pad", the id of tokenizer_config.json's pad_token, else config.json's pad_token_id. */
+static int64_t id_of(const struct ak_provider *p, const struct ak_vocab *v, const char *name)
+{
+    char key[32];
+    struct ak_text text;
+    struct ak_meta meta;
+    snprintf(key, sizeof key, "%s_token", name);
+    int64_t id = find_text(p, key, &text) ? find_token(v, text) : -1;
+    snprintf(key, sizeof key, "%s_token_id", name);
+    if (id < 0 && ak_provider_find_meta(p, key, &meta) && meta.kind == AK_META_INT)
+        id = meta.as.integer;
+    return id;
 }
 
 static void put_id(struct ak_gguf_writer *w, const char *key, int64_t id, uint32_t n)
@@ -38,12 +50,14 @@ static void put_id(struct ak_gguf_writer *w, const char *key, int64_t id, uint32
 
 static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_vocab *v)
 {
-    int64_t separator = v->separator >= 0 ? v->separator : id_of(p, v, "sep_token");
+    int64_t separator = v->separator >= 0 ? v->separator : id_of(p, v, "sep");
+    int64_t unknown = v->unknown >= 0 ? v->unknown : id_of(p, v, "unk");
     put_id(w, "tokenizer.ggml.bos_token_id", v->bos, v->n_tokens);
     put_id(w, "tokenizer.ggml.eos_token_id", v->eos, v->n_tokens);
-    put_id(w, "tokenizer.ggml.unknown_token_id", v->unknown, v->n_tokens);
-    put_id(w, "tokenizer.ggml.padding_token_id", id_of(p, v, "pad_token"), v->n_tokens);
-    put_id(w, "tokenizer.ggml.mask_token_id", id_of(p, v, "mask_token"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.eot_token_id", v->eot, v->n_tokens);
+    put_id(w, "tokenizer.ggml.unknown_token_id", unknown, v->n_tokens);
+    put_id(w, "tokenizer.ggml.padding_token_id", id_of(p, v, "pad"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.mask_token_id", id_of(p, v, "mask"), v->n_tokens);
     put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* spelt so */
     put_id(w, "tokenizer.ggml.cls_token_id", v->cls, v->n_tokens);
 }
@@ -54,9 +68,9 @@ static void put_flag(struct ak_gguf_writer *w, const char *key, int flag)
         ak_gguf_put_bool(w, key, flag != 0);
 }
 
-static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_vocab *v)
+static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_export *e)
 {
-    struct ak_text chat;
+    const struct ak_vocab *v = &e->vocab;
     ak_gguf_put_text(w, "tokenizer.ggml.model", v->model);
     ak_gguf_put_text(w, "tokenizer.ggml.pre", v->pre);
     ak_gguf_put_texts(w, "tokenizer.ggml.tokens", v->tokens, v->n_tokens);
@@ -70,11 +84,11 @@ static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p, const
     put_ids(w, p, v);
     put_flag(w, "tokenizer.ggml.add_bos_token", v->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", v->add_eos);
+    put_flag(w, "tokenizer.ggml.add_sep_token", e->add_separator);
     put_flag(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
     put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", v->remove_extra_whitespaces);
     put_flag(w, "tokenizer.ggml.normalizer.lowercase", v->lowercase);
-    if (ak_provider_file(p, "chat_template.jinja", &chat) || find_text(p, "chat_template", &chat))
-        ak_gguf_put_text(w, "tokenizer.chat_template", chat);
+    put_flag(w, "tokenizer.ggml.normalizer.strip_accents", v->strip_accents);
 }
 
 ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const struct ak_tokenizer *t, const char *pre,
@@ -91,7 +105,9 @@ ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
         ak_log_line(log, AKUNU_LOG_WARN, "the tokenizer has %zu tokens, the model %u: those beyond are left out", ak_tokenizer_n_tokens(t), n);
     ak_status status = ak_tokenizer_export(t, n, (struct ak_text){ pre, pre ? (uint32_t)strlen(pre) : 0 }, &e, error);
     if (status == AKUNU_OK)
-        put_all(w, plan->source, &e.vocab);
+        put_all(w, plan->source, &e);
+    if (status == AKUNU_OK)
+        status = ak_put_templates(w, plan->source, error);
     ak_export_free(&e);
     return status;
 }

@@ -34,12 +34,17 @@ static uint32_t head_of(const struct item *item, uint32_t row)
     return item->first_head + row % item->n_heads;
 }
 
+static const float *query(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token, uint32_t head)
+{
+    return ak_cpu_slot(p, c->in) + token * ak_cpu_stride(p, c->in) + c->params.attention.q_at + head * c->params.attention.q_step;
+}
+
 static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
 {
     const struct ak_attention_params *a = &c->params.attention;
     bool tiled = ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type));
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
-        const float *q = ak_cpu_slot(p, c->in) + token_of(item, r) * ak_cpu_stride(p, c->in) + a->q_at + head_of(item, r) * a->head_dim;
+        const float *q = query(p, c, token_of(item, r), head_of(item, r));
         float *scaled = own->q + r * a->head_dim;
         for (uint32_t d = 0; d < a->head_dim; d++)
             scaled[d] = q[d] * a->scale;
@@ -193,11 +198,13 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
     values(p, own, part, keys + p->keys_bytes, first, end, low, high);
 }
 
-/* Divides a row's sum of values and hands it on. */
+/* Divides a row's sum of values, lets its gate have it and hands it on. */
 static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token, uint32_t head, float *row, float sum)
 {
     uint32_t head_dim = c->params.attention.head_dim;
     p->cpu->kernels.divide(row, sum, head_dim);
+    if (c->params.attention.gated)
+        p->cpu->kernels.sigmoid_mul(row, query(p, c, token, head) + head_dim, head_dim);
     memcpy(ak_cpu_slot(p, c->out) + token * ak_cpu_stride(p, c->out) + head * head_dim, row, head_dim * sizeof *row);
 }
 

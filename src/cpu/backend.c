@@ -147,9 +147,10 @@ static void copy(struct ak_backend *b, void *to, const void *from, uint64_t byte
     memcpy(to, from, (size_t)bytes);
 }
 
-static void sync(struct ak_prepared *p)
+static ak_status sync(struct ak_prepared *p, struct ak_error *error)
 {
-    (void)p; /* run returns when all is done */
+    (void)p, (void)error; /* run returns when all is done */
+    return AKUNU_OK;
 }
 
 static const float *logits(const struct ak_prepared *prepared, uint32_t i)

@@ -24,6 +24,7 @@ enum {
     AK_WIDE_TILES = 64,       /* tiles whose two planes are added up at once */
     AK_WIDEN_ROWS_FEW = 4,    /* stored rows widened at once: few tokens, many */
     AK_WIDEN_ROWS_MANY = 16,
+    AK_FEW_F8 = 3,            /* tokens for which rows of F8 are widened once */
     AK_PANEL_BYTES = 589824,  /* of a panel of BF16: half of a second-level cache */
     AK_SHARES = 20,           /* of a stage's rows, a thread */
     AK_SHARES_STOLEN = 2      /* of these, by whoever is free */
@@ -79,6 +80,7 @@ struct ak_thread_scratch {
     uint8_t *slab;
     float *planes;                    /* products of both planes before they are added */
     float *row;                       /* one row of activations */
+    float *ordered;                   /* the same in the order that a weight takes it in */
     float *widened;                   /* rows of weights or a panel of them */
     float *blas;                      /* ak_blas_rows() rows of weights for BLAS */
     float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
@@ -181,6 +183,9 @@ static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
     return twice && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
 }
 
+/* The first row of n in share `share` of all threads' together. */
+uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t share);
+
 /* The rows [*begin, *end) of n in the shares that `thread` works on: whole tiles,
  * and whole slabs where there are many tokens. */
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end);
@@ -212,9 +217,12 @@ static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, const struct ak_p
            !(ak_cpu_takes_bf16(cpu, packed) && !cpu->prefers_blas);
 }
 
-/* Whether n tokens meet a weight in the kernels of few: the chip profile's choice. */
+/* Whether n tokens meet a weight in the kernels of few: the chip profile's choice. Rows
+ * of F8 are opened rather than widened once more for the next tokens. */
 static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
 {
+    if (packed->type == AK_F8 && n > AK_FEW_F8)
+        return false;
     return n <= ak_profile_small_n(&cpu->profile, ak_type_act_form(packed->type));
 }
 
@@ -235,12 +243,18 @@ static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *value
     return values + ((size_t)table * p->max_rows[AK_DOMAIN_TOKENS] + t) * (p->spec->config.rope_dims / 2);
 }
 
+/* The floats of token t's sequence's state from `at` on. */
+static inline float *ak_cpu_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at)
+{
+    return (float *)(void *)(p->kv + ak_kv_state_at(&p->kv_shape, p->batch->sequences[t])) + at;
+}
+
 /* A NORM command's work on one row: elements [at, at + n) of x to out. */
 void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out);
 
 /* Steps. */
 ak_step_fn ak_step_route, ak_step_route_end, ak_step_experts, ak_step_combine, ak_step_gate, ak_step_add_gated;
 ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated,
-    ak_step_short_conv, ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
+    ak_step_short_conv, ak_step_conv, ak_step_delta_gates, ak_step_delta, ak_step_norm_gated, ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
 
 #endif

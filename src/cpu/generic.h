@@ -10,6 +10,9 @@
 
 #include "base/math.h"
 #include "cpu/kernels.h"
+#include "quant/block.h"
+
+enum { AK_F8_K = sizeof(((struct ak_block_f8 *)0)->q) };
 
 #define AK_KERNEL static inline __attribute__((always_inline))
 
@@ -57,6 +60,25 @@
         open_panel(kind, rows, row_bytes, n_rows, cols, panel); \
     }
 
+/* Rows stored as floats, and of F8, in which a scale stands before each 128: the bytes of
+ * an element, the scale of number i, and where that is. */
+AK_KERNEL size_t ak_stored_element(enum ak_type type)
+{
+    return type == AK_F32 ? sizeof(float) : type == AK_F8 ? 1 : sizeof(uint16_t);
+}
+
+AK_KERNEL const uint8_t *ak_stored_scale(const void *row, size_t i)
+{
+    return (const uint8_t *)row + i / AK_F8_K * sizeof(struct ak_block_f8);
+}
+
+AK_KERNEL const uint8_t *ak_stored_at(enum ak_type type, const void *row, size_t i)
+{
+    if (type == AK_F8)
+        return ak_stored_scale(row, i) + sizeof(float) + i % AK_F8_K;
+    return (const uint8_t *)row + i * ak_stored_element(type);
+}
+
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -85,6 +107,18 @@ AK_KERNEL void ak_generic_silu_mul(const float *restrict gate, const float *rest
 {
     for (size_t i = 0; i < n; i++)
         out[i] = gate[i] / (1.0f + ak_expf(-gate[i])) * up[i];
+}
+
+AK_KERNEL void ak_generic_silu(float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] /= 1.0f + ak_expf(-x[i]);
+}
+
+AK_KERNEL void ak_generic_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] /= 1.0f + ak_expf(-gate[i]);
 }
 
 /* gpt-oss' activation, with its constants. */
@@ -150,6 +184,49 @@ AK_KERNEL void ak_generic_short_conv(const float *restrict b, const float *restr
             state[k * stride + i] = state[(k + 1) * stride + i];
         state[(taps - 2) * stride + i] = now;
     }
+}
+
+/* `taps` is a constant. */
+AK_KERNEL void ak_generic_conv_taps(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state,
+                                    size_t stride, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0.0f;
+        for (size_t k = 0; k + 1 < taps; k++)
+            sum = fmaf(kernel[i * taps + k], state[k * stride + i], sum);
+        out[i] = fmaf(kernel[i * taps + taps - 1], x[i], sum);
+    }
+    for (size_t k = 0; k + 2 < taps; k++)
+        memcpy(state + k * stride, state + (k + 1) * stride, n * sizeof *state);
+    memcpy(state + (taps - 2) * stride, x, n * sizeof *state);
+}
+
+AK_KERNEL void ak_generic_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
+                               float *restrict out, size_t n)
+{
+    if (taps == 4) /* as all models have it */
+        ak_generic_conv_taps(x, kernel, 4, state, stride, out, n);
+    else
+        ak_generic_conv_taps(x, kernel, taps, state, stride, out, n);
+}
+
+AK_KERNEL void ak_generic_delta_rule(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay,
+                                     float beta, float *restrict state, size_t stride, float *restrict out, size_t n)
+{
+    float d[AK_DELTA_COLUMNS] = { 0 };
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j++)
+            d[j] = fmaf(k[i], state[i * stride + j], d[j]);
+    for (size_t j = 0; j < n; j++) {
+        d[j] = beta * fmaf(-decay, d[j], v[j]);
+        out[j] = 0.0f;
+    }
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j++) {
+            float *s = state + i * stride + j;
+            *s = fmaf(k[i], d[j], decay * *s);
+            out[j] = fmaf(q[i], *s, out[j]);
+        }
 }
 
 AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)

@@ -20,6 +20,8 @@ enum {
     AK_SLAB_BYTES_32 = 1088, /* room of a slab for one tile's block of 32 k */
     AK_PANEL_ROWS = 48,     /* most rows of a panel */
     AK_PANEL_STEP = 24,     /* tokens that meet a panel have room in steps of it */
+    AK_DELTA_COLUMNS = 64,  /* most columns of a state that delta_rule takes */
+    AK_DELTA_STEP = 32,     /* of which it takes multiples */
     AK_BF16_TOKENS = 16     /* those that meet one of BF16 */
 };
 
@@ -58,9 +60,10 @@ typedef void ak_open_panel_fn(const uint8_t *restrict rows, size_t row_bytes, si
 /* Puts token number `token`, k floats, in its place. */
 typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token, float *restrict tokens);
 
-/* As dot_rows, over a panel and opened tokens. */
+/* As dot_rows, over a panel and opened tokens. Memory would be idle meanwhile: a kernel
+ * may ask it for the next_bytes bytes at `next`, the rows to be opened after these. */
 typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k,
-                             float *restrict y, size_t y_stride);
+                             float *restrict y, size_t y_stride, const uint8_t *next, size_t next_bytes);
 
 /* The same for BF16 rows, k a multiple of AK_LANES, and tokens rounded to BF16: a panel
  * has room for n_rows rounded up to AK_PANEL_ROWS, tokens for n rounded up to
@@ -153,12 +156,32 @@ struct ak_kernels {
     /* out[i] = gate[i] / (1 + exp(−gate[i])) · up[i] */
     void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 
+    /* x[i] /= 1 + exp(−x[i]) */
+    void (*silu)(float *restrict x, size_t n);
+
+    /* y[i] /= 1 + exp(−gate[i]) */
+    void (*sigmoid_mul)(float *restrict y, const float *restrict gate, size_t n);
+
     /* out[i] = g / (1 + exp(−1.702·g)) · (u + 1), g = min(gate[i], 7), u = up[i] within ±7 */
     void (*swiglu_clamped)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 
     /* One token of n channels: now = b·x, out = c · Σ kernel[i][k] · (state rows, oldest first, then now), a chain of
      * fma from 0; then `now` is the newest of the taps − 1 rows of `state`, `stride` elements apart. */
     void (*short_conv)(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel, size_t taps,
+                       float *restrict state, size_t stride, float *restrict out, size_t n);
+
+    /* One token of n channels: out = Σ kernel[i][k] · (state rows, oldest first, then x), a chain of fma from 0; then
+     * x is the newest of the taps − 1 rows of `state`, `stride` elements apart. */
+    void (*conv)(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
+                 float *restrict out, size_t n);
+
+    /* One token of the gated delta rule, n columns of a state of `rows` rows, `stride` elements apart; n is a multiple
+     * of AK_DELTA_STEP and at most AK_DELTA_COLUMNS:
+     *   d[j] = beta · fma(−decay, Σ_i k[i]·S[i][j], v[j])
+     *   S[i][j] = fma(k[i], d[j], decay·S[i][j])
+     *   out[j] = Σ_i q[i]·S[i][j]
+     * A sum is one fma a step, i ascending, from 0. */
+    void (*delta_rule)(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay, float beta,
                        float *restrict state, size_t stride, float *restrict out, size_t n);
 
     /* Rotates n_dims/2 pairs of x in place. Pair i is (2i, 2i+1) where interleaved,

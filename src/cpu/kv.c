@@ -133,7 +133,7 @@ void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
         float *row = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in);
         uint32_t head = (uint32_t)(i % heads);
         if (head < q->n_heads)
-            norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->head_dim, i / heads, scratch);
+            norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->q_step, i / heads, scratch);
         else
             store(p, c, i / heads, head - q->n_heads, row, scratch);
     }

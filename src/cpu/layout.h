@@ -4,7 +4,7 @@
  * and a row's float terms are added in one order everywhere:
  *
  *   rows   the stored rows as they are, one after another; kernels widen them
- *          to float. F32, F16, BF16 and the types without a tile form.
+ *          to float. F32, F16, BF16, F8 and the types without a tile form.
  *   tiles  16 rows interleaved. A tile covers 16 rows × 256 k (a shorter one
  *          ends a row whose k is no multiple of 256). Tiles of the same rows
  *          follow each other, then come the next 16 rows: one sequential stream.

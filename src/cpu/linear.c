@@ -80,6 +80,13 @@ static uint32_t count_planes(const struct ak_cpu_step *step, const struct ak_cpu
     return most;
 }
 
+static float *put_in_order(const struct ak_packed *packed, const float *restrict x, float *restrict out)
+{
+    for (uint32_t i = 0; i < packed->cols; i++)
+        out[i] = x[packed->order[i]];
+    return out;
+}
+
 void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -97,16 +104,21 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         if (c->op == AK_OP_NORM) {
             ak_cpu_norm(p, c, x, own->row);
             x = own->row;
-        } else if (most > 1 || padding > 0) {
+        } else if (!packed->order && (most > 1 || padding > 0)) {
             x = memcpy(own->row, x, packed->cols * sizeof *x);
         }
         memset(own->row + packed->cols, 0, padding * sizeof *x);
+        if (packed->order) /* whole blocks of 32: no padding */
+            x = put_in_order(packed, x, own->ordered);
         for (uint32_t n = 1; n <= most; n++) /* more than one use x up */
             for (unsigned form = 0; form < AK_ACT_ALL_COUNT; form++)
                 if (planes[form] == n)
                     convert(k, (enum ak_act_form)form, x, packed->cols, t, n, few ? own->acts[form] : p->acts[form]);
     }
 }
+
+/* Stored rows that a thread will want soon. */
+struct ahead { const uint8_t *data; size_t bytes; };
 
 /* The operands of one part's product, for the rows of one thread. */
 struct product {
@@ -119,6 +131,7 @@ struct product {
     struct ak_thread_scratch *own;
     enum ak_act_form form;
     bool few;            /* in the kernels of few tokens; others give the same bits */
+    struct ahead ahead;  /* after these rows */
 };
 
 static void product_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
@@ -179,8 +192,12 @@ static void product_panels(const struct product *m, const struct stored_rows *ro
     const float *tokens = (const float *)(const void *)m->acts;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
         n = ak_min_size(rows->end - row, AK_PANEL_ROWS);
-        m->kernels->open_panel[m->packed->type](rows->data + row * rows->row_bytes, rows->row_bytes, n, m->packed->cols, m->own->widened);
-        m->kernels->dot_panel(m->own->widened, n, tokens, m->n, k, m->y + row, m->y_stride);
+        const uint8_t *from = rows->data + row * rows->row_bytes;
+        struct ahead next = { from + n * rows->row_bytes, ak_min_size(rows->end - row - n, AK_PANEL_ROWS) * rows->row_bytes };
+        if (next.bytes == 0)
+            next = m->ahead;
+        m->kernels->open_panel[m->packed->type](from, rows->row_bytes, n, m->packed->cols, m->own->widened);
+        m->kernels->dot_panel(m->own->widened, n, tokens, m->n, k, m->y + row, m->y_stride, next.data, next.bytes);
     }
 }
 
@@ -289,6 +306,35 @@ static void count(struct ak_counts *counts, const struct product *m)
         counts->gemm++;
 }
 
+static size_t row_bytes_of(const struct ak_packed *packed)
+{
+    uint64_t bytes = 0;
+    if (ak_type_is_tiled(packed->type))
+        return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
+    (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
+    return (size_t)bytes;
+}
+
+/* The rows of the share after `end`, where that is the thread's own, else of its first
+ * one of the same part, if there is one, of the next weight. */
+static struct ahead rows_ahead(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p, uint32_t i, uint32_t end, unsigned thread)
+{
+    const struct ak_packed *packed = &p->weights->packed[step->command->weight];
+    uint32_t last = ak_cpu_first_row(p, packed->parts[i].rows, (thread + 1) * AK_SHARES);
+    while (end >= last) {
+        do
+            step++;
+        while (step < p->steps + p->n_steps && step->run != ak_step_linear);
+        if (step == p->steps + p->n_steps || i >= (packed = &p->weights->packed[step->command->weight])->n_parts)
+            return (struct ahead){ NULL, 0 };
+        end = ak_cpu_first_row(p, packed->parts[i].rows, thread * AK_SHARES);
+        last = ak_cpu_first_row(p, packed->parts[i].rows, (thread + 1) * AK_SHARES);
+    }
+    if (ak_type_act_form(packed->type) != AK_ACT_F32)
+        return (struct ahead){ NULL, 0 };
+    return (struct ahead){ packed->parts[i].data + end * row_bytes_of(packed), ak_min_size(last - end, AK_PANEL_ROWS) * row_bytes_of(packed) };
+}
+
 void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -311,20 +357,12 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
             product_blas(&m, p, part, thread);
         if (begin >= end)
             continue;
+        m.ahead = form == AK_ACT_OPEN ? rows_ahead(step, p, i, end, thread) : (struct ahead){ NULL, 0 };
         if (!blas)
             product_part(&m, part, begin, end);
         if (c->vector != AK_NONE)
             add_bias(&m, p->weights->vectors[c->vector].data + part->at, begin, end);
     }
-}
-
-static size_t row_bytes_of(const struct ak_packed *packed)
-{
-    uint64_t bytes = 0;
-    if (ak_type_is_tiled(packed->type))
-        return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
-    return (size_t)bytes;
 }
 
 /* The matrix of expert e, of `rows` rows. */

@@ -5,6 +5,7 @@ libak_la_SOURCES += \
 	src/cpu/blas.c \
 	src/cpu/blas.h \
 	src/cpu/cpu.h \
+	src/cpu/delta.c \
 	src/cpu/draw.c \
 	src/cpu/experts.c \
 	src/cpu/generic.h \

@@ -20,6 +20,23 @@ AK_KERNEL size_t ak_panel_turn(size_t j)
     return (j & 1) << 4 | (j & 2) << 2 | (j & 4) | (j & 8) >> 2 | (j & 16) >> 4;
 }
 
+/* What a product asks memory for while it computes, a part each time. */
+struct ak_panel_ahead { const uint8_t *at; size_t left, part; };
+
+AK_KERNEL struct ak_panel_ahead ak_panel_ahead(const uint8_t *next, size_t bytes, size_t times)
+{
+    return (struct ak_panel_ahead){ next, bytes, bytes / times / AK_LINE_BYTES * AK_LINE_BYTES + AK_LINE_BYTES };
+}
+
+AK_KERNEL void ak_panel_ask(struct ak_panel_ahead *a)
+{
+    size_t n = a->left < a->part ? a->left : a->part;
+    for (size_t i = 0; i < n; i += AK_LINE_BYTES)
+        __builtin_prefetch(a->at + i, 0, 2);
+    a->at += n;
+    a->left -= n;
+}
+
 /* Puts a token of k floats in its place among groups of `count`: [group][turn][step][token]. */
 AK_KERNEL void ak_panel_open_token(const float *x, size_t k, size_t token, size_t count, float *tokens)
 {

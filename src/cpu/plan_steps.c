@@ -20,6 +20,12 @@ static bool is_linear_of(const struct ak_command *c, uint32_t in)
     return c && c->op == AK_OP_LINEAR && c->in == in;
 }
 
+/* Whether `next` is a product of the same input, prepared in the same way. */
+static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_command *linear, const struct ak_command *next)
+{
+    return is_linear_of(next, linear->in) && ak_packed_same_order(&p->weights->packed[linear->weight], &p->weights->packed[next->weight]);
+}
+
 /* `norm` is a NORM or GATHER command, or the linear one itself where its input is
  * ready. */
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm, uint32_t first_linear)
@@ -27,28 +33,28 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
     const struct ak_command *linear = at(p, first_linear);
     struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].domain);
     step->linears = linear;
-    while (is_linear_of(at(p, first_linear + step->n_linears), linear->in))
+    while (shares_input(p, linear, at(p, first_linear + step->n_linears)))
         step->n_linears++;
     step->barrier_few = false; /* each thread has made its own */
 }
 
 /* Whether the value that command i makes goes to the linear commands after it
- * and nowhere else. */
+ * and nowhere else, and all take it alike. */
 static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
 {
     uint32_t slot = at(p, i)->out, last = i;
-    while (is_linear_of(at(p, last + 1), slot))
+    while (is_linear_of(at(p, last + 1), slot) && (last == i || shares_input(p, at(p, i + 1), at(p, last + 1))))
         last++;
     return last > i && p->table->slots[slot].last_use == last;
 }
 
 /* What command `next` does with its own rows of what the linear command made
  * needs no barrier. */
-static bool continues_on_own_rows(const struct ak_command *linear, const struct ak_command *next)
+static bool continues_on_own_rows(const struct ak_cpu_prepared *p, const struct ak_command *linear, const struct ak_command *next)
 {
     if (!next)
         return false;
-    if (is_linear_of(next, linear->in))
+    if (shares_input(p, linear, next))
         return true;
     switch (next->op) {
     case AK_OP_ADD:
@@ -69,7 +75,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
     uint64_t elements = 0;
     for (uint32_t j = 0; j < packed->n_parts; j++)
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
-    step->barrier_few = step->barrier_many = !continues_on_own_rows(c, at(p, i + 1));
+    step->barrier_few = step->barrier_many = !continues_on_own_rows(p, c, at(p, i + 1));
     step->on_rows = true;
     step->steal = elements / p->n_threads >= WORTH_STEALING;
 }
@@ -112,13 +118,20 @@ static void plan(struct ak_cpu_prepared *p)
         case AK_OP_LINEAR: {
             bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in && feeds_linears_only(p, i - 1);
             after_norm = after_norm || (before && before->op == AK_OP_GATHER);
-            if (!after_norm && !is_linear_of(before, c->in))
+            bool after_linear = before && before->op == AK_OP_LINEAR && shares_input(p, before, c);
+            if (!after_norm && !after_linear)
                 add_prepare(p, c, i);
             add_linear(p, i);
             break;
         }
         case AK_OP_QKV: add(p, ak_step_qkv, c, domain); break;
         case AK_OP_SHORT_CONV: add(p, ak_step_short_conv, c, domain); break;
+        case AK_OP_CONV: add(p, ak_step_conv, c, domain); break;
+        case AK_OP_DELTA:
+            add(p, ak_step_delta_gates, c, domain);
+            add(p, ak_step_delta, c, domain);
+            break;
+        case AK_OP_NORM_GATED: add(p, ak_step_norm_gated, c, domain); break;
         case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
         case AK_OP_GATED: add(p, ak_step_gated, c, domain)->on_rows = true; break;
         case AK_OP_ACTIVATE: add(p, ak_step_activate, c, domain)->on_rows = true; break;

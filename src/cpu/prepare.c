@@ -20,7 +20,7 @@ static void *carve(struct carver *c, size_t n, size_t size)
 /* Largest of what the weights ask for; act_bytes are a token's, all planes. */
 struct needs {
     size_t act_bytes[AK_ACT_ALL_COUNT];
-    size_t k, slab, widened, blas;
+    size_t k, ordered, slab, widened, blas;
     bool wide; /* tokens have more than one record not only for logits */
 };
 
@@ -36,6 +36,7 @@ static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *
             needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
         }
         needs.k = ak_max_size(needs.k, packed->cols);
+        needs.ordered = ak_max_size(needs.ordered, packed->order ? packed->cols : 0);
         needs.wide = needs.wide || (packed->linear != AK_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
         if (ak_cpu_takes_blas(cpu, packed, SIZE_MAX))
             needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
@@ -73,6 +74,7 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
     own.planes = carve(c, ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
                                       max_rows * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
     own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
+    own.ordered = carve(c, needs->ordered, sizeof(float));
     own.widened = carve(c, needs->widened, sizeof(float));
     own.blas = carve(c, needs->blas, sizeof(float));
     own.q = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));

@@ -11,15 +11,19 @@ uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain)
     }
 }
 
+uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t share)
+{
+    uint32_t unit = ak_cpu_is_few(p->batch->n) ? AK_TILE_ROWS : AK_TILE_ROWS * AK_SLAB_TILES;
+    uint64_t units = (n + unit - 1) / unit, shares = (uint64_t)p->n_threads * AK_SHARES;
+    uint32_t row = (uint32_t)(units * share / shares) * unit;
+    return row < n ? row : n;
+}
+
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end)
 {
     const struct ak_thread_scratch *own = &p->scratch[thread];
-    uint32_t unit = ak_cpu_is_few(p->batch->n) ? AK_TILE_ROWS : AK_TILE_ROWS * AK_SLAB_TILES;
-    uint64_t units = (n + unit - 1) / unit, shares = (uint64_t)p->n_threads * AK_SHARES;
-    *begin = (uint32_t)(units * own->share / shares) * unit;
-    *end = (uint32_t)(units * (own->share + own->n_shares) / shares) * unit;
-    *begin = *begin < n ? *begin : n;
-    *end = *end < n ? *end : n;
+    *begin = ak_cpu_first_row(p, n, own->share);
+    *end = ak_cpu_first_row(p, n, own->share + own->n_shares);
 }
 
 static bool ends_stage(const struct ak_cpu_step *step, bool few)

@@ -64,7 +64,8 @@ static void rows_task(void *context, unsigned thread)
         n = ak_min_size(end - i, most);
         if (panels) {
             kernels->open_panel[t->type](rows, t->row_bytes, n, K, room);
-            kernels->dot_panel(room, n, (const float *)(const void *)t->acts, t->n, K, t->y + i, t->n_rows);
+            kernels->dot_panel(room, n, (const float *)(const void *)t->acts, t->n, K, t->y + i, t->n_rows,
+                               rows + n * t->row_bytes, ak_min_size(t->n_rows - i - n, n) * t->row_bytes);
             continue;
         }
         for (size_t j = 0; j < n; j++)

@@ -118,7 +118,8 @@ ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear
     return out;
 }
 
-uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part)
+/* NULL: the model has none. */
+static const struct ak_packed_part *find_part(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part)
 {
     enum ak_role role = ak_linear_info(linear)->parts[part].weight;
     uint32_t first, n;
@@ -126,8 +127,20 @@ uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int
     for (uint32_t i = first; i < first + n; i++)
         for (uint32_t j = 0; j < b->weights->packed[i].n_parts; j++)
             if (b->weights->packed[i].parts[j].role == role)
-                return b->weights->packed[i].parts[j].at;
-    return 0;
+                return &b->weights->packed[i].parts[j];
+    return NULL;
+}
+
+uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part)
+{
+    const struct ak_packed_part *found = find_part(b, linear, layer, part);
+    return found ? found->at : 0;
+}
+
+/* Where attention is gated, a head's gate follows its q. */
+static uint32_t q_step(const struct ak_builder *b, uint32_t head_dim)
+{
+    return b->spec->descriptor.gated_attention ? 2 * head_dim : head_dim;
 }
 
 void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params)
@@ -141,6 +154,7 @@ void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads
     c.params.qkv.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
     c.params.qkv.k_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 1);
     c.params.qkv.v_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 2);
+    c.params.qkv.q_step = q_step(b, params.head_dim);
     c.params.qkv.kv_layer = ak_spec_kv_layer(b->spec, layer);
     add_command(b, c);
 }
@@ -151,6 +165,8 @@ ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struc
     struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
     c.params.attention = params;
     c.params.attention.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
+    c.params.attention.q_step = q_step(b, params.head_dim);
+    c.params.attention.gated = b->spec->descriptor.gated_attention;
     c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_SINKS, layer);
     add_command(b, c);
@@ -165,6 +181,85 @@ ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint3
     c.vector = ak_weights_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
     c.params.short_conv = (struct ak_short_conv_params){ .n = n, .taps = taps, .state_at = ak_spec_state_at(b->spec, layer) };
     add_command(b, c);
+    return out;
+}
+
+/* A command that reads `other` too. */
+static void add_reading(struct ak_builder *b, struct ak_command command, ak_value other)
+{
+    add_command(b, command);
+    if (b->status == AKUNU_OK)
+        b->table->slots[other].last_use = b->table->n_commands - 1;
+}
+
+/* ---- The gated delta rule ---------------------------------------------------------
+ * DELTA_IN's output has q, k, v and z one after another, or, of models that have one
+ * matrix for all, those of each key head together. */
+
+struct delta_parts {
+    struct ak_conv_part qkv[AK_CONV_PARTS], z; /* n is what one key head has */
+};
+
+static struct delta_parts delta_parts(const struct ak_builder *b, int layer)
+{
+    const struct ak_config *c = &b->spec->config;
+    uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim, widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
+    bool together = find_part(b, AK_LINEAR_DELTA_IN, layer, 0) != NULL;
+    uint32_t at = ak_build_part_at(b, AK_LINEAR_DELTA_IN, layer, together ? 0 : 1);
+    struct ak_conv_part parts[AK_CONV_PARTS + 1];
+    for (int i = 0; i <= AK_CONV_PARTS; i++) {
+        if (i == AK_CONV_PARTS && !together)
+            at = ak_build_part_at(b, AK_LINEAR_DELTA_IN, layer, 2);
+        parts[i] = (struct ak_conv_part){ .at = at, .step = together ? 2 * (c->delta_k_dim + values) : widths[i], .n = widths[i] };
+        at += together ? widths[i] : widths[i] * c->delta_k_heads;
+    }
+    return (struct delta_parts){ { parts[0], parts[1], parts[2] }, parts[3] };
+}
+
+ak_value ak_build_conv(struct ak_builder *b, ak_value in, int layer)
+{
+    struct delta_parts parts = delta_parts(b, layer);
+    uint32_t n = ak_spec_dim(b->spec, AK_DIM_DELTA_QKV);
+    ak_value out = add_slot(b, n, domain_of(b, in));
+    struct ak_command c = command_of(AK_OP_CONV, layer, in, out);
+    c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_KERNEL, layer);
+    c.params.conv = (struct ak_conv_params){ .n = n, .taps = b->spec->config.conv_taps, .n_groups = b->spec->config.delta_k_heads,
+                                             .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
+                                             .state_at = ak_spec_state_at(b->spec, layer) };
+    add_command(b, c);
+    return out;
+}
+
+ak_value ak_build_delta(struct ak_builder *b, ak_value qkv, ak_value gates, int layer)
+{
+    const struct ak_config *k = &b->spec->config;
+    uint32_t per_group = k->delta_v_heads / k->delta_k_heads;
+    bool together = find_part(b, AK_LINEAR_DELTA_GATES, layer, 0) != NULL;
+    ak_value out = add_slot(b, ak_spec_dim(b->spec, AK_DIM_DELTA_V), domain_of(b, qkv));
+    struct ak_command c = command_of(AK_OP_DELTA, layer, qkv, out);
+    c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_DECAY, layer);
+    c.vector2 = ak_weights_vector(b->weights, AK_ROLE_DELTA_ALPHA_BIAS, layer);
+    c.params.delta = (struct ak_delta_params){
+        .n_k_heads = k->delta_k_heads, .n_v_heads = k->delta_v_heads, .k_dim = k->delta_k_dim, .v_dim = k->delta_v_dim, .gates = gates,
+        .beta_at = ak_build_part_at(b, AK_LINEAR_DELTA_GATES, layer, together ? 0 : 1),
+        .alpha_at = together ? per_group : ak_build_part_at(b, AK_LINEAR_DELTA_GATES, layer, 2),
+        .gate_step = together ? 2 * per_group : per_group, .tiled = b->spec->descriptor.delta_tiled,
+        .state_at = ak_spec_state_at(b->spec, layer) + ak_spec_conv_elems(b->spec) };
+    add_reading(b, c, gates);
+    return out;
+}
+
+ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer, float eps)
+{
+    const struct ak_config *k = &b->spec->config;
+    struct ak_conv_part z = delta_parts(b, layer).z;
+    ak_value out = add_slot(b, width_of(b, heads), domain_of(b, heads));
+    struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
+    c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_NORM, layer);
+    c.params.norm_gated = (struct ak_norm_gated_params){ .eps = eps, .n_heads = k->delta_v_heads, .n = k->delta_v_dim, .gate = in,
+                                                         .gate_at = z.at, .gate_step = z.step,
+                                                         .per_group = k->delta_v_heads / k->delta_k_heads };
+    add_reading(b, c, in);
     return out;
 }
 
@@ -197,14 +292,6 @@ ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer, struct
     c.params.route = params;
     add_command(b, c);
     return out;
-}
-
-/* A command that reads `other` too. */
-static void add_reading(struct ak_builder *b, struct ak_command command, ak_value other)
-{
-    add_command(b, command);
-    if (b->status == AKUNU_OK)
-        b->table->slots[other].last_use = b->table->n_commands - 1;
 }
 
 static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_value in, ak_value out, ak_value routes)

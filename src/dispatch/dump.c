@@ -38,6 +38,7 @@ static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_wei
     for (uint32_t i = 0; i < packed->n_parts; i++)
         fprintf(f, "%s%u", i ? "+" : "", packed->parts[i].rows);
     fprintf(f, ", %u] at=%u", packed->cols, c->params.linear.at);
+    fputs(packed->order ? " ordered" : "", f);
     dump_vector(f, "bias", w, c->vector);
 }
 
@@ -77,6 +78,7 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         dump_nonzero(f, "cap", p->cap);
         fputs(p->both_ways ? " both_ways" : "", f);
         fputs(p->alibi ? " alibi" : "", f);
+        fputs(p->gated ? " gated" : "", f);
         dump_vector(f, "sinks", w, c->vector);
         dump_kv_layer(f, c, p->kv_layer);
         break;
@@ -86,6 +88,28 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
                 c->params.short_conv.n);
         dump_vector(f, "kernel", w, c->vector);
         break;
+    case AK_OP_CONV:
+        fprintf(f, " taps=%u state=%llu n=%u at=", c->params.conv.taps, (unsigned long long)c->params.conv.state_at, c->params.conv.n);
+        for (int i = 0; i < AK_CONV_PARTS; i++)
+            fprintf(f, "%s%u+%u·%u[%u]", i ? "," : "", c->params.conv.parts[i].at, c->params.conv.n_groups, c->params.conv.parts[i].step,
+                    c->params.conv.parts[i].n);
+        dump_vector(f, "kernel", w, c->vector);
+        break;
+    case AK_OP_DELTA: {
+        const struct ak_delta_params *p = &c->params.delta;
+        fprintf(f, " heads=%u/%u%s dims=%u,%u gates=s%u at=%u,%u+%u state=%llu", p->n_v_heads, p->n_k_heads, p->tiled ? " tiled" : "",
+                p->k_dim, p->v_dim, p->gates, p->beta_at, p->alpha_at, p->gate_step, (unsigned long long)p->state_at);
+        dump_vector(f, "decay", w, c->vector);
+        dump_vector(f, "bias", w, c->vector2);
+        break;
+    }
+    case AK_OP_NORM_GATED: {
+        const struct ak_norm_gated_params *p = &c->params.norm_gated;
+        dump_vector(f, "vector", w, c->vector);
+        fprintf(f, " heads=%u n=%u eps=%.9g gate=s%u at=%u+%u/%u", p->n_heads, p->n, (double)p->eps, p->gate, p->gate_at, p->gate_step,
+                p->per_group);
+        break;
+    }
     case AK_OP_GATED:
         fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation], c->params.gated.gate_at, c->params.gated.up_at,
                 c->params.gated.n);

@@ -11,6 +11,7 @@ static const struct ak_weight_rule weights[] = {
 const struct ak_family ak_family_bert = {
     .names = names,
     .about = "BERT, for embeddings",
+    .activation = "hidden_act",
     .describe = ak_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -174,11 +174,6 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
     return AKUNU_OK;
 }
 
-static bool text_of(const struct ak_meta *meta, const char *word)
-{
-    return meta->kind == AK_META_STRING && text_is((struct ak_text){ meta->as.string, (uint32_t)meta->n }, word);
-}
-
 /* "full_attention" or "sliding_attention" of each layer. Layers of other types are
  * their architecture's affair. */
 static ak_status read_layer_types(const struct ak_provider *p, const char *key, const struct ak_meta *array, struct ak_config *config,
@@ -189,9 +184,9 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key, 
     bool first = false;
     for (uint64_t i = 0; i < array->n; i++) {
         if (!ak_provider_element(p, array, i, &element) ||
-            (!text_of(&element, "full_attention") && !text_of(&element, "sliding_attention")))
+            (!ak_meta_is(&element, "full_attention") && !ak_meta_is(&element, "sliding_attention")))
             return AKUNU_OK;
-        bool full = text_of(&element, "full_attention");
+        bool full = ak_meta_is(&element, "full_attention");
         if (full && i == 0)
             first = true;
         else if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
@@ -235,7 +230,7 @@ static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_fami
     static const char suffix[] = "attention.head_count_kv";
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta array, element;
-    if (!family->configure || !find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
+    if (!family->recurrent || !find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, config->n_heads, &config->n_kv_heads, error);
     for (uint64_t i = 0; i < array.n && i < AK_MAX_LAYERS; i++) {
         uint64_t heads = 0;
@@ -277,12 +272,14 @@ ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architec
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
-/* GPT-2's n_inner is null where it is the usual four times the width. */
+/* GPT-2's n_inner is null where it is the usual four times the width; models with
+ * experts alone may give their width and no other. */
 static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     bool gpt2 = find_key(p, config, "embedding_length", key) && strstr(key, "n_embd") && config->width <= UINT32_MAX / 4;
-    return read_u32(p, config, "feed_forward_length", !gpt2, gpt2 ? 4 * config->width : 0, &config->ffn_width, error);
+    AK_TRY(read_u32(p, config, "expert_feed_forward_length", false, gpt2 ? 4 * config->width : 0, &config->ffn_width, error));
+    return read_u32(p, config, "feed_forward_length", config->ffn_width == 0, config->ffn_width, &config->ffn_width, error);
 }
 
 /* Qwen's configurations give a window and may say that it is not used. */

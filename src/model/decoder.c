@@ -7,6 +7,11 @@
  *
  *   x → norm → b c x → c · convolution of b · x → output → + x
  *
+ * or the gated delta rule (Yang, Kautz and Hatamizadeh, "Gated Delta Networks", 2024):
+ *
+ *   x → norm → q k v, z → convolution of q k v → state → norm · SiLU(z) → output → + x
+ *         └──→ beta, alpha ───────────────────────↑
+ *
  * What differs is the descriptor's to say: which norms there are and of which kind,
  * scales, caps, and the windows and rotations of layers.
  */
@@ -75,6 +80,15 @@ ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_confi
     return AKUNU_OK;
 }
 
+ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                                    struct ak_error *error)
+{
+    AK_TRY(ak_describe_experts(p, config, out, error));
+    if (config->shared_width == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", ak_config_key(config->scheme, "expert_shared_feed_forward_length"));
+    return AKUNU_OK;
+}
+
 static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
@@ -94,6 +108,22 @@ static ak_value short_conv(struct ak_builder *b, const struct ak_spec *spec, ak_
     ak_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_value in = ak_build_linear(b, h, AK_LINEAR_CONV_IN, layer);
     return ak_build_linear(b, ak_build_short_conv(b, in, layer, spec->config.conv_taps), AK_LINEAR_CONV_OUT, layer);
+}
+
+static ak_value gated_delta(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+{
+    ak_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_value in = ak_build_linear(b, h, AK_LINEAR_DELTA_IN, layer);
+    ak_value gates = ak_build_linear(b, h, AK_LINEAR_DELTA_GATES, layer);
+    ak_value heads = ak_build_delta(b, ak_build_conv(b, in, layer), gates, layer);
+    return ak_build_linear(b, ak_build_norm_gated(b, heads, in, layer, spec->config.norm_eps), AK_LINEAR_DELTA_OUTPUT, layer);
+}
+
+static ak_value mix(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+{
+    if (!ak_config_recurrent(&spec->config, layer))
+        return attention(b, spec, x, layer);
+    return spec->config.delta_k_heads > 0 ? gated_delta(b, spec, x, layer) : short_conv(b, spec, x, layer);
 }
 
 static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
@@ -133,8 +163,7 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
     const struct ak_descriptor *d = &spec->descriptor;
     ak_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
-        ak_value mixed = ak_config_recurrent(&spec->config, layer) ? short_conv(b, spec, x, layer) : attention(b, spec, x, layer);
-        ak_build_add(b, x, mixed, d->residual_scale);
+        ak_build_add(b, x, mix(b, spec, x, layer), d->residual_scale);
         if (d->experts)
             add_experts(b, spec, x, layer);
         else

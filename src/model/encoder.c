@@ -8,10 +8,8 @@
 
 #include "model/model.h"
 
-ak_status ak_describe_encoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                              struct ak_error *error)
+void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *out)
 {
-    (void)p, (void)error;
     *out = (struct ak_descriptor){
         .encoder = true,
         .activation = AK_ACTIVATION_GELU_ERF,
@@ -24,11 +22,10 @@ ak_status ak_describe_encoder(const struct ak_provider *p, const struct ak_confi
         .attention_scale = 1.0f / sqrtf((float)config->head_dim),
         .local = { .rotation = AK_ROTATE_NONE },
     };
-    return AKUNU_OK;
 }
 
-ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config, const char *key, enum ak_activation fallback,
-                               enum ak_activation *out, struct ak_error *error)
+ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config, const char *key, enum ak_activation *out,
+                               struct ak_error *error)
 {
     static const struct { const char *name; enum ak_activation activation; } known[] = {
         { "gelu", AK_ACTIVATION_GELU_ERF }, { "gelu_new", AK_ACTIVATION_GELU_TANH }, { "gelu_pytorch_tanh", AK_ACTIVATION_GELU_TANH },
@@ -37,7 +34,6 @@ ak_status ak_config_activation(const struct ak_provider *p, const struct ak_conf
     };
     char found[AK_CONFIG_KEY_BYTES];
     struct ak_text name;
-    *out = fallback;
     if (!ak_config_find_key(p, config->architecture, key, found))
         return AKUNU_OK;
     AK_TRY(ak_meta_text(p, found, &name, error));
@@ -57,10 +53,7 @@ ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *
     if (positions.n > 0 && (positions.n != strlen("absolute") || memcmp(positions.bytes, "absolute", positions.n) != 0))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "position_embedding_type is \"%.*s\"; supported: absolute",
                        (int)(positions.n < 64 ? positions.n : 64), positions.bytes);
-    AK_TRY(ak_describe_encoder(p, config, out, error));
-    AK_TRY(ak_config_activation(p, config, "hidden_act", AK_ACTIVATION_GELU_ERF, &out->activation, error));
-    if (out->activation == AK_ACTIVATION_SILU)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "hidden_act is silu; without a gate, only kinds of gelu are supported");
+    ak_describe_encoder(config, out);
     return AKUNU_OK;
 }
 

@@ -47,8 +47,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
     struct ak_view norm;
     if (ak_provider_find(p, AK_ROLE_ATTENTION_Q_NORM, 0, "encoder.layer.{n}.attention.self.layer_norm_q.weight", &norm))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: norms of queries and keys are not supported in this architecture", norm.name);
-    AK_TRY(ak_describe_encoder(p, config, out, error));
-    AK_TRY(ak_config_activation(p, config, "feed_forward_type", AK_ACTIVATION_GELU_ERF, &out->activation, error));
+    ak_describe_encoder(config, out);
     out->ungated = false;
     out->alibi = true;
     return AKUNU_OK;
@@ -57,6 +56,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 const struct ak_family ak_family_jina_bert_v2 = {
     .names = names,
     .about = "Jina Embeddings 2",
+    .activation = "feed_forward_type",
     .takes = takes,
     .describe = describe,
     .weights = weights,

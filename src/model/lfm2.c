@@ -1,8 +1,6 @@
 /* LFM2: gated short convolutions in most layers, attention with normed heads in the
  * others. GGUF tells them by key-value heads, none where there is a convolution, and has
  * the last norm under the name of one of the embedding. */
-#include <string.h>
-
 #include "model/families.h"
 
 enum { MOST_TAPS = 16 };
@@ -29,17 +27,12 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "model.layers.{n}.feed_forward.w2.weight" },
 };
 
-static bool is_text(const struct ak_meta *meta, const char *text)
-{
-    return meta->kind == AK_META_STRING && meta->n == strlen(text) && memcmp(meta->as.string, text, (size_t)meta->n) == 0;
-}
-
 static ak_status read_layer_types(const struct ak_provider *p, const struct ak_meta *list, struct ak_config *config, struct ak_error *error)
 {
     struct ak_meta type;
     for (uint32_t i = 0; i < config->n_layers; i++) {
-        bool found = ak_provider_element(p, list, i, &type), conv = found && is_text(&type, "conv");
-        if (!conv && !(found && is_text(&type, "full_attention")))
+        bool found = ak_provider_element(p, list, i, &type), conv = found && ak_meta_is(&type, "conv");
+        if (!conv && !(found && ak_meta_is(&type, "full_attention")))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "layer_types: no \"conv\" or \"full_attention\" for layer %u", i);
         if (conv)
             ak_config_set_recurrent(config, i);
@@ -128,6 +121,7 @@ const struct ak_family ak_family_lfm2 = {
     .names = names,
     .about = "LFM2, with short convolutions",
     .configure = configure,
+    .recurrent = true,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

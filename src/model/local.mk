@@ -3,6 +3,8 @@ libak_la_SOURCES += \
 	src/model/bert_block.def \
 	src/model/config.c \
 	src/model/decoder.c \
+	src/model/delta.c \
+	src/model/delta_block.def \
 	src/model/encoder.c \
 	src/model/families.def \
 	src/model/families.h \
@@ -28,6 +30,9 @@ libak_la_SOURCES += \
 	src/model/qwen2moe.c \
 	src/model/qwen3.c \
 	src/model/qwen3moe.c \
+	src/model/qwen3next.c \
+	src/model/qwen35.c \
+	src/model/qwen35moe.c \
 	src/model/registry.c \
 	src/model/roberta.c \
 	src/model/rope.c \

@@ -17,11 +17,14 @@ struct ak_config {
     uint32_t window; /* 0: none */
     uint32_t global_every; /* every n-th layer has no window; 0: not said */
     bool global_first;     /* the first one of n, else the last */
+    bool context_fixed;    /* what is beyond it would be computed in another way */
     uint32_t first_position; /* row of the positions' table that the first token has */
     uint32_t n_types;      /* of tokens: rows of their table */
     uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
     uint64_t recurrent[AK_MAX_LAYERS / 64]; /* bit of each layer that has a running state instead of attention */
-    uint32_t conv_taps; /* of short convolutions; 0: none */
+    uint32_t conv_taps; /* of convolutions in layers without attention; 0: none */
+    uint32_t delta_k_heads, delta_v_heads, delta_k_dim, delta_v_dim; /* of layers with the gated delta rule; 0: none */
+    uint32_t n_draft_layers; /* that stand behind these in the file, to guess at further tokens; not read */
     bool tied;       /* the embedding serves as output, whether or not the file has one */
     enum ak_scheme scheme;
 };
@@ -58,6 +61,8 @@ struct ak_descriptor {
     bool sum_norms;        /* the residual is normed after each of them was added to it */
     bool encoder;          /* a token sees all of its text, in one pass; no logits, but hidden states */
     bool alibi;            /* scores fall with the distance */
+    bool gated_attention;  /* a head's q is followed by as many elements, whose sigmoids what it gives is multiplied by */
+    bool delta_tiled;      /* value heads h and h + delta_k_heads have the same key head, else neighbours */
     bool qk_norm_rows;     /* q and k are normed as whole rows, else, where they are, head by head */
     bool rope_interleaved; /* pairs (2i, 2i+1), else (i, i + n/2) */
     float embedding_scale, residual_scale, attention_scale;
@@ -79,7 +84,8 @@ struct ak_descriptor {
 /* Dimensions that shapes are made of. */
 enum ak_dim {
     AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT,
-    AK_DIM_TYPES, AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED, AK_DIM_HEADS, AK_DIM_CONV_IN, AK_DIM_TAPS
+    AK_DIM_TYPES, AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED, AK_DIM_HEADS, AK_DIM_CONV_IN, AK_DIM_TAPS, AK_DIM_Q_GATED,
+    AK_DIM_DELTA_QKV, AK_DIM_DELTA_QKVZ, AK_DIM_DELTA_V, AK_DIM_DELTA_HEADS, AK_DIM_DELTA_GATES, AK_DIM_DELTA_HEAD
 };
 
 enum ak_need {
@@ -88,7 +94,9 @@ enum ak_need {
     AK_BUT_FIRST,      /* required in all layers but the first */
     AK_OUTPUT_OR_TIED, /* where absent, the embedding serves (A12) */
     AK_OF_ATTENTION,   /* required in layers with attention, none in others */
-    AK_OF_RECURRENCE   /* the other way round */
+    AK_OF_RECURRENCE,  /* the other way round */
+    AK_WHOLE_OF_RECURRENCE, /* the same, but optional: where a layer has it, it needs */
+    AK_PART_OF_RECURRENCE   /* none of these, else all */
 };
 
 /* One weight that an architecture declares. A vector has rows AK_DIM_ONE; those of
@@ -122,11 +130,13 @@ struct ak_spec;
 struct ak_family {
     const char *const *names; /* of general.architecture and model_type, ends in NULL */
     const char *about;        /* which models these are, for people */
+    const char *gguf;         /* what GGUF calls the architecture; NULL: as the first name */
+    const char *activation;   /* the key by which the descriptor's activation may be another; NULL: none */
     bool experts;             /* where two families share a name: that of files with experts */
     bool (*takes)(const struct ak_provider *p); /* or of those that it takes, over families before it; NULL: all */
-    /* Completes what was read by numbers of this architecture alone; NULL: there are none.
-     * Only with it may layers be without attention. */
+    /* Completes what was read by numbers of this architecture alone; NULL: there are none. */
     ak_status (*configure)(const struct ak_provider *p, struct ak_config *config, struct ak_error *error);
+    bool recurrent;           /* layers may have a running state instead of attention */
     /* Sets the descriptor; `config` is read and validated already. May reject what
      * this architecture cannot have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
@@ -138,16 +148,19 @@ struct ak_family {
     const struct ak_alias *aliases;
     uint32_t n_aliases;
     bool gguf_interleaved; /* GGUF has the rows of q and k permuted, so that pairs are neighbours */
+    bool gguf_tiled;      /* GGUF has the value heads of the gated delta rule permuted: descriptor.delta_tiled */
     bool hf_transposed;   /* Hugging Face has the matrices of layers as [cols, rows] */
     bool hf_padded_positions; /* Hugging Face numbers positions from the one after the padding token's id on */
     bool hf_experts_turned; /* … and those of all experts as [experts, cols, rows] */
-    float hf_norm_offset; /* Hugging Face has norm vectors with this much subtracted */
+    bool hf_experts_halves; /* rows of experts' weights that share a tensor follow each other, else they take turns */
+    float hf_norm_offset; /* Hugging Face has norm vectors with this much subtracted, but for DELTA_NORM */
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
 };
 
 /* How a text's embedding is made of its tokens' hidden states, as the files say. */
 struct ak_pooling {
     enum akunu_pooling kind; /* never AKUNU_POOLING_MODEL */
+    bool stated;             /* the files say so, else it is the custom */
     bool normalised;         /* to unit length */
     char refused[160];       /* what the files ask for and there is none of; "" where nothing */
 };
@@ -169,6 +182,8 @@ struct ak_spec {
 /* Stages of reading, in this order. The family comes first: another architecture's
  * keys would be reported as missing. */
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error);
+/* Whether the files are those of a model that takes sound (Whisper), which is no family. */
+bool ak_is_speech(const struct ak_provider *p);
 /* How many experts the metadata of this architecture tells; 0: none. */
 ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out, struct ak_error *error);
 ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
@@ -204,6 +219,8 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
  * GGUF's pooling_type; where they say nothing, the mean of an encoder's tokens, the last
  * one of other models. */
 ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec, struct ak_pooling *out, struct ak_error *error);
+/* Its number in GGUF. */
+uint32_t ak_pooling_number(enum akunu_pooling kind);
 
 /* What GGUF stores as tensors of divisors and Hugging Face's configurations have as
  * numbers: whether the model has it, and its rope_dims/2 values. After
@@ -231,6 +248,14 @@ uint32_t ak_spec_kv_layers(const struct ak_spec *spec);
 /* Where the layer's state is among a sequence's ak_spec_state_elems() floats. */
 uint64_t ak_spec_state_at(const struct ak_spec *spec, int layer);
 uint64_t ak_spec_state_elems(const struct ak_spec *spec);
+/* What the convolution has of that where there is the gated delta rule, at its beginning. */
+uint64_t ak_spec_conv_elems(const struct ak_spec *spec);
+
+/* What a Hugging Face checkpoint has subtracted from a vector of this role. */
+float ak_family_norm_offset(const struct ak_family *family, enum ak_role role);
+
+/* What GGUF calls the architecture. */
+const char *ak_family_gguf_name(const struct ak_family *family);
 
 /* The tensor that the weight is a part of; NULL: one of its own. */
 const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role);
@@ -261,15 +286,26 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
                               struct ak_error *error);
 
+/* … and one that all tokens share. */
+ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
+                                    struct ak_error *error);
+
+/* What a model with the gated delta rule has to say of it, for `configure`, and what
+ * follows for its descriptor, which has all else. */
+ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config, struct ak_error *error);
+/* n, where every n-th layer has attention and no other; 0: it is otherwise. */
+uint32_t ak_config_interval(const struct ak_config *config);
+ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error);
+
 /* The usual encoder, and its descriptor: LayerNorm after each sum, the error function's
  * GELU without a gate, no rotation, q·k divided by the root of the head size. */
-ak_status ak_describe_encoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                              struct ak_error *error);
+void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *out);
 void ak_emit_encoder(struct ak_builder *b, const struct ak_spec *spec);
-/* The same of BERT and RoBERTa, whose configuration may ask for another activation. */
+/* The same of BERT and RoBERTa. */
 ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error);
-/* The activation that `key` names; ungated GELU kinds and SiLU are known. */
-ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config, const char *key, enum ak_activation fallback,
-                               enum ak_activation *out, struct ak_error *error);
+/* The activation that `key` names; *out stays where there is no such key. Kinds of GELU
+ * and SiLU are known. */
+ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config, const char *key, enum ak_activation *out,
+                               struct ak_error *error);
 
 #endif

@@ -39,8 +39,7 @@ static const struct ak_whole wholes[] = {
 
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_encoder(p, config, out, error));
-    AK_TRY(ak_config_activation(p, config, "hidden_activation", AK_ACTIVATION_GELU_ERF, &out->activation, error));
+    ak_describe_encoder(config, out);
     AK_TRY(ak_config_positive(p, config, "rope.freq_base_swa", config->rope_base, &out->local_rope_base, error));
     out->ungated = false;
     out->no_pre_norms = false;
@@ -54,6 +53,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 const struct ak_family ak_family_modern_bert = {
     .names = names,
     .about = "ModernBERT, for embeddings",
+    .activation = "hidden_activation",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -52,11 +52,27 @@ static ak_status check_switches(const struct ak_provider *p, struct ak_error *er
     return AKUNU_OK;
 }
 
+/* With rotary_scaling_factor the reference turns all tokens of a text that is longer than
+ * those of training by other angles (NTK), which depend on its length: there is no place
+ * for that in a table of angles. */
+static ak_status configure(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+{
+    float factor;
+    uint32_t trained;
+    AK_TRY(ak_meta_float(p, "rotary_scaling_factor", 0.0f, &factor, error));
+    AK_TRY(ak_meta_u32(p, "max_trained_positions", config->context, &trained, error));
+    if (factor != 0.0f && trained > 0 && trained < config->context) {
+        config->context = trained;
+        config->context_fixed = true;
+    }
+    return AKUNU_OK;
+}
+
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(check_switches(p, error));
-    AK_TRY(ak_describe_encoder(p, config, out, error));
-    AK_TRY(ak_config_activation(p, config, "glu_activation", AK_ACTIVATION_SILU, &out->activation, error));
+    ak_describe_encoder(config, out);
+    out->activation = AK_ACTIVATION_SILU;
     out->ungated = false;
     out->local.rotation = AK_ROTATE_MAIN;
     return AKUNU_OK;
@@ -65,6 +81,8 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 const struct ak_family ak_family_nomic_bert = {
     .names = names,
     .about = "Nomic Embed, for embeddings",
+    .activation = "glu_activation",
+    .configure = configure,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -35,10 +35,12 @@ static void refuse(struct ak_pooling *out, const char *what, const char *name)
 /* Several kinds at once would be a longer embedding. */
 static void add_kind(struct ak_pooling *out, size_t i, size_t n_before)
 {
-    if (kinds[i].kind == AKUNU_POOLING_MODEL || n_before > 0)
+    if (kinds[i].kind == AKUNU_POOLING_MODEL || n_before > 0) {
         refuse(out, "pooling by", kinds[i].name);
-    else
-        out->kind = kinds[i].kind;
+        return;
+    }
+    out->kind = kinds[i].kind;
+    out->stated = true;
 }
 
 static void read_switches(const json_t *config, struct ak_pooling *out)
@@ -52,24 +54,12 @@ static void read_switches(const json_t *config, struct ak_pooling *out)
         refuse(out, "pooling by", name);
 }
 
-static ak_status parse(const struct ak_provider *p, const char *name, json_t **out, struct ak_error *error)
-{
-    struct ak_text text;
-    *out = NULL;
-    if (!ak_provider_file(p, name, &text))
-        return AKUNU_OK;
-    ak_status status = ak_json_parse(text.bytes, text.n, out, error);
-    if (status != AKUNU_OK)
-        ak_error_prefix(error, name);
-    return status;
-}
-
 static ak_status read_pooling(const struct ak_provider *p, const char *folder, struct ak_pooling *out, struct ak_error *error)
 {
     json_t *config = NULL;
     char path[64];
     if (snprintf(path, sizeof path, "%s/config.json", folder) < (int)sizeof path)
-        AK_TRY(parse(p, path, &config, error));
+        AK_TRY(ak_provider_json(p, path, &config, error));
     if (config)
         read_switches(config, out);
     else
@@ -127,8 +117,16 @@ ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spe
     *out = (struct ak_pooling){ .kind = spec->descriptor.encoder ? AKUNU_POOLING_MEAN : AKUNU_POOLING_LAST };
     if (ak_provider_scheme(p) == AK_SCHEME_GGUF)
         return read_gguf(p, &spec->config, out, error);
-    AK_TRY(parse(p, "modules.json", &modules, error));
+    AK_TRY(ak_provider_json(p, "modules.json", &modules, error));
     ak_status status = modules ? read_modules(p, modules, out, error) : AKUNU_OK;
     json_decref(modules);
     return status;
+}
+
+uint32_t ak_pooling_number(enum akunu_pooling kind)
+{
+    size_t i = 0;
+    while (kinds[i].kind != kind)
+        i++;
+    return kinds[i].gguf;
 }

@@ -35,9 +35,7 @@ static const struct ak_alias aliases[] = {
 
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_experts(p, config, out, error));
-    if (config->shared_width == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", ak_config_key(config->scheme, "expert_shared_feed_forward_length"));
+    AK_TRY(ak_describe_shared_expert(p, config, out, error));
     return ak_config_bool(p, config, "expert_weights_norm", false, &out->normalised_experts, error);
 }
 

@@ -49,7 +49,7 @@ static bool fits(const struct ak_family *family, const struct ak_provider *p, ui
 
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error)
 {
-    char known[512] = "";
+    char known[1024] = "";
     struct ak_text name;
     uint32_t n_experts;
     AK_TRY(ak_meta_text(p, "general.architecture", &name, error));
@@ -70,6 +70,24 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "architecture \"%.*s\" is not supported; supported: %s", (int)(name.n < 64 ? name.n : 64),
                    name.bytes, known);
+}
+
+bool ak_is_speech(const struct ak_provider *p)
+{
+    static const char name[] = "whisper";
+    struct ak_text found;
+    return ak_meta_text(p, "general.architecture", &found, NULL) == AKUNU_OK && found.n == strlen(name) &&
+           memcmp(found.bytes, name, found.n) == 0;
+}
+
+const char *ak_family_gguf_name(const struct ak_family *family)
+{
+    return family->gguf ? family->gguf : family->names[0];
+}
+
+float ak_family_norm_offset(const struct ak_family *family, enum ak_role role)
+{
+    return ak_role_is_norm(role) && role != AK_ROLE_DELTA_NORM ? family->hf_norm_offset : 0.0f;
 }
 
 const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role)
@@ -129,6 +147,13 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
     case AK_DIM_HEADS: return c->n_heads;
     case AK_DIM_CONV_IN: return 3 * c->width;
     case AK_DIM_TAPS: return c->conv_taps;
+    case AK_DIM_Q_GATED: return 2 * c->n_heads * c->head_dim;
+    case AK_DIM_DELTA_QKV: return 2 * c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim;
+    case AK_DIM_DELTA_QKVZ: return 2 * (c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim);
+    case AK_DIM_DELTA_V: return c->delta_v_heads * c->delta_v_dim;
+    case AK_DIM_DELTA_HEADS: return c->delta_v_heads;
+    case AK_DIM_DELTA_GATES: return 2 * c->delta_v_heads;
+    case AK_DIM_DELTA_HEAD: return c->delta_v_dim;
     }
     return 0;
 }
@@ -180,11 +205,31 @@ uint64_t ak_spec_state_elems(const struct ak_spec *spec)
     return ak_spec_state_at(spec, (int)spec->config.n_layers);
 }
 
+static ak_status read_activation(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
+{
+    const char *key = spec->family->activation;
+    struct ak_descriptor *d = &spec->descriptor;
+    if (!key)
+        return AKUNU_OK;
+    AK_TRY(ak_config_activation(p, &spec->config, key, &d->activation, error));
+    if (d->ungated && d->activation == AK_ACTIVATION_SILU)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is silu; without a gate, only kinds of gelu are supported",
+                       ak_config_key(spec->config.scheme, key));
+    return AKUNU_OK;
+}
+
+uint64_t ak_spec_conv_elems(const struct ak_spec *spec)
+{
+    return (uint64_t)(spec->config.conv_taps - 1) * ak_spec_dim(spec, AK_DIM_DELTA_QKV);
+}
+
 ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
 {
     AK_TRY(spec->family->describe(p, &spec->config, &spec->descriptor, error));
+    AK_TRY(read_activation(p, spec, error));
     if (spec->family->gguf_interleaved)
         spec->descriptor.rope_interleaved = spec->config.scheme == AK_SCHEME_GGUF;
+    spec->descriptor.delta_tiled = spec->family->gguf_tiled && spec->config.scheme == AK_SCHEME_GGUF;
     return AKUNU_OK;
 }
 

@@ -33,14 +33,20 @@ ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear
 uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part);
 
 /* Norms of each head (norm_heads: where the layer has the vectors), rotation and cache
- * write, in place; params->q_at, k_at, v_at and kv_layer are filled in. */
+ * write, in place; params->q_at, k_at, v_at, q_step and kv_layer are filled in. */
 void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params);
 
-/* [tokens, n_heads · head_dim]; params.q_at and kv_layer are filled in. With the layer's sinks where it has them. */
+/* [tokens, n_heads · head_dim]; params.q_at, q_step, gated and kv_layer are filled in. With the layer's sinks where it has them. */
 ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params);
 
 /* [tokens, width] of what CONV_IN made: gated, convolved over `taps` tokens, gated. */
 ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint32_t taps);
+
+/* The gated delta rule: q, k and v of what DELTA_IN made, convolved; what its heads give,
+ * by what DELTA_GATES made; these normed and gated by z of what DELTA_IN made. */
+ak_value ak_build_conv(struct ak_builder *b, ak_value in, int layer);
+ak_value ak_build_delta(struct ak_builder *b, ak_value qkv, ak_value gates, int layer);
+ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer, float eps);
 
 /* [rows, n] from the two parts of `linear`'s output. */
 ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer, enum ak_activation activation, uint32_t n);

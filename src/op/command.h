@@ -59,6 +59,7 @@ struct ak_norm_params { float eps; uint32_t at, n; bool layer_norm; };
 struct ak_linear_params { uint32_t at; };
 struct ak_qkv_params {
     uint32_t q_at, k_at, v_at; /* elements of a row where each part starts */
+    uint32_t q_step;           /* from one head of q to the next */
     uint32_t n_heads, n_kv_heads, head_dim;
     uint32_t rope_dims; /* 0: no rotation */
     uint32_t rope_table; /* which of the model's tables */
@@ -67,11 +68,12 @@ struct ak_qkv_params {
     float norm_eps;     /* of the q and k norms, where the command has them */
 };
 struct ak_attention_params {
-    uint32_t q_at, n_heads, n_kv_heads, head_dim;
+    uint32_t q_at, q_step, n_heads, n_kv_heads, head_dim;
     uint32_t kv_layer;
     uint32_t window; /* tokens that a token sees, itself included; 0: all */
     bool both_ways;  /* it sees those after it too, all of which are in its pass; of a window, half on each side */
     bool alibi;      /* a score loses the distance times the head's slope */
+    bool gated;      /* what a head gives is multiplied by the sigmoid of what follows its q */
     float scale;
     float cap; /* 0: none */
 };
@@ -79,6 +81,26 @@ struct ak_attention_params {
  * newest tap last. `state_at` is where [taps − 1][n] values of b · x, the oldest first, are
  * among the floats of a sequence's state. */
 struct ak_short_conv_params { uint32_t n, taps; uint64_t state_at; };
+/* The channels are those of three parts, one after another, and a part's those of n_groups
+ * groups, n each; group g of a row of `in` begins at element at + g · step. The vector is
+ * the kernel, [channels][taps], the newest tap last; `state_at` is as above. */
+struct ak_conv_part { uint32_t at, step, n; };
+enum { AK_CONV_PARTS = 3 };
+struct ak_conv_params { uint32_t n, taps, n_groups; struct ak_conv_part parts[AK_CONV_PARTS]; uint64_t state_at; };
+/* A row of `in` has q of all key heads, k_dim elements each, k of them, and v of all value
+ * heads, v_dim each. With r = n_v_heads / n_k_heads, value head h has key head h / r, or,
+ * where `tiled`, h mod n_k_heads; in slot `gates` its beta is at beta_at + g, its alpha at
+ * alpha_at + g, g = h / r · gate_step + h mod r. The vectors have each value head's decay,
+ * below 0, and alpha's bias. At `state_at` are [n_v_heads][k_dim][v_dim] values. */
+struct ak_delta_params {
+    uint32_t n_k_heads, n_v_heads, k_dim, v_dim;
+    uint32_t gates, beta_at, alpha_at, gate_step;
+    bool tiled;
+    uint64_t state_at;
+};
+/* Of n_heads heads of n elements; head h's part of slot `gate` is at
+ * gate_at + h / per_group · gate_step + h mod per_group · n. */
+struct ak_norm_gated_params { float eps; uint32_t n_heads, n, gate, gate_at, gate_step, per_group; };
 struct ak_gated_params { enum ak_activation activation; uint32_t gate_at, up_at, n; };
 struct ak_activate_params { enum ak_activation activation; uint32_t n; };
 struct ak_add_params { float scale; uint32_t n; };
@@ -100,7 +122,7 @@ struct ak_command {
     uint32_t in, out;          /* activation slots */
     uint32_t weight;           /* LINEAR: weight slot; EMBED: the embedding */
     uint32_t vector, vector2;  /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm; ATTENTION: sinks;
-                              * SHORT_CONV: kernel */
+                              * SHORT_CONV, CONV: kernel; DELTA: decay, alpha's bias */
     union {
         struct ak_embed_params embed;
         struct ak_norm_params norm;
@@ -108,6 +130,9 @@ struct ak_command {
         struct ak_qkv_params qkv;
         struct ak_attention_params attention;
         struct ak_short_conv_params short_conv;
+        struct ak_conv_params conv;
+        struct ak_delta_params delta;
+        struct ak_norm_gated_params norm_gated;
         struct ak_gated_params gated;
         struct ak_activate_params activate;
         struct ak_route_params route;

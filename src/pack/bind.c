@@ -169,15 +169,10 @@ static ak_status add_turned(struct ak_binding *b, const struct ak_view *view, st
     return ak_bind_keep(b, view->plane[0].data, data, error);
 }
 
-/* Parts of one tensor share its copy. */
-static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+/* The turned copy of what lies at `view`; parts of one tensor share it. */
+static ak_status find_turned(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
-    uint32_t rows = view->rows, known = b->n_kept;
-    if (view->assembly)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is a quantised matrix, which this architecture has transposed; expected floats",
-                       view->name);
-    if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT || ak_type_info(view->type)->block_elems != 1)
-        return AKUNU_OK; /* refused by its shape or type */
+    uint32_t known = b->n_kept;
     while (known > 0 && b->kept[known - 1].source != view->plane[0].data)
         known--;
     if (known == 0) {
@@ -185,6 +180,19 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
         known = b->n_kept;
     }
     view->plane[0].data = b->kept[known - 1].data;
+    return AKUNU_OK;
+}
+
+static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+{
+    uint32_t rows = view->rows;
+    if (view->assembly)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is a quantised matrix, which this architecture has transposed; expected floats",
+                       view->name);
+    if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT || ak_type_info(view->type)->block_elems != 1)
+        return AKUNU_OK; /* refused by its shape or type */
+    if (!b->shapes_only)
+        AK_TRY(find_turned(b, view, error));
     view->rows = view->cols;
     view->cols = rows;
     return AKUNU_OK;
@@ -227,7 +235,31 @@ static ak_status find_checked(const struct ak_provider *p, const struct ak_weigh
 static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule, int layer)
 {
     bool recurrent = layer != AK_NO_LAYER && ak_config_recurrent(&spec->config, layer);
-    return rule->need == (recurrent ? AK_OF_ATTENTION : AK_OF_RECURRENCE);
+    if (recurrent)
+        return rule->need == AK_OF_ATTENTION;
+    return rule->need == AK_OF_RECURRENCE || rule->need == AK_WHOLE_OF_RECURRENCE || rule->need == AK_PART_OF_RECURRENCE;
+}
+
+/* Whether the layer has the matrix that stands for those of AK_PART_OF_RECURRENCE. */
+static bool has_whole(const struct ak_provider *p, const struct ak_family *family, int layer)
+{
+    struct ak_view view;
+    for (uint32_t i = 0; i < family->n_weights; i++)
+        if (family->weights[i].need == AK_WHOLE_OF_RECURRENCE && find_weight(p, family, &family->weights[i], layer, &view))
+            return true;
+    return false;
+}
+
+static bool may_be_absent(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule, int layer)
+{
+    switch (rule->need) {
+    case AK_OPTIONAL:
+    case AK_OUTPUT_OR_TIED:
+    case AK_WHOLE_OF_RECURRENCE: return true;
+    case AK_BUT_FIRST: return layer == 0;
+    case AK_PART_OF_RECURRENCE: return has_whole(p, family, layer);
+    default: return false;
+    }
 }
 
 ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
@@ -247,7 +279,7 @@ ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rul
     *view = (struct ak_view){ 0 };
     if (rule->need == AK_OUTPUT_OR_TIED)
         b->tied = true;
-    if (rule->need == AK_OPTIONAL || rule->need == AK_OUTPUT_OR_TIED || (rule->need == AK_BUT_FIRST && layer == 0))
+    if (may_be_absent(p, b->spec->family, rule, layer))
         return AKUNU_OK;
     const char *pattern = ak_gguf_name(stored);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)", pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
@@ -259,12 +291,14 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
 {
     if (b->tied && strncmp(ak_hf_stem(name), "lm_head.", strlen("lm_head.")) == 0)
         return true;
-    static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp.",
+    static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp.", "model.visual.",
                                          "position_ids", "pooler.dense.", "cls.predictions.", "cls.seq_relationship." };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))
             return true;
-    return false;
+    const struct ak_config *c = &b->spec->config;
+    unsigned layer;
+    return c->n_draft_layers > 0 && sscanf(name, "blk.%4u.", &layer) == 1 && layer >= c->n_layers && layer - c->n_layers < c->n_draft_layers;
 }
 
 /* Tensors that a view is made of. */
@@ -317,11 +351,11 @@ static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_b
     return AKUNU_OK;
 }
 
-ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
-                  struct ak_error *error)
+static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spec, bool strict, bool shapes_only, const struct ak_log *log,
+                          struct ak_binding *out, struct ak_error *error)
 {
     const struct ak_family *family = spec->family;
-    struct ak_binding b = { .spec = spec };
+    struct ak_binding b = { .spec = spec, .shapes_only = shapes_only };
     struct ak_index bound = { 0 };
     ak_status status = AKUNU_OK;
 
@@ -349,6 +383,18 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool 
     }
     *out = b;
     return AKUNU_OK;
+}
+
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
+                  struct ak_error *error)
+{
+    return bind_all(p, spec, strict, false, log, out, error);
+}
+
+ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec, const struct ak_log *log, struct ak_binding *out,
+                         struct ak_error *error)
+{
+    return bind_all(p, spec, false, true, log, out, error);
 }
 
 void ak_binding_clear(struct ak_binding *b)

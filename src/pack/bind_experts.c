@@ -2,6 +2,7 @@
  *
  *   one by one    a tensor for each expert: Mixtral, Qwen
  *   stacked       one [experts, rows, cols]: MLX's conversions
+ *   in halves     rows of gate, then of up in one stacked tensor: Qwen3.5
  *   in pairs      rows of gate and up in turn in one stacked tensor: gpt-oss. As
  *                 floats transposed, [experts, cols, rows of both]; as MXFP4 two
  *                 tensors, NAME_blocks [experts, rows of both, cols / 32, 16] with two
@@ -32,14 +33,40 @@ static ak_status missing(const char *name, int layer, uint32_t expert, struct ak
                    ak_role_expand(ak_role_expand_expert(name, expert, pattern), layer, shown));
 }
 
+/* Experts whose inputs stand in orders of their own become rows of F16: one input is
+ * prepared for all of them. */
+static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, uint64_t n, struct ak_error *error)
+{
+    bool ordered = true;
+    for (uint64_t e = 0; e < n; e++)
+        ordered = ordered && !ak_assembly_order(&matrices[e]);
+    if (ordered)
+        return AKUNU_OK;
+    struct ak_assembly *copies = ak_alloc((size_t)n, sizeof *copies);
+    if (!copies)
+        return ak_fail_memory(error, "a list of experts", n * sizeof *copies);
+    for (uint64_t e = 0; e < n; e++) {
+        if (!matrices[e].assembly)
+            continue;
+        copies[e] = *matrices[e].assembly;
+        copies[e].order = NULL;
+        copies[e].type = AK_F16;
+        matrices[e].assembly = &copies[e];
+        matrices[e].type = AK_F16;
+    }
+    return ak_bind_keep(b, NULL, copies, error);
+}
+
 static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
-                           const struct ak_shape *all, struct ak_view *matrices, struct ak_error *error)
+                           const struct ak_shape *all, struct ak_binding *b, struct ak_view *matrices, struct ak_error *error)
 {
     struct ak_shape one = *all;
     one.matrices = 1;
-    for (uint32_t e = 0; e < all->matrices; e++) {
+    for (uint32_t e = 0; e < all->matrices; e++)
         if (!find_one(p, rule, layer, name, e, &matrices[e]))
             return missing(name, layer, e, error);
+    AK_TRY(put_in_order(b, matrices, all->matrices, error));
+    for (uint32_t e = 0; e < all->matrices; e++) {
         AK_TRY(ak_bind_check(&matrices[e], &one, error));
         if (matrices[e].type != matrices[0].type)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s, and the first expert's is %s; one type for all is supported",
@@ -63,7 +90,9 @@ static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_r
     if (!matrices)
         return ak_fail_memory(error, "a list of experts", shape.matrices * sizeof *matrices);
     AK_TRY(ak_bind_keep(b, NULL, matrices, error));
-    AK_TRY(fill_each(p, rule, layer, name, &shape, matrices, error));
+    AK_TRY(fill_each(p, rule, layer, name, &shape, b, matrices, error));
+    view->type = matrices[0].type;
+    view->assembly = matrices[0].assembly;
     view->matrices = matrices;
     view->rows = (uint32_t)(shape.matrices * shape.rows); /* fits: model/validate.c */
     for (int i = 0; i < AK_MAX_PLANES; i++)
@@ -78,15 +107,15 @@ struct turn {
     uint32_t at, n;
 };
 
-static struct turn turn_of(const struct ak_family *family, const struct ak_weight_rule *rule)
+static struct turn turn_of(const struct ak_family *family, const struct ak_weight_rule *rule, const char *name)
 {
     struct turn turn = { 0, 0 };
     for (uint32_t i = 0; i < family->n_weights; i++) {
         if (&family->weights[i] == rule)
             turn.at = turn.n;
-        turn.n += family->weights[i].hf && rule->hf && strcmp(family->weights[i].hf, rule->hf) == 0;
+        turn.n += family->weights[i].hf && strcmp(family->weights[i].hf, name) == 0;
     }
-    return turn;
+    return turn.n > 0 ? turn : (struct turn){ 0, 1 }; /* an alias is one weight's */
 }
 
 /* What is quantised lies nowhere that could be turned or shared. */
@@ -97,16 +126,10 @@ static ak_status check_plain(const struct ak_view *view, const struct ak_shape *
     return ak_bind_check(view, shape, error);
 }
 
-/* A copy, since no kernel reads columns. */
-static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view,
-                              struct ak_error *error)
+/* The experts' matrices, each turned, in memory of the binding's own. */
+static ak_status add_turned(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
-    struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
-    AK_TRY(check_plain(view, &stored, error));
     size_t size = ak_type_info(view->type)->block_bytes, bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
-    if (ak_type_info(view->type)->block_elems != 1)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16 or BF16", view->name,
-                       ak_type_info(view->type)->name);
     uint8_t *data = ak_alloc_aligned(bytes);
     if (!data)
         return ak_fail_memory(error, view->name, bytes);
@@ -116,9 +139,50 @@ static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, st
         ak_bind_turn(&one, data + e * each);
     }
     view->plane[0] = (struct ak_plane){ data, bytes };
+    return ak_bind_keep(b, NULL, data, error);
+}
+
+/* A copy, since no kernel reads columns. */
+static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view,
+                              struct ak_error *error)
+{
+    struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
+    AK_TRY(check_plain(view, &stored, error));
+    if (ak_type_info(view->type)->block_elems != 1)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16 or BF16", view->name,
+                       ak_type_info(view->type)->name);
+    if (!b->shapes_only)
+        AK_TRY(add_turned(shape, turn, b, view, error));
     view->rows = (uint32_t)(shape->matrices * shape->rows);
     view->cols = (uint32_t)shape->cols;
-    return ak_bind_keep(b, NULL, data, error);
+    return AKUNU_OK;
+}
+
+/* An expert's rows of one weight stand together: a list of views has them. */
+static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+{
+    struct ak_shape stored = *shape;
+    stored.rows *= turn.n;
+    AK_TRY(ak_bind_check(view, &stored, error));
+    struct ak_view *matrices = ak_alloc((size_t)shape->matrices, sizeof *matrices);
+    if (!matrices)
+        return ak_fail_memory(error, "a list of experts", shape->matrices * sizeof *matrices);
+    AK_TRY(ak_bind_keep(b, NULL, matrices, error));
+    uint64_t bytes = view->plane[0].bytes / (shape->matrices * turn.n);
+    for (uint64_t e = 0, half = turn.at; e < shape->matrices; e++, half += turn.n) {
+        matrices[e] = *view;
+        matrices[e].rows = (uint32_t)shape->rows;
+        matrices[e].n_dims = 2;
+        if (view->assembly)
+            matrices[e].first_row = (uint32_t)(half * shape->rows);
+        else
+            matrices[e].plane[0] = (struct ak_plane){ (const uint8_t *)view->plane[0].data + half * bytes, bytes };
+    }
+    view->matrices = matrices;
+    view->rows = (uint32_t)(shape->matrices * shape->rows); /* fits: model/validate.c */
+    if (!view->assembly)
+        view->plane[0] = (struct ak_plane){ matrices[0].plane[0].data, bytes * shape->matrices };
+    return AKUNU_OK;
 }
 
 static ak_status check_bytes(const struct ak_view *view, uint64_t rows, uint64_t cols, struct ak_error *error)
@@ -180,12 +244,14 @@ static ak_status bind_stacked(const struct ak_provider *p, const struct ak_weigh
 {
     const struct ak_family *family = b->spec->family;
     struct ak_shape shape = ak_bind_shape(b->spec, rule);
-    struct turn turn = turn_of(family, rule);
+    struct turn turn = turn_of(family, rule, name);
     *found = ak_provider_find(p, rule->role, layer, name, view);
     if (!*found)
         return shape.vector ? AKUNU_OK : bind_mxfp4(p, rule, layer, name, &shape, turn, b, view, found, error);
     if (shape.vector)
         return share_vectors(&shape, turn, view, error);
+    if (family->hf_experts_halves && turn.n > 1)
+        return bind_half(&shape, turn, b, view, error);
     return family->hf_experts_turned ? turn_experts(&shape, turn, b, view, error) : ak_bind_check(view, &shape, error);
 }
 

@@ -47,13 +47,33 @@ static bool rows_in(const struct ak_pack_job *job, const struct ak_packed *packe
 
 /* The embedding's rows are read again for every token: what is packed of it, the
  * tied output, stays in the page cache. */
+static enum ak_file_use use_of(const struct ak_pack_job *job, const struct ak_view *view)
+{
+    return job->forget && view->plane[0].data != job->weights->embedding->plane[0].data ? AK_FILE_FORGET : AK_FILE_DROP;
+}
+
+static bool lies_by_rows(const struct ak_view *view)
+{
+    return !view->assembly || view->assembly->scheme->by_rows;
+}
+
+static void tell_all(const struct ak_pack_job *job, const struct ak_view *view, enum ak_file_use use)
+{
+    for (int i = 0; i < AK_MAX_PLANES; i++)
+        if (view->plane[i].data)
+            ak_provider_tell(job->source, view->plane[i].data, view->plane[i].bytes, use);
+}
+
+/* Where every row is all over the planes, they are wanted with the first one and dropped
+ * after the last one (count_done). */
 static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first, uint32_t n, enum ak_file_use use)
 {
-    if (use == AK_FILE_FORGET && view->plane[0].data == job->weights->embedding->plane[0].data)
-        use = AK_FILE_DROP;
     const struct ak_assembly *a = view->assembly;
-    if (a && !a->scheme->by_rows)
-        return; /* every row is all over the planes */
+    if (!lies_by_rows(view)) {
+        if (use == AK_FILE_WANT && first == 0)
+            tell_all(job, view, use);
+        return;
+    }
     uint64_t step = view->every_other ? 2 : 1;
     for (int i = 0; i < AK_MAX_PLANES; i++) {
         uint64_t row_bytes = view->plane[i].bytes / (a ? a->rows : view->rows);
@@ -87,20 +107,53 @@ static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *pac
         piece = piece_at(view, row, rows);
         job->backend->ops->pack(job->backend, piece.view, piece.first, piece.n, out + (row - rows->first) / GROUP_ROWS * bytes);
         if (job->source)
-            tell_source(job, piece.view, piece.first, piece.n, job->forget ? AK_FILE_FORGET : AK_FILE_DROP);
+            tell_source(job, piece.view, piece.first, piece.n, use_of(job, piece.view));
     }
+}
+
+/* Ranges of a job do not overlap: once all bytes of a part were in one, it is packed. */
+static bool is_done(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_packed_part *part)
+{
+    return atomic_load(&part->done) == (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(job, packed);
+}
+
+/* Parts may be cut from one tensor. */
+static bool is_tensor_done(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_packed_part *part)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < packed->n_parts; i++)
+        if (packed->parts[i].view->plane[0].data == part->view->plane[0].data)
+            done = done && is_done(job, packed, &packed->parts[i]);
+    return done;
+}
+
+static void count_done(const struct ak_pack_job *job, const struct ak_packed *packed, struct ak_packed_part *part,
+                       const struct ak_pack_range *range)
+{
+    uint64_t end = part->offset + (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(job, packed);
+    uint64_t from = range->begin > part->offset ? range->begin : part->offset, to = range->end < end ? range->end : end;
+    if (!job->source || from >= to)
+        return;
+    atomic_fetch_add(&part->done, to - from);
+    if (!is_tensor_done(job, packed, part))
+        return;
+    const struct ak_view *views = part->view->matrices ? part->view->matrices : part->view;
+    uint32_t n = part->view->matrices ? packed->n_experts : 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (!lies_by_rows(&views[i]))
+            tell_all(job, &views[i], use_of(job, &views[i]));
 }
 
 void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *range, uint8_t *out)
 {
     struct rows rows;
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
-        const struct ak_packed *packed = &job->weights->packed[i];
+        struct ak_packed *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++) {
-            const struct ak_packed_part *part = &packed->parts[j];
-            if (!rows_in(job, packed, part, range, &rows))
-                continue;
-            pack_rows(job, packed, part->view, &rows, out + (rows.at - range->origin));
+            struct ak_packed_part *part = &packed->parts[j];
+            if (rows_in(job, packed, part, range, &rows))
+                pack_rows(job, packed, part->view, &rows, out + (rows.at - range->origin));
+            count_done(job, packed, part, range);
         }
     }
 }
@@ -141,6 +194,9 @@ ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes, 
     struct ak_nodes nodes;
     ak_nodes_here(&nodes);
     size_t n = (size_t)((job->weights->block_bytes + bytes - 1) / bytes);
+    for (uint32_t i = 0; i < job->weights->n_packed; i++)
+        for (uint32_t j = 0; j < job->weights->packed[i].n_parts; j++)
+            atomic_store(&job->weights->packed[i].parts[j].done, 0);
     *out = (struct ak_pack_windows){ .job = job, .bytes = bytes, .n = n, .near = nodes.n > 1, .taken = ak_alloc(n, sizeof *out->taken) };
     return out->taken ? AKUNU_OK : ak_fail_memory(error, "the list of windows", n);
 }

@@ -2,6 +2,7 @@
  * weight lies, and reads the vectors as float32 (A7, A8). */
 #include <string.h>
 
+#include "base/math.h"
 #include "base/mem.h"
 #include "pack/weights.h"
 #include "weights/assembly.h"
@@ -118,7 +119,8 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
     const struct ak_view *view = parts->views[first];
     struct ak_packed *packed = &w->packed[w->n_packed++];
     *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
-                                  .n_parts = n, .bias = bias, .layout = backend->ops->layout(backend, view->type) };
+                                  .n_parts = n, .bias = bias, .layout = backend->ops->layout(backend, view->type),
+                                  .order = ak_assembly_order(view) };
     for (uint32_t i = 0; i < n; i++) {
         const struct ak_view *part = parts->views[first + i];
         packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight, .view = part, .rows = part->rows,
@@ -167,11 +169,22 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
     return AKUNU_OK;
 }
 
+static bool same_order(const uint32_t *a, const uint32_t *b, uint32_t n)
+{
+    return a == b || (a && b && memcmp(a, b, n * sizeof *a) == 0);
+}
+
+bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b)
+{
+    return same_order(a->order, b->order, a->cols);
+}
+
 /* Whether two parts become one weight. What is put together is packed even where the same
  * type, read from the file, is not. */
 static bool are_one(const struct ak_view *a, const struct ak_view *b)
 {
-    return a->type == b->type && a->cols == b->cols && !a->assembly == !b->assembly;
+    return a->type == b->type && a->cols == b->cols && !a->assembly == !b->assembly &&
+           same_order(ak_assembly_order(a), ak_assembly_order(b), a->cols);
 }
 
 static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear,
@@ -203,20 +216,24 @@ static bool is_bias(enum ak_role role)
     return false;
 }
 
-/* Converters to GGUF have added the offset. */
-static void read_norm(const struct ak_view *view, float offset, float *out)
+/* Converters to GGUF have added the offset, and made decays of their logarithms. */
+static void read_vector(const struct ak_spec *spec, enum ak_role role, const struct ak_view *view, float *out)
 {
     size_t n = (size_t)view->rows * view->cols;
+    float offset = ak_family_norm_offset(spec->family, role);
     for (uint32_t row = 0; row < view->rows; row++)
         ak_view_vector(view, row, out + (size_t)row * view->cols);
+    if (spec->config.scheme != AK_SCHEME_HF)
+        return;
     for (size_t i = 0; offset != 0.0f && i < n; i++)
         out[i] += offset;
+    for (size_t i = 0; role == AK_ROLE_DELTA_DECAY && i < n; i++)
+        out[i] = (float)-ak_exp((double)out[i]);
 }
 
-static void plan_norms(struct ak_weights *w, const struct ak_binding *binding)
+static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
 {
     const struct ak_spec *spec = binding->spec;
-    float offset = spec->config.scheme == AK_SCHEME_HF ? spec->family->hf_norm_offset : 0.0f;
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         enum ak_role role = spec->family->weights[i].role;
         if (ak_role_kind(role) != AK_ROLE_KIND_VECTOR || is_bias(role))
@@ -225,7 +242,7 @@ static void plan_norms(struct ak_weights *w, const struct ak_binding *binding)
         for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
             const struct ak_view *view = ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
             if (view)
-                read_norm(view, offset, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->rows * view->cols)->data);
+                read_vector(spec, role, view, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->rows * view->cols)->data);
         }
     }
 }
@@ -247,7 +264,7 @@ static ak_status plan(const struct ak_binding *binding, struct ak_backend *backe
     w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER);
     w->positions = ak_bound(binding, AK_ROLE_POSITION_EMBEDDING, AK_NO_LAYER);
     w->types = ak_bound(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER);
-    plan_norms(w, binding);
+    plan_vectors(w, binding);
     for (int layer = 0; layer < (int)w->n_layers; layer++)
         for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
             if (is_per_layer((enum ak_linear)linear))

@@ -16,6 +16,7 @@ struct ak_binding {
     uint32_t n_views;
     uint32_t *first_view;  /* of each rule */
     bool tied;             /* OUTPUT is the embedding */
+    bool shapes_only;      /* ak_bind_shapes */
     struct ak_kept *kept;  /* memory that views point into: bind.h */
     uint32_t n_kept, kept_capacity;
 };
@@ -23,6 +24,10 @@ struct ak_binding {
 /* strict: a tensor that nothing claims is an error, else it is logged. */
 ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
                   struct ak_error *error);
+/* The same for those who want shapes and types alone, of nothing that would have to be
+ * copied: the planes of such views are what the file has. */
+ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec, const struct ak_log *log, struct ak_binding *out,
+                         struct ak_error *error);
 /* One of them: into `b`, whose `spec` is set, goes what has to be copied of it; the
  * other fields are zero before the first call. plane[0].data of *view is NULL where the
  * file has no such weight and need not have it. */
@@ -42,6 +47,7 @@ struct ak_packed_part {
     uint32_t at;         /* element of the operator's output where it starts */
     uint64_t offset;     /* in the packed block */
     const uint8_t *data; /* its rows, packed or as stored */
+    atomic_ullong done;  /* bytes that are packed, while a job packs */
 };
 
 /* One weight as the backend has it. */
@@ -55,6 +61,7 @@ struct ak_packed {
     struct ak_packed_part parts[AK_LINEAR_MAX_PARTS];
     uint32_t bias;       /* vector slot of the operator's output width, AK_NONE */
     uint64_t bytes;      /* packed; 0: used where it lies */
+    const uint32_t *order; /* [cols]: the input's element that each column is multiplied with; NULL: its own */
 };
 
 /* A float32 vector: a norm's weight, or biases in the order of an operator's
@@ -91,6 +98,9 @@ ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *b
 /* Row `row` of a view of vectors, one or one an expert, as floats; put together where it
  * is quantised. */
 void ak_view_vector(const struct ak_view *view, size_t row, float *out);
+
+/* Whether two weights of as many columns take their input in the same order. */
+bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b);
 
 /* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they
  * are used where they lie. */

@@ -95,6 +95,31 @@ struct ak_block_a8 {
 };
 _Static_assert(sizeof(struct ak_block_a8) == 40, "A8 is 40 bytes for 32 elements");
 
+/* x = d · e, e being the E4M3 number q times 2^-8: what its bits are as those of an F16,
+ * subnormal ones too. A q that is no number (0x7f, 0xff) needs a d that is none. */
+struct ak_block_f8 {
+    float d;
+    uint8_t q[128];
+};
+_Static_assert(sizeof(struct ak_block_f8) == 132, "F8 is 132 bytes for 128 elements");
+
+/* The bits of e. */
+static inline uint16_t ak_block_e4m3(uint8_t q)
+{
+    return (uint16_t)((q & 0x80) << 8 | (q & 0x7f) << 7);
+}
+
+static inline void ak_block_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint8_t *at = blocks;
+    for (size_t i = 0; i < n; i += 128, at += sizeof(struct ak_block_f8), out += 128) {
+        struct ak_block_f8 b;
+        memcpy(&b, at, sizeof b);
+        for (int j = 0; j < 128; j++)
+            out[j] = b.d * ak_f16_to_float(ak_block_e4m3(b.q[j]));
+    }
+}
+
 /* x = d · q */
 struct ak_block_q8_0 {
     uint8_t d[2];

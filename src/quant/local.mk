@@ -18,4 +18,5 @@ libak_la_SOURCES += src/quant/mxfp4.c
 libak_la_SOURCES += src/quant/a4.c
 libak_la_SOURCES += src/quant/a5.c
 libak_la_SOURCES += src/quant/a8.c
+libak_la_SOURCES += src/quant/f8.c
 libak_la_SOURCES += src/quant/stored.c

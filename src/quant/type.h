@@ -14,7 +14,7 @@ enum ak_type {
     AK_Q4_0 = 3, AK_Q4_1 = 4, AK_Q5_0 = 5, AK_Q5_1 = 6, AK_Q8_0 = 7,
     AK_Q2_K = 8, AK_Q3_K = 9, AK_Q4_K = 10, AK_Q5_K = 11, AK_Q6_K = 12,
     AK_IQ4_NL = 13, AK_IQ4_XS = 14, AK_MXFP4 = 15,
-    AK_A4 = 16, AK_A5 = 17, AK_A8 = 18, /* no file's: what weights in several tensors are put together as (weights/assembly.h) */
+    AK_A4 = 16, AK_A5 = 17, AK_A8 = 18, AK_F8 = 19, /* no file's: what weights in several tensors are put together as (weights/assembly.h) */
     AK_TYPE_COUNT,
 
     /* Numbers that files hold beside weights, or that some scheme packs weights
@@ -46,7 +46,7 @@ bool ak_type_row_bytes(enum ak_type type, uint64_t cols, uint64_t *bytes);
 /* One registry entry a file: src/quant/<type>.c. */
 extern const struct ak_type_info ak_type_f32, ak_type_f16, ak_type_bf16, ak_type_q4_0, ak_type_q4_1, ak_type_q5_0, ak_type_q5_1,
     ak_type_q8_0, ak_type_q2_k, ak_type_q3_k, ak_type_q4_k, ak_type_q5_k, ak_type_q6_k, ak_type_iq4_nl, ak_type_iq4_xs, ak_type_mxfp4,
-    ak_type_a4, ak_type_a5, ak_type_a8;
+    ak_type_a4, ak_type_a5, ak_type_a8, ak_type_f8;
 
 extern const struct ak_type_info ak_stored_types[AK_STORED_END - AK_FIRST_STORED];
 

@@ -28,14 +28,19 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
 
 static ak_status open_backend(struct loader *l)
 {
+    const struct ak_backend_ops *ops;
     struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
                                           .cpu_profile = &l->model->profile,
+                                          .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
+                                          .cache_dir = l->params->cache_dir,
+                                          .no_cache = l->params->no_cache,
                                           .relaxed = l->params->relaxed,
                                           .prefill = l->params->prefill,
                                           .log = &l->log };
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
     AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
-    AK_TRY(ak_backends()[0]->open(&options, &l->model->backend, l->error));
+    AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops, l->error));
+    AK_TRY(ops->open(&options, &l->model->backend, l->error));
     AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
 }
@@ -154,7 +159,7 @@ static ak_status warm_up(struct loader *l)
         struct ak_batch batch = { .n = 1, .tokens = &token, .positions = &zero, .sequences = &zero, .pages = &pages, .n_logits = 1,
                                   .logit_rows = &zero };
         ops->run(prepared, &batch);
-        ops->sync(prepared);
+        status = ops->sync(prepared, l->error);
         ops->release(prepared);
     }
     ops->free(m->backend, kv, bytes);

@@ -78,7 +78,7 @@ static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *to
 
 /* Computes a sequence's state after its last token, by passes over all of them. The same
  * bits come to lie in its pages as are there. */
-static void restore_state(struct ak_session *s, uint32_t sequence)
+static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct ak_error *error)
 {
     struct ak_kv_sequence *of = &s->kv.sequences[sequence];
     for (uint32_t first = 0, n; first < of->length; first += n) {
@@ -90,11 +90,12 @@ static void restore_state(struct ak_session *s, uint32_t sequence)
         }
         struct ak_batch batch = { .n = n, .tokens = s->tokens, .positions = s->positions, .sequences = s->sequences, .pages = s->kv.tables };
         s->backend->ops->run(s->plain, &batch);
-        s->backend->ops->sync(s->plain);
+        AK_TRY(s->backend->ops->sync(s->plain, error));
         s->n_passes++;
         s->n_tokens += n;
     }
     of->state_length = of->length;
+    return AKUNU_OK;
 }
 
 static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
@@ -103,7 +104,7 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const s
     AK_TRY(check_room(s, n_order, n, error));
     for (uint32_t i = 0; i < n_order; i++)
         if (ak_kv_state_is_old(&s->kv, (int32_t)s->order[i]))
-            restore_state(s, s->order[i]);
+            AK_TRY(restore_state(s, s->order[i], error));
     struct ak_batch batch = {
         .n = (uint32_t)n,
         .tokens = s->tokens,
@@ -120,10 +121,9 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const s
         at += s->counts[s->order[i]];
     }
     s->backend->ops->run(prepared, &batch);
-    s->backend->ops->sync(prepared);
     s->n_passes++;
     s->n_tokens += n;
-    return AKUNU_OK;
+    return s->backend->ops->sync(prepared, error);
 }
 
 ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,

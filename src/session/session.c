@@ -67,6 +67,9 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     if (positions && *out > n_positions)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model has learned positions for %u", (unsigned)*out,
                        (unsigned)n_positions);
+    if (s->model->spec.config.context_fixed && *out > s->model->spec.config.context)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model rotates texts of more than %u in another way, which is "
+                       "not supported", (unsigned)*out, (unsigned)s->model->spec.config.context);
     shape->n_pages = ak_kv_pages_for(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);

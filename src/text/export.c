@@ -19,6 +19,11 @@ struct exporter {
     struct ak_error *error;
 };
 
+static bool is_wordpiece(const struct ak_tokenizer *t)
+{
+    return t->pipeline && t->pipeline->core == AK_CORE_WORDPIECE;
+}
+
 static ak_status add(struct exporter *e, const char *bytes, size_t n)
 {
     return ak_buffer_add(&e->out->bytes, bytes, n, e->error);
@@ -76,14 +81,14 @@ static ak_status add_normal(struct exporter *e, uint32_t id)
     if (!t->pipeline)
         return add_marked(e, ak_pieces_get(&t->pieces, id));
     struct ak_text word = ak_pieces_get(&t->pipeline->words, id);
-    return t->pipeline->core == AK_CORE_WORDPIECE ? add_wordpiece(e, word) : add(e, word.bytes, word.n);
+    return is_wordpiece(t) ? add_wordpiece(e, word) : add(e, word.bytes, word.n);
 }
 
 /* In SentencePiece's vocabularies llama.cpp looks for them before blanks are marked. */
 static ak_status add_added(struct exporter *e, struct ak_text text)
 {
     const struct ak_tokenizer *t = e->t;
-    if (t->byte_level || (t->pipeline && t->pipeline->core == AK_CORE_WORDPIECE))
+    if (t->byte_level || is_wordpiece(t))
         return add(e, text.bytes, text.n);
     AK_TRY(ak_buffer_room(&e->out->bytes, text.n, e->error));
     e->out->bytes.n += ak_unmark(text.bytes, text.n, e->out->bytes.bytes + e->out->bytes.n);
@@ -94,6 +99,8 @@ static ak_status add_unused(struct exporter *e, uint32_t id)
 {
     char text[24];
     e->out->types[id] = TYPE_UNUSED;
+    if (is_wordpiece(e->t))
+        AK_TRY(add(e, mark, strlen(mark)));
     return add(e, text, (size_t)snprintf(text, sizeof text, "[PAD%u]", (unsigned)id));
 }
 
@@ -107,7 +114,7 @@ static ak_status add_token(struct exporter *e, uint32_t id)
     int byte = byte_of(t, id);
     switch (ak_kind(t, id)) {
     case AK_TOKEN_CONTROL:
-        e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level ? TYPE_UNKNOWN : TYPE_CONTROL;
+        e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level && !is_wordpiece(t) ? TYPE_UNKNOWN : TYPE_CONTROL;
         return add(e, text.bytes, text.n);
     case AK_TOKEN_ADDED: e->out->types[id] = TYPE_USER_DEFINED; return add_added(e, text);
     case AK_TOKEN_UNUSED: e->out->types[id] = TYPE_UNUSED; return add(e, text.bytes, text.n);
@@ -230,7 +237,29 @@ static bool puts_blank_first(const struct ak_tokenizer *t)
     const struct ak_step *prepend = step_of(&t->pipeline->normalizers, AK_STEP_PREPEND);
     const struct ak_step *marks = step_of(&t->pipeline->normalizers, AK_STEP_MARK_BLANKS);
     const struct ak_step *metaspace = step_of(&t->pipeline->splits, AK_STEP_METASPACE);
-    return prepend || (marks && !marks->flag2) || (metaspace && metaspace->first != AK_FIRST_NEVER);
+    return prepend || (marks && (marks->flag || marks->flag2)) || (metaspace && metaspace->first != AK_FIRST_NEVER);
+}
+
+/* Whether two blanks are as one. */
+static ak_status joins_blanks(const struct ak_tokenizer *t, bool *out, struct ak_error *error)
+{
+    static const char one[] = "a a", two[] = "a  a";
+    int32_t a[8], b[8];
+    size_t n, m;
+    AK_TRY(ak_tokenize(t, one, strlen(one), 0, a, sizeof a / sizeof *a, &n, error));
+    AK_TRY(ak_tokenize(t, two, strlen(two), 0, b, sizeof b / sizeof *b, &m, error));
+    *out = n == m && n <= sizeof a / sizeof *a && memcmp(a, b, n * sizeof *a) == 0;
+    return AKUNU_OK;
+}
+
+/* llama.cpp does where it makes small letters, unless it is told otherwise. */
+static bool strips_accents(const struct ak_tokenizer *t)
+{
+    static const enum ak_step_kind kinds[] = { AK_STEP_STRIP_ACCENTS, AK_STEP_PLAIN_MARKS, AK_STEP_BASE };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (step_of(&t->pipeline->normalizers, kinds[i]))
+            return true;
+    return false;
 }
 
 /* In the file's form: the array's size, the array, the texts. */
@@ -248,21 +277,24 @@ static ak_status add_charsmap(struct exporter *e)
     return AKUNU_OK;
 }
 
-/* Tokens that begin and end a text may be its own affair or the post-processor's. */
+/* A token that the tokenizer puts before each text, or behind it, is what GGUF means by
+ * BOS and EOS; what the model calls so then ends a turn. */
 static void add_ends(struct exporter *e)
 {
     const struct ak_tokenizer *t = e->t;
+    const struct ak_pipeline *p = t->pipeline;
     struct ak_vocab *v = &e->out->vocab;
-    int64_t first = t->pipeline && t->pipeline->n_before > 0 ? t->pipeline->before[0] : -1;
-    int64_t last = t->pipeline && t->pipeline->n_after > 0 ? t->pipeline->after[t->pipeline->n_after - 1] : -1;
-    v->bos = t->bos >= 0 ? t->bos : first;
-    v->eos = t->eos >= 0 ? t->eos : last;
+    bool begins = p && p->n_before > 0, ends = p && p->n_after > 0;
+    v->bos = begins ? p->before[0] : t->bos;
+    v->eos = ends ? p->after[p->n_after - 1] : t->eos;
+    v->eot = ends && t->eos >= 0 && t->eos != v->eos ? t->eos : -1;
     v->unknown = t->unknown;
-    v->add_bos = t->add_bos || (first >= 0 && first == v->bos);
-    v->add_eos = t->add_eos || (last >= 0 && last == v->eos);
-    if (t->pipeline && t->pipeline->core == AK_CORE_WORDPIECE) {
-        v->separator = last;
-        v->cls = first;
+    v->add_bos = t->add_bos || begins;
+    v->add_eos = t->add_eos || ends;
+    e->out->add_separator = p && p->n_between > 0 ? p->n_between > p->n_after : -1;
+    if (is_wordpiece(t)) {
+        v->separator = v->eos;
+        v->cls = v->bos;
     }
 }
 
@@ -294,9 +326,10 @@ static ak_status fill(struct exporter *e, struct ak_text pre)
     if (t->byte_level)
         return fill_byte_level(e, pre);
     v->pre = pre.n ? pre : (struct ak_text){ "default", 7 };
-    if (t->pipeline && t->pipeline->core == AK_CORE_WORDPIECE) {
+    if (is_wordpiece(t)) {
         v->model = (struct ak_text){ "bert", 4 };
         v->lowercase = step_of(&t->pipeline->normalizers, AK_STEP_LOWERCASE) != NULL;
+        v->strip_accents = strips_accents(t) == v->lowercase ? -1 : !v->lowercase;
         return AKUNU_OK;
     }
     v->add_space_prefix = puts_blank_first(t);
@@ -304,8 +337,10 @@ static ak_status fill(struct exporter *e, struct ak_text pre)
     v->model = (struct ak_text){ "llama", 5 };
     if (!t->pipeline || t->pipeline->core != AK_CORE_UNIGRAM)
         return AKUNU_OK;
+    bool joined;
     v->model = (struct ak_text){ "t5", 2 };
-    v->remove_extra_whitespaces = 1;
+    AK_TRY(joins_blanks(t, &joined, e->error));
+    v->remove_extra_whitespaces = joined;
     return add_charsmap(e);
 }
 

@@ -12,6 +12,7 @@ struct ak_export {
     struct ak_text *tokens, *merges;
     float *scores;
     int32_t *types;
+    int add_separator; /* between two texts there is one more, -1, 0, 1 as in the vocabulary */
 };
 
 /* `n_tokens` tokens: those that the tokenizer lacks are unused ones, and those it has

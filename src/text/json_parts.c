@@ -478,6 +478,30 @@ static ak_status put_around(struct ak_pipeline *p, bool after, const json_t *id,
     return AKUNU_OK;
 }
 
+static const char *special_of(const json_t *element)
+{
+    return json_string_value(json_object_get(json_object_get(element, "SpecialToken"), "id"));
+}
+
+/* How many special tokens stand between two texts, those apart that begin a text. */
+static uint32_t count_between(const json_t *pair)
+{
+    const char *first = special_of(json_array_get(pair, 0));
+    json_t *element;
+    size_t i;
+    uint32_t n = 0;
+    bool inside = false;
+
+    json_array_foreach(pair, i, element) {
+        const char *special = special_of(element);
+        if (inside && !special)
+            return n;
+        inside = inside || !special;
+        n += inside && special && (!first || strcmp(special, first) != 0);
+    }
+    return 0;
+}
+
 /* A list of special tokens and, once, the text. */
 static ak_status read_template(const json_t *part, const char *where, struct ak_pipeline *p, struct ak_error *error)
 {
@@ -488,6 +512,7 @@ static ak_status read_template(const json_t *part, const char *where, struct ak_
 
     AK_TRY(ak_json_list(part, "single", true, where, &single, error));
     AK_TRY(ak_json_object(part, "special_tokens", true, where, &specials, error));
+    p->n_between = count_between(json_object_get(part, "pair"));
     json_array_foreach(single, i, element) {
         const json_t *special = json_object_get(element, "SpecialToken");
         if (!special) {
@@ -515,6 +540,7 @@ ak_status ak_json_post_processor(const json_t *part, struct ak_pipeline *p, stru
     if (is(type, "TemplateProcessing"))
         return read_template(part, where, p, error);
     if (is(type, "BertProcessing") || is(type, "RobertaProcessing")) {
+        p->n_between = is(type, "BertProcessing") ? 1 : 2;
         AK_TRY(put_around(p, false, json_array_get(json_object_get(part, "cls"), 1), where, error));
         return put_around(p, true, json_array_get(json_object_get(part, "sep"), 1), where, error);
     }

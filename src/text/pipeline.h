@@ -116,6 +116,7 @@ struct ak_pipeline {
     struct ak_buffer added_text;   /* what the special tokens' texts point into */
     int32_t before[AK_MAX_ADDED], after[AK_MAX_ADDED];
     uint32_t n_before, n_after;
+    uint32_t n_between;  /* that end the first of two texts; 0: not said */
     bool joins_words; /* decoding puts blanks between words (WordPiece) */
 };
 

@@ -7,6 +7,13 @@
 
 enum { BLOCK = 32 };
 
+void ak_assembly_free(struct ak_assembly *a)
+{
+    if (a)
+        ak_free(a->order);
+    ak_free(a);
+}
+
 enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type)
 {
     if (bits > 5 || factor_type == AK_F32)
@@ -14,6 +21,13 @@ enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type)
     if (factor_type == AK_BF16)
         return bits > 4 ? AK_A5 : AK_A4;
     return bits > 4 ? AK_Q5_1 : AK_Q4_1;
+}
+
+enum ak_type ak_assembly_symmetric_type(uint32_t bits, enum ak_type factor_type)
+{
+    if (factor_type != AK_F16)
+        return ak_assembly_affine_type(bits, factor_type);
+    return bits > 4 ? AK_Q8_0 : AK_Q4_0;
 }
 
 float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i)
@@ -28,6 +42,33 @@ uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i)
 {
     const uint8_t *at = (const uint8_t *)plane->data + 4 * i;
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+bool ak_assembly_fits_f16(enum ak_type type, const struct ak_plane *plane, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        float x = ak_assembly_factor(type, plane, i);
+        if (ak_f16_to_float(ak_float_to_f16(x)) != x)
+            return false;
+    }
+    return true;
+}
+
+/* No more of the row is looked at than the numbers take. */
+void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    const uint8_t *at = (const uint8_t *)a->plane[0].data + (row * a->cols + first) / 32 * 4 * a->bits;
+    const unsigned bits = a->bits, mask = (1u << bits) - 1;
+    unsigned held = 0, n_held = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (n_held < bits) {
+            held |= (unsigned)*at++ << n_held;
+            n_held += 8;
+        }
+        out[i] = (uint8_t)(held & mask);
+        held >>= bits;
+        n_held -= bits;
+    }
 }
 
 /* ---- x = scale · q + minimum ------------------------------------------------------ */
@@ -65,11 +106,29 @@ static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimu
     memcpy(out, &block, sizeof block);
 }
 
+/* The types without a minimum: half of the range is taken off as they do it. */
+static void put_symmetric(const struct ak_assembly *a, const uint8_t *q, float scale, uint8_t *out)
+{
+    uint8_t shifted[BLOCK];
+    int half = 1 << (a->bits - 1), middle = a->type == AK_Q4_0 ? 8 : 0;
+    put_factor(a->type, scale, out);
+    for (int i = 0; i < BLOCK; i++)
+        shifted[i] = (uint8_t)(q[i] - half + middle);
+    if (a->type == AK_Q4_0)
+        put_nibbles(shifted, out + 2);
+    else
+        memcpy(out + 2, shifted, BLOCK);
+}
+
 /* The first two of A4, Q4_1, A5 and Q5_1 are the factors, the last sixteen bytes nibbles. */
 static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale, float minimum, uint8_t *out)
 {
     if (a->type == AK_A8) {
         put_bytes(a->bits, q, scale, minimum, out);
+        return;
+    }
+    if (a->type == AK_Q4_0 || a->type == AK_Q8_0) {
+        put_symmetric(a, q, scale, out);
         return;
     }
     put_factor(a->type, scale, out);
@@ -140,7 +199,7 @@ static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t firs
     float values[AK_ASSEMBLY_K];
     if (a->scheme->blocks) {
         a->scheme->blocks(a, row, first, n, out);
-    } else if (a->scheme->quants) {
+    } else if (a->scheme->quants && a->type != AK_F16) {
         affine_blocks(a, row, first, n, out);
     } else {
         part_values(a, row, first, n, values);

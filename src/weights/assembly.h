@@ -7,8 +7,14 @@
  *
  *     x = scale · q + minimum, q of up to 5 bits   Q4_1, Q5_1 where factors are F16, A4, A5 where BF16
  *     the same of more bits, or factors in F32     A8, its numbers with half of their range taken off
+ *     x = scale · (q − half of q's range)          Q4_0 of up to 4 bits, Q8_0, where scales are F16
  *     MXFP4                                        MXFP4
+ *     E4M3, 128 and more of a row of one scale     F8
  *     anything else                                F16, each rounded once
+ *
+ * Where neighbours in a row are of several groups, its columns may be taken in another
+ * order, in which any 32 are of one: blocks are in that order, and who multiplies with
+ * them takes the other factor's elements in it too. As floats, rows are as they are stored.
  */
 #ifndef AK_WEIGHTS_ASSEMBLY_H
 #define AK_WEIGHTS_ASSEMBLY_H
@@ -18,8 +24,9 @@
 enum { AK_ASSEMBLY_NAME_BYTES = 24, AK_ASSEMBLY_K = 256 };
 
 /* How a scheme's rows are read; rows count over all matrices of a stack. Either `blocks`,
- * or `values`, or the other two. n is at most AK_ASSEMBLY_K; but for `values`, first and n
- * are multiples of 32. */
+ * or `values`, or the first two, and then `values` too where these are not in the order of
+ * the columns or round otherwise. n is at most AK_ASSEMBLY_K; but for `values` alone, first
+ * and n are multiples of the blocks. */
 struct ak_assembly_scheme {
     void (*quants)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out);
     /* Of the group that element k is in; 32 elements have one. */
@@ -37,10 +44,14 @@ struct ak_assembly {
     uint64_t shape[AK_MAX_DIMS];       /* of the weight */
     unsigned n_dims;
     uint32_t rows, cols, bits, group;
-    uint32_t zero_offset;              /* GPTQ: what is to be added to a stored zero point */
-    uint32_t block_rows, scale_cols;   /* FP8: rows that share scales, scales of a row; `group` columns share one */
+    uint32_t zero_offset;              /* what is to be added to a stored zero point */
+    uint32_t block_rows, scale_cols;   /* rows that share scales, scales of a row; `group` columns share one */
+    uint32_t *order;                   /* its own, [cols]: the column that is the k-th of the blocks; NULL: as stored */
     struct ak_plane plane[AK_MAX_PLANES];
 };
+
+/* With its order; NULL allowed. */
+void ak_assembly_free(struct ak_assembly *a);
 
 /* MXFP4 as MLX and gpt-oss store it: a row's numbers two neighbours a byte in plane 0, an
  * exponent for each 32 in plane 1. */
@@ -48,6 +59,16 @@ extern const struct ak_assembly_scheme ak_assembly_mxfp4;
 
 /* The type in which numbers of `bits` with factors of `factor_type` are multiplied. */
 enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type);
+
+/* The same of numbers without a minimum but half of their range, 4 or 8 bits. */
+enum ak_type ak_assembly_symmetric_type(uint32_t bits, enum ak_type factor_type);
+
+/* `quants` of rows whose numbers stand after each other, the lowest bits first; 32 of them
+ * are `bits` words. */
+void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out);
+
+/* Whether n factors of a plane are numbers that F16 has. */
+bool ak_assembly_fits_f16(enum ak_type type, const struct ak_plane *plane, uint64_t n);
 
 /* Elements [first, first + n) of a row, whole blocks, as these and as floats. The floats
  * are those that the scheme's makers would compute in float32. */
@@ -57,6 +78,18 @@ void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first
 /* Element i of a plane of little-endian F32, F16 or BF16 at any address. */
 float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i);
 uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i);
+
+/* In which order a view's blocks have its columns; NULL: as stored. */
+static inline const uint32_t *ak_assembly_order(const struct ak_view *view)
+{
+    return view->assembly ? view->assembly->order : NULL;
+}
+
+/* Groups of a row, of which the last may be short. */
+static inline uint32_t ak_assembly_groups(const struct ak_assembly *a)
+{
+    return (a->cols - 1) / a->group + 1;
+}
 
 /* Which row of its assembly row `row` of a view is. */
 static inline uint64_t ak_assembly_row(const struct ak_view *view, uint64_t row)

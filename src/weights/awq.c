@@ -45,7 +45,7 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     int64_t bits;
     const char *version = ak_hf_quant_text(q->config, "version");
     AK_TRY(ak_hf_quant_number(q, q->config, "bits", 4, &bits, error));
-    AK_TRY(ak_hf_group_size(q, &q->group, error));
+    AK_TRY(ak_hf_group_size(q, q->config, 128, &q->group, error));
     if (bits != 4)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: awq of %lld bits; expected 4", q->where, (long long)bits);
     if (version && strcasecmp(version, "gemm") != 0)

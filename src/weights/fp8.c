@@ -3,11 +3,17 @@
  *     MODULE.weight_scale_inv  one for each block of rows and columns (weight_block_size)
  *     MODULE.weight_scale      the same, one for each row ([rows, 1] or [rows]) or one for all
  *
- * Scales of activations (input_scale) are for kernels that round them to 8 bits too. */
+ * Scales of activations (input_scale) are for kernels that round them to 8 bits too.
+ *
+ * Where blocks of F8 have one scale each they are made, elsewhere rows of F16. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "quant/block.h"
 #include "weights/hf_quant.h"
+
+enum { F8_ELEMS = sizeof(((struct ak_block_f8 *)NULL)->q) };
 
 static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
 {
@@ -22,6 +28,23 @@ static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
 }
 
 static const struct ak_assembly_scheme scheme = {.values = values};
+
+/* Blocks of F8. One with a number that is none is none in all of its numbers: so is each
+ * sum that either is in. */
+static void blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    uint64_t scales = row / a->block_rows * a->scale_cols;
+    for (uint32_t end = first + n; first < end; first += F8_ELEMS, out += sizeof(struct ak_block_f8)) {
+        struct ak_block_f8 block = {.d = 0x1p8f * ak_assembly_factor(a->factor_type, &a->plane[1], scales + first / a->group)};
+        memcpy(block.q, (const uint8_t *)a->plane[0].data + row * a->cols + first, F8_ELEMS);
+        for (int i = 0; i < F8_ELEMS; i++)
+            if ((block.q[i] & 0x7f) == 0x7f)
+                block.d = NAN;
+        memcpy(out, &block, sizeof block);
+    }
+}
+
+static const struct ak_assembly_scheme scheme_of_blocks = {.values = values, .blocks = blocks};
 
 /* weight_block_size is [rows, columns] where it is there. */
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
@@ -80,9 +103,10 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module, const
     out->shape[0] = out->rows = (uint32_t)weight->shape[0];
     out->shape[1] = out->cols = (uint32_t)weight->shape[1];
     AK_TRY(set_scales(q, scales, out, error));
-    out->scheme = &scheme;
+    bool fits = out->cols % F8_ELEMS == 0 && (out->group % F8_ELEMS == 0 || out->group >= out->cols);
+    out->scheme = fits ? &scheme_of_blocks : &scheme;
     out->factor_type = scales->type;
-    out->type = AK_F16;
+    out->type = fits ? AK_F8 : AK_F16;
     snprintf(out->name, sizeof out->name, "F8_E4M3_SCALED");
     return AKUNU_OK;
 }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/show.h"
 #include "weights/formats.h"
@@ -167,17 +166,17 @@ static uint64_t bytes(const struct ak_provider *p)
     return sum;
 }
 
+static const struct ak_file *part(const struct ak_provider *p, size_t i)
+{
+    return i < gguf(p)->n_parts ? &gguf(p)->parts[i].file : NULL;
+}
+
 static void identity(const struct ak_provider *p, struct ak_identity *out)
 {
     const struct ak_gguf *g = gguf(p);
-    const struct ak_file *first = &g->parts[0].file;
-    *out = (struct ak_identity){.path = first->path, .bytes = first->bytes, .mtime_ns = first->mtime_ns};
-    for (uint32_t i = 0; i < g->n_parts; i++) {
-        const struct ak_file *file = &g->parts[i].file;
-        uint64_t facts[2] = {file->bytes, (uint64_t)file->mtime_ns};
-        ak_hash128(facts, sizeof facts, out->parts);
-        ak_hash128(file->data, g->parts[i].data < file->bytes ? g->parts[i].data : file->bytes, out->parts);
-    }
+    ak_identity_begin(out, &g->parts[0].file);
+    for (uint32_t i = 0; i < g->n_parts; i++)
+        ak_identity_add(out, &g->parts[i].file, g->parts[i].data);
 }
 
 static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
@@ -203,6 +202,7 @@ const struct ak_provider_format ak_format_gguf = {
     .element = element,
     .vocab = vocab,
     .bytes = bytes,
+    .part = part,
     .identity = identity,
     .tell = tell,
 };

@@ -9,13 +9,14 @@
  *
  * with zero = what is stored + 1 in the first version of the format, and what is stored in
  * "gptq_v2". Where inputs were quantised in the order of their importance (desc_act), the
- * neighbours of a block are of several groups: such rows are taken as F16.
+ * neighbours in a row are of several groups: its blocks are of inputs that were sorted by
+ * group. Modules may have settings of their own (gptq_dynamic.c).
  * https://github.com/ModelCloud/GPTQModel */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/show.h"
-#include "weights/hf_quant.h"
+#include "weights/gptq_dynamic.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
@@ -46,6 +47,19 @@ static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float
     group_factors(a, (uint32_t)row, k / a->group, scale, minimum);
 }
 
+static const struct ak_assembly_scheme in_order = {.quants = quants, .factors = factors};
+
+static void sorted_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (uint8_t)number(a, (uint32_t)row, a->order[first + i]);
+}
+
+static void sorted_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+{
+    group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], a->order[k]), scale, minimum);
+}
+
 /* Each input of its own group. */
 static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
 {
@@ -56,60 +70,55 @@ static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
     }
 }
 
-static const struct ak_assembly_scheme in_order = {.quants = quants, .factors = factors};
-static const struct ak_assembly_scheme by_index = {.values = values};
+static const struct ak_assembly_scheme by_index = {.quants = sorted_quants, .factors = sorted_factors, .values = values};
 
 /* ---- From the folder ------------------------------------------------------------------- */
+
+static ak_status read_settings(struct ak_hf_quant *q, const json_t *object, int64_t bits, struct ak_error *error)
+{
+    AK_TRY(ak_hf_quant_number(q, object, "bits", bits, &bits, error));
+    AK_TRY(ak_hf_group_size(q, object, q->group, &q->group, error));
+    if (bits != 2 && bits != 4 && bits != 8)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->where, (long long)bits);
+    q->bits = (uint32_t)bits;
+    return AKUNU_OK;
+}
 
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    int64_t bits;
     const char *format = ak_hf_quant_text(q->config, "checkpoint_format");
-    AK_TRY(ak_hf_quant_number(q, q->config, "bits", 4, &bits, error));
-    AK_TRY(ak_hf_group_size(q, &q->group, error));
-    if (bits != 2 && bits != 4 && bits != 8)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->where, (long long)bits);
+    q->group = 128;
+    AK_TRY(read_settings(q, q->config, 4, error));
     if (format && strcmp(format, "gptq") != 0 && strcmp(format, "gptq_v2") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: checkpoint_format %s is not supported; supported are gptq and "
                        "gptq_v2", q->where, ak_show(format, strlen(format), shown));
-    q->bits = (uint32_t)bits;
     q->flag = format && strcmp(format, "gptq_v2") == 0;
+    struct ak_gptq_dynamic *dynamic;
+    AK_TRY(ak_gptq_dynamic_read(q, &dynamic, error));
+    q->own = dynamic;
     return AKUNU_OK;
 }
 
-/* Reads the groups of all inputs once: what comes later trusts them. */
-static ak_status read_index(const struct ak_hf_quant *q, const char *module, struct ak_assembly *out, bool *ordered, struct ak_error *error)
+static void end(struct ak_hf_quant *q)
 {
-    const struct ak_st_tensor *index = ak_hf_plane(q, module, ".g_idx", &out->plane[3]);
-    uint64_t shape[1] = {out->cols};
-    *ordered = true;
-    if (!index)
-        return AKUNU_OK;
-    if (index->type != AK_I32)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I32", index->name, ak_type_info(index->type)->name);
-    AK_TRY(ak_hf_expect_shape(index, shape, 1, error));
-    for (uint32_t k = 0; k < out->cols; k++) {
-        uint32_t group = ak_assembly_word(&out->plane[3], k);
-        if (group >= out->cols / out->group)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the group %d at %u, where there are %u groups", index->name, (int)group, k,
-                           out->cols / out->group);
-        *ordered = *ordered && group == k / out->group;
-    }
-    return AKUNU_OK;
+    ak_gptq_dynamic_free(q->own);
 }
 
 static ak_status assemble(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
                           bool *plain, struct ak_error *error)
 {
+    struct ak_hf_quant own = *q;
+    const json_t *settings;
     bool ordered;
     *plain = false;
-    AK_TRY(ak_hf_linear(q, module, weight, weight->n_dims == 2 ? weight->shape[1] : 0, weight->shape[0] * (32 / q->bits), out, error));
-    AK_TRY(read_index(q, module, out, &ordered, error));
+    AK_TRY(ak_gptq_dynamic_find(q->own, q->where, module, &settings, error));
+    if (settings)
+        AK_TRY(read_settings(&own, settings, q->bits, error));
+    AK_TRY(ak_hf_linear(&own, module, weight, weight->n_dims == 2 ? weight->shape[1] : 0, weight->shape[0] * (32 / own.bits), out, error));
+    AK_TRY(ak_hf_groups(&own, module, ".g_idx", out, &ordered, error));
     out->scheme = ordered ? &in_order : &by_index;
     out->zero_offset = q->flag ? 0 : 1;
-    if (!ordered)
-        out->type = AK_F16;
     snprintf(out->name, sizeof out->name, "GPTQ%u_G%u%s", out->bits, out->group, ordered ? "" : "_ACT");
     return AKUNU_OK;
 }
@@ -120,5 +129,6 @@ const struct ak_hf_scheme ak_hf_gptq = {
     .types = 1u << (AK_I32 - AK_FIRST_STORED),
     .together = ".weight",
     .read = read_config,
+    .end = end,
     .assemble = assemble,
 };

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/show.h"
 #include "weights/formats.h"
@@ -63,20 +62,33 @@ static ak_status read(struct ak_hf *h, const char *path, struct ak_error *error)
     return ak_hf_list_weights(h, error);
 }
 
-static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_error *error)
+typedef ak_status read_fn(struct ak_hf *h, const char *path, struct ak_error *error);
+
+static ak_status open_as(const struct ak_provider_format *format, read_fn *read_all, const char *path, struct ak_provider **out,
+                         struct ak_error *error)
 {
     *out = NULL;
     struct ak_hf *h = ak_alloc(1, sizeof *h);
     if (!h)
         return ak_fail_memory(error, "a checkpoint", sizeof *h);
-    h->provider.format = &ak_format_hf;
-    ak_status status = read(h, path, error);
+    h->provider.format = format;
+    ak_status status = read_all(h, path, error);
     if (status != AKUNU_OK) {
         close_provider(&h->provider);
         return status;
     }
     *out = &h->provider;
     return AKUNU_OK;
+}
+
+static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_error *error)
+{
+    return open_as(&ak_format_hf, read, path, out, error);
+}
+
+static ak_status open_npy_dir(const char *path, struct ak_provider **out, struct ak_error *error)
+{
+    return open_as(&ak_format_npy_dir, ak_npy_dir_read, path, out, error);
 }
 
 static const void *data_of(const struct ak_hf *h, const struct ak_st_tensor *t)
@@ -115,18 +127,24 @@ static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
     return false;
 }
 
-static void view_assembly(const struct ak_hf_weight *w, struct ak_view *out)
+/* Dimensions of 1 before the last do not count, but in a norm: of two it is none. */
+static unsigned dims_of(enum ak_role role, unsigned n, const uint64_t *shape)
+{
+    unsigned n_dims = 1;
+    for (unsigned d = 0; d + 1 < n; d++)
+        n_dims += shape[d] != 1 || ak_role_is_norm(role);
+    return n_dims;
+}
+
+static void view_assembly(enum ak_role role, const struct ak_hf_weight *w, struct ak_view *out)
 {
     const struct ak_assembly *a = w->assembly;
-    unsigned n_dims = 1;
-    for (unsigned d = 0; d + 1 < a->n_dims; d++)
-        n_dims += a->shape[d] != 1;
     *out = (struct ak_view){
         .type = a->type,
         .rows = a->rows,
         .cols = a->cols,
         .name = w->name,
-        .n_dims = n_dims,
+        .n_dims = dims_of(role, a->n_dims, a->shape),
         .assembly = a,
     };
     memcpy(out->plane, a->plane, sizeof out->plane);
@@ -143,25 +161,22 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     if (!find_name(h, name, &i) && !find_norm(h, name, &i))
         return false;
 
-    if (h->weights[i].assembly) {
-        view_assembly(&h->weights[i], out);
+    const struct ak_hf_weight *w = &h->weights[i];
+    if (w->assembly) {
+        view_assembly(role, w, out);
         return true;
     }
-    i = h->weights[i].at;
-    const struct ak_st_tensor *t = &h->list.tensors[i];
+    const struct ak_st_tensor *t = &h->list.tensors[w->at];
     uint64_t rows = 1;
-    unsigned n_dims = 1;
-    for (unsigned d = 0; d + 1 < t->n_dims; d++) {
+    for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d];
-        n_dims += t->shape[d] != 1 || ak_role_is_norm(role); /* a norm of two dimensions is none */
-    }
     *out = (struct ak_view){
         .type = t->type,
         .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
-        .plane = {{ak_copies_aligned((struct ak_copies *)(uintptr_t)&h->copies, i, t->type, data_of(h, t), t->bytes), t->bytes}},
-        .name = t->name,
-        .n_dims = n_dims,
+        .plane = {{ak_copies_aligned((struct ak_copies *)(uintptr_t)&h->copies, w->at, t->type, data_of(h, t), t->bytes), t->bytes}},
+        .name = w->name,
+        .n_dims = dims_of(role, t->n_dims, t->shape),
     };
     return true;
 }
@@ -228,14 +243,6 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
     return ak_hf_element(array, i, out);
 }
 
-/* The vocabulary is in files of its own, whose reader is the tokenizer. */
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
-{
-    (void)p, (void)error;
-    *out = ak_vocab_none;
-    return AKUNU_OK;
-}
-
 static bool side_file(const struct ak_provider *p, const char *name, struct ak_text *out)
 {
     const struct ak_file *file = ak_hf_side(hf(p), name);
@@ -253,21 +260,24 @@ static uint64_t bytes(const struct ak_provider *p)
     return sum;
 }
 
-static void add_file(const struct ak_file *file, uint64_t n, uint64_t state[2])
+static const struct ak_file *part(const struct ak_provider *p, size_t i)
 {
-    uint64_t facts[2] = {file->bytes, (uint64_t)file->mtime_ns};
-    ak_hash128(facts, sizeof facts, state);
-    ak_hash128(file->data, n, state);
+    const struct ak_hf *h = hf(p);
+    if (i < h->n_parts)
+        return &h->parts[i].file;
+    return i - h->n_parts < h->n_sides ? &h->sides[i - h->n_parts].file : NULL;
 }
 
 static void identity(const struct ak_provider *p, struct ak_identity *out)
 {
     const struct ak_hf *h = hf(p);
-    const struct ak_file *first = &h->parts[0].file, *config = ak_hf_side(h, "config.json");
-    *out = (struct ak_identity){.path = first->path, .bytes = first->bytes, .mtime_ns = first->mtime_ns};
+    const struct ak_file *config = ak_hf_side(h, "config.json"), *manifest = ak_hf_side(h, AK_HF_MANIFEST);
+    ak_identity_begin(out, h->provider.format == &ak_format_npy_dir ? manifest : &h->parts[0].file);
     for (uint32_t i = 0; i < h->n_parts; i++)
-        add_file(&h->parts[i].file, h->parts[i].data, out->parts);
-    add_file(config, config->bytes, out->parts);
+        ak_identity_add(out, &h->parts[i].file, h->parts[i].data);
+    ak_identity_add(out, config, config->bytes);
+    if (manifest)
+        ak_identity_add(out, manifest, manifest->bytes);
 }
 
 static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
@@ -297,7 +307,27 @@ const struct ak_provider_format ak_format_hf = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
-    .vocab = vocab,
+    .file = side_file,
+    .bytes = bytes,
+    .part = part,
+    .identity = identity,
+    .tell = tell,
+};
+
+const struct ak_provider_format ak_format_npy_dir = {
+    .name = "npy-dir",
+    .about = "a folder of NumPy arrays with manifest.json and config.json: matrices in 8, 4 or 3 bits, the rest in F16",
+    .scheme = AK_SCHEME_HF,
+    .probe = ak_npy_dir_probe,
+    .open = open_npy_dir,
+    .close = close_provider,
+    .find = find,
+    .n_tensors = n_tensors,
+    .tensor = tensor,
+    .n_metas = n_metas,
+    .meta = meta,
+    .find_meta = find_meta,
+    .element = element,
     .file = side_file,
     .bytes = bytes,
     .identity = identity,

@@ -1,11 +1,13 @@
 /* A Hugging Face checkpoint: a folder of SafeTensors files with config.json, or one
- * such file beside its config.json. What its parts share:
+ * such file beside its config.json; or a folder of NumPy arrays with the same files beside
+ * them. What its parts share:
  *
  *     hf.c          the provider's functions
  *     hf_folder.c   which files a checkpoint has
  *     hf_meta.c     its JSON files as metadata
  *     hf_quant.c    which of its tensors together are a quantised weight
  *     safetensors.c one file of tensors
+ *     npy_dir.c     the arrays that a manifest.json names, in place of SafeTensors
  */
 #ifndef AK_WEIGHTS_HF_H
 #define AK_WEIGHTS_HF_H
@@ -18,6 +20,7 @@
 #include "weights/safetensors.h"
 
 enum { AK_HF_NAME_BYTES = 256 }; /* of the names that tensors of one weight share */
+#define AK_HF_MANIFEST "manifest.json"
 
 struct ak_hf_part {
     struct ak_file file;
@@ -81,6 +84,12 @@ bool ak_hf_probe(const char *path);
  * read. What was opened is in h also after a failure. */
 ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *error);
 
+/* Keeps the folder's name, of n bytes, and opens the files beside the weights. */
+ak_status ak_hf_open_sides(struct ak_hf *h, const char *folder, size_t n, struct ak_error *error);
+
+/* A file of the folder. */
+ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file, struct ak_error *error);
+
 /* Each tensor that the index names is where it says. */
 ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error);
 
@@ -95,6 +104,18 @@ void ak_hf_close_files(struct ak_hf *h);
  * h also after a failure. */
 ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error);
 void ak_hf_free_weights(struct ak_hf *h);
+
+/* Fills index from weights, whose names must be different ones. */
+ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error);
+
+/* ---- npy_dir.c ---- */
+
+/* Whether `path` is a folder with a manifest of arrays. */
+bool ak_npy_dir_probe(const char *path);
+
+/* Fills all of h but what is made of it later: files, metadata, tensors, weights. What was
+ * made is in h also after a failure. */
+ak_status ak_npy_dir_read(struct ak_hf *h, const char *path, struct ak_error *error);
 
 /* ---- hf_meta.c ---- */
 

@@ -15,7 +15,8 @@ static const char index_name[] = "model.safetensors.index.json", ending[] = ".sa
 
 /* Files beside the weights that somebody may ask for. */
 static const char *const side_names[] = {
-    "config.json", index_name, "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "config.json", index_name, AK_HF_MANIFEST, "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+    "special_tokens_map.json",
     "added_tokens.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "vocab.json", "merges.txt", "vocab.txt",
     "chat_template.jinja", "chat_template.json", "preprocessor_config.json", "modules.json", "1_Pooling/config.json",
     "sentence_bert_config.json", "config_sentence_transformers.json",
@@ -66,11 +67,11 @@ static char *join(const char *folder, const char *name)
     return path;
 }
 
-static ak_status open_in(const char *folder, const char *name, struct ak_file *file, struct ak_error *error)
+ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file, struct ak_error *error)
 {
-    char *path = join(folder, name);
+    char *path = join(h->folder, name);
     if (!path)
-        return ak_fail_memory(error, "a file's path", strlen(folder) + strlen(name) + 2);
+        return ak_fail_memory(error, "a file's path", strlen(h->folder) + strlen(name) + 2);
     ak_status status = ak_file_open(path, file, error);
     ak_free(path);
     return status;
@@ -85,8 +86,11 @@ static bool is_there(const char *folder, const char *name)
     return there;
 }
 
-static ak_status open_sides(struct ak_hf *h, struct ak_error *error)
+ak_status ak_hf_open_sides(struct ak_hf *h, const char *folder, size_t n, struct ak_error *error)
 {
+    h->folder = ak_strndup(folder, n);
+    if (!h->folder)
+        return ak_fail_memory(error, "a folder's path", n);
     h->sides = ak_alloc(N_SIDES, sizeof *h->sides);
     if (!h->sides)
         return ak_fail_memory(error, "the files of a checkpoint", N_SIDES * sizeof *h->sides);
@@ -94,7 +98,7 @@ static ak_status open_sides(struct ak_hf *h, struct ak_error *error)
     for (size_t i = 0; i < N_SIDES; i++) {
         h->sides[i].name = side_names[i];
         if (is_there(h->folder, side_names[i]))
-            AK_TRY(open_in(h->folder, side_names[i], &h->sides[i].file, error));
+            AK_TRY(ak_hf_open_in(h, side_names[i], &h->sides[i].file, error));
     }
     return AKUNU_OK;
 }
@@ -222,7 +226,7 @@ static ak_status open_parts(struct ak_hf *h, json_t *names, struct ak_error *err
         return ak_fail_memory(error, "the parts of a checkpoint", n * sizeof *parts);
     json_object_foreach(names, name, value) {
         struct ak_hf_part *part = &parts[h->n_parts];
-        AK_TRY(open_in(h->folder, name, &part->file, error));
+        AK_TRY(ak_hf_open_in(h, name, &part->file, error));
         part->name = strrchr(part->file.path, '/') + 1;
         h->n_parts++;
     }
@@ -263,12 +267,9 @@ ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *e
     bool folder = is_folder(path);
     const char *slash = folder ? NULL : strrchr(path, '/');
     if (folder)
-        h->folder = ak_strndup(path, strlen(path));
+        AK_TRY(ak_hf_open_sides(h, path, strlen(path), error));
     else
-        h->folder = slash ? ak_strndup(path, (size_t)(slash - path)) : ak_strndup(".", 1);
-    if (!h->folder)
-        return ak_fail_memory(error, "a folder's path", strlen(path));
-    AK_TRY(open_sides(h, error));
+        AK_TRY(slash ? ak_hf_open_sides(h, path, (size_t)(slash - path), error) : ak_hf_open_sides(h, ".", 1, error));
     return folder ? open_folder(h, error) : open_bare(h, slash ? slash + 1 : path, error);
 }
 

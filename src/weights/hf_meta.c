@@ -114,7 +114,7 @@ ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error)
     for (size_t i = 0; i < N; i++) {
         const struct ak_file *file = ak_hf_side(h, files[i].name);
         if (!file && i == 0)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json is missing, which says what the SafeTensors are");
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json is missing, which says what the tensors are");
         ak_status status = file ? read_object(&h->metadata, file, files[i].outer, error) : AKUNU_OK;
         if (status != AKUNU_OK) {
             ak_error_prefix(error, files[i].name);

@@ -73,10 +73,10 @@ const char *ak_hf_quant_text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-ak_status ak_hf_group_size(const struct ak_hf_quant *q, uint32_t *out, struct ak_error *error)
+ak_status ak_hf_group_size(const struct ak_hf_quant *q, const json_t *object, uint32_t fallback, uint32_t *out, struct ak_error *error)
 {
     int64_t group;
-    AK_TRY(ak_hf_quant_number(q, q->config, "group_size", 128, &group, error));
+    AK_TRY(ak_hf_quant_number(q, object, "group_size", fallback ? (int64_t)fallback : -1, &group, error));
     if (group != -1 && (group < 32 || group > UINT32_MAX || group % 32 != 0))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: group_size %lld; expected -1 or a multiple of 32", q->where,
                        (long long)group);
@@ -93,9 +93,8 @@ static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_s
                        "of %u outputs", weight->name, weight->n_dims, (unsigned long long)rows, (unsigned long long)in, per_word);
     out->bits = q->bits;
     out->group = q->group ? q->group : (uint32_t)in;
-    if (in % 32 != 0 || in % out->group != 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %llu inputs; expected a multiple of 32 and of the group_size %u",
-                       weight->name, (unsigned long long)in, out->group);
+    if (in % 32 != 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %llu inputs; expected a multiple of 32", weight->name, (unsigned long long)in);
     out->rows = (uint32_t)rows;
     out->cols = (uint32_t)in;
     out->n_dims = 2;
@@ -104,7 +103,8 @@ static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_s
     return AKUNU_OK;
 }
 
-/* scale · zero is exact in F32, near enough in F16, and not in BF16. */
+/* scale · zero is exact in F32, near enough in F16, whose range scales in BF16 seldom leave,
+ * and not in BF16. */
 ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
                        struct ak_assembly *out, struct ak_error *error)
 {
@@ -115,12 +115,85 @@ ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const st
     if (!zeros || zeros->type != AK_I32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.qzeros is %s; expected I32", module,
                        zeros ? ak_type_info(zeros->type)->name : "missing");
-    uint64_t groups = out->cols / out->group;
+    uint64_t groups = ak_assembly_groups(out); /* the last one may be short */
     AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){groups, rows}, 2, error));
     AK_TRY(ak_hf_expect_shape(zeros, (uint64_t[]){groups, rows / (32 / q->bits)}, 2, error));
     out->factor_type = scales->type;
-    out->type = ak_assembly_affine_type(out->bits, scales->type == AK_F16 ? AK_F16 : AK_F32);
+    out->type = ak_assembly_affine_type(out->bits, scales->type == AK_F32 ? AK_F32 : AK_F16);
     return AKUNU_OK;
+}
+
+/* ---- Inputs out of order --------------------------------------------------------------- */
+
+/* Sorts the inputs by group, those of one group in their order; false where some 32 would
+ * be of two. */
+static bool sort_by_group(const struct ak_assembly *a, uint32_t *begin, uint32_t *order)
+{
+    uint32_t groups = ak_assembly_groups(a);
+    for (uint32_t k = 0; k < a->cols; k++)
+        begin[ak_assembly_word(&a->plane[3], k) + 1]++;
+    for (uint32_t g = 0; g < groups; g++) {
+        if (begin[g + 1] % 32 != 0)
+            return false;
+        begin[g + 1] += begin[g];
+    }
+    for (uint32_t k = 0; k < a->cols; k++)
+        order[begin[ak_assembly_word(&a->plane[3], k)]++] = k;
+    return true;
+}
+
+static ak_status make_order(struct ak_assembly *a, const char *module, struct ak_error *error)
+{
+    uint32_t *begin = ak_alloc((size_t)ak_assembly_groups(a) + 1, sizeof *begin);
+    a->order = ak_alloc(a->cols, sizeof *a->order);
+    if (!begin || !a->order) {
+        ak_free(begin);
+        return ak_fail_memory(error, module, a->cols * sizeof *a->order);
+    }
+    if (!sort_by_group(a, begin, a->order)) {
+        ak_free(a->order);
+        a->order = NULL;
+        a->type = AK_F16;
+    }
+    ak_free(begin);
+    return AKUNU_OK;
+}
+
+static ak_status check_groups(const struct ak_st_tensor *index, const struct ak_assembly *a, bool *in_order, struct ak_error *error)
+{
+    for (uint32_t k = 0; k < a->cols; k++) {
+        uint32_t group = ak_assembly_word(&a->plane[3], k);
+        if (group >= ak_assembly_groups(a))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the group %d at %u, where there are %u groups", index->name, (int)group, k,
+                           ak_assembly_groups(a));
+        *in_order = *in_order && group == k / a->group;
+    }
+    return AKUNU_OK;
+}
+
+static bool is_unused(const struct ak_assembly *a)
+{
+    uint32_t k = 0;
+    while (k < a->cols && ak_assembly_word(&a->plane[3], k) == UINT32_MAX)
+        k++;
+    return k == a->cols;
+}
+
+/* All of it is read once: what comes later trusts it. */
+ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const char *ending, struct ak_assembly *out, bool *in_order,
+                       struct ak_error *error)
+{
+    const struct ak_st_tensor *index = ak_hf_plane(q, module, ending, &out->plane[3]);
+    *in_order = true;
+    if (!index)
+        return AKUNU_OK;
+    if (index->type != AK_I32)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I32", index->name, ak_type_info(index->type)->name);
+    AK_TRY(ak_hf_expect_shape(index, (uint64_t[]){out->cols}, 1, error));
+    if (is_unused(out))
+        return AKUNU_OK;
+    AK_TRY(check_groups(index, out, in_order, error));
+    return *in_order ? AKUNU_OK : make_order(out, module, error);
 }
 
 /* ---- Which scheme ------------------------------------------------------------------ */
@@ -130,11 +203,12 @@ static const struct {
     const struct ak_hf_scheme *scheme;
 } methods[] = {
     {{"mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of single modules; MXFP4"}, &ak_hf_mlx},
-    {{"gptq", "2, 4 and 8 bits of any group size, with and without act-order, of both versions"}, &ak_hf_gptq},
+    {{"gptq", "2, 4 and 8 bits of any group size, with and without act-order, of both versions, with settings of single modules"}, &ak_hf_gptq},
     {{"awq", "4 bits, laid out for GEMM"}, &ak_hf_awq},
     {{"fp8", "E4M3 with scales of blocks, rows or tensors"}, &ak_hf_fp8},
     {{"fbgemm_fp8", "E4M3 with scales of rows"}, &ak_hf_fp8},
-    {{"compressed-tensors", "of the format float-quantized: E4M3 with scales"}, NULL},
+    {{"compressed-tensors", "pack-quantized: whole numbers of 4 and 8 bits with scales of groups or rows, with and without zero points and "
+                           "act-order; int-quantized: of 8 bits; float-quantized: E4M3"}, NULL},
     {{"mxfp4", "experts of gpt-oss"}, NULL},
 };
 
@@ -152,32 +226,65 @@ static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_erro
                    "it was made from, or one in GPTQ, AWQ, MLX or GGUF", q->where, kind);
 }
 
-/* Nothing is refused that floats alone are: some keep the key behind. */
+/* Ids of positions and the like are one row. */
+static bool is_row(const struct ak_st_tensor *t)
+{
+    unsigned d = 0;
+    while (d + 1 < t->n_dims && t->shape[d] == 1)
+        d++;
+    return d + 1 == t->n_dims;
+}
+
+/* Whether nothing is stored but floats, and ids and masks, which some keep beside. */
+static bool is_of_floats(const struct ak_hf *h)
+{
+    for (size_t i = 0; i < h->list.n; i++) {
+        enum ak_type type = h->list.tensors[i].type;
+        bool is_float = type == AK_F32 || type == AK_F16 || type == AK_BF16 || type == AK_F64;
+        if (!is_float && type != AK_BOOL && !(type == AK_I64 && is_row(&h->list.tensors[i])))
+            return false;
+    }
+    return true;
+}
+
+static const struct ak_hf_scheme *scheme_of(const char *method, const char *format)
+{
+    static const struct {
+        const char *format;
+        const struct ak_hf_scheme *scheme;
+    } compressed[] = {{"float-quantized", &ak_hf_fp8}, {"pack-quantized", &ak_hf_packed}, {"int-quantized", &ak_hf_int8}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (methods[i].scheme && strcmp(methods[i].said.name, method) == 0)
+            return methods[i].scheme;
+    for (size_t i = 0; format && strcmp(method, "compressed-tensors") == 0 && i < sizeof compressed / sizeof *compressed; i++)
+        if (strcmp(compressed[i].format, format) == 0)
+            return compressed[i].scheme;
+    return NULL;
+}
+
+/* A method that is not known is no matter where there are floats alone: they are the
+ * weights, and the key was left behind, or is for who loads them to quantise. */
 static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
 {
-    char shown[AK_SHOW_BYTES];
+    char shown[AK_SHOW_BYTES], shown_format[AK_SHOW_BYTES];
     const json_t *value = json_object_get(q->config, "quant_method");
     const char *method = json_string_value(value), *format = ak_hf_quant_text(q->config, "format");
     if (!value && json_object_get(q->config, "bits") && json_object_get(q->config, "group_size")) {
         q->scheme = &ak_hf_mlx; /* MLX repeats its own key under this one */
         return AKUNU_OK;
     }
+    q->scheme = method ? scheme_of(method, format) : NULL;
+    if (q->scheme || is_of_floats(q->h) || (method && strcmp(method, "mxfp4") == 0)) /* tensors of gpt-oss name themselves */
+        return AKUNU_OK;
     if (!method)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: quant_method is %s, where a string is expected", q->where,
                        ak_json_kind(value));
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcmp(methods[i].said.name, method) == 0)
-            q->scheme = methods[i].scheme;
-    if (strcmp(method, "compressed-tensors") == 0 && format && strcmp(format, "float-quantized") == 0)
-        q->scheme = &ak_hf_fp8;
-    if (q->scheme || strcmp(method, "mxfp4") == 0) /* tensors of gpt-oss name themselves */
-        return AKUNU_OK;
     if (strcmp(method, "bitsandbytes") == 0)
         return refuse_bitsandbytes(q, error);
     ak_show(method, strlen(method), shown);
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: quant_method %s%s%s is not supported; supported are MLX's, gptq, awq, "
-                   "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the format float-quantized", q->where, shown,
-                   format ? " with the format " : "", format ? format : "");
+                   "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the formats pack-quantized, int-quantized and float-quantized", q->where,
+                   shown, format ? " with the format " : "", format ? ak_show(format, strlen(format), shown_format) : "");
 }
 
 static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
@@ -251,7 +358,7 @@ static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_st_tens
         return ak_fail_memory(error, "a quantised weight", sizeof *a);
     ak_status status = q->scheme->assemble(q, module, t, a, &plain, error);
     if (status != AKUNU_OK || plain) {
-        ak_free(a);
+        ak_assembly_free(a);
         return status;
     }
     snprintf(name, sizeof name, "%s%s", module, q->scheme->together);
@@ -295,7 +402,7 @@ static ak_status list_weights(struct ak_hf *h, const struct ak_hf_quant *q, stru
     return AKUNU_OK;
 }
 
-static ak_status index_weights(struct ak_hf *h, struct ak_error *error)
+ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     AK_TRY(ak_index_alloc(&h->index, h->n_weights, error));
@@ -315,19 +422,22 @@ ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error)
     if (!h->weights)
         return ak_fail_memory(error, "a list of weights", h->list.n * sizeof *h->weights);
     ak_status status = configure(&q, &refused);
+    const struct ak_hf_scheme *scheme = q.scheme;
     if (status != AKUNU_OK) {
         refuse(h, status, &refused);
         q.scheme = NULL;
     }
-    AK_TRY(list_weights(h, &q, error));
-    return index_weights(h, error);
+    status = list_weights(h, &q, error);
+    if (scheme && scheme->end)
+        scheme->end(&q);
+    return status == AKUNU_OK ? ak_hf_index_weights(h, error) : status;
 }
 
 void ak_hf_free_weights(struct ak_hf *h)
 {
     for (uint32_t i = 0; i < h->n_weights; i++) {
         ak_free(h->weights[i].own_name);
-        ak_free(h->weights[i].assembly);
+        ak_assembly_free(h->weights[i].assembly);
     }
     ak_free(h->weights);
 }

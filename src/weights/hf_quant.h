@@ -2,9 +2,10 @@
  * config.json names. One file a scheme:
  *
  *     mlx.c     "quantization": affine and MXFP4, as MLX has them
- *     gptq.c    quant_method gptq
+ *     gptq.c    quant_method gptq; gptq_dynamic.c its settings of single modules
  *     awq.c     quant_method awq
  *     fp8.c     quant_method fp8, fbgemm_fp8; compressed-tensors of that kind
+ *     compressed_tensors.c  compressed-tensors of whole numbers
  *
  * Private to the files that read Hugging Face folders. */
 #ifndef AK_WEIGHTS_HF_QUANT_H
@@ -22,22 +23,24 @@ struct ak_hf_quant {
     const char *where;     /* its key */
     uint32_t bits, group;  /* as it says for all */
     bool flag;             /* the scheme's own */
+    void *own;             /* the same; `end` frees it */
 };
 
 struct ak_hf_scheme {
     const char *weight;         /* how the names of tensors with quants end: ".qweight" */
-    const char *planes[5];      /* and those of what belongs to them; NULL ends */
+    const char *planes[7];      /* and those of what belongs to them; NULL ends */
     unsigned types;             /* of the quants: bit (1 << (type − AK_FIRST_STORED)) */
     const char *together;       /* how the name of the weight ends: ".weight" */
     /* Checks the configuration. */
     ak_status (*read)(struct ak_hf_quant *q, struct ak_error *error);
+    void (*end)(struct ak_hf_quant *q); /* after read, failed or not; NULL: nothing is to be freed */
     /* Fills `out` from the tensors of `module`, whose shapes it checks. *plain: it has no
      * planes, and is a tensor like any other. */
     ak_status (*assemble)(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
                           bool *plain, struct ak_error *error);
 };
 
-extern const struct ak_hf_scheme ak_hf_mlx, ak_hf_gptq, ak_hf_awq, ak_hf_fp8;
+extern const struct ak_hf_scheme ak_hf_mlx, ak_hf_gptq, ak_hf_awq, ak_hf_fp8, ak_hf_packed, ak_hf_int8;
 
 /* The tensor MODULE + ENDING; NULL where there is none. */
 const struct ak_st_tensor *ak_hf_plane(const struct ak_hf_quant *q, const char *module, const char *ending, struct ak_plane *plane);
@@ -55,8 +58,14 @@ ak_status ak_hf_expect_shape(const struct ak_st_tensor *t, const uint64_t *shape
 ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
                        struct ak_assembly *out, struct ak_error *error);
 
-/* group_size of such a scheme, 0 for −1. */
-ak_status ak_hf_group_size(const struct ak_hf_quant *q, uint32_t *out, struct ak_error *error);
+/* Which group each input is of, by MODULE + ENDING, plane 3. Where that is not in order,
+ * *in_order is false, and out->order is such that 32 neighbours are of one group; where
+ * there is none, out->type becomes F16. */
+ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const char *ending, struct ak_assembly *out, bool *in_order,
+                       struct ak_error *error);
+
+/* group_size of an object of the configuration, 0 for −1. */
+ak_status ak_hf_group_size(const struct ak_hf_quant *q, const json_t *object, uint32_t fallback, uint32_t *out, struct ak_error *error);
 
 /* The whole number under `key`; absent: the fallback. */
 ak_status ak_hf_quant_number(const struct ak_hf_quant *q, const json_t *object, const char *key, int64_t fallback, int64_t *out,

@@ -78,6 +78,11 @@ ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallba
     return AKUNU_OK;
 }
 
+bool ak_meta_is(const struct ak_meta *meta, const char *text)
+{
+    return meta->kind == AK_META_STRING && meta->n == strlen(text) && memcmp(meta->as.string, text, (size_t)meta->n) == 0;
+}
+
 ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out, struct ak_error *error)
 {
     struct ak_meta meta;

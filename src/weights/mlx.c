@@ -16,31 +16,9 @@
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
-static const uint8_t *row_bits(const struct ak_assembly *a, uint64_t row, uint32_t first)
-{
-    return (const uint8_t *)a->plane[0].data + (row * a->cols + first) / 32 * 4 * a->bits;
-}
-
 static uint64_t group_at(const struct ak_assembly *a, uint64_t row, uint32_t k)
 {
     return row * (a->cols / a->group) + k / a->group;
-}
-
-/* 32 numbers are `bits` words: no more of the row is looked at than they take. */
-static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
-{
-    const uint8_t *at = row_bits(a, row, first);
-    const unsigned bits = a->bits, mask = (1u << bits) - 1;
-    unsigned held = 0, n_held = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (n_held < bits) {
-            held |= (unsigned)*at++ << n_held;
-            n_held += 8;
-        }
-        out[i] = (uint8_t)(held & mask);
-        held >>= bits;
-        n_held -= bits;
-    }
 }
 
 static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
@@ -50,7 +28,7 @@ static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float
     *minimum = ak_assembly_factor(a->factor_type, &a->plane[2], i);
 }
 
-static const struct ak_assembly_scheme affine = {.quants = quants, .factors = factors, .by_rows = true};
+static const struct ak_assembly_scheme affine = {.quants = ak_assembly_stream, .factors = factors, .by_rows = true};
 
 /* ---- From the folder ------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* A single .npy file: a model of one array, to look into. */
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "weights/formats.h"
 #include "weights/npy.h"
@@ -115,25 +114,20 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
     return false;
 }
 
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
-{
-    (void)p, (void)error;
-    *out = ak_vocab_none;
-    return AKUNU_OK;
-}
-
 static uint64_t bytes(const struct ak_provider *p)
 {
     return npy(p)->file.bytes;
 }
 
+static const struct ak_file *part(const struct ak_provider *p, size_t i)
+{
+    return i == 0 ? &npy(p)->file : NULL;
+}
+
 static void identity(const struct ak_provider *p, struct ak_identity *out)
 {
-    const struct ak_file *file = &npy(p)->file;
-    uint64_t facts[2] = { file->bytes, (uint64_t)file->mtime_ns };
-    *out = (struct ak_identity){ .path = file->path, .bytes = file->bytes, .mtime_ns = file->mtime_ns };
-    ak_hash128(facts, sizeof facts, out->parts);
-    ak_hash128(file->data, npy(p)->array.offset, out->parts);
+    ak_identity_begin(out, &npy(p)->file);
+    ak_identity_add(out, &npy(p)->file, npy(p)->array.offset);
 }
 
 static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
@@ -155,8 +149,8 @@ const struct ak_provider_format ak_format_npy_file = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
-    .vocab = vocab,
     .bytes = bytes,
+    .part = part,
     .identity = identity,
     .tell = tell,
 };

@@ -2,16 +2,31 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/json.h"
 #include "base/show.h"
 #include "weights/formats.h"
 #include "weights/unknown.h"
 
-static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_whisper_ggml, &ak_format_hf, &ak_format_npy_file};
+static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_whisper_ggml, &ak_format_npy_dir, &ak_format_hf,
+                                                         &ak_format_npy_file};
 
 const struct ak_vocab ak_vocab_none = {
     .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,
     .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .remove_extra_whitespaces = -1, .lowercase = -1, .strip_accents = -1,
 };
+
+void ak_identity_begin(struct ak_identity *identity, const struct ak_file *first)
+{
+    *identity = (struct ak_identity){ .path = first->path, .bytes = first->bytes, .mtime_ns = first->mtime_ns };
+}
+
+void ak_identity_add(struct ak_identity *identity, const struct ak_file *file, uint64_t bytes)
+{
+    const uint64_t facts[2] = { file->bytes, (uint64_t)file->mtime_ns };
+    ak_hash128(facts, sizeof facts, identity->parts);
+    ak_hash128(file->data, bytes < file->bytes ? bytes : file->bytes, identity->parts);
+}
 
 static const struct ak_provider_format *detect(const char *path)
 {
@@ -133,7 +148,8 @@ bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *arra
 
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
 {
-    return p->format->vocab(p, out, error);
+    *out = ak_vocab_none;
+    return p->format->vocab ? p->format->vocab(p, out, error) : AKUNU_OK;
 }
 
 bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out)
@@ -142,9 +158,26 @@ bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_t
     return p->format->file && p->format->file(p, name, out);
 }
 
+ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out, struct ak_error *error)
+{
+    struct ak_text text;
+    *out = NULL;
+    if (!ak_provider_file(p, name, &text))
+        return AKUNU_OK;
+    ak_status status = ak_json_parse(text.bytes, text.n, out, error);
+    if (status != AKUNU_OK)
+        ak_error_prefix(error, name);
+    return status;
+}
+
 uint64_t ak_provider_bytes(const struct ak_provider *p)
 {
     return p->format->bytes(p);
+}
+
+const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i)
+{
+    return p->format->part(p, i);
 }
 
 void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out)

@@ -108,6 +108,11 @@ struct ak_identity {
     uint64_t parts[2]; /* hash over sizes, times, and all that is no tensor, of all parts */
 };
 
+/* The identity of a file's first part, and of each part, this one too, what stands in its
+ * first `bytes`: all that is no tensor. */
+void ak_identity_begin(struct ak_identity *identity, const struct ak_file *first);
+void ak_identity_add(struct ak_identity *identity, const struct ak_file *file, uint64_t bytes);
+
 /* What a format implements; one static instance a format, listed in provider.c. */
 struct ak_provider_format {
     const char *name;  /* "gguf" */
@@ -127,9 +132,10 @@ struct ak_provider_format {
     bool (*meta)(const struct ak_provider *p, size_t i, struct ak_meta *out);
     bool (*find_meta)(const struct ak_provider *p, const char *key, struct ak_meta *out);
     bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
-    ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+    ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error); /* NULL: it has none */
     bool (*file)(const struct ak_provider *p, const char *name, struct ak_text *out); /* NULL: a format of one file */
     uint64_t (*bytes)(const struct ak_provider *p);
+    const struct ak_file *(*part)(const struct ak_provider *p, size_t i);
     void (*identity)(const struct ak_provider *p, struct ak_identity *out);
     void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
 };
@@ -195,8 +201,15 @@ ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, s
  * live as long as the provider and are as the file has them. False where there is
  * none, and always where a format is one file. */
 bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out);
+/* The same, parsed; NULL where there is none. The caller frees it (json_decref). The
+ * message begins with the name. */
+struct json_t;
+ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out, struct ak_error *error);
 /* Bytes of all parts of the file. */
 uint64_t ak_provider_bytes(const struct ak_provider *p);
+/* The i-th of the files that were opened, those beside the weights too; NULL past the
+ * last one. */
+const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i);
 /* The path lives as long as the provider. */
 void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out);
 /* What will become of the tensor data at [data, data + bytes): ak_file_tell. */
@@ -209,6 +222,8 @@ void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t by
 ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback, uint32_t *out, struct ak_error *error);
 ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fallback, float *out, struct ak_error *error);
 ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out, struct ak_error *error);
+/* Whether it is this string. */
+bool ak_meta_is(const struct ak_meta *meta, const char *text);
 /* *out is { NULL, 0 } where absent. */
 ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out, struct ak_error *error);
 

@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors with config.json, a SafeTensors "
-                               "file beside its config.json, Whisper's GGML file and a NumPy array are accepted";
+static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors or of NumPy arrays with a "
+                               "manifest.json, with config.json, a SafeTensors file beside its config.json, Whisper's GGML file and a "
+                               "NumPy array are accepted";
 
 enum { MAGIC_BYTES = 4 };
 
@@ -45,7 +46,7 @@ static ak_status fail_file(const char *path, const struct ak_file *file, struct 
 struct folder {
     char gguf[256]; /* the first of them in the alphabet */
     size_t n_entries, n_gguf;
-    bool has_config;
+    bool has_config, has_manifest;
 };
 
 static bool ends_in(const char *name, const char *end)
@@ -60,6 +61,7 @@ static void look_at(const char *name, struct folder *f)
         return;
     f->n_entries++;
     f->has_config = f->has_config || strcmp(name, "config.json") == 0;
+    f->has_manifest = f->has_manifest || strcmp(name, "manifest.json") == 0;
     if (!ends_in(name, ".gguf"))
         return;
     if (f->n_gguf++ == 0 || strcmp(name, f->gguf) < 0)
@@ -74,6 +76,9 @@ static ak_status fail_folder(const char *path, const struct folder *f, struct ak
     if (f->n_gguf > 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder; give the GGUF file in it, such as %s", path,
                        ak_show(f->gguf, strlen(f->gguf), shown));
+    if (f->has_manifest)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder with manifest.json, which does not begin with the format \"akunu-npy\"; %s", path,
+                       accepted);
     if (f->has_config)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder with config.json, but without SafeTensors; %s", path, accepted);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder without a model in it; %s", path, accepted);

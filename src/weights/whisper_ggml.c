@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/show.h"
 #include "weights/formats.h"
@@ -412,17 +411,18 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         return false;
 
     const struct tensor *t = &w->tensors[i];
-    uint32_t rows = 1;
+    bool vector = ak_role_kind(role) == AK_ROLE_KIND_VECTOR; /* also where it is [n, 1], as biases of convolutions are */
+    uint32_t rows = 1, cols = (uint32_t)t->shape[t->n_dims - 1];
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
-        rows *= (uint32_t)t->shape[d];
+        *(vector ? &cols : &rows) *= (uint32_t)t->shape[d];
     struct ak_copies *copies = (struct ak_copies *)(uintptr_t)&w->copies;
     *out = (struct ak_view){
         .type = t->type,
         .rows = rows,
-        .cols = (uint32_t)t->shape[t->n_dims - 1],
+        .cols = cols,
         .plane = { { ak_copies_aligned(copies, i, t->type, data_of(w, t), t->bytes), t->bytes } },
         .name = t->name,
-        .n_dims = t->n_dims,
+        .n_dims = vector ? 1 : t->n_dims,
     };
     return true;
 }
@@ -504,26 +504,20 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
     return true;
 }
 
-/* The file has the tokens' texts alone: how text becomes tokens is Whisper's affair. */
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
-{
-    (void)p, (void)error;
-    *out = ak_vocab_none;
-    return AKUNU_OK;
-}
-
 static uint64_t bytes(const struct ak_provider *p)
 {
     return whisper(p)->file.bytes;
 }
 
+static const struct ak_file *part(const struct ak_provider *p, size_t i)
+{
+    return i == 0 ? &whisper(p)->file : NULL;
+}
+
 static void identity(const struct ak_provider *p, struct ak_identity *out)
 {
-    const struct whisper *w = whisper(p);
-    *out = (struct ak_identity){ .path = w->file.path, .bytes = w->file.bytes, .mtime_ns = w->file.mtime_ns };
-    uint64_t facts[2] = { w->file.bytes, (uint64_t)w->file.mtime_ns };
-    ak_hash128(facts, sizeof facts, out->parts);
-    ak_hash128(w->file.data, w->header_bytes, out->parts);
+    ak_identity_begin(out, &whisper(p)->file);
+    ak_identity_add(out, &whisper(p)->file, whisper(p)->header_bytes);
 }
 
 static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
@@ -545,8 +539,8 @@ const struct ak_provider_format ak_format_whisper_ggml = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
-    .vocab = vocab,
     .bytes = bytes,
+    .part = part,
     .identity = identity,
     .tell = tell,
 };

@@ -3,8 +3,9 @@
 
     quantised.py OUT             (needs numpy from PyPI)
 
-OUT/NAME/ has config.json and model.safetensors of a small model of random weights, which
-are packed here as the scheme's own description says. OUT/NAME.txt has the SHA-256 of each
+OUT/NAME/ has config.json and model.safetensors, or a manifest.json and arrays
+(docs/npy-directory.md), of a small model of random weights, which are packed here as the
+scheme's own description says. OUT/NAME.txt has the SHA-256 of each
 weight's float32 values, as the scheme defines them, and OUT/NAME.npy the logits of a
 float64 forward pass over these for the ids (7 i i + 3) mod 64, i = 0 … 23.
 """
@@ -15,12 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-WIDTH, FFN, HEADS, KV_HEADS, DIM, VOCAB, TOKENS = 64, 96, 2, 1, 32, 80, 24
-MATRICES = {"self_attn.q_proj": (HEADS * DIM, WIDTH), "self_attn.k_proj": (KV_HEADS * DIM, WIDTH), "self_attn.v_proj": (KV_HEADS * DIM, WIDTH),
-            "self_attn.o_proj": (WIDTH, HEADS * DIM), "mlp.gate_proj": (FFN, WIDTH), "mlp.up_proj": (FFN, WIDTH), "mlp.down_proj": (WIDTH, FFN)}
-CONFIG = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": WIDTH, "intermediate_size": FFN, "num_attention_heads": HEADS,
-          "num_key_value_heads": KV_HEADS, "head_dim": DIM, "vocab_size": VOCAB, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
-          "rope_theta": 10000.0, "tie_word_embeddings": False}
+HEADS, KV_HEADS, DIM, VOCAB, TOKENS = 2, 1, 32, 80, 24
+
+
+def set_size(width, ffn):
+    global WIDTH, FFN, MATRICES, CONFIG
+    WIDTH, FFN = width, ffn
+    MATRICES = {"self_attn.q_proj": (HEADS * DIM, WIDTH), "self_attn.k_proj": (KV_HEADS * DIM, WIDTH), "self_attn.v_proj": (KV_HEADS * DIM, WIDTH),
+                "self_attn.o_proj": (WIDTH, HEADS * DIM), "mlp.gate_proj": (FFN, WIDTH), "mlp.up_proj": (FFN, WIDTH), "mlp.down_proj": (WIDTH, FFN)}
+    CONFIG = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": WIDTH, "intermediate_size": FFN, "num_attention_heads": HEADS,
+              "num_key_value_heads": KV_HEADS, "head_dim": DIM, "vocab_size": VOCAB, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+              "rope_theta": 10000.0, "tie_word_embeddings": False}
 
 
 def to_bf16(x):
@@ -36,14 +42,30 @@ def from_bf16(u):
 # ---- The file ----------------------------------------------------------------------
 
 
-def write_safetensors(path, tensors):
+def write_safetensors(folder, tensors):
     header, data = {}, b""
     for name, (dtype, array) in tensors.items():
         raw = np.ascontiguousarray(array).tobytes()
         header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def write_npy_dir(use):
+    """`use`: what the manifest says of it."""
+    def save(folder, tensors):
+        entries = {}
+        (folder / "tensors").mkdir(exist_ok=True)
+        for name, (entry, arrays) in tensors.items():
+            if isinstance(entry, str):  # of no scheme
+                entry, arrays = {"shape": list(arrays.shape), "plain": {"bytes": arrays.nbytes}}, {"__pt": arrays}
+            entries[name] = entry
+            for ending, array in (arrays | {"__shape": np.array(entry["shape"])}).items():
+                np.save(folder / "tensors" / f"{name.replace('.', '__')}{ending}.npy", np.ascontiguousarray(array))
+        manifest = {"format": "akunu-npy", "version": 1, "names": "huggingface"} | ({"use": use} if use else {}) | {"tensors": entries}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    return save
 
 
 # ---- The schemes: (tensors, values) of a matrix ---------------------------------------
@@ -87,8 +109,8 @@ def mxfp4(name, w, rng):
 
 
 def zero_points(w, bits, group, symmetric):
-    """(scale F16 [rows, groups], zero [rows, groups], q)"""
-    g, most = groups_of(w, group), 2**bits - 1
+    """(scale F16 [rows, groups], zero [rows, groups], q); the last group may be short"""
+    g, most = groups_of(np.pad(w, ((0, 0), (0, -w.shape[1] % group))), group), 2**bits - 1
     low, high = np.minimum(g.min(-1), 0), np.maximum(g.max(-1), 0)
     if symmetric:
         high = np.maximum(-low, high)
@@ -97,7 +119,7 @@ def zero_points(w, bits, group, symmetric):
     s = scale.astype(np.float32)
     zero = np.full(s.shape, 2 ** (bits - 1)) if symmetric else np.clip(np.round(-low / s), 0, most).astype(int)
     q = np.clip(np.round(g / s[..., None]) + zero[..., None], 0, most).astype(int)
-    return scale, zero, q.reshape(w.shape)
+    return scale, zero, q.reshape(w.shape[0], -1)[:, : w.shape[1]]
 
 
 def words(numbers, bits, axis):
@@ -107,9 +129,15 @@ def words(numbers, bits, axis):
     return np.moveaxis(np.bitwise_or.reduce(parts, axis=-1), -1, axis).view(np.int32)
 
 
+def input_order(act_order, n, rng):
+    """"shared": the same for all modules of as many inputs."""
+    rng = np.random.default_rng(n) if act_order == "shared" else rng
+    return rng.permutation(n) if act_order else np.arange(n)
+
+
 def gptq(bits, group, act_order=False, symmetric=False, v2=False):
     def pack(name, w, rng):
-        order = rng.permutation(w.shape[1]) if act_order else np.arange(w.shape[1])
+        order = input_order(act_order, w.shape[1], rng)
         scale, zero, sorted_q = zero_points(w[:, order], bits, group, symmetric)
         index, q = np.empty(w.shape[1], np.int32), np.empty_like(sorted_q)
         index[order] = np.arange(w.shape[1]) // group
@@ -131,6 +159,71 @@ def awq(name, w, rng):
 
     values = scale.astype(np.float32).repeat(32, 1) * (q - zero.repeat(32, 1)).astype(np.float32)
     return {f"{name}.qweight": ("I32", interleaved(q.T)), f"{name}.qzeros": ("I32", interleaved(zero.T)), f"{name}.scales": ("F16", scale.T)}, values
+
+
+def compressed(bits, group=None, factors="BF16", symmetric=True, act_order=False, zeros="I32"):
+    """pack-quantized; without a group, a scale a row."""
+    def pack(name, w, rng):
+        n, half = group or w.shape[1], 2 ** (bits - 1)
+        order = input_order(act_order, w.shape[1], rng)
+        scale, zero, sorted_q = zero_points(w[:, order], bits, n, symmetric)
+        index, q = np.empty(w.shape[1], np.int32), np.empty_like(sorted_q)
+        index[order] = np.arange(w.shape[1]) // n
+        q[:, order] = sorted_q
+        narrow = to_bf16(scale) if factors == "BF16" else scale
+        scale = from_bf16(narrow) if factors == "BF16" else scale.astype(np.float32)
+        values = scale[:, index] * (q - zero[:, index]).astype(np.float32)
+        tensors = {f"{name}.weight_packed": ("I32", words(q, bits, 1)), f"{name}.weight_scale": (factors, narrow),
+                   f"{name}.weight_shape": ("I64", np.array(w.shape))}
+        if not symmetric:
+            packed = words(np.pad(zero, ((0, -len(zero) % (32 // bits)), (0, 0))), bits, 0)
+            tensors[f"{name}.weight_zero_point"] = ("I32", packed) if zeros == "I32" else ("I8", (zero - half).astype(np.int8))
+        tensors[f"{name}.weight_g_idx"] = ("I32", index if act_order else np.full_like(index, -1))
+        return tensors, values
+    return pack
+
+
+def int8(factors="BF16", symmetric=True, one=False):
+    """int-quantized: a scale a row, or one for all."""
+    def pack(name, w, rng):
+        rows = w.reshape(1, -1) if one else w
+        scale, zero, q = zero_points(rows, 8, rows.shape[1], symmetric)
+        narrow = to_bf16(scale) if factors == "BF16" else scale.astype(np.float32)
+        scale = from_bf16(narrow) if factors == "BF16" else narrow
+        q = (q - 128).reshape(w.shape)
+        values = scale * (q - (zero - 128)).astype(np.float32)
+        tensors = {f"{name}.weight": ("I8", q.astype(np.int8)), f"{name}.weight_scale": (factors, narrow.reshape(1) if one else narrow),
+                   f"{name}.input_scale": ("F32", np.ones(1, np.float32))}
+        if not symmetric:
+            tensors[f"{name}.weight_zero_point"] = ("I8", (zero - 128).astype(np.int8))
+        return tensors, values
+    return pack
+
+
+def npy(bits, group=None, halves=False, beside=None):
+    """`halves`: scales that F16 has; `beside`: another encoding, which is not used."""
+    def pack(name, w, rng):
+        most = 2 ** (bits - 1) - 1
+        g = groups_of(w, group or w.shape[1])
+        scale = np.abs(g).max(-1) / np.float32(most)
+        if halves:  # rounded up, so that nothing is clipped
+            near = scale.astype(np.float16)
+            scale = np.where(near.astype(np.float32) < scale, np.nextafter(near, np.float16(np.inf)), near).astype(np.float32)
+        q = np.clip(np.round(g / scale[..., None]), -most - 1, most).astype(int)
+        values = (scale[..., None] * q.astype(np.float32)).reshape(w.shape)
+        q = q.reshape(w.shape)
+        if bits == 8:
+            a, b = w.astype(np.float64).ravel(), values.astype(np.float64).ravel()
+            assert a @ b / np.sqrt((a @ a) * (b @ b)) >= 0.99995
+        numbers = q.astype(np.int8) if bits == 8 else bit_stream(q + most + 1, bits).view(np.uint8)
+        settings = {"bytes": numbers.nbytes + scale.nbytes} | ({"group": group} if group else {}) | ({"scales": "f16"} if halves else {})
+        ending = "" if bits == 8 else str(bits)
+        entry, arrays = {"shape": list(w.shape), f"int{bits}": settings}, {f"__q{ending}": numbers, f"__s{ending}": scale}
+        if beside:
+            ((other, more),) = beside(name, w, rng)[0].values()
+            entry, arrays = other | entry, more | arrays
+        return {f"{name}.weight": (entry, arrays)}, values
+    return pack
 
 
 def e4m3_values():
@@ -197,7 +290,7 @@ def plain(name, w, rng):
     return {f"{name}.weight": ("F16", half)}, half.astype(np.float32)
 
 
-def write(out, name, config, scheme, own=None, ends=plain):
+def write(out, name, config, scheme, own=None, ends=plain, save=write_safetensors):
     """`own`: schemes of modules by the end of their names; `ends`: of the embedding and the output."""
     rng = np.random.default_rng(20250103)
     tensors, values = {}, {}
@@ -218,7 +311,7 @@ def write(out, name, config, scheme, own=None, ends=plain):
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(CONFIG | config))
-    write_safetensors(folder / "model.safetensors", tensors)
+    save(folder, tensors)
     (out / f"{name}.txt").write_text("".join(f"{n} {hashlib.sha256(v.astype('<f4').tobytes()).hexdigest()}\n" for n, v in values.items()))
     ids = [(7 * i * i + 3) % 64 for i in range(TOKENS)]
     np.save(out / f"{name}.npy", forward(values, ids).astype("<f4"))
@@ -230,6 +323,7 @@ def quantised(**config):
 
 def main():
     out = Path(sys.argv[1])
+    set_size(64, 96)
     layer = "model.layers.0."
     settings = {"group_size": 32, "bits": 4, layer + "self_attn.q_proj": {"group_size": 64, "bits": 3}, layer + "self_attn.k_proj": False,
                 layer + "self_attn.v_proj": {"group_size": 32, "bits": 8}, layer + "mlp.gate_proj": {"group_size": 32, "bits": 2},
@@ -249,6 +343,23 @@ def main():
     write(out, "fp8-mixed", quantised(quant_method="fp8", weight_block_size=[32, 32]), fp8((32, 32), "weight_scale_inv"), {"k_proj": plain, "up_proj": plain})
     write(out, "fp8-rows", quantised(quant_method="compressed-tensors", format="float-quantized"), fp8((1, 1 << 20), "weight_scale", "BF16"),
           {"up_proj": fp8((1 << 20, 1 << 20), "weight_scale")})
+    dynamic = {"-:.*o_proj": {}, r"+:model\.layers\.\d+\.mlp\.up": {"bits": 8}, ".*down_proj": {"group_size": 64}, ".*": {}}
+    write(out, "gptq-dynamic", quantised(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=False, dynamic=dynamic),
+          gptq(4, 32, act_order="shared"), {"o_proj": plain, "up_proj": gptq(8, 32, act_order="shared"), "down_proj": gptq(4, 64, act_order="shared")})
+    group = {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32}}}
+    rows = {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}}}
+    own = {"q_proj": compressed(4, 32, act_order=True), "k_proj": compressed(4, 32, symmetric=False), "v_proj": compressed(8, factors="F16"),
+           "o_proj": compressed(4, 32, symmetric=False, zeros="I8"), "gate_proj": compressed(4, 32, factors="F16"), "up_proj": compressed(8, 32),
+           "down_proj": compressed(4, 32, "F16", symmetric=False, act_order=True)}
+    write(out, "ct-packed", quantised(quant_method="compressed-tensors", format="pack-quantized", config_groups=group, ignore=["lm_head"]), compressed(4, 32), own)
+    write(out, "ct-int8", quantised(quant_method="compressed-tensors", format="int-quantized", config_groups=rows), int8(),
+          {"q_proj": int8(symmetric=False), "k_proj": plain, "up_proj": int8("F32", one=True)})
+    write(out, "npy-int8", {}, npy(8), {"q_proj": npy(8, 64, halves=True), "k_proj": plain, "down_proj": npy(8, 32)}, save=write_npy_dir(None))
+    write(out, "npy-int4", {}, npy(4, 32), {"q_proj": npy(4, 64, halves=True, beside=npy(8)), "gate_proj": npy(3, 32, halves=True),
+                                          "up_proj": npy(3, 64), "v_proj": npy(8)}, save=write_npy_dir("int4"))
+    set_size(128, 256)
+    write(out, "fp8-wide", quantised(quant_method="fp8", weight_block_size=[128, 128]), fp8((128, 128), "weight_scale_inv"),
+          {"q_proj": fp8((1, 1 << 20), "weight_scale", "BF16"), "up_proj": fp8((1 << 20, 1 << 20), "weight_scale")})
 
 
 main()

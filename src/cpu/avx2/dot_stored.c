@@ -1,4 +1,4 @@
-/* Stored rows of F32, F16 and BF16 times few tokens, widened in registers. Memory wants
+/* Stored rows of F32, F16, BF16 and F8 times few tokens, widened in registers. Memory wants
  * to be read in the order of addresses, row by row; but a token comes again for every
  * row, and where it does not stay in the nearest cache beside the stream of weights,
  * several rows share each load of it. */
@@ -11,15 +11,15 @@ enum {
     STAYS = 12 * 1024 /* bytes of a token that stay in the nearest cache */
 };
 
-/* Adds 32 k of rows × tokens; `w` and `x` point to the first of them. */
-AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, const float *x, size_t x_stride,
-                    __m256 sums[SUMS][VECTORS])
+/* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. */
+AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i, const float *x,
+                    size_t x_stride, __m256 sums[SUMS][VECTORS])
 {
     AK_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
         AK_UNROLL
         for (size_t r = 0; r < rows; r++) {
-            __m256 a = load_stored(type, w + r * row_bytes + v * 8 * element_bytes(type));
+            __m256 a = load_stored(type, ak_stored_at(type, w + r * row_bytes, i + v * 8));
             AK_UNROLL
             for (size_t t = 0; t < tokens; t++) {
                 __m256 *sum = &sums[r * tokens + t][v];
@@ -28,24 +28,46 @@ AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t
         }
 }
 
+/* The same for rows of F8, which `w` has from the beginning of a block on. */
+AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i, const float *x, size_t x_stride,
+                       __m256 sums[SUMS][VECTORS])
+{
+    AK_UNROLL
+    for (size_t r = 0; r < rows; r++) {
+        __m256 a[VECTORS];
+        load_f8(w + r * row_bytes, i, a);
+        AK_UNROLL
+        for (size_t v = 0; v < VECTORS; v++)
+            AK_UNROLL
+            for (size_t t = 0; t < tokens; t++) {
+                __m256 *sum = &sums[r * tokens + t][v];
+                *sum = _mm256_fmadd_ps(a[v], _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
+            }
+    }
+}
+
 /* rows and tokens are constants. */
 AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t cols, const float *x,
                      size_t x_stride, float *y, size_t y_stride)
 {
-    const size_t element = element_bytes(type), whole = cols / AK_LANES * AK_LANES;
+    const size_t element = ak_stored_element(type), whole = cols / AK_LANES * AK_LANES;
     __m256 sums[SUMS][VECTORS];
     AK_UNROLL
     for (size_t i = 0; i < rows * tokens; i++)
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             sums[i][v] = _mm256_setzero_ps();
-    for (size_t i = 0; i < whole; i += AK_LANES)
-        step(type, rows, tokens, w + i * element, row_bytes, x + i, x_stride, sums);
-    if (whole < cols) {
+    for (size_t i = 0; type == AK_F8 && i < cols; i += AK_F8_K)
+        AK_UNROLL
+        for (size_t j = 0; j < AK_F8_K; j += AK_LANES)
+            step_f8(rows, tokens, ak_stored_scale(w, i), row_bytes, j, x + i + j, x_stride, sums);
+    for (size_t i = 0; type != AK_F8 && i < whole; i += AK_LANES)
+        step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
+    if (whole < cols && type != AK_F8) {
         uint8_t tail[SUMS][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
-        step(type, rows, tokens, tail[0], sizeof tail[0], x + whole, x_stride, sums);
+        step(type, rows, tokens, tail[0], sizeof tail[0], 0, x + whole, x_stride, sums);
     }
     AK_UNROLL
     for (size_t t = 0; t < tokens; t++)
@@ -73,3 +95,4 @@ AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes,
 AK_DOT_STORED(ak_avx2_dot_f32, AK_F32)
 AK_DOT_STORED(ak_avx2_dot_f16, AK_F16)
 AK_DOT_STORED(ak_avx2_dot_bf16, AK_BF16)
+AK_DOT_STORED(ak_avx2_dot_f8, AK_F8)

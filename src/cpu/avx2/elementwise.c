@@ -1,7 +1,7 @@
 /* Kernels over single elements, and the norm. Those of generic.h are taken as
  * they are where a compiler vectorises them with this bundle's flags. */
 #include "cpu/avx2/avx2.h"
-#include "cpu/avx2/lanes.h"
+#include "cpu/avx2/stored.h"
 #include "quant/block.h"
 
 void ak_avx2_add(float *restrict y, const float *restrict x, size_t n)
@@ -54,6 +54,17 @@ void ak_avx2_widen_bf16(const void *restrict blocks, float *restrict out, size_t
     const uint16_t *x = blocks;
     for (size_t i = 0; i < n; i++)
         out[i] = ak_bf16_to_float(x[i]);
+}
+
+void ak_avx2_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint8_t *row = blocks;
+    for (size_t i = 0; i < n; i += AK_LANES) {
+        __m256 v[AK_LANES / 8];
+        load_f8(row, i, v);
+        for (size_t j = 0; j < AK_LANES / 8; j++)
+            _mm256_storeu_ps(out + i + 8 * j, v[j]);
+    }
 }
 
 void ak_avx2_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
@@ -139,4 +150,20 @@ void ak_avx2_short_conv(const float *restrict b, const float *restrict c, const 
                         size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n)
 {
     ak_generic_short_conv(b, c, x, kernel, taps, state, stride, out, n);
+}
+
+void ak_avx2_silu(float *restrict x, size_t n)
+{
+    ak_generic_silu(x, n);
+}
+
+void ak_avx2_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n)
+{
+    ak_generic_sigmoid_mul(y, gate, n);
+}
+
+void ak_avx2_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
+                  float *restrict out, size_t n)
+{
+    ak_generic_conv(x, kernel, taps, state, stride, out, n);
 }

@@ -1,6 +1,7 @@
 libak_avx2_la_SOURCES = \
 	src/cpu/avx2/attend.c \
 	src/cpu/avx2/avx2.h \
+	src/cpu/avx2/delta.c \
 	src/cpu/avx2/dot_rows.c \
 	src/cpu/avx2/dot_stored.c \
 	src/cpu/avx2/dot256.c \

@@ -7,57 +7,84 @@
 #include "cpu/avx2/stored.h"
 #include "cpu/panel.h"
 
-enum { LANES = 8, VECTORS = 2, ROWS = VECTORS * LANES, TOKENS = 6, GROUPS = 4 };
+enum { LANES = 8, VECTORS = 2, ROWS = VECTORS * LANES, TOKENS = 6, TOKENS_LEFT = 4, GROUPS = 4, QUAD = 4 };
 
-/* Lane r of v[i] and lane i of v[r] change places. */
-AK_KERNEL void transpose(__m256 v[LANES])
+AK_KERNEL __m128i load_word(const void *p)
 {
-    __m256 pairs[LANES], fours[LANES];
-    AK_UNROLL
-    for (size_t i = 0; i < LANES; i += 2) {
-        pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
-        pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
-    }
-    AK_UNROLL
-    for (size_t i = 0; i < LANES; i += 4)
-        AK_UNROLL
-        for (size_t j = 0; j < 2; j++) {
-            __m256d a = _mm256_castps_pd(pairs[i + j]), b = _mm256_castps_pd(pairs[i + j + 2]);
-            fours[i + 2 * j] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b));
-            fours[i + 2 * j + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
-        }
-    AK_UNROLL
-    for (size_t j = 0; j < 4; j++) {
-        v[j] = _mm256_permute2f128_ps(fours[j], fours[4 + j], 0x20);
-        v[4 + j] = _mm256_permute2f128_ps(fours[j], fours[4 + j], 0x31);
-    }
+    int32_t word;
+    memcpy(&word, p, sizeof word);
+    return _mm_cvtsi32_si128(word);
 }
 
-/* n ≤ LANES elements from number i on, then zeros. */
-AK_KERNEL __m256 load_some_stored(enum ak_type type, const uint8_t *row, size_t i, size_t n)
+/* 4 elements from number i on of two rows. */
+AK_KERNEL __m256 load_quads(enum ak_type type, const uint8_t *a, const uint8_t *b, size_t i)
 {
-    uint8_t some[LANES * sizeof(float)] = { 0 };
-    if (n == LANES)
-        return load_stored(type, row + i * element_bytes(type));
-    memcpy(some, row + i * element_bytes(type), n * element_bytes(type));
-    return load_stored(type, some);
+    const void *p = ak_stored_at(type, a, i), *q = ak_stored_at(type, b, i);
+    if (type == AK_F32)
+        return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
+    if (type == AK_F8) {
+        __m128i bytes = _mm_unpacklo_epi32(load_word(p), load_word(q));
+        __m256i halves = halves_of_f8(_mm256_castsi128_si256(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes)));
+        __m256 scales = _mm256_blend_ps(load_scale(a, i), load_scale(b, i), 0xf0);
+        return _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), scales);
+    }
+    __m128i halves = _mm_unpacklo_epi64(_mm_loadl_epi64(p), _mm_loadl_epi64(q));
+    if (type == AK_F16)
+        return _mm256_cvtph_ps(halves);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+/* Lane i of v[r] becomes lane r of v[i] in either half. */
+AK_KERNEL void transpose(__m256 v[QUAD])
+{
+    __m256d low[2], high[2];
+    AK_UNROLL
+    for (size_t i = 0; i < 2; i++) {
+        low[i] = _mm256_castps_pd(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]));
+        high[i] = _mm256_castps_pd(_mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+    }
+    v[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(low[0], low[1]));
+    v[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low[0], low[1]));
+    v[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(high[0], high[1]));
+    v[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(high[0], high[1]));
+}
+
+/* Puts 32 k of 16 rows, from number i on, in their places: turns are `stride` apart.
+ * Whole lines are written at once. */
+AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t i, float *to, size_t stride)
+{
+    for (size_t j = 0; j < AK_LANES; j += QUAD) {
+        float *turns = to + ak_panel_turn(j) * stride;
+        AK_UNROLL
+        for (size_t first = 0; first < ROWS; first += LANES) {
+            __m256 v[QUAD];
+            AK_UNROLL
+            for (size_t r = 0; r < QUAD; r++)
+                v[r] = load_quads(type, rows[first + r], rows[first + QUAD + r], i + j);
+            transpose(v);
+            AK_UNROLL
+            for (size_t n = 0; n < QUAD; n++)
+                _mm256_store_ps(turns + ak_panel_turn(n) * stride + first, v[n]);
+        }
+    }
 }
 
 AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t cols, float *panel)
 {
-    size_t steps = (cols + AK_LANES - 1) / AK_LANES;
-    for (size_t first = 0; first < ak_round_up(n_rows, ROWS); first += LANES) {
-        float *block = panel + first / ROWS * ROWS * steps * AK_LANES + first % ROWS;
-        for (size_t i = 0; i < steps * AK_LANES; i += LANES) {
-            __m256 v[LANES];
-            size_t n = i < cols ? ak_min_size(cols - i, LANES) : 0;
-            AK_UNROLL
-            for (size_t r = 0; r < LANES; r++)
-                v[r] = first + r < n_rows && n ? load_some_stored(type, rows + (first + r) * row_bytes, i, n) : _mm256_setzero_ps();
-            transpose(v);
-            AK_UNROLL
-            for (size_t j = 0; j < LANES; j++)
-                _mm256_store_ps(block + (ak_panel_turn(i % AK_LANES + j) * steps + i / AK_LANES) * ROWS, v[j]);
+    size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
+    for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
+        const uint8_t *row[ROWS];
+        for (size_t r = 0; r < ROWS; r++)
+            row[r] = rows + ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
+        for (size_t i = 0; i < cols / AK_LANES; i++)
+            open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
+        if (rest > 0 && type != AK_F8) {
+            uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
+            for (size_t r = 0; r < ROWS; r++) {
+                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest), rest * ak_stored_element(type));
+                row[r] = tail[r];
+            }
+            open_step(type, row, 0, panel + (steps - 1) * ROWS, stride);
         }
     }
 }
@@ -65,19 +92,20 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
 AK_OPEN_PANEL(ak_avx2_open_f32, AK_F32)
 AK_OPEN_PANEL(ak_avx2_open_f16, AK_F16)
 AK_OPEN_PANEL(ak_avx2_open_bf16, AK_BF16)
+AK_OPEN_PANEL(ak_avx2_open_f8, AK_F8)
 
 void ak_avx2_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {
     ak_panel_open_token(x, k, token, TOKENS, tokens);
 }
 
-/* One partial sum of 16 rows × 6 tokens, added to those before it that wait in
- * `waiting`, and left with them. */
-static void pass(const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS])
+/* One partial sum of 16 rows × the first n tokens of a group, added to those before it
+ * that wait in `waiting`, and left with them. n is a constant. */
+AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS])
 {
     __m256 acc[TOKENS][VECTORS];
     AK_UNROLL
-    for (size_t t = 0; t < TOKENS; t++)
+    for (size_t t = 0; t < n; t++)
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             acc[t][v] = _mm256_setzero_ps();
@@ -87,7 +115,7 @@ static void pass(const float *w, const float *x, size_t steps, size_t turn, __m2
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = _mm256_load_ps(w + v * LANES);
         AK_UNROLL
-        for (size_t t = 0; t < TOKENS; t++) {
+        for (size_t t = 0; t < n; t++) {
             __m256 token = _mm256_set1_ps(x[t]);
             AK_UNROLL
             for (size_t v = 0; v < VECTORS; v++)
@@ -96,34 +124,47 @@ static void pass(const float *w, const float *x, size_t steps, size_t turn, __m2
     }
     for (; turn & 1; turn >>= 1, waiting++)
         AK_UNROLL
-        for (size_t t = 0; t < TOKENS; t++)
+        for (size_t t = 0; t < n; t++)
             AK_UNROLL
             for (size_t v = 0; v < VECTORS; v++)
                 acc[t][v] = _mm256_add_ps((*waiting)[t][v], acc[t][v]);
     AK_UNROLL
-    for (size_t t = 0; t < TOKENS; t++)
+    for (size_t t = 0; t < n; t++)
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             (*waiting)[t][v] = acc[t][v];
 }
 
+static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS])
+{
+    if (n > TOKENS_LEFT)
+        pass(TOKENS, w, x, steps, turn, waiting);
+    else
+        pass(TOKENS_LEFT, w, x, steps, turn, waiting);
+}
+
 /* A block of rows and up to GROUPS groups of tokens. */
-static void dot_groups(const float *block, size_t n_rows, const float *tokens, size_t n, size_t k, float *y, size_t y_stride)
+static void dot_groups(const float *block, size_t n_rows, const float *tokens, size_t n, size_t k, float *y, size_t y_stride,
+                       struct ak_panel_ahead *ahead)
 {
     __m256 waiting[GROUPS][AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
-    for (size_t turn = 0; turn < AK_LANES; turn++)
-        for (size_t g = 0; g * TOKENS < n; g++)
-            pass(block + turn * steps * ROWS, tokens + g * TOKENS * k + turn * steps * TOKENS, steps, turn, waiting[g]);
+    for (size_t turn = 0; turn < AK_LANES; turn++) {
+        ak_panel_ask(ahead);
+        for (size_t t = 0; t < n; t += TOKENS)
+            pass_some(n - t, block + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[t / TOKENS]);
+    }
     for (size_t t = 0; t < n; t++)
         memcpy(y + t * y_stride, waiting[t / TOKENS][AK_PANEL_LEVELS][t % TOKENS], n_rows * sizeof *y);
 }
 
 void ak_avx2_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                       size_t y_stride)
+                       size_t y_stride, const uint8_t *next, size_t next_bytes)
 {
+    size_t blocks = (n_rows + ROWS - 1) / ROWS, groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
+    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, blocks * groups * AK_LANES);
     for (size_t t = 0; t < n; t += GROUPS * TOKENS)
         for (size_t r = 0; r < n_rows; r += ROWS)
             dot_groups(panel + r * k, ak_min_size(n_rows - r, ROWS), tokens + t * k, ak_min_size(n - t, GROUPS * TOKENS), k,
-                       y + t * y_stride + r, y_stride);
+                       y + t * y_stride + r, y_stride, &ahead);
 }

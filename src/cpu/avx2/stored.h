@@ -1,23 +1,41 @@
-/* Elements of rows that are stored as floats, in registers. */
+/* Elements of rows that are stored as floats, or as F8, in registers. */
 #ifndef AK_CPU_AVX2_STORED_H
 #define AK_CPU_AVX2_STORED_H
 
 #include "cpu/avx2/lanes.h"
 
-AK_KERNEL size_t element_bytes(enum ak_type type)
-{
-    return type == AK_F32 ? sizeof(float) : sizeof(uint16_t);
-}
-
-/* 8 elements. */
+/* 8 elements of F32, F16 or BF16. */
 AK_KERNEL __m256 load_stored(enum ak_type type, const uint8_t *p)
 {
     if (type == AK_F32)
         return _mm256_loadu_ps((const float *)(const void *)p);
-    if (type == AK_F16)
-        return load_f16(p);
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+    return type == AK_F16 ? load_f16(p) : load_bf16(p);
+}
+
+/* The scale of the elements from number i on of a row of F8. */
+AK_KERNEL __m256 load_scale(const uint8_t *row, size_t i)
+{
+    return _mm256_broadcast_ss((const float *)(const void *)ak_stored_scale(row, i));
+}
+
+/* E4M3 numbers in the upper bytes of 16 bits, the lower ones 0, as halves: one is a short
+ * F16 once its exponent has a fifth bit, 0, where the shift leaves the sign. */
+AK_KERNEL __m256i halves_of_f8(__m256i upper)
+{
+    return _mm256_and_si256(_mm256_srai_epi16(upper, 1), _mm256_set1_epi16((int16_t)0xbfff));
+}
+
+/* 32 elements from number i on of a row of F8. */
+AK_KERNEL void load_f8(const uint8_t *row, size_t i, __m256 out[4])
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i bytes = load_bytes(ak_stored_at(AK_F8, row, i));
+    __m256i even = halves_of_f8(_mm256_unpacklo_epi8(zero, bytes)), odd = halves_of_f8(_mm256_unpackhi_epi8(zero, bytes));
+    __m256 scale = load_scale(row, i);
+    out[0] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(even)), scale);
+    out[1] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(odd)), scale);
+    out[2] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(even, 1)), scale);
+    out[3] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(odd, 1)), scale);
 }
 
 #endif

@@ -156,10 +156,10 @@ AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const flo
 {
     size_t d = 0;
     for (; head_dim - d >= COLUMNS * 16; d += COLUMNS * 16)
-        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, (const uint8_t *)v + d * element_bytes(type), head_dim, out + d, out_stride);
+        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, (const uint8_t *)v + d * ak_stored_element(type), head_dim, out + d, out_stride);
     for (; d < head_dim; d += 16) {
         __mmask16 lanes = head_dim - d < 16 ? first_lanes(head_dim - d) : (__mmask16)0xffff;
-        add_values(type, begins, n_rows, 1, lanes, weights, first, end, (const uint8_t *)v + d * element_bytes(type), head_dim, out + d, out_stride);
+        add_values(type, begins, n_rows, 1, lanes, weights, first, end, (const uint8_t *)v + d * ak_stored_element(type), head_dim, out + d, out_stride);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Stored rows of F32, F16 and BF16 times few tokens, widened in registers. Memory wants
+/* Stored rows of F32, F16, BF16 and F8 times few tokens, widened in registers. Memory wants
  * to be read in the order of addresses, row by row; but the tokens come again for
  * every row, and where they do not stay in the nearest cache beside the stream of
  * weights, several rows share each load of theirs. */
@@ -11,14 +11,14 @@ enum {
     STAYS = 12 * 1024 /* bytes of a token that stay in the nearest cache */
 };
 
-/* Adds 32 k of rows × tokens; `w` and `x` point to the first of them. The sums of a
- * row and token are two registers. */
-AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, const float *x, size_t x_stride,
-                    __m512 sums[SUMS])
+/* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. The
+ * sums of a row and token are two registers. */
+AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i, const float *x,
+                    size_t x_stride, __m512 sums[SUMS])
 {
     AK_UNROLL
     for (size_t r = 0; r < rows; r++) {
-        __m512 a = load_stored(type, w + r * row_bytes, 0), b = load_stored(type, w + r * row_bytes, 16);
+        __m512 a = load_stored(type, w + r * row_bytes, i), b = load_stored(type, w + r * row_bytes, i + 16);
         AK_UNROLL
         for (size_t t = 0; t < tokens; t++) {
             __m512 *sum = &sums[2 * (r * tokens + t)];
@@ -32,18 +32,18 @@ AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t
 AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t cols, const float *x,
                      size_t x_stride, float *y, size_t y_stride)
 {
-    const size_t element = element_bytes(type), whole = cols / AK_LANES * AK_LANES;
+    const size_t element = ak_stored_element(type), whole = cols / AK_LANES * AK_LANES;
     __m512 sums[SUMS];
     AK_UNROLL
     for (size_t i = 0; i < 2 * rows * tokens; i++)
         sums[i] = _mm512_setzero_ps();
     for (size_t i = 0; i < whole; i += AK_LANES)
-        step(type, rows, tokens, w + i * element, row_bytes, x + i, x_stride, sums);
-    if (whole < cols) {
+        step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
+    if (whole < cols && type != AK_F8) {
         uint8_t tail[SUMS / 2][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
-        step(type, rows, tokens, tail[0], sizeof tail[0], x + whole, x_stride, sums);
+        step(type, rows, tokens, tail[0], sizeof tail[0], 0, x + whole, x_stride, sums);
     }
     AK_UNROLL
     for (size_t t = 0; t < tokens; t++)
@@ -99,3 +99,4 @@ AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes,
 AK_DOT_STORED(ak_avx512_dot_f32, AK_F32)
 AK_DOT_STORED(ak_avx512_dot_f16, AK_F16)
 AK_DOT_STORED(ak_avx512_dot_bf16, AK_BF16)
+AK_DOT_STORED(ak_avx512_dot_f8, AK_F8)

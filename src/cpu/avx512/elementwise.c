@@ -194,3 +194,19 @@ void ak_avx512_short_conv(const float *restrict b, const float *restrict c, cons
 {
     ak_generic_short_conv(b, c, x, kernel, taps, state, stride, out, n);
 }
+
+void ak_avx512_silu(float *restrict x, size_t n)
+{
+    ak_generic_silu(x, n);
+}
+
+void ak_avx512_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n)
+{
+    ak_generic_sigmoid_mul(y, gate, n);
+}
+
+void ak_avx512_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
+                    float *restrict out, size_t n)
+{
+    ak_generic_conv(x, kernel, taps, state, stride, out, n);
+}

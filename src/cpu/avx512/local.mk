@@ -1,6 +1,7 @@
 libak_avx512_la_SOURCES = \
 	src/cpu/avx512/attend.c \
 	src/cpu/avx512/avx512.h \
+	src/cpu/avx512/delta.c \
 	src/cpu/avx512/dot256.c \
 	src/cpu/avx512/dot32.c \
 	src/cpu/avx512/dot_rows.c \

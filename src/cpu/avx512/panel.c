@@ -34,6 +34,7 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
 AK_OPEN_PANEL(ak_avx512_open_f32, AK_F32)
 AK_OPEN_PANEL(ak_avx512_open_f16, AK_F16)
 AK_OPEN_PANEL(ak_avx512_open_bf16, AK_BF16)
+AK_OPEN_PANEL(ak_avx512_open_f8, AK_F8)
 
 void ak_avx512_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {
@@ -89,24 +90,25 @@ AK_KERNEL void pass(size_t vectors, const float *w, const float *x, size_t steps
 }
 
 AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens, size_t n, size_t k, float *y,
-                         size_t y_stride)
+                         size_t y_stride, struct ak_panel_ahead *ahead)
 {
     __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t first = 0; first < n; first += GROUPS * TOKENS)
-        for (size_t turn = 0; turn < AK_LANES; turn++)
+        for (size_t turn = 0; turn < AK_LANES; turn++, ak_panel_ask(ahead))
             for (size_t g = 0, t = first; g < GROUPS && t < n; g++, t += TOKENS)
                 pass(vectors, panel + turn * steps * vectors * LANES, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
                      ak_min_size(n - t, TOKENS), lanes, turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride);
 }
 
 void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                         size_t y_stride)
+                         size_t y_stride, const uint8_t *next, size_t next_bytes)
 {
+    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS) * AK_LANES);
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride); break;
-    case 2: dot_panel(2, panel, lanes, tokens, n, k, y, y_stride); break;
-    default: dot_panel(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
+    case 2: dot_panel(2, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
+    default: dot_panel(VECTORS, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
     }
 }

@@ -28,9 +28,11 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->dot_stored[AK_F32] = ak_avx512_dot_f32;
     k->dot_stored[AK_F16] = ak_avx512_dot_f16;
     k->dot_stored[AK_BF16] = ak_avx512_dot_bf16;
+    k->dot_stored[AK_F8] = ak_avx512_dot_f8;
     k->open_panel[AK_F32] = ak_avx512_open_f32;
     k->open_panel[AK_F16] = ak_avx512_open_f16;
     k->open_panel[AK_BF16] = ak_avx512_open_bf16;
+    k->open_panel[AK_F8] = ak_avx512_open_f8;
     k->open_token = ak_avx512_open_token;
     k->dot_panel = ak_avx512_dot_panel;
     k->rms_norm = ak_avx512_rms_norm;
@@ -45,6 +47,10 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->gelu_erf_mul = ak_avx512_gelu_erf_mul;
     k->swiglu_clamped = ak_avx512_swiglu_clamped;
     k->short_conv = ak_avx512_short_conv;
+    k->silu = ak_avx512_silu;
+    k->sigmoid_mul = ak_avx512_sigmoid_mul;
+    k->conv = ak_avx512_conv;
+    k->delta_rule = ak_avx512_delta_rule;
     k->rope = ak_avx512_rope;
     k->narrow_f16 = ak_avx512_narrow_f16;
     k->attend_scores_f16 = ak_avx512_attend_scores_f16;

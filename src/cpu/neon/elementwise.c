@@ -1,6 +1,7 @@
 #include <arm_neon.h>
 
 #include "cpu/neon/floats.h"
+#include "cpu/neon/lanes.h"
 #include "cpu/neon/neon.h"
 
 /* The compiler makes vectors of these as they are. */
@@ -68,6 +69,16 @@ void ak_neon_widen_bf16(const void *restrict blocks, float *restrict out, size_t
         vst1q_f32(out + i + 4, vreinterpretq_f32_u32(vshll_high_n_u16(h, 16)));
     }
     ak_type_info(AK_BF16)->dequantise(in + 2 * i, out + i, n - i);
+}
+
+void ak_neon_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i += 8) {
+        float32x4_t scale = ak_neon_spread_float(ak_stored_scale(blocks, i));
+        float16x8_t h = ak_neon_e4m3(vreinterpret_s8_u8(vld1_u8(ak_stored_at(AK_F8, blocks, i))));
+        vst1q_f32(out + i, vmulq_f32(vcvt_f32_f16(vget_low_f16(h)), scale));
+        vst1q_f32(out + i + 4, vmulq_f32(vcvt_high_f32_f16(h), scale));
+    }
 }
 
 /* Register j holds the partial sums 4j … 4j+3. */
@@ -151,4 +162,20 @@ void ak_neon_short_conv(const float *restrict b, const float *restrict c, const 
                         size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n)
 {
     ak_generic_short_conv(b, c, x, kernel, taps, state, stride, out, n);
+}
+
+void ak_neon_silu(float *restrict x, size_t n)
+{
+    ak_generic_silu(x, n);
+}
+
+void ak_neon_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n)
+{
+    ak_generic_sigmoid_mul(y, gate, n);
+}
+
+void ak_neon_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
+                  float *restrict out, size_t n)
+{
+    ak_generic_conv(x, kernel, taps, state, stride, out, n);
 }

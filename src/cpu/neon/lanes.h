@@ -57,6 +57,28 @@ AK_KERNEL float32x4_t ak_neon_load_bf16(const uint8_t *p)
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }
 
+/* 4 bytes at any address, the lower half of 8. */
+AK_KERNEL int8x8_t ak_neon_load_word(const uint8_t *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return vreinterpret_s8_u32(vdup_n_u32(word));
+}
+
+AK_KERNEL float32x4_t ak_neon_spread_float(const uint8_t *p)
+{
+    float x;
+    memcpy(&x, p, sizeof x);
+    return vdupq_n_f32(x);
+}
+
+/* E4M3 numbers of F8 as halves. One is a short F16 once its exponent has a fifth bit, 0:
+ * what widening to 16 bits makes of the sign has to go from there. */
+AK_KERNEL float16x8_t ak_neon_e4m3(int8x8_t x)
+{
+    return vreinterpretq_f16_s16(vandq_s16(vshll_n_s8(x, 7), vdupq_n_s16((int16_t)0xbfff)));
+}
+
 /* Scale, minus8_sum, scaled_sum of a block as lanes 0, 1, 2. */
 AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_act32 *a)
 {

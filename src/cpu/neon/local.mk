@@ -1,5 +1,6 @@
 libak_neon_la_SOURCES = \
 	src/cpu/neon/attend.c \
+	src/cpu/neon/delta.c \
 	src/cpu/neon/dot256.c \
 	src/cpu/neon/dot32.c \
 	src/cpu/neon/dot_rows.c \

@@ -18,14 +18,11 @@ typedef float32x4_t tile_sums[AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-AK_KERNEL size_t element_bytes(enum ak_type type)
+/* 4 elements; `scale` is theirs where they are of F8. */
+AK_KERNEL float32x4_t load_stored(enum ak_type type, const uint8_t *p, const uint8_t *scale)
 {
-    return type == AK_F32 ? sizeof(float) : sizeof(uint16_t);
-}
-
-/* 4 elements. */
-AK_KERNEL float32x4_t load_stored(enum ak_type type, const uint8_t *p)
-{
+    if (type == AK_F8)
+        return vmulq_f32(vcvt_f32_f16(vget_low_f16(ak_neon_e4m3(ak_neon_load_word(p)))), ak_neon_spread_float(scale));
     if (type == AK_F32)
         return vreinterpretq_f32_u8(vld1q_u8(p));
     if (type == AK_F16)
@@ -48,15 +45,15 @@ AK_KERNEL void transpose(float32x4_t v[LANES])
     v[3] = vreinterpretq_f32_f64(vtrn2q_f64(odd[0], odd[1]));
 }
 
-/* Puts 32 k of 8 rows in their places, turns being `stride` apart. */
-AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t at, float *to, size_t stride)
+/* Puts 32 k of 8 rows, from number k on, in their places, turns being `stride` apart. */
+AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t k, float *to, size_t stride)
 {
-    for (size_t j = 0; j < AK_LANES; j += LANES, at += LANES * element_bytes(type)) {
+    for (size_t j = 0; j < AK_LANES; j += LANES, k += LANES) {
         float *turns = to + ak_panel_turn(j) * stride;
         float32x4_t v[VECTORS][LANES];
         AK_UNROLL
         for (size_t r = 0; r < ROWS; r++)
-            v[r / LANES][r % LANES] = load_stored(type, rows[r] + at);
+            v[r / LANES][r % LANES] = load_stored(type, ak_stored_at(type, rows[r], k), ak_stored_scale(rows[r], k));
         AK_UNROLL
         for (size_t i = 0; i < VECTORS; i++)
             transpose(v[i]);
@@ -80,11 +77,11 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
         for (size_t r = 0; r < ROWS; r++)
             row[r] = rows + ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
         for (size_t i = 0; i < cols / AK_LANES; i++)
-            open_step(type, row, i * AK_LANES * element_bytes(type), panel + i * ROWS, stride);
-        if (rest > 0) {
+            open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
+        if (rest > 0 && type != AK_F8) {
             uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
             for (size_t r = 0; r < ROWS; r++) {
-                memcpy(tail[r], row[r] + (cols - rest) * element_bytes(type), rest * element_bytes(type));
+                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest), rest * ak_stored_element(type));
                 row[r] = tail[r];
             }
             open_step(type, row, 0, panel + (steps - 1) * ROWS, stride);
@@ -95,6 +92,7 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
 AK_OPEN_PANEL(ak_neon_open_f32, AK_F32)
 AK_OPEN_PANEL(ak_neon_open_f16, AK_F16)
 AK_OPEN_PANEL(ak_neon_open_bf16, AK_BF16)
+AK_OPEN_PANEL(ak_neon_open_f8, AK_F8)
 
 void ak_neon_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {
@@ -164,11 +162,12 @@ static void pass_some(size_t n, const float *w, const float *x, size_t steps, si
 
 /* Up to BLOCKS blocks of rows and GROUPS groups of tokens: what they have of a partial
  * sum stays in the nearest cache while they meet. */
-static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k, float *y, size_t y_stride)
+static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k, float *y, size_t y_stride,
+                       struct ak_panel_ahead *ahead)
 {
     tile_sums sums[GROUPS][BLOCKS];
     size_t steps = k / AK_LANES;
-    for (size_t turn = 0; turn < AK_LANES; turn++)
+    for (size_t turn = 0; turn < AK_LANES; turn++, ak_panel_ask(ahead))
         for (size_t t = 0; t < n; t += TOKENS)
             for (size_t r = 0; r < n_rows; r += ROWS)
                 pass_some(n - t, panel + r * k + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS, steps, turn,
@@ -180,10 +179,12 @@ static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, s
 }
 
 void ak_neon_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                       size_t y_stride)
+                       size_t y_stride, const uint8_t *next, size_t next_bytes)
 {
+    size_t blocks = (n_rows + BLOCKS * ROWS - 1) / (BLOCKS * ROWS), groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
+    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, blocks * groups * AK_LANES);
     for (size_t t = 0; t < n; t += GROUPS * TOKENS)
         for (size_t r = 0; r < n_rows; r += BLOCKS * ROWS)
             dot_blocks(panel + r * k, ak_min_size(n_rows - r, BLOCKS * ROWS), tokens + t * k, ak_min_size(n - t, GROUPS * TOKENS), k,
-                       y + t * y_stride + r, y_stride);
+                       y + t * y_stride + r, y_stride, &ahead);
 }

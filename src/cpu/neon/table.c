@@ -21,10 +21,12 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->tile[AK_A8] = (struct ak_tile_kernels){ ak_neon_dot_a8, ak_neon_open_a8, ak_neon_dot_slab_a8 };
     k->widen[AK_F16] = ak_neon_widen_f16;
     k->widen[AK_BF16] = ak_neon_widen_bf16;
+    k->widen[AK_F8] = ak_neon_widen_f8;
     k->dot_rows = ak_neon_dot_rows;
     k->open_panel[AK_F32] = ak_neon_open_f32;
     k->open_panel[AK_F16] = ak_neon_open_f16;
     k->open_panel[AK_BF16] = ak_neon_open_bf16;
+    k->open_panel[AK_F8] = ak_neon_open_f8;
     k->open_token = ak_neon_open_token;
     k->dot_panel = ak_neon_dot_panel;
     k->quantise32 = ak_neon_quantise32;
@@ -41,6 +43,10 @@ void ak_kernels_neon(struct ak_kernels *k)
     k->gelu_erf_mul = ak_neon_gelu_erf_mul;
     k->swiglu_clamped = ak_neon_swiglu_clamped;
     k->short_conv = ak_neon_short_conv;
+    k->silu = ak_neon_silu;
+    k->sigmoid_mul = ak_neon_sigmoid_mul;
+    k->conv = ak_neon_conv;
+    k->delta_rule = ak_neon_delta_rule;
     k->rope = ak_neon_rope;
     k->narrow_f16 = ak_neon_narrow_f16;
     k->attend_scores_f16 = ak_neon_attend_scores_f16;

@@ -29,6 +29,12 @@ void ak_scalar_gelu_erf_mul(const float *restrict gate, const float *restrict up
 void ak_scalar_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
 void ak_scalar_short_conv(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel,
                           size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n);
+void ak_scalar_silu(float *restrict x, size_t n);
+void ak_scalar_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n);
+void ak_scalar_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
+                    float *restrict out, size_t n);
+void ak_scalar_delta_rule(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay, float beta,
+                          float *restrict state, size_t stride, float *restrict out, size_t n);
 void ak_scalar_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
 void ak_scalar_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
 void ak_scalar_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,

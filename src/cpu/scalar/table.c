@@ -23,6 +23,10 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->gelu_erf_mul = ak_scalar_gelu_erf_mul;
     k->swiglu_clamped = ak_scalar_swiglu_clamped;
     k->short_conv = ak_scalar_short_conv;
+    k->silu = ak_scalar_silu;
+    k->sigmoid_mul = ak_scalar_sigmoid_mul;
+    k->conv = ak_scalar_conv;
+    k->delta_rule = ak_scalar_delta_rule;
     k->rope = ak_scalar_rope;
     k->narrow_f16 = ak_scalar_narrow_f16;
     k->attend_scores_f16 = ak_scalar_attend_scores_f16;

@@ -1,0 +1,48 @@
+/* Qwen3-Next: the gated delta rule in most layers, gated attention in the others, and
+ * experts with one that all share. One matrix makes q, k, v and z of a key head side by
+ * side, and one its betas and alphas; GGUF may have the former in two, part by part. */
+#include "model/families.h"
+
+static const char *const names[] = { "qwen3next", "qwen3_next", NULL };
+
+static const struct ak_weight_rule weights[] = {
+#include "model/delta_block.def"
+    { AK_ROLE_DELTA_QKVZ, AK_DIM_DELTA_QKVZ, AK_DIM_WIDTH, AK_WHOLE_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_qkvz.weight" },
+    { AK_ROLE_ATTENTION_QKV, AK_DIM_DELTA_QKV, AK_DIM_WIDTH, AK_PART_OF_RECURRENCE, NULL },
+    { AK_ROLE_ATTENTION_GATE, AK_DIM_DELTA_V, AK_DIM_WIDTH, AK_PART_OF_RECURRENCE, NULL },
+    { AK_ROLE_DELTA_GATES, AK_DIM_DELTA_GATES, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_ba.weight" },
+    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate.weight" },
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
+    { AK_ROLE_FFN_SHARED_ROUTER, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert_gate.weight" },
+    { AK_ROLE_FFN_SHARED_GATE, AK_DIM_SHARED, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.gate_proj.weight" },
+    { AK_ROLE_FFN_SHARED_UP, AK_DIM_SHARED, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.up_proj.weight" },
+    { AK_ROLE_FFN_SHARED_DOWN, AK_DIM_WIDTH, AK_DIM_SHARED, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.down_proj.weight" },
+};
+
+static const struct ak_alias aliases[] = {
+    { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.switch_mlp.gate_proj.weight" },
+    { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.switch_mlp.up_proj.weight" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.switch_mlp.down_proj.weight" },
+};
+
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+{
+    AK_TRY(ak_describe_shared_expert(p, config, out, error));
+    AK_TRY(ak_describe_delta(p, config, out, error));
+    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalised_experts, error);
+}
+
+const struct ak_family ak_family_qwen3next = {
+    .names = names,
+    .about = "Qwen3-Next",
+    .configure = ak_config_delta,
+    .describe = describe,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof *aliases,
+    .hf_norm_offset = 1.0f,
+    .emit = ak_emit_decoder,
+};
