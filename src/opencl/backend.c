@@ -1,0 +1,363 @@
+/* The OpenCL backend's vtable. */
+#include "opencl/backend.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+#include "opencl/opencl.h"
+#include "weights/assembly.h"
+
+static struct ak_ocl *ocl(const struct ak_backend *b)
+{
+    return (struct ak_ocl *)(uintptr_t)b;
+}
+
+static bool probe(void)
+{
+    struct ak_ocl_device device;
+    return ak_ocl_choose(NULL, &device, NULL) == AKUNU_OK;
+}
+
+static ak_status device(size_t i, struct akunu_device_info *out, struct ak_error *error)
+{
+    struct ak_ocl_device *all = ak_alloc(AK_OCL_MOST_DEVICES, sizeof *all), *d = all + i;
+    uint32_t n = 0;
+    if (!all)
+        return ak_fail_memory(error, "a list of OpenCL devices", 0);
+    ak_status status = ak_ocl_devices(all, &n, error);
+    if (status == AKUNU_OK && i >= n)
+        status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no OpenCL device of number %zu: there are %u", i, (unsigned)n);
+    if (status == AKUNU_OK) {
+        *out = (struct akunu_device_info){ .memory = d->memory, .most_allocation = d->most_allocation, .units = d->units, .mhz = d->mhz,
+                                           .usable = d->usable };
+        memcpy(out->name, d->name, sizeof out->name);
+        memcpy(out->vendor, d->vendor, sizeof out->vendor);
+        memcpy(out->version, d->version, sizeof out->version);
+        memcpy(out->driver, d->driver, sizeof out->driver);
+        snprintf(out->features, sizeof out->features, "%s%s%s%s%s", d->gpu ? "gpu" : d->cpu ? "cpu" : "accelerator",
+                 d->unified ? ", unified memory" : "", d->half_floats ? ", fp16" : "", d->integer_dot ? ", integer dot product" : "",
+                 d->command_buffers ? ", command buffers" : "");
+    }
+    ak_free(all);
+    return status;
+}
+
+/* ---- Programs ------------------------------------------------------------------------------ */
+
+/* A CPU runs a group's lanes one after another: fewer of them do more each. */
+static void base_options(const struct ak_ocl *o, char *out, size_t room)
+{
+    snprintf(out, room, "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%d -DLANES=%d",
+             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, 16 * (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->tile,
+             o->device.cpu ? 4 : 16, o->device.cpu ? 4 : 32);
+}
+
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error)
+{
+    struct ak_ocl_products *products = &o->products[type][experts];
+    static const char tokens1[] = "#define TOKENS 1\n", tokens2[] = "#undef TOKENS\n#define TOKENS 2\n",
+                      tokens4[] = "#undef TOKENS\n#define TOKENS 4\n", tokens8[] = "#undef TOKENS\n#define TOKENS 8\n";
+    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_types, tokens1, ak_ocl_source_gemv, tokens2, ak_ocl_source_gemv,
+                              tokens4, ak_ocl_source_gemv, tokens8, ak_ocl_source_gemv, ak_ocl_source_gemm };
+    char options[512];
+    size_t n;
+    ak_status status = AKUNU_OK;
+    pthread_mutex_lock(&o->lock);
+    if (!products->program) {
+        base_options(o, options, sizeof options);
+        n = strlen(options);
+        snprintf(options + n, sizeof options - n, " -DTYPE_%s%s", ak_type_info(type)->name, experts ? " -DEXPERTS" : "");
+        status = ak_ocl_build(&o->builder, sources, sizeof sources / sizeof *sources, options, &products->program, error);
+    }
+    *out = products->program;
+    pthread_mutex_unlock(&o->lock);
+    return status;
+}
+
+ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out, struct ak_error *error)
+{
+    cl_program *program = kv_type == AK_KV_F16 ? &o->rows : &o->rows_f32;
+    static const char one[] = "#define QUERIES 1\n", many[] = "#undef QUERIES\n#define QUERIES 8\n";
+    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_rows, ak_ocl_source_attention, one, ak_ocl_source_attend, many,
+                              ak_ocl_source_attend };
+    _Static_assert(AK_OCL_QUERIES == 8, "as written above");
+    char options[512];
+    size_t n;
+    ak_status status = AKUNU_OK;
+    pthread_mutex_lock(&o->lock);
+    if (!*program) {
+        base_options(o, options, sizeof options);
+        n = strlen(options);
+        snprintf(options + n, sizeof options - n, "%s", kv_type == AK_KV_F16 ? " -DKV_F16" : "");
+        status = ak_ocl_build(&o->builder, sources, sizeof sources / sizeof *sources, options, program, error);
+    }
+    *out = *program;
+    pthread_mutex_unlock(&o->lock);
+    return status;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------- */
+
+static void close_backend(struct ak_backend *b)
+{
+    struct ak_ocl *o = ocl(b);
+    if (!o)
+        return;
+    if (o->weights)
+        ak_ocl_forget_weights(o);
+    for (int type = 0; type < AK_TYPE_COUNT; type++)
+        for (int experts = 0; experts < 2; experts++)
+            if (o->products[type][experts].program)
+                o->cl->clReleaseProgram(o->products[type][experts].program);
+    if (o->rows)
+        o->cl->clReleaseProgram(o->rows);
+    if (o->rows_f32)
+        o->cl->clReleaseProgram(o->rows_f32);
+    if (o->queue)
+        o->cl->clReleaseCommandQueue(o->queue);
+    if (o->context)
+        o->cl->clReleaseContext(o->context);
+    pthread_mutex_destroy(&o->lock);
+    ak_free(o->cache_dir);
+    ak_free(o->description);
+    ak_free(o);
+}
+
+static ak_status start(struct ak_ocl *o, const struct ak_backend_options *options, struct ak_error *error)
+{
+    cl_int code;
+    cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, 0, 0 };
+    size_t n;
+    AK_TRY(ak_ocl_choose(options->device, &o->device, error));
+    properties[1] = (cl_context_properties)o->device.platform;
+    o->context = o->cl->clCreateContext(properties, 1, &o->device.id, NULL, NULL, &code);
+    if (code != CL_SUCCESS)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s cannot be opened: %s", o->device.name, ak_cl_error_name(code));
+    o->queue = o->cl->clCreateCommandQueue(o->context, o->device.id, 0, &code);
+    if (code != CL_SUCCESS)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", o->device.name, ak_cl_error_name(code));
+    const char *dir = options->no_cache ? "" : options->cache_dir;
+    if (dir && !(o->cache_dir = ak_strndup(dir, strlen(dir))))
+        return ak_fail_memory(error, "the OpenCL backend", 0);
+    n = strlen(o->device.name) + sizeof "opencl: ";
+    if (!(o->description = ak_alloc(n, 1)))
+        return ak_fail_memory(error, "the OpenCL backend", 0);
+    snprintf(o->description, n, "opencl: %s", o->device.name);
+    o->tile = 4;
+    if (options->log)
+        o->log = *options->log;
+    o->builder = (struct ak_ocl_builder){ .cl = o->cl, .device = &o->device, .context = o->context, .cache_dir = o->cache_dir, .log = &o->log };
+    return AKUNU_OK;
+}
+
+static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error)
+{
+    const struct ak_cl *cl = ak_cl_get(error);
+    if (!cl)
+        return AKUNU_ERROR_UNSUPPORTED;
+    struct ak_ocl *o = ak_alloc(1, sizeof *o);
+    if (!o)
+        return ak_fail_memory(error, "the OpenCL backend", sizeof *o);
+    o->base.ops = &ak_opencl_backend;
+    o->cl = cl;
+    pthread_mutex_init(&o->lock, NULL);
+    ak_status status = start(o, options, error);
+    if (status != AKUNU_OK) {
+        close_backend(&o->base);
+        return status;
+    }
+    *out = &o->base;
+    return AKUNU_OK;
+}
+
+static const char *describe(const struct ak_backend *b)
+{
+    return ocl(b)->description;
+}
+
+static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_type type)
+{
+    (void)b;
+    switch (type) {
+    case AK_F32: case AK_F16: case AK_BF16: return op < AK_OP_COUNT;
+    default: return op < AK_OP_COUNT && type < AK_TYPE_COUNT && (op != AK_OP_LINEAR || ak_ocl_is_tiled(type));
+    }
+}
+
+/* ---- Packing ------------------------------------------------------------------------------- */
+
+static uint32_t layout(const struct ak_backend *b, enum ak_type type)
+{
+    (void)b;
+    return ak_ocl_is_tiled(type) ? AK_OCL_TILES_1 : AK_OCL_ROWS_1;
+}
+
+static size_t group_bytes(enum ak_type type, size_t cols)
+{
+    return cols / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) + ak_ocl_tile_bytes(type, cols % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
+}
+
+static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
+{
+    (void)b;
+    if (!ak_ocl_is_tiled(type))
+        return 0;
+    return (uint64_t)(rows + AK_OCL_TILE_ROWS - 1) / AK_OCL_TILE_ROWS * group_bytes(type, cols);
+}
+
+static void pack_group(const struct ak_view *view, uint32_t first, uint64_t row_bytes, uint8_t *to)
+{
+    enum { MOST_BYTES = AK_OCL_TILE_BLOCKS * 40 };
+    uint8_t stored[AK_OCL_TILE_ROWS][MOST_BYTES];
+    const struct ak_type_info *info = ak_type_info(view->type);
+    for (uint32_t k = 0, n; k < view->cols; k += n) {
+        const uint8_t *rows[AK_OCL_TILE_ROWS] = { NULL };
+        n = view->cols - k < AK_OCL_TILE_K ? view->cols - k : AK_OCL_TILE_K;
+        for (uint32_t r = 0; r < AK_OCL_TILE_ROWS && first + r < view->rows; r++) {
+            rows[r] = stored[r];
+            if (view->assembly)
+                ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
+            else
+                rows[r] = (const uint8_t *)view->plane[0].data + (first + r) * row_bytes + k / info->block_elems * info->block_bytes;
+        }
+        ak_ocl_pack_tile(view->type, rows, n, to);
+        to += ak_ocl_tile_bytes(view->type, n / AK_OCL_BLOCK_K);
+    }
+}
+
+static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
+{
+    (void)b;
+    uint64_t row_bytes = 0;
+    uint8_t *to = packed;
+    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
+    for (uint32_t row = first; row < first + n; row += ak_ocl_is_tiled(view->type) ? AK_OCL_TILE_ROWS : 1) {
+        if (ak_ocl_is_tiled(view->type)) {
+            pack_group(view, row, row_bytes, to);
+            to += group_bytes(view->type, view->cols);
+        } else {
+            ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
+            to += row_bytes;
+        }
+    }
+}
+
+/* ---- Memory -------------------------------------------------------------------------------- */
+
+static struct ak_ocl_area *area_of(struct ak_ocl *o, const void *at)
+{
+    const uint8_t *address = at;
+    struct ak_ocl_area *area = o->areas;
+    while (area && !(address >= area->begin && address < area->begin + area->bytes))
+        area = area->next;
+    return area;
+}
+
+cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv)
+{
+    pthread_mutex_lock(&o->lock);
+    struct ak_ocl_area *area = area_of(o, kv);
+    pthread_mutex_unlock(&o->lock);
+    return area ? area->memory : NULL;
+}
+
+static void *alloc(struct ak_backend *b, uint64_t bytes)
+{
+    struct ak_ocl *o = ocl(b);
+    struct ak_ocl_area *area = ak_alloc(1, sizeof *area);
+    if (!area)
+        return NULL;
+    void *begin = mmap(NULL, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cl_mem memory = begin == MAP_FAILED ? NULL : ak_ocl_buffer(o, bytes, "the KV cache", NULL);
+    if (!memory) {
+        if (begin != MAP_FAILED)
+            munmap(begin, (size_t)bytes);
+        ak_free(area);
+        return NULL;
+    }
+    *area = (struct ak_ocl_area){ .begin = begin, .bytes = bytes, .memory = memory };
+    pthread_mutex_lock(&o->lock);
+    area->next = o->areas;
+    o->areas = area;
+    pthread_mutex_unlock(&o->lock);
+    return begin;
+}
+
+static void free_memory(struct ak_backend *b, void *memory, uint64_t bytes)
+{
+    struct ak_ocl *o = ocl(b);
+    pthread_mutex_lock(&o->lock);
+    struct ak_ocl_area **link = &o->areas;
+    while (*link && (*link)->begin != memory)
+        link = &(*link)->next;
+    struct ak_ocl_area *area = *link;
+    if (area)
+        *link = area->next;
+    pthread_mutex_unlock(&o->lock);
+    if (!area)
+        return;
+    o->cl->clReleaseMemObject(area->memory);
+    munmap(memory, (size_t)bytes);
+    ak_free(area);
+}
+
+static void copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+{
+    struct ak_ocl *o = ocl(b);
+    pthread_mutex_lock(&o->lock);
+    struct ak_ocl_area *source = area_of(o, from), *target = area_of(o, to);
+    pthread_mutex_unlock(&o->lock);
+    if (source && target &&
+        o->cl->clEnqueueCopyBuffer(o->queue, source->memory, target->memory, (size_t)((const uint8_t *)from - source->begin),
+                                   (size_t)((uint8_t *)to - target->begin), (size_t)bytes, 0, NULL, NULL) == CL_SUCCESS)
+        o->cl->clFinish(o->queue);
+}
+
+/* ---- Results ------------------------------------------------------------------------------- */
+
+static const float *logits(const struct ak_prepared *prepared, uint32_t i)
+{
+    const struct ak_ocl_prepared *p = (const struct ak_ocl_prepared *)prepared;
+    return p->logits + (size_t)i * p->table->slots[p->table->logits].width;
+}
+
+static const int32_t *chosen(const struct ak_prepared *prepared)
+{
+    return ((const struct ak_ocl_prepared *)prepared)->chosen;
+}
+
+static uint64_t bytes(const struct ak_prepared *prepared)
+{
+    return ((const struct ak_ocl_prepared *)prepared)->memory_bytes;
+}
+
+static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
+{
+    *out = ((const struct ak_ocl_prepared *)prepared)->counts;
+}
+
+const struct ak_backend_ops ak_opencl_backend = {
+    .name = "opencl",
+    .probe = probe,
+    .device = device,
+    .open = open_backend,
+    .close = close_backend,
+    .describe = describe,
+    .supports = supports,
+    .layout = layout,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .alloc = alloc,
+    .free = free_memory,
+    .copy = copy,
+    .prepare = ak_ocl_prepare,
+    .release = ak_ocl_release,
+    .run = ak_ocl_run,
+    .sync = ak_ocl_sync,
+    .logits = logits,
+    .chosen = chosen,
+    .bytes = bytes,
+    .counts = counts,
+};

@@ -1,0 +1,58 @@
+#include "opencl/cl.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/env.h"
+
+static struct ak_cl functions;
+static const struct ak_cl *found;
+static struct ak_error why_not;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Never closed: drivers leave threads behind. */
+static void load(void)
+{
+    const char *path = ak_env("AKUNU_OPENCL");
+    void *library = dlopen(path ? path : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        ak_fail(&why_not, AKUNU_ERROR_UNSUPPORTED, "no OpenCL: %s (Debian has it as ocl-icd-libopencl1, beside the driver of your device)",
+                dlerror());
+        return;
+    }
+#define AK_CL_LOAD(name) \
+    *(void **)&functions.name = dlsym(library, #name); \
+    if (!functions.name) { \
+        ak_fail(&why_not, AKUNU_ERROR_UNSUPPORTED, "no OpenCL: the library found has no " #name ", which OpenCL 1.2 has"); \
+        return; \
+    }
+    AK_CL_FUNCTIONS(AK_CL_LOAD)
+#undef AK_CL_LOAD
+    found = &functions;
+}
+
+const struct ak_cl *ak_cl_get(struct ak_error *error)
+{
+    pthread_once(&once, load);
+    if (!found && error)
+        *error = why_not;
+    return found;
+}
+
+const char *ak_cl_error_name(cl_int code)
+{
+    switch (code) {
+#define NAME(code) case code: return #code;
+    NAME(CL_SUCCESS) NAME(CL_DEVICE_NOT_FOUND) NAME(CL_DEVICE_NOT_AVAILABLE) NAME(CL_COMPILER_NOT_AVAILABLE)
+    NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE) NAME(CL_OUT_OF_RESOURCES) NAME(CL_OUT_OF_HOST_MEMORY) NAME(CL_BUILD_PROGRAM_FAILURE)
+    NAME(CL_MAP_FAILURE) NAME(CL_INVALID_VALUE) NAME(CL_INVALID_DEVICE) NAME(CL_INVALID_CONTEXT) NAME(CL_INVALID_COMMAND_QUEUE)
+    NAME(CL_INVALID_MEM_OBJECT) NAME(CL_INVALID_BINARY) NAME(CL_INVALID_BUILD_OPTIONS) NAME(CL_INVALID_PROGRAM)
+    NAME(CL_INVALID_PROGRAM_EXECUTABLE) NAME(CL_INVALID_KERNEL_NAME) NAME(CL_INVALID_KERNEL) NAME(CL_INVALID_ARG_INDEX)
+    NAME(CL_INVALID_ARG_VALUE) NAME(CL_INVALID_ARG_SIZE) NAME(CL_INVALID_KERNEL_ARGS) NAME(CL_INVALID_WORK_GROUP_SIZE)
+    NAME(CL_INVALID_WORK_ITEM_SIZE) NAME(CL_INVALID_GLOBAL_WORK_SIZE) NAME(CL_INVALID_BUFFER_SIZE)
+#undef NAME
+    case -1001: return "CL_PLATFORM_NOT_FOUND_KHR";
+    default: return "an error without a name";
+    }
+}

@@ -1,0 +1,309 @@
+/* Steps that work on rows of activations. A command's numbers come as a struct of its own
+ * (opencl/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at of
+ * the arenas on. A group has one row where it needs sums over it. */
+
+/* Sum over a group of GROUP lanes; every lane gets it. */
+float group_sum(float x, local float *scratch)
+{
+    uint lane = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[lane] = x;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint half_n = GROUP / 2; half_n > 0; half_n /= 2) {
+        if (lane < half_n)
+            scratch[lane] += scratch[lane + half_n];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return scratch[0];
+}
+
+kernel void embed(struct rows c, global const float *rows, global float *out)
+{
+    uint i = get_global_id(0), t = get_global_id(1);
+    if (i < c.n)
+        out[c.out_at + (ulong)t * c.out_stride + i] = rows[(ulong)t * c.n + i];
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void norm(struct rows c, global const float *in, global float *out, global const float *vectors)
+{
+    local float scratch[GROUP];
+    ulong t = get_group_id(1);
+    global const float *x = in + c.in_at + t * c.in_stride, *weight = vectors + c.vector;
+    global float *to = out + c.out_at + t * c.out_stride;
+    float sum = 0.0f, mean = 0.0f;
+    if (c.flags & ROWS_LAYER_NORM) {
+        for (uint i = get_local_id(0); i < c.n; i += GROUP)
+            sum += x[i];
+        mean = group_sum(sum, scratch) / (float)c.n;
+        sum = 0.0f;
+    }
+    for (uint i = get_local_id(0); i < c.n; i += GROUP)
+        sum += (x[i] - mean) * (x[i] - mean);
+    float by = 1.0f / sqrt(group_sum(sum, scratch) / (float)c.n + c.value);
+    for (uint i = get_local_id(0); i < c.n; i += GROUP)
+        to[i] = (x[i] - mean) * by * weight[i] + (c.flags & ROWS_BIAS ? vectors[c.vector2 + i] : 0.0f);
+}
+
+float gelu_tanh(float x)
+{
+    return x / (1.0f + exp(-2.0f * 0.7978845608028654f * (x + 0.044715f * x * x * x)));
+}
+
+float gelu_erf(float x)
+{
+    return 0.5f * x * (1.0f + erf(x * 0.7071067811865476f));
+}
+
+float activated(float x, uint flags)
+{
+    switch (flags & ROWS_ACTIVATION) {
+    case ROWS_SILU: return x / (1.0f + exp(-x));
+    case ROWS_GELU_TANH: return gelu_tanh(x);
+    default: return gelu_erf(x);
+    }
+}
+
+kernel void gated(struct rows c, global const float *in, global float *out)
+{
+    uint i = get_global_id(0);
+    ulong t = get_global_id(1);
+    if (i >= c.n)
+        return;
+    global const float *x = in + c.in_at + t * c.in_stride;
+    float gate = x[c.gate_at + i], up = x[c.up_at + i], y;
+    if ((c.flags & ROWS_ACTIVATION) == ROWS_SWIGLU_CLAMPED) {
+        gate = min(gate, 7.0f);
+        y = gate / (1.0f + exp(-1.702f * gate)) * (clamp(up, -7.0f, 7.0f) + 1.0f);
+    } else {
+        y = activated(gate, c.flags) * up;
+    }
+    out[c.out_at + t * c.out_stride + i] = y;
+}
+
+kernel void activate(struct rows c, global const float *in, global float *out)
+{
+    uint i = get_global_id(0);
+    ulong t = get_global_id(1);
+    if (i < c.n)
+        out[c.out_at + t * c.out_stride + i] = activated(in[c.in_at + t * c.in_stride + i], c.flags);
+}
+
+kernel void add(struct rows c, global const float *in, global float *out)
+{
+    uint i = get_global_id(0);
+    ulong t = get_global_id(1);
+    if (i < c.n)
+        out[c.out_at + t * c.out_stride + i] += in[c.in_at + t * c.in_stride + i] * c.value;
+}
+
+kernel void divide(struct rows c, global float *out)
+{
+    uint i = get_global_id(0);
+    if (i < c.n)
+        out[c.out_at + (ulong)get_global_id(1) * c.out_stride + i] /= c.value;
+}
+
+kernel void cap(struct rows c, global float *out)
+{
+    uint i = get_global_id(0);
+    global float *x = out + c.out_at + (ulong)get_global_id(1) * c.out_stride;
+    if (i < c.n)
+        x[i] = c.value * tanh(x[i] / c.value);
+}
+
+kernel void select_rows(struct rows c, global const float *in, global float *out, global const int *pass)
+{
+    uint i = get_global_id(0), t = get_global_id(1);
+    ulong from = pass[pass[PASS_LOGIT_ROWS] + t];
+    if (i < c.n)
+        out[c.out_at + (ulong)t * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
+}
+
+/* A channel a lane, over the tokens one after another: a state lies [taps − 1][n]. */
+kernel void short_conv(struct rows c, global const float *in, global float *out, global const float *vectors, global float *states,
+                       global const int *pass)
+{
+    uint i = get_global_id(0), taps = c.taps;
+    if (i >= c.n)
+        return;
+    global const float *weight = vectors + c.vector + i * taps;
+    for (uint t = 0; t < (uint)pass[PASS_TOKENS]; t++) {
+        global const float *x = in + c.in_at + (ulong)t * c.in_stride + i;
+        global float *state = states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems + i;
+        float now = x[0] * x[2 * c.n], sum = 0.0f;
+        if (pass[pass[PASS_POSITIONS] + t] == 0)
+            for (uint k = 0; k + 1 < taps; k++)
+                state[k * c.n] = 0.0f;
+        for (uint k = 0; k + 1 < taps; k++)
+            sum = fma(weight[k], state[k * c.n], sum);
+        out[c.out_at + (ulong)t * c.out_stride + i] = x[c.n] * fma(weight[taps - 1], now, sum);
+        for (uint k = 0; k + 2 < taps; k++)
+            state[k * c.n] = state[(k + 1) * c.n];
+        state[(taps - 2) * c.n] = now;
+    }
+}
+
+/* ---- Experts ---------------------------------------------------------------------------- */
+
+/* One group: the experts of each token and their weights, then the rows of all experts in
+ * order, and groups of COLUMNS rows for the products. Indices and weights lie as floats in
+ * the out slot. */
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void route(struct rows c, global const float *in, global float *out, global int *pass)
+{
+    uint lane = get_local_id(0), n = pass[PASS_TOKENS], n_experts = c.n, used = c.taps;
+    global int *begin = pass + pass[PASS_EXPERT_BEGIN], *groups = pass + pass[PASS_EXPERT_GROUPS];
+    for (uint t = lane; t < n; t += GROUP) {
+        global const float *logits = in + c.in_at + (ulong)t * c.in_stride;
+        global float *ids = out + c.out_at + (ulong)t * c.out_stride, *weights = ids + used;
+        uint taken = 0;
+        for (uint i = 0; i < n_experts; i++) {
+            uint at = taken;
+            while (at > 0 && (logits[i] > logits[(uint)ids[at - 1]] || isnan(logits[(uint)ids[at - 1]])))
+                at--;
+            if (at == used)
+                continue;
+            taken += taken < used;
+            for (uint j = taken - 1; j > at; j--)
+                ids[j] = ids[j - 1];
+            ids[at] = (float)i;
+        }
+        float most = logits[(uint)ids[0]], sum = 0.0f;
+        if (c.flags & ROWS_NORMALISED)
+            for (uint i = 0; i < used; i++)
+                sum += exp(logits[(uint)ids[i]] - most);
+        else
+            for (uint i = 0; i < n_experts; i++)
+                sum += exp(logits[i] - most);
+        for (uint i = 0; i < used; i++)
+            weights[i] = exp(logits[(uint)ids[i]] - most) / sum;
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    /* an expert a lane: how many rows, where they begin, whose they are */
+    for (uint e = lane; e < n_experts; e += GROUP) {
+        int count = 0;
+        for (uint t = 0; t < n; t++)
+            for (uint i = 0; i < used; i++)
+                count += (uint)out[c.out_at + (ulong)t * c.out_stride + i] == e;
+        begin[e + 1] = count;
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    if (lane == 0) {
+        int n_groups = 0;
+        begin[0] = 0;
+        for (uint e = 0; e < n_experts; e++) {
+            int first = begin[e], end = first + begin[e + 1];
+            for (int row = first; row < end; row += COLUMNS) {
+                groups[1 + 2 * n_groups] = e;
+                groups[2 + 2 * n_groups++] = row;
+            }
+            begin[e + 1] = end;
+        }
+        groups[0] = n_groups;
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    for (uint e = lane; e < n_experts; e += GROUP) {
+        int row = begin[e];
+        for (uint t = 0; t < n; t++)
+            for (uint i = 0; i < used; i++)
+                if ((uint)out[c.out_at + (ulong)t * c.out_stride + i] == e) {
+                    pass[pass[PASS_EXPERT_OF] + row] = e;
+                    pass[pass[PASS_TOKEN_OF] + row] = t;
+                    pass[pass[PASS_ROW_OF] + t * used + i] = row++;
+                }
+    }
+}
+
+kernel void gather(struct rows c, global const float *in, global float *out, global const int *pass)
+{
+    uint i = get_global_id(0), row = get_global_id(1);
+    ulong from = pass[pass[PASS_TOKEN_OF] + row];
+    if (i < c.n)
+        out[c.out_at + (ulong)row * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
+}
+
+/* `gate_at` is where the weights of a row's experts begin, in rows of gate_stride. */
+kernel void combine(struct rows c, global const float *in, global float *out, global const float *routes, global const int *pass)
+{
+    uint i = get_global_id(0);
+    ulong t = get_global_id(1);
+    if (i >= c.n)
+        return;
+    global const float *weights = routes + c.other_at + t * c.other_stride + c.taps;
+    float sum = out[c.out_at + t * c.out_stride + i];
+    for (uint j = 0; j < c.taps; j++) {
+        ulong row = pass[pass[PASS_ROW_OF] + t * c.taps + j];
+        sum = fma(in[c.in_at + row * c.in_stride + i], weights[j], sum);
+    }
+    out[c.out_at + t * c.out_stride + i] = sum;
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void add_gated(struct rows c, global const float *in, global float *out, global const float *gates, global const float *vectors)
+{
+    local float scratch[GROUP];
+    ulong t = get_group_id(1);
+    float sum = 0.0f;
+    for (uint i = get_local_id(0); i < c.n; i += GROUP)
+        sum += vectors[c.vector + i] * gates[c.other_at + t * c.other_stride + i];
+    float by = 1.0f / (1.0f + exp(-group_sum(sum, scratch)));
+    for (uint i = get_local_id(0); i < c.n; i += GROUP)
+        out[c.out_at + t * c.out_stride + i] += by * in[c.in_at + t * c.in_stride + i];
+}
+
+/* ---- The end of a sampled table ------------------------------------------------------------ */
+
+/* −log(−log(u)), u uniform in (0, 1) from (seed, position, index): the output function of
+ * SplitMix64 (Steele, Lea, Flood 2014) over a counter. Near 1 the logarithm is taken of what
+ * is missing there. */
+float gumbel_of(ulong seed, ulong position, ulong index)
+{
+    ulong z = seed + (position << 32) * 0x9e3779b97f4a7c15ul + index * 0xbf58476d1ce4e5b9ul + 0x9e3779b97f4a7c15ul;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ul;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebul;
+    z = (z ^ (z >> 31)) >> 12;
+    bool above = z >= 1ul << 51;
+    float u = above ? ((float)((1ul << 52) - 1 - z) + 0.5f) * 0x1p-52f : ((float)z + 0.5f) * 0x1p-52f;
+    return -log(above ? -log1p(-u) : -log(u));
+}
+
+kernel void gumbel(struct rows c, global float *out, global const int *pass)
+{
+    uint i = get_global_id(0), t = get_global_id(1);
+    if (i >= c.n)
+        return;
+    ulong seed = (ulong)(uint)pass[PASS_SEED_HIGH] << 32 | (uint)pass[PASS_SEED_LOW];
+    ulong position = pass[pass[PASS_POSITIONS] + pass[pass[PASS_LOGIT_ROWS] + t]];
+    global float *x = out + c.out_at + (ulong)t * c.out_stride + i;
+    *x = *x / as_float(pass[PASS_TEMPERATURE]) + gumbel_of(seed, position, i);
+}
+
+/* The lowest index of the largest; what is no number is never it. */
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void argmax(struct rows c, global const float *in, global int *chosen)
+{
+    local float values[GROUP];
+    local uint indices[GROUP];
+    uint lane = get_local_id(0), best_at = UINT_MAX;
+    global const float *x = in + c.in_at + (ulong)get_group_id(1) * c.in_stride;
+    float best = -INFINITY;
+    for (uint i = lane; i < c.n; i += GROUP)
+        if (x[i] > best) {
+            best = x[i];
+            best_at = i;
+        }
+    values[lane] = best;
+    indices[lane] = best_at;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint half_n = GROUP / 2; half_n > 0; half_n /= 2) {
+        if (lane < half_n && (values[lane + half_n] > values[lane] ||
+                              (values[lane + half_n] == values[lane] && indices[lane + half_n] < indices[lane]))) {
+            values[lane] = values[lane + half_n];
+            indices[lane] = indices[lane + half_n];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (lane == 0)
+        chosen[get_group_id(1)] = indices[0] == UINT_MAX ? 0 : (int)indices[0];
+}

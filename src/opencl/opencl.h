@@ -1,0 +1,154 @@
+/* The OpenCL backend: a dispatch table becomes a list of launches, kernels with bound
+ * arguments, which a pass enqueues one after another on a queue that keeps their order.
+ *
+ * What changes from pass to pass lies in one buffer, "the pass" (shared.h): numbers of rows,
+ * positions, page tables, rotation angles, and the tokens' rows of the embedding, which the
+ * host reads from the file as the CPU does. Everything else stays on the device: a step of
+ * the sampled table gives back one token.
+ *
+ * A session's KV cache is named by addresses, as memory is. Here they are reserved, and
+ * nothing lies there: an area of them stands for a buffer of the device. */
+#ifndef AK_OPENCL_OPENCL_H
+#define AK_OPENCL_OPENCL_H
+
+#include <pthread.h>
+
+#include "backend/backend.h"
+#include "dispatch/table.h"
+#include "opencl/layout.h"
+#include "opencl/program.h"
+#include "opencl/kernels/shared.h"
+
+enum {
+    AK_OCL_GROUP = 128,        /* lanes of a group that has a row */
+    AK_OCL_HEAD_MAX = 256,     /* elements of an attention head */
+    AK_OCL_QUERIES = 8,        /* tokens that attention takes at once where there are many */
+    AK_OCL_FEW = 8,            /* tokens up to which products stream the weights */
+    AK_OCL_LOGIT_ROWS = 64,    /* logits that are made at once */
+    AK_OCL_MOST_SPLITS = 32,   /* of a token's pages */
+    AK_OCL_STAGING = 16 << 20  /* bytes of weights on the way to the device */
+};
+
+/* Kernels for one type of weights, of experts or not. */
+struct ak_ocl_products {
+    cl_program program; /* NULL: not built yet */
+};
+
+/* A packed weight on the device. */
+struct ak_ocl_weight {
+    cl_mem memory;
+    uint32_t rows; /* of all parts of a matrix, each padded to 16 */
+    uint64_t expert_bytes;
+};
+
+/* Addresses that stand for a buffer. */
+struct ak_ocl_area {
+    uint8_t *begin;
+    uint64_t bytes;
+    cl_mem memory;
+    struct ak_ocl_area *next;
+};
+
+struct ak_ocl {
+    struct ak_backend base;
+    const struct ak_cl *cl;
+    struct ak_ocl_device device;
+    struct ak_ocl_builder builder;
+    struct ak_log log;
+    char *cache_dir;
+    char *description;
+    cl_context context;
+    cl_command_queue queue;         /* uploads and copies */
+    cl_program rows;                /* kernels/rows.cl and attention.cl, KV of F16 */
+    cl_program rows_f32;            /* and of F32 */
+    struct ak_ocl_products products[AK_TYPE_COUNT][2];
+    uint32_t tile;                  /* rows and tokens of a lane in gemm */
+    pthread_mutex_t lock;           /* of all below, which sessions share */
+    struct ak_ocl_area *areas;
+    const struct ak_weights *weights; /* those that are on the device */
+    struct ak_ocl_weight *packed;   /* [weights->n_packed] */
+    uint32_t n_packed;
+    cl_mem vectors;
+    uint64_t *vector_at;            /* [weights->n_vectors]: elements */
+};
+
+/* ---- backend.c ---- */
+
+/* The buffer of the KV pool at `kv`. */
+cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv);
+
+/* Builds what `type` needs, once. */
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out, struct ak_error *error);
+
+/* ---- upload.c ---- */
+
+/* Brings the model's weights to the device, once. */
+ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error);
+void ak_ocl_forget_weights(struct ak_ocl *o);
+
+/* "the KV cache", bytes: why the device has no room, with the numbers. */
+ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error);
+cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, struct ak_error *error);
+
+/* ---- prepare.c ---- */
+
+/* How many lanes: of n elements, or of groups of them. */
+enum ak_ocl_grid {
+    AK_OCL_ELEMENTS,  /* columns lanes × rows of the domain */
+    AK_OCL_ROW_GROUPS, /* GROUP lanes × rows of the domain */
+    AK_OCL_ONCE,      /* columns lanes */
+    AK_OCL_PRODUCT,   /* by the number of rows: gemv or gemm */
+    AK_OCL_HEADS,     /* GROUP × heads, rows */
+    AK_OCL_ATTEND
+};
+
+enum { AK_OCL_VARIANTS = 5 }; /* of a product: 1, 2, 4, 8 tokens, many */
+
+struct ak_ocl_launch {
+    const struct ak_command *command;
+    enum ak_ocl_grid grid;
+    enum ak_domain domain;
+    uint32_t columns;   /* lanes of a row, rows of a product, heads */
+    size_t group;       /* lanes of a group in the first dimension; 0: the device chooses */
+    bool experts;
+    cl_kernel kernels[AK_OCL_VARIANTS]; /* a product's; else the first, and ATTEND's second: many, third: merge */
+    uint32_t n_kernels;
+};
+
+struct ak_ocl_prepared {
+    struct ak_ocl *o;
+    const struct ak_table *table;
+    const struct ak_weights *weights;
+    const struct ak_spec *spec;
+    cl_command_queue queue;
+    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, chosen_memory, kv;
+    uint32_t max_rows[AK_DOMAIN_COUNT]; /* of logits: those made at once */
+    uint32_t max_logits, context;
+    const float *frequencies[AK_ROTATION_TABLES];
+    struct ak_ocl_launch *launches;
+    uint32_t n_launches, n_before_logits; /* those before SELECT run once a pass */
+    int32_t *words;        /* the pass, as it is written */
+    uint32_t words_at[PASS_HEADER];          /* where each list begins */
+    uint32_t words_room, words_fixed;        /* all; but page tables */
+    uint64_t states_at, state_elems;         /* floats of the pool */
+    float *embedding_rows, *angle_rows, *row;
+    float *logits;         /* [max_logits][width] on the host */
+    size_t logits_bytes;
+    int32_t *chosen;
+    uint32_t n_blocks, n_splits;
+    bool one_by_one;       /* blocks are of one token each */
+    cl_int failed;         /* the first error of the pass that runs */
+    uint64_t memory_bytes;
+    struct ak_counts counts;
+};
+
+ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
+void ak_ocl_release(struct ak_prepared *p);
+
+/* ---- run.c ---- */
+void ak_ocl_run(struct ak_prepared *p, const struct ak_batch *batch);
+ak_status ak_ocl_sync(struct ak_prepared *p, struct ak_error *error);
+
+#endif

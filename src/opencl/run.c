@@ -1,0 +1,258 @@
+/* One pass: what it is about goes to the device, the launches follow, and logits or chosen
+ * tokens come back. Nothing waits before sync. */
+#include <string.h>
+
+#include "base/math.h"
+#include "opencl/opencl.h"
+#include "weights/assembly.h"
+
+static void note(struct ak_ocl_prepared *p, cl_int code)
+{
+    p->failed = p->failed ? p->failed : code;
+}
+
+/* ---- What the host makes ------------------------------------------------------------------- */
+
+/* A row of a stored matrix as floats. */
+static void read_row(const struct ak_view *view, uint64_t row, float *out)
+{
+    uint64_t row_bytes = 0;
+    if (view->assembly) {
+        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, out);
+        return;
+    }
+    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
+    ak_type_info(view->type)->dequantise((const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
+}
+
+static void embed(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    const struct ak_command *c = &p->table->commands[0];
+    for (uint32_t i = 0; c->op != AK_OP_EMBED; i++)
+        c = &p->table->commands[i];
+    const struct ak_embed_params *embed = &c->params.embed;
+    const struct ak_weights *w = p->weights;
+    uint32_t width = p->spec->config.width;
+    for (uint32_t t = 0; t < batch->n; t++) {
+        float *out = p->embedding_rows + (size_t)t * width;
+        read_row(w->embedding, (uint64_t)batch->tokens[t], out);
+        for (uint32_t i = 0; embed->scale != 1.0f && i < width; i++)
+            out[i] *= embed->scale;
+        if (embed->types) {
+            read_row(w->types, 0, p->row);
+            for (uint32_t i = 0; i < width; i++)
+                out[i] += p->row[i];
+        }
+        if (embed->positions) {
+            read_row(w->positions, (uint64_t)embed->first_position + batch->positions[t], p->row);
+            for (uint32_t i = 0; i < width; i++)
+                out[i] += p->row[i];
+        }
+    }
+}
+
+/* [tables][cosine, sine][tokens][rope_dims/2] */
+static size_t turn(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    uint32_t half = p->spec->config.rope_dims / 2;
+    size_t part = (size_t)batch->n * half;
+    for (uint32_t table = 0; table < p->spec->n_rotations; table++) {
+        float *cosines = p->angle_rows + table * 2 * part, *sines = cosines + part;
+        double magnitude = (double)p->spec->magnitude[table];
+        for (uint32_t t = 0; t < batch->n; t++)
+            for (uint32_t i = 0; i < half; i++) {
+                double sine, cosine;
+                ak_sincos((double)((float)batch->positions[t] * p->frequencies[table][i]), &sine, &cosine);
+                *sines++ = (float)(sine * magnitude);
+                *cosines++ = (float)(cosine * magnitude);
+            }
+    }
+    return 2 * part * p->spec->n_rotations;
+}
+
+/* Runs of one sequence, each cut into blocks that attention takes at once; where they are
+ * short, and where there are many pages to share out, a token is a block. */
+static void put_blocks(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    int32_t *blocks = p->words + p->words_at[PASS_BLOCKS], *ends = p->words + p->words_at[PASS_ENDS];
+    uint32_t most = batch->n > AK_OCL_FEW ? AK_OCL_QUERIES : 1, last = 0;
+    p->one_by_one = most == 1;
+    p->n_blocks = 0;
+    for (uint32_t i = 0, stop; i < batch->n; i = stop) {
+        for (stop = i + 1; stop < batch->n && batch->sequences[stop] == batch->sequences[i];)
+            stop++;
+        uint32_t end = batch->positions[stop - 1] + 1;
+        last = end > last ? end : last;
+        for (uint32_t first = i, n; first < stop; first += n) {
+            n = stop - first < most ? stop - first : most;
+            blocks[2 * p->n_blocks] = (int32_t)first;
+            blocks[2 * p->n_blocks++ + 1] = (int32_t)n;
+        }
+        for (uint32_t t = i; t < stop; t++)
+            ends[t] = (int32_t)end;
+    }
+    /* enough groups for the device, each with pages enough to be worth it */
+    uint32_t pages = (last + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS, groups = batch->n * p->spec->config.n_heads, wanted = 4 * p->o->device.units;
+    p->n_splits = 1;
+    while (p->one_by_one && p->n_splits < AK_OCL_MOST_SPLITS && groups * p->n_splits < wanted && p->n_splits * 2 <= pages)
+        p->n_splits *= 2;
+}
+
+/* Page tables of the sequences in the pass, one after another. Gives the words in use. */
+static uint32_t put_tables(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    int32_t *at = p->words + p->words_at[PASS_TABLES];
+    uint32_t next = p->words_fixed;
+    for (uint32_t i = 0, stop; i < batch->n; i = stop) {
+        for (stop = i; stop < batch->n && batch->sequences[stop] == batch->sequences[i]; stop++)
+            at[stop] = (int32_t)next;
+        uint32_t n = batch->positions[stop - 1] / AK_KV_PAGE_TOKENS + 1;
+        for (uint32_t page = 0; page < n; page++)
+            p->words[next++] = (int32_t)batch->pages[batch->sequences[i]][page];
+    }
+    return next;
+}
+
+static uint32_t put_words(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    int32_t *words = p->words;
+    uint32_t temperature;
+    memcpy(&temperature, &batch->draw.temperature, sizeof temperature);
+    for (uint32_t i = PASS_POSITIONS; i <= PASS_EXPERT_GROUPS; i++)
+        words[i] = (int32_t)p->words_at[i];
+    words[PASS_TOKENS] = (int32_t)batch->n;
+    words[PASS_EXPERTS] = (int32_t)(batch->n * p->spec->config.n_experts_used);
+    words[PASS_SEED_LOW] = (int32_t)(uint32_t)batch->draw.seed;
+    words[PASS_SEED_HIGH] = (int32_t)(uint32_t)(batch->draw.seed >> 32);
+    words[PASS_TEMPERATURE] = (int32_t)temperature;
+    for (uint32_t t = 0; t < batch->n; t++) {
+        words[words[PASS_POSITIONS] + (int32_t)t] = (int32_t)batch->positions[t];
+        words[words[PASS_STATES] + (int32_t)t] = (int32_t)batch->sequences[t];
+    }
+    put_blocks(p, batch);
+    return put_tables(p, batch);
+}
+
+static void write_buffer(struct ak_ocl_prepared *p, cl_mem to, const void *from, size_t bytes)
+{
+    if (bytes > 0)
+        note(p, p->o->cl->clEnqueueWriteBuffer(p->queue, to, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
+}
+
+/* ---- Launches ------------------------------------------------------------------------------ */
+
+static void enqueue(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local)
+{
+    note(p, p->o->cl->clEnqueueNDRangeKernel(p->queue, kernel, dims, NULL, global, local, 0, NULL, NULL));
+}
+
+static uint32_t groups_of(uint32_t n, uint32_t each)
+{
+    return (n + each - 1) / each;
+}
+
+static void enqueue_product(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch, uint32_t rows)
+{
+    bool tiled = ak_ocl_is_tiled(p->weights->packed[launch->command->weight].type);
+    uint32_t side = 16 * p->o->tile, slices = p->o->device.cpu ? 4 : 16, lanes = tiled ? 16 : p->o->device.cpu ? 4 : 32;
+    /* experts of few rows each stream their matrices, a row at a time */
+    bool few = launch->experts ? rows <= AK_OCL_FEW * p->spec->config.n_experts_used : rows <= AK_OCL_FEW;
+    if (few) {
+        uint32_t variant = launch->experts || rows == 1 ? 0 : rows == 2 ? 1 : rows <= 4 ? 2 : 3, tokens = 1u << variant;
+        size_t local[2] = { lanes, slices }, global[2] = { (size_t)groups_of(launch->columns, tiled ? 16 : slices) * lanes,
+                                                           (size_t)groups_of(rows, tokens) * slices };
+        enqueue(p, launch->kernels[variant], 2, global, local);
+        *(rows == 1 ? &p->counts.gemv : &p->counts.small_n) += 1;
+        return;
+    }
+    uint32_t groups = launch->experts ? rows / side + p->spec->config.n_experts : groups_of(rows, side);
+    size_t local[2] = { 16, 16 }, global[2] = { (size_t)groups_of(launch->columns, side) * 16, (size_t)groups * 16 };
+    enqueue(p, launch->kernels[AK_OCL_VARIANTS - 1], 2, global, local);
+    p->counts.gemm++;
+}
+
+static void enqueue_attention(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch, uint32_t rows)
+{
+    size_t local[3] = { launch->group, 1, 1 }, global[3] = { launch->columns * launch->group, p->n_blocks, p->n_splits };
+    cl_uint splits = p->n_splits;
+    enqueue(p, launch->kernels[p->one_by_one ? 0 : 1], 3, global, local);
+    if (p->n_splits == 1)
+        return;
+    global[1] = rows;
+    note(p, p->o->cl->clSetKernelArg(launch->kernels[2], 4, sizeof splits, &splits));
+    enqueue(p, launch->kernels[2], 2, global, local);
+}
+
+static void enqueue_launch(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch)
+{
+    enum { LANES = 64 };
+    uint32_t rows = (uint32_t)p->words[launch->domain];
+    size_t local[2] = { launch->group ? launch->group : LANES, 1 }, global[2] = { 0, rows };
+    switch (launch->grid) {
+    case AK_OCL_PRODUCT: enqueue_product(p, launch, rows); return;
+    case AK_OCL_ATTEND: enqueue_attention(p, launch, rows); return;
+    case AK_OCL_ELEMENTS: global[0] = (size_t)groups_of(launch->columns, LANES) * LANES; break;
+    case AK_OCL_ROW_GROUPS: global[0] = local[0]; break;
+    case AK_OCL_HEADS: global[0] = launch->columns * local[0]; break;
+    case AK_OCL_ONCE:
+        global[0] = (size_t)groups_of(launch->columns, (uint32_t)local[0]) * local[0];
+        global[1] = 1;
+        break;
+    }
+    enqueue(p, launch->kernels[0], 2, global, local);
+}
+
+static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *batch, uint32_t first, uint32_t n)
+{
+    p->words[PASS_LOGITS] = (int32_t)n;
+    for (uint32_t i = 0; i < n; i++)
+        p->words[p->words_at[PASS_LOGIT_ROWS] + i] = (int32_t)batch->logit_rows[first + i];
+}
+
+/* Logits by as many rows as there is room for on the device. */
+static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    size_t width = p->table->slots[p->table->logits].width, at = (size_t)p->table->slots[p->table->logits].place * p->max_rows[AK_DOMAIN_LOGITS];
+    for (uint32_t first = 0, n; first < batch->n_logits; first += n) {
+        n = batch->n_logits - first < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits - first : p->max_rows[AK_DOMAIN_LOGITS];
+        if (first > 0) { /* the device may not have read what is there */
+            note(p, p->o->cl->clFinish(p->queue));
+            put_logit_rows(p, batch, first, n);
+            write_buffer(p, p->pass, p->words, (p->words_at[PASS_LOGIT_ROWS] + n) * sizeof *p->words);
+        }
+        for (uint32_t i = p->n_before_logits; i < p->n_launches; i++)
+            enqueue_launch(p, &p->launches[i]);
+        if (p->table->chosen != AK_NONE)
+            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->chosen_memory, CL_FALSE, 0, n * sizeof *p->chosen, p->chosen + first, 0, NULL, NULL));
+        else
+            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->arena[AK_DOMAIN_LOGITS], CL_FALSE, at * sizeof(float), n * width * sizeof(float),
+                                                  p->logits + first * width, 0, NULL, NULL));
+    }
+}
+
+void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
+{
+    struct ak_ocl_prepared *p = (struct ak_ocl_prepared *)prepared;
+    uint32_t used, first_logits;
+    p->failed = CL_SUCCESS;
+    used = put_words(p, batch);
+    first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits : p->max_rows[AK_DOMAIN_LOGITS];
+    put_logit_rows(p, batch, 0, first_logits);
+    embed(p, batch);
+    write_buffer(p, p->pass, p->words, used * sizeof *p->words);
+    write_buffer(p, p->angles, p->angle_rows, turn(p, batch) * sizeof *p->angle_rows);
+    write_buffer(p, p->embeddings, p->embedding_rows, (size_t)batch->n * p->spec->config.width * sizeof *p->embedding_rows);
+    for (uint32_t i = 0; i < p->n_before_logits && i < p->n_launches; i++)
+        enqueue_launch(p, &p->launches[i]);
+    run_logits(p, batch);
+    note(p, p->o->cl->clFlush(p->queue));
+}
+
+ak_status ak_ocl_sync(struct ak_prepared *prepared, struct ak_error *error)
+{
+    struct ak_ocl_prepared *p = (struct ak_ocl_prepared *)prepared;
+    note(p, p->o->cl->clFinish(p->queue));
+    if (p->failed == CL_SUCCESS)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s failed while it computed a pass: %s", p->o->device.name, ak_cl_error_name(p->failed));
+}

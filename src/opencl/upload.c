@@ -1,0 +1,159 @@
+/* Weights on their way to the device: from the packed block, or from where the file has
+ * them, by pieces, whose pages are dropped behind. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "opencl/opencl.h"
+
+ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error)
+{
+    bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE ||
+                  code == CL_OUT_OF_HOST_MEMORY;
+    return ak_fail(error, memory ? AKUNU_ERROR_MEMORY : AKUNU_ERROR_UNSUPPORTED,
+                   memory ? "%s has no room for %s: %.1f MB wanted; it has %.1f MB, at most %.1f MB in one piece (%s)"
+                          : "%s: %s failed, %.1f MB; memory %.1f MB, one piece %.1f MB (%s)",
+                   o->device.name, what, (double)bytes / 1e6, (double)o->device.memory / 1e6, (double)o->device.most_allocation / 1e6,
+                   ak_cl_error_name(code));
+}
+
+cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, struct ak_error *error)
+{
+    cl_int code = CL_INVALID_BUFFER_SIZE;
+    cl_mem memory = NULL;
+    if (bytes <= o->device.most_allocation)
+        memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &code);
+    if (code == CL_SUCCESS)
+        return memory;
+    ak_ocl_fail(o, code, what, bytes, error);
+    return NULL;
+}
+
+void ak_ocl_forget_weights(struct ak_ocl *o)
+{
+    for (uint32_t i = 0; i < o->n_packed; i++)
+        if (o->packed[i].memory)
+            o->cl->clReleaseMemObject(o->packed[i].memory);
+    if (o->vectors)
+        o->cl->clReleaseMemObject(o->vectors);
+    ak_free(o->packed);
+    ak_free(o->vector_at);
+    o->packed = NULL;
+    o->vector_at = NULL;
+    o->vectors = NULL;
+    o->weights = NULL;
+    o->n_packed = 0;
+}
+
+static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const void *from, uint64_t bytes)
+{
+    cl_int code = CL_SUCCESS;
+    for (uint64_t done = 0; done < bytes && code == CL_SUCCESS; done += AK_OCL_STAGING) {
+        uint64_t n = bytes - done < AK_OCL_STAGING ? bytes - done : AK_OCL_STAGING;
+        code = o->cl->clEnqueueWriteBuffer(o->queue, to, CL_TRUE, (size_t)(at + done), (size_t)n, (const uint8_t *)from + done, 0, NULL, NULL);
+    }
+    return code;
+}
+
+/* Stored rows of floats to rows of `elems`, some at a time. */
+static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const uint8_t *from, uint64_t rows, size_t row_bytes, size_t padded)
+{
+    if (row_bytes == padded)
+        return write_bytes(o, to, at, from, rows * row_bytes);
+    uint64_t most = AK_OCL_STAGING / padded ? AK_OCL_STAGING / padded : 1;
+    uint8_t *staging = ak_alloc((size_t)(rows < most ? rows : most), padded);
+    cl_int code = staging ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+    for (uint64_t row = 0; row < rows && code == CL_SUCCESS; row += most) {
+        uint64_t n = rows - row < most ? rows - row : most;
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(staging + i * padded, from + (row + i) * row_bytes, row_bytes);
+        code = write_bytes(o, to, at + row * padded, staging, n * padded);
+    }
+    ak_free(staging);
+    return code;
+}
+
+/* Where matrix `e` of a part begins. */
+static const uint8_t *matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes)
+{
+    if (packed->bytes == 0 && part->view->matrices)
+        return part->view->matrices[e].plane[0].data;
+    return part->data + e * bytes;
+}
+
+static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
+{
+    bool tiled = ak_ocl_is_tiled(packed->type);
+    uint32_t n = packed->n_experts ? packed->n_experts : 1;
+    uint64_t row_bytes = 0, padded, total;
+    (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
+    padded = tiled ? row_bytes : row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
+    for (uint32_t i = 0; i < packed->n_parts; i++)
+        weight->rows += (uint32_t)ak_round_up(packed->parts[i].rows / n, AK_OCL_TILE_ROWS);
+    weight->expert_bytes = weight->rows * padded;
+    if (!ak_mul_u64(weight->expert_bytes, n, &total))
+        return ak_fail_memory(error, "a weight on the device", 0);
+    weight->memory = ak_ocl_buffer(o, total, "the weights", error);
+    if (!weight->memory)
+        return AKUNU_ERROR_MEMORY;
+    const uint32_t zero = 0;
+    cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0, (size_t)total, 0, NULL, NULL);
+    for (uint32_t e = 0; e < n && code == CL_SUCCESS; e++) {
+        uint64_t at = e * weight->expert_bytes;
+        for (uint32_t i = 0; i < packed->n_parts && code == CL_SUCCESS; i++) {
+            const struct ak_packed_part *part = &packed->parts[i];
+            uint64_t rows = part->rows / n, room = ak_round_up(rows, AK_OCL_TILE_ROWS);
+            const uint8_t *from = matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
+            code = tiled ? write_bytes(o, weight->memory, at, from, room * row_bytes)
+                         : write_rows(o, weight->memory, at, from, rows, (size_t)row_bytes, (size_t)padded);
+            at += room * padded;
+        }
+    }
+    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the weights", total, error);
+}
+
+/* Norms, biases and whatever else is a vector, one after another. */
+static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)
+{
+    uint64_t elems = 0;
+    o->vector_at = ak_alloc(weights->n_vectors, sizeof *o->vector_at);
+    if (!o->vector_at)
+        return ak_fail_memory(error, "a list of vectors", 0);
+    for (uint32_t i = 0; i < weights->n_vectors; i++) {
+        o->vector_at[i] = elems;
+        elems += ak_round_up(weights->vectors[i].n, AK_OCL_TILE_ROWS);
+    }
+    o->vectors = ak_ocl_buffer(o, elems * sizeof(float), "the vectors", error);
+    if (!o->vectors)
+        return AKUNU_ERROR_MEMORY;
+    cl_int code = CL_SUCCESS;
+    for (uint32_t i = 0; i < weights->n_vectors && code == CL_SUCCESS; i++)
+        code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data, weights->vectors[i].n * sizeof(float));
+    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the vectors", elems * sizeof(float), error);
+}
+
+static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)
+{
+    o->packed = ak_alloc(weights->n_packed, sizeof *o->packed);
+    if (!o->packed)
+        return ak_fail_memory(error, "a list of weights", 0);
+    o->weights = weights;
+    o->n_packed = weights->n_packed;
+    for (uint32_t i = 0; i < weights->n_packed; i++)
+        AK_TRY(upload(o, &weights->packed[i], &o->packed[i], error));
+    return upload_vectors(o, weights, error);
+}
+
+ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)
+{
+    ak_status status = AKUNU_OK;
+    pthread_mutex_lock(&o->lock);
+    if (o->weights != weights) {
+        if (o->weights)
+            ak_ocl_forget_weights(o);
+        status = upload_all(o, weights, error);
+        if (status != AKUNU_OK)
+            ak_ocl_forget_weights(o);
+    }
+    pthread_mutex_unlock(&o->lock);
+    return status;
+}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# The OpenCL backend, on the device that --device names or the first there is: what the
+# command says where there is none, and the models of test_model, whose logits, texts and
+# draws it must give as the CPU does.
+set -u
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $1"
+    cat "$work/out"
+    failed=1
+}
+
+# Without a loader: a sentence, and the CPU goes on.
+AKUNU_OPENCL=/nonexistent.so "$AK_CLI" run --list-devices >"$work/out" 2>&1 || fail "--list-devices without a loader"
+grep -q "^no OpenCL device: " "$work/out" || fail "says why there is no device"
+AKUNU_OPENCL=/nonexistent.so "$AK_CLI" logits -m "$AK_TEST_DATA/models/qwen2.gguf" --backend opencl --ids 1 --out "$work/l.npy" >"$work/out" 2>&1 &&
+    fail "--backend opencl without a loader"
+grep -qi "opencl" "$work/out" || fail "says that there is no OpenCL"
+[ $failed = 0 ] || exit 1
+
+"$AK_CLI" run --list-devices >"$work/out" 2>&1
+if grep -q "^no OpenCL device" "$work/out"; then
+    cat "$work/out"
+    exit 77
+fi
+cat "$work/out"
+"$AK_CLI" logits -m "$AK_TEST_DATA/models/qwen2.gguf" --backend opencl --device "no such thing" --ids 1 --out "$work/l.npy" >"$work/out" 2>&1 &&
+    fail "a device that is not there"
+grep -q "no such thing" "$work/out" || fail "names the device that is not there"
+
+AKUNU_BACKEND=opencl AKUNU_TEST_FEW=1 CK_RUN_CASE=any ./tests/test_model || failed=1
+exit $failed
