@@ -905,7 +905,7 @@ END_TEST
 
 #define NUMBERS                                                                                                                            \
     "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"intermediate_size\": 64, \"max_position_embeddings\": 8, "                                \
-    "\"num_attention_heads\": 4, \"vocab_size\": 4, \"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"conv_L_cache\": 3"
+    "\"num_attention_heads\": 4, \"vocab_size\": 4, \"num_local_experts\": 4, \"num_experts_per_tok\": 2"
 
 #define DELTA(taps, keys, values, key_size, value_size, layers)                                                                            \
     NUMBERS ", \"linear_conv_kernel_dim\": " #taps ", \"linear_num_key_heads\": " #keys ", \"linear_num_value_heads\": " #values           \
@@ -927,10 +927,10 @@ static const struct { const char *change, *named[2]; } bad_models[] = {
     {"\"model_type\": \"qwen3_5_moe\", " DELTA(4, 2, 4, 32, 32, "\"full_attention_interval\": 2, \"attention_bias\": true, \"shared_expert_intermediate_size\": 8"), {"attention_bias", "true"}},
     {"\"model_type\": \"qwen3_next\", " DELTA(4, 2, 4, 32, 32, "\"full_attention_interval\": 2"), {"shared_expert_intermediate_size", "missing"}},
     {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 1", {"conv_L_cache", "1"}},
-    {"\"model_type\": \"lfm2\", " NUMBERS ", \"layer_types\": [\"conv\"]", {"layer_types", "layer 1"}},
-    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_bias\": true", {"conv_bias", "true"}},
-    {"\"model_type\": \"lfm2\", " NUMBERS ", \"block_multiple_of\": 0", {"block_multiple_of", "0"}},
-    {"\"model_type\": \"lfm2\", " NUMBERS ", \"block_ffn_dim_multiplier\": 1e30", {"block_multiple_of", "wide"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"layer_types\": [\"conv\"]", {"layer_types", "layer 1"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"conv_bias\": true", {"conv_bias", "true"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"block_multiple_of\": 0", {"block_multiple_of", "0"}},
+    {"\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"block_ffn_dim_multiplier\": 1e30", {"block_multiple_of", "wide"}},
     {"\"model_type\": \"gpt_oss\", " NUMBERS ", \"swiglu_limit\": 3", {"swiglu_limit", "3"}},
     {"\"model_type\": \"qwen3_moe\", " NUMBERS ", \"decoder_sparse_step\": 2", {"decoder_sparse_step", "2"}},
     {"\"model_type\": \"qwen3_moe\", " NUMBERS ", \"mlp_only_layers\": [0]", {"mlp_only_layers", "1 layer"}},

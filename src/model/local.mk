@@ -6,6 +6,8 @@ libak_la_SOURCES += \
 	src/model/delta.c \
 	src/model/delta_block.def \
 	src/model/encoder.c \
+	src/model/expert_aliases.def \
+	src/model/experts.def \
 	src/model/families.def \
 	src/model/families.h \
 	src/model/gemma.c \
@@ -36,5 +38,6 @@ libak_la_SOURCES += \
 	src/model/registry.c \
 	src/model/roberta.c \
 	src/model/rope.c \
+	src/model/shared_expert.def \
 	src/model/smollm3.c \
 	src/model/validate.c

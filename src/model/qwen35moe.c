@@ -14,19 +14,14 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj" },
     { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj" },
     { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.down_proj" },
-    { AK_ROLE_FFN_SHARED_ROUTER, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert_gate.weight" },
-    { AK_ROLE_FFN_SHARED_GATE, AK_DIM_SHARED, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.gate_proj.weight" },
-    { AK_ROLE_FFN_SHARED_UP, AK_DIM_SHARED, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.up_proj.weight" },
-    { AK_ROLE_FFN_SHARED_DOWN, AK_DIM_WIDTH, AK_DIM_SHARED, AK_REQUIRED, "model.layers.{n}.mlp.shared_expert.down_proj.weight" },
+#include "model/shared_expert.def"
 };
 
 static const struct ak_alias aliases[] = {
     { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.experts.{e}.gate_proj.weight" },
     { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.experts.{e}.up_proj.weight" },
     { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
-    { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.switch_mlp.gate_proj.weight" },
-    { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.switch_mlp.up_proj.weight" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.switch_mlp.down_proj.weight" },
+#include "model/expert_aliases.def"
 };
 
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)

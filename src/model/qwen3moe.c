@@ -16,16 +16,11 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED, "model.layers.{n}.self_attn.k_norm.weight" },
     { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
     { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate.weight" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.gate_proj.weight" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.up_proj.weight" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
+#include "model/experts.def"
 };
 
 static const struct ak_alias aliases[] = {
-    { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.switch_mlp.gate_proj.weight" },
-    { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.switch_mlp.up_proj.weight" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.switch_mlp.down_proj.weight" },
+#include "model/expert_aliases.def"
 };
 
 static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)

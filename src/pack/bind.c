@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "pack/bind.h"
+#include "weights/assembly.h"
 #include "weights/index.h"
 
 static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule)
@@ -114,6 +115,9 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
         }
         total += length_of(spec, whole->parts[i]);
     }
+    if (vector && view->assembly)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: vectors that lie in one are stored as %s; expected F32, F16 or BF16", view->name,
+                       view->assembly->name);
     struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), vector };
     AK_TRY(ak_bind_check(view, &shape, error));
     if (view->assembly)
