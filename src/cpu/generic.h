@@ -24,6 +24,17 @@ enum { AK_F8_K = sizeof(((struct ak_block_f8 *)0)->q) };
 #define AK_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* Asks for the `bytes` that lie `ahead` bytes behind p, into the second cache: few lines can
+ * be on their way to the nearest one at once. Nothing need lie there. A stream of weights
+ * without this came at a third of the bandwidth on Zen 4 (Q4_1, AVX2), at three quarters on
+ * Zen 3 (Q4_0) and on a Xeon with AMX (F16, Q6_K, Q8_0). */
+enum { AK_PREFETCH_AHEAD = 16384 };
+AK_KERNEL void ak_prefetch(const uint8_t *p, size_t bytes, size_t ahead)
+{
+    for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)
+        __builtin_prefetch((const void *)((uintptr_t)p + ahead + i), 0, 2);
+}
+
 /* Kernels of one type, or of all types of one form: the file's own dot_tiles, open_slab
  * or dot_slab with a constant, `kind`, as its first argument. `static` may stand before. */
 #define AK_DOT_TILES(name, kind) \
@@ -77,6 +88,16 @@ AK_KERNEL const uint8_t *ak_stored_at(enum ak_type type, const void *row, size_t
     if (type == AK_F8)
         return ak_stored_scale(row, i) + sizeof(float) + i % AK_F8_K;
     return (const uint8_t *)row + i * ak_stored_element(type);
+}
+
+/* ak_prefetch for `rows` rows that are read side by side, k elements from number i on: of one
+ * row, what it and those after it have further on; of several, the same places of the rows
+ * that come next. */
+AK_KERNEL void ak_prefetch_stored(enum ak_type type, size_t rows, const uint8_t *w, size_t row_bytes, size_t i, size_t k)
+{
+    const size_t element = ak_stored_element(type);
+    for (size_t r = 0; r < rows; r++)
+        ak_prefetch(w + r * row_bytes + i * element, k * element, rows == 1 ? AK_PREFETCH_AHEAD : rows * row_bytes);
 }
 
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)

@@ -22,7 +22,6 @@
 enum {
     CHUNK_SUPERS = 2, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
     WIDE_BLOCKS = CHUNK_SUPERS * AK_TILE_BLOCKS,
-    PREFETCH_AHEAD = 16384,
     OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
     FACTOR_LINES = 26 /* at most */
 };
@@ -339,7 +338,7 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
         AK_UNROLL
         for (size_t part = 0; part < parts; part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
             if (!open)
-                prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8), ak_tile256_bytes(type) / 8, PREFETCH_AHEAD);
+                ak_prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8), ak_tile256_bytes(type) / 8, AK_PREFETCH_AHEAD);
             if (is_wide(type))
                 wide_part(type, open, w, group, scales, wide, first + group * parts + part, n, sums);
             else

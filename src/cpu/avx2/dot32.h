@@ -14,7 +14,6 @@
 
 enum {
     CHUNK_BLOCKS = 16, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
-    PREFETCH_AHEAD = 16384,
     OPEN_QUANTS = BLOCK_WORDS * AK_LINE_BYTES
 };
 
@@ -227,7 +226,7 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
     for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
         struct block at = find_block(type, open, w, n_blocks, b);
         if (!open)
-            prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), PREFETCH_AHEAD);
+            ak_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), AK_PREFETCH_AHEAD);
         __m256i sums[GROUP][2];
         if (is_wide(type))
             wide_sums(type, open, &at, wide, b, n, sums);

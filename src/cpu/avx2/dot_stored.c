@@ -57,12 +57,16 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             sums[i][v] = _mm256_setzero_ps();
-    for (size_t i = 0; type == AK_F8 && i < cols; i += AK_F8_K)
+    for (size_t i = 0; type == AK_F8 && i < cols; i += AK_F8_K) {
+        ak_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K);
         AK_UNROLL
         for (size_t j = 0; j < AK_F8_K; j += AK_LANES)
             step_f8(rows, tokens, ak_stored_scale(w, i), row_bytes, j, x + i + j, x_stride, sums);
-    for (size_t i = 0; type != AK_F8 && i < whole; i += AK_LANES)
+    }
+    for (size_t i = 0; type != AK_F8 && i < whole; i += AK_LANES) {
+        ak_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
+    }
     if (whole < cols && type != AK_F8) {
         uint8_t tail[SUMS][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)

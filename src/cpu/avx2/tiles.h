@@ -11,17 +11,6 @@ enum {
     BLOCK_WORDS = AK_BLOCK_K / 4
 };
 
-/* Asks for the `bytes` that lie `ahead` bytes behind p, into the second cache: few lines can
- * be on their way to the nearest one at once. A tile's parts are more streams than some
- * chips follow by themselves: without this, Q4_1 and Q5_0 come at a third of the bandwidth
- * on Zen 4, Q4_0 at three quarters on Zen 3. */
-AK_KERNEL void prefetch(const uint8_t *p, size_t bytes, size_t ahead)
-{
-    const char *at = (const char *)((uintptr_t)p + ahead);
-    for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)
-        _mm_prefetch(at + i, _MM_HINT_T1);
-}
-
 AK_KERNEL void zero_rows(float *y, size_t y_stride, size_t n)
 {
     for (size_t t = 0; t < n; t++)

@@ -62,12 +62,11 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
         struct tile_block at = first_block(type, w, blocks);
-        for (const uint8_t *line = w; line < at.lines; line += AK_LINE_BYTES)
-            _mm_prefetch(line + ahead, _MM_HINT_T0);
+        ak_prefetch(w, (size_t)(at.lines - w), ahead);
         for (size_t b = 0; b < blocks; b++, acts += sizeof(struct ak_act32), next_block(type, &at)) {
             __m512i sums[MOST_TOKENS];
-            for (size_t i = 0; ahead && i < block_bytes(type); i += AK_LINE_BYTES)
-                _mm_prefetch(at.lines + ahead + i, _MM_HINT_T0);
+            if (ahead)
+                ak_prefetch(at.lines, block_bytes(type), ahead);
             block_sums(type, &at, acts, act_bytes, n, sums);
             __m512 scale = block_scale(type, &at), minimum = has_minimum(type) ? block_minimum(type, &at) : scale;
             AK_UNROLL
@@ -100,8 +99,8 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 {
     if (n <= 2) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = n == 1 ? dot_tile_row(type, tiles, k, 0, acts, act_bytes, 1, y, y_stride)
-                           : dot_tile_row(type, tiles, k, 0, acts, act_bytes, 2, y, y_stride);
+            tiles = n == 1 ? dot_tile_row(type, tiles, k, AK_PREFETCH_AHEAD, acts, act_bytes, 1, y, y_stride)
+                           : dot_tile_row(type, tiles, k, AK_PREFETCH_AHEAD, acts, act_bytes, 2, y, y_stride);
         return;
     }
     if (n <= MOST_TOKENS) {

@@ -37,8 +37,10 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
     AK_UNROLL
     for (size_t i = 0; i < 2 * rows * tokens; i++)
         sums[i] = _mm512_setzero_ps();
-    for (size_t i = 0; i < whole; i += AK_LANES)
+    for (size_t i = 0; i < whole; i += AK_LANES) {
+        ak_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
+    }
     if (whole < cols && type != AK_F8) {
         uint8_t tail[SUMS / 2][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)
