@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/mem.h"
 #include "cpu/cpu.h"
+#include "dispatch/tokens.h"
 
 /* A block is laid out twice: without memory, to learn its size, then for real. */
 struct carver { uint8_t *memory; size_t used; bool overflow; };
@@ -119,15 +120,6 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
         carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
 }
 
-static void choose_frequencies(struct ak_cpu_prepared *p, uint32_t context)
-{
-    const struct ak_spec *spec = p->spec;
-    for (uint32_t table = 0; table < spec->n_rotations; table++)
-        p->frequencies[table] = spec->inverse_frequencies + (size_t)table * (spec->config.rope_dims / 2);
-    if (spec->short_frequencies && context <= spec->rope.original_context)
-        p->frequencies[AK_ROTATE_MAIN] = spec->short_frequencies;
-}
-
 /* Of n heads, n a power of two, head h has the slope 2^(−8(h + 1)/n); heads beyond the
  * largest such n have every second one of twice as many. */
 static void fill_alibi(struct ak_cpu_prepared *p)
@@ -174,7 +166,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
         p->query_bytes = AK_PLANES_MAX * ak_act_bytes(AK_ACT_32, options->kv.head_dim);
     p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
-    choose_frequencies(p, options->context);
+    ak_rotation_frequencies(spec, options->context, p->frequencies);
     carve_all(&carver, p, &needs);
     if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {
         status = ak_fail_memory(error, "the activations of a session", carver.overflow ? 0 : carver.used);

@@ -1,62 +1,22 @@
 /* Steps that work on rows or on a thread's own columns of them. */
 #include <string.h>
 
-#include "base/math.h"
 #include "cpu/cpu.h"
-#include "weights/assembly.h"
-
-static void rope_angles(struct ak_cpu_prepared *p, size_t t)
-{
-    const struct ak_spec *spec = p->spec;
-    uint32_t half = spec->config.rope_dims / 2;
-    float position = (float)p->batch->positions[t];
-    for (uint32_t table = 0; table < spec->n_rotations; table++) {
-        const float *frequencies = p->frequencies[table];
-        double magnitude = (double)spec->magnitude[table];
-        for (uint32_t i = 0; i < half; i++) {
-            double sine, cosine;
-            ak_sincos((double)(position * frequencies[i]), &sine, &cosine);
-            ak_cpu_angles(p, p->sin, table, t)[i] = (float)(sine * magnitude);
-            ak_cpu_angles(p, p->cos, table, t)[i] = (float)(cosine * magnitude);
-        }
-    }
-}
-
-/* A row of a stored matrix as floats. */
-static void read_row(const struct ak_cpu_prepared *p, const struct ak_view *view, uint64_t row, float *out)
-{
-    uint64_t row_bytes = 0;
-    if (view->assembly) {
-        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, out);
-        return;
-    }
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
-    p->cpu->kernels.widen[view->type]((const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
-}
+#include "dispatch/tokens.h"
 
 /* Also makes the tokens' rotation angles, which all layers share. */
 void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_embed_params *embed = &c->params.embed;
-    const struct ak_view *embedding = p->weights->embedding, *positions = p->weights->positions, *types = p->weights->types;
-    float scale = embed->scale, *own = p->scratch[thread].row;
     size_t begin, end;
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        read_row(p, embedding, (uint64_t)p->batch->tokens[t], out);
-        for (uint32_t i = 0; scale != 1.0f && i < embedding->cols; i++)
-            out[i] *= scale;
-        if (embed->types) {
-            read_row(p, types, 0, own);
-            p->cpu->kernels.add(out, own, types->cols);
-        }
-        if (embed->positions) {
-            read_row(p, positions, (uint64_t)embed->first_position + p->batch->positions[t], own);
-            p->cpu->kernels.add(out, own, positions->cols);
-        }
-        rope_angles(p, t);
+        uint32_t position = p->batch->positions[t];
+        ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.widen, p->batch->tokens[t], position, p->scratch[thread].row,
+                       ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out));
+        for (uint32_t table = 0; table < p->spec->n_rotations; table++)
+            ak_rotation_angles(p->spec, p->frequencies, table, position, ak_cpu_angles(p, p->cos, table, t),
+                               ak_cpu_angles(p, p->sin, table, t));
     }
 }
 

@@ -3,4 +3,6 @@ libak_la_SOURCES += \
 	src/dispatch/build.c \
 	src/dispatch/builder.h \
 	src/dispatch/dump.c \
-	src/dispatch/table.h
+	src/dispatch/table.h \
+	src/dispatch/tokens.c \
+	src/dispatch/tokens.h

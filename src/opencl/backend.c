@@ -46,12 +46,11 @@ static ak_status device(size_t i, struct akunu_device_info *out, struct ak_error
 
 /* ---- Programs ------------------------------------------------------------------------------ */
 
-/* A CPU runs a group's lanes one after another: fewer of them do more each. */
 static void base_options(const struct ak_ocl *o, char *out, size_t room)
 {
-    snprintf(out, room, "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%d -DLANES=%d",
+    snprintf(out, room, "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%u -DLANES=%u",
              AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, 16 * (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->tile,
-             o->device.cpu ? 4 : 16, o->device.cpu ? 4 : 32);
+             (unsigned)o->slices, (unsigned)o->lanes);
 }
 
 ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error)
@@ -146,6 +145,9 @@ static ak_status start(struct ak_ocl *o, const struct ak_backend_options *option
         return ak_fail_memory(error, "the OpenCL backend", 0);
     snprintf(o->description, n, "opencl: %s", o->device.name);
     o->tile = 4;
+    /* a CPU runs a group's lanes one after another: fewer of them do more each */
+    o->slices = o->device.cpu ? 4 : 16;
+    o->lanes = o->device.cpu ? 4 : 32;
     if (options->log)
         o->log = *options->log;
     o->builder = (struct ak_ocl_builder){ .cl = o->cl, .device = &o->device, .context = o->context, .cache_dir = o->cache_dir, .log = &o->log };

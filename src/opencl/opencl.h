@@ -63,6 +63,7 @@ struct ak_ocl {
     cl_program rows_f32;            /* and of F32 */
     struct ak_ocl_products products[AK_TYPE_COUNT][2];
     uint32_t tile;                  /* rows and tokens of a lane in gemm */
+    uint32_t slices, lanes;         /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
     pthread_mutex_t lock;           /* of all below, which sessions share */
     struct ak_ocl_area *areas;
     const struct ak_weights *weights; /* those that are on the device */

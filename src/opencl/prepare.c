@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dispatch/tokens.h"
 #include "opencl/opencl.h"
 
 /* Gives a kernel its arguments one after another; the first failure stays. */
@@ -398,10 +399,7 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->kv = ak_ocl_memory_of(p->o, kv);
     p->states_at = ak_kv_state_at(&options->kv, 0) / sizeof(float);
     p->state_elems = options->kv.state_elems;
-    for (uint32_t i = 0; i < spec->n_rotations; i++)
-        p->frequencies[i] = spec->inverse_frequencies + (size_t)i * (spec->config.rope_dims / 2);
-    if (spec->short_frequencies && options->context <= spec->rope.original_context)
-        p->frequencies[AK_ROTATE_MAIN] = spec->short_frequencies;
+    ak_rotation_frequencies(spec, options->context, p->frequencies);
     ak_status status = set_up(p, options, error);
     if (status != AKUNU_OK) {
         ak_ocl_release((struct ak_prepared *)p);

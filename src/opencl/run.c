@@ -2,9 +2,8 @@
  * tokens come back. Nothing waits before sync. */
 #include <string.h>
 
-#include "base/math.h"
+#include "dispatch/tokens.h"
 #include "opencl/opencl.h"
-#include "weights/assembly.h"
 
 static void note(struct ak_ocl_prepared *p, cl_int code)
 {
@@ -13,59 +12,25 @@ static void note(struct ak_ocl_prepared *p, cl_int code)
 
 /* ---- What the host makes ------------------------------------------------------------------- */
 
-/* A row of a stored matrix as floats. */
-static void read_row(const struct ak_view *view, uint64_t row, float *out)
-{
-    uint64_t row_bytes = 0;
-    if (view->assembly) {
-        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, out);
-        return;
-    }
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
-    ak_type_info(view->type)->dequantise((const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
-}
-
 static void embed(struct ak_ocl_prepared *p, const struct ak_batch *batch)
 {
-    const struct ak_command *c = &p->table->commands[0];
-    for (uint32_t i = 0; c->op != AK_OP_EMBED; i++)
-        c = &p->table->commands[i];
-    const struct ak_embed_params *embed = &c->params.embed;
-    const struct ak_weights *w = p->weights;
-    uint32_t width = p->spec->config.width;
-    for (uint32_t t = 0; t < batch->n; t++) {
-        float *out = p->embedding_rows + (size_t)t * width;
-        read_row(w->embedding, (uint64_t)batch->tokens[t], out);
-        for (uint32_t i = 0; embed->scale != 1.0f && i < width; i++)
-            out[i] *= embed->scale;
-        if (embed->types) {
-            read_row(w->types, 0, p->row);
-            for (uint32_t i = 0; i < width; i++)
-                out[i] += p->row[i];
-        }
-        if (embed->positions) {
-            read_row(w->positions, (uint64_t)embed->first_position + batch->positions[t], p->row);
-            for (uint32_t i = 0; i < width; i++)
-                out[i] += p->row[i];
-        }
-    }
+    const struct ak_command *c = p->table->commands;
+    while (c->op != AK_OP_EMBED)
+        c++;
+    for (uint32_t t = 0; t < batch->n; t++)
+        ak_embed_token(p->weights, &c->params.embed, NULL, batch->tokens[t], batch->positions[t], p->row,
+                       p->embedding_rows + (size_t)t * p->spec->config.width);
 }
 
-/* [tables][cosine, sine][tokens][rope_dims/2] */
+/* [tables][cosine, sine][tokens][rope_dims/2]; gives the floats. */
 static size_t turn(struct ak_ocl_prepared *p, const struct ak_batch *batch)
 {
     uint32_t half = p->spec->config.rope_dims / 2;
     size_t part = (size_t)batch->n * half;
     for (uint32_t table = 0; table < p->spec->n_rotations; table++) {
-        float *cosines = p->angle_rows + table * 2 * part, *sines = cosines + part;
-        double magnitude = (double)p->spec->magnitude[table];
+        float *cosines = p->angle_rows + table * 2 * part;
         for (uint32_t t = 0; t < batch->n; t++)
-            for (uint32_t i = 0; i < half; i++) {
-                double sine, cosine;
-                ak_sincos((double)((float)batch->positions[t] * p->frequencies[table][i]), &sine, &cosine);
-                *sines++ = (float)(sine * magnitude);
-                *cosines++ = (float)(cosine * magnitude);
-            }
+            ak_rotation_angles(p->spec, p->frequencies, table, batch->positions[t], cosines + (size_t)t * half, cosines + part + (size_t)t * half);
     }
     return 2 * part * p->spec->n_rotations;
 }
@@ -154,7 +119,7 @@ static uint32_t groups_of(uint32_t n, uint32_t each)
 static void enqueue_product(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch, uint32_t rows)
 {
     bool tiled = ak_ocl_is_tiled(p->weights->packed[launch->command->weight].type);
-    uint32_t side = 16 * p->o->tile, slices = p->o->device.cpu ? 4 : 16, lanes = tiled ? 16 : p->o->device.cpu ? 4 : 32;
+    uint32_t side = 16 * p->o->tile, slices = p->o->slices, lanes = tiled ? 16 : p->o->lanes;
     /* experts of few rows each stream their matrices, a row at a time */
     bool few = launch->experts ? rows <= AK_OCL_FEW * p->spec->config.n_experts_used : rows <= AK_OCL_FEW;
     if (few) {
