@@ -39,16 +39,6 @@ static size_t head_dim_of(const struct akunu_model *model)
     return info.head_dim;
 }
 
-static double nmse(const float *got, const float *want, size_t n)
-{
-    double difference = 0.0, whole = 0.0;
-    for (size_t i = 0; i < n; i++) {
-        difference += ((double)got[i] - (double)want[i]) * ((double)got[i] - (double)want[i]);
-        whole += (double)want[i] * (double)want[i];
-    }
-    return difference / whole;
-}
-
 static size_t argmax(const float *x, size_t n)
 {
     size_t best = 0;
@@ -57,18 +47,10 @@ static size_t argmax(const float *x, size_t n)
     return best;
 }
 
-/* The CPU's bits depend on nothing; what another backend gives is near enough. */
-static bool is_same(const float *got, const float *want, size_t n)
-{
-    return golden_is_elsewhere() ? nmse(got, want, n) <= 1e-6 : memcmp(got, want, n * sizeof *got) == 0;
-}
-
 START_TEST(logits_and_greedy)
 {
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
-    if (golden_is_left_out(golden->name))
-        return;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     size_t n_vocab = vocab_of(model), n = text.n_prompt + text.n_greedy;
@@ -80,7 +62,7 @@ START_TEST(logits_and_greedy)
         struct akunu_session *session = golden_session(model, 2, 512, (enum akunu_kv_type)kv);
         akunu_sequence sequence = akunu_sequence_new(session);
         logits_of(session, sequence, text.ids, n, n_vocab, got);
-        double error = nmse(got, want, text.n_prompt * n_vocab);
+        double error = golden_nmse(got, want, text.n_prompt * n_vocab);
         ck_assert_msg(error <= bound, "%s: NMSE %.2e, at most %.2e", golden->name, error, bound);
         for (size_t i = 0; i < text.n_greedy; i++)
             if (text.leads[i] > golden->lead)
@@ -127,7 +109,7 @@ START_TEST(same_bits)
                     struct akunu_session *session = golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
                     ck_assert_uint_eq(akunu_session_threads(session), threads);
                     logits_of(session, akunu_sequence_new(session), ids, N, n_vocab, have_first ? again : first);
-                    ck_assert_msg(!have_first || is_same(again, first, N * n_vocab),
+                    ck_assert_msg(!have_first || golden_is_same(again, first, N * n_vocab),
                                   "%s: other bits with cpu %s, %u threads, batch %u, KV type %d", golden->name, akunu_cpu_name(isa),
                                   threads, (unsigned)batches[b], kv);
                     have_first = true;
@@ -149,8 +131,6 @@ START_TEST(same_bits_in_company)
     enum { N = 40 };
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
-    if (golden_is_left_out(golden->name))
-        return;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     size_t n_vocab = vocab_of(model);
@@ -184,7 +164,7 @@ START_TEST(same_bits_in_company)
     }
     ck_assert_int_eq(akunu_decode(session, tokens, 3 * N), AKUNU_OK);
     for (int i = 0; i < 3 * N; i++)
-        ck_assert_msg(is_same(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab), "%s: other bits in company: %d %d",
+        ck_assert_msg(golden_is_same(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab), "%s: other bits in company: %d %d",
                       golden->name, owner[i], position[i]);
 
     /* a rewound sequence and a forked one go on as the first did; the others are undisturbed */
@@ -195,13 +175,13 @@ START_TEST(same_bits_in_company)
     for (int i = 0; i < 9; i++) {
         struct akunu_batch_token pair[] = { { ids[0][23 + i], sequences[0], true }, { ids[1][31 + i], fork, true } };
         ck_assert_int_eq(akunu_decode(session, pair, 2), AKUNU_OK);
-        ck_assert_msg(is_same(akunu_logits(session, 0), alone[0][23 + i], n_vocab), "%s: other bits in company", golden->name);
-        ck_assert_msg(is_same(akunu_logits(session, 1), alone[1][31 + i], n_vocab), "%s: other bits in company", golden->name);
+        ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[0][23 + i], n_vocab), "%s: other bits in company", golden->name);
+        ck_assert_msg(golden_is_same(akunu_logits(session, 1), alone[1][31 + i], n_vocab), "%s: other bits in company", golden->name);
     }
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[1], N - 1), AKUNU_OK);
     struct akunu_batch_token token = { ids[1][N - 1], sequences[1], true };
     ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_OK);
-    ck_assert_msg(is_same(akunu_logits(session, 0), alone[1][N - 1], n_vocab), "%s: other bits in company", golden->name);
+    ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[1][N - 1], n_vocab), "%s: other bits in company", golden->name);
     akunu_session_free(session);
     akunu_model_free(model);
 }
@@ -265,8 +245,6 @@ START_TEST(greedy_text)
 {
     const struct golden *golden = &goldens[_i];
     struct golden_text text;
-    if (golden_is_left_out(golden->name))
-        return;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_generation params;
@@ -619,7 +597,7 @@ START_TEST(short_contexts_have_factors_of_their_own)
         struct akunu_session *session = akunu_session_new(model, &params);
         ck_assert_ptr_nonnull(session);
         logits_of(session, akunu_sequence_new(session), text.ids, N, n_vocab, got);
-        ck_assert_int_eq(nmse(got, want, N * n_vocab) <= 1e-9, context == 16);
+        ck_assert_int_eq(golden_nmse(got, want, N * n_vocab) <= 1e-9, context == 16);
         akunu_session_free(session);
     }
     free(want);

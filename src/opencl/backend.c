@@ -48,56 +48,65 @@ static ak_status device(size_t i, struct akunu_device_info *out, struct ak_error
 
 static void base_options(const struct ak_ocl *o, char *out, size_t room)
 {
-    snprintf(out, room, "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%u -DLANES=%u",
-             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, 16 * (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->tile,
-             (unsigned)o->slices, (unsigned)o->lanes);
+    snprintf(out, room, "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DDELTA_MOST_DIM=%d -DDELTA_COLUMNS=%d -DDELTA_SLICES=%d"
+             " -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%u -DLANES=%u",
+             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, AK_OCL_DELTA_MOST_DIM, AK_OCL_DELTA_COLUMNS, AK_OCL_DELTA_SLICES,
+             16 * (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->slices, (unsigned)o->lanes);
 }
 
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error)
+/* Builds what is not there yet; `defines` follow the options of all. */
+static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32_t n, const char *defines, cl_program *program, cl_program *out,
+                            struct ak_error *error)
 {
-    struct ak_ocl_products *products = &o->products[type][experts];
-    static const char tokens1[] = "#define TOKENS 1\n", tokens2[] = "#undef TOKENS\n#define TOKENS 2\n",
-                      tokens4[] = "#undef TOKENS\n#define TOKENS 4\n", tokens8[] = "#undef TOKENS\n#define TOKENS 8\n";
-    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_types, tokens1, ak_ocl_source_gemv, tokens2, ak_ocl_source_gemv,
-                              tokens4, ak_ocl_source_gemv, tokens8, ak_ocl_source_gemv, ak_ocl_source_gemm };
     char options[512];
-    size_t n;
-    ak_status status = AKUNU_OK;
-    pthread_mutex_lock(&o->lock);
-    if (!products->program) {
-        base_options(o, options, sizeof options);
-        n = strlen(options);
-        snprintf(options + n, sizeof options - n, " -DTYPE_%s%s", ak_type_info(type)->name, experts ? " -DEXPERTS" : "");
-        status = ak_ocl_build(&o->builder, sources, sizeof sources / sizeof *sources, options, &products->program, error);
-    }
-    *out = products->program;
-    pthread_mutex_unlock(&o->lock);
-    return status;
-}
-
-ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out, struct ak_error *error)
-{
-    cl_program *program = kv_type == AK_KV_F16 ? &o->rows : &o->rows_f32;
-    static const char one[] = "#define QUERIES 1\n", many[] = "#undef QUERIES\n#define QUERIES 8\n";
-    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_rows, ak_ocl_source_attention, one, ak_ocl_source_attend, many,
-                              ak_ocl_source_attend };
-    _Static_assert(AK_OCL_QUERIES == 8, "as written above");
-    char options[512];
-    size_t n;
     ak_status status = AKUNU_OK;
     pthread_mutex_lock(&o->lock);
     if (!*program) {
         base_options(o, options, sizeof options);
-        n = strlen(options);
-        snprintf(options + n, sizeof options - n, "%s", kv_type == AK_KV_F16 ? " -DKV_F16" : "");
-        status = ak_ocl_build(&o->builder, sources, sizeof sources / sizeof *sources, options, program, error);
+        size_t used = strlen(options);
+        snprintf(options + used, sizeof options - used, "%s", defines);
+        status = ak_ocl_build(&o->builder, sources, n, options, program, error);
     }
     *out = *program;
     pthread_mutex_unlock(&o->lock);
     return status;
 }
 
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error)
+{
+    static const char tokens1[] = "#define TOKENS 1\n", tokens2[] = "#undef TOKENS\n#define TOKENS 2\n",
+                      tokens4[] = "#undef TOKENS\n#define TOKENS 4\n", tokens8[] = "#undef TOKENS\n#define TOKENS 8\n";
+    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_types, tokens1, ak_ocl_source_gemv, tokens2, ak_ocl_source_gemv,
+                              tokens4, ak_ocl_source_gemv, tokens8, ak_ocl_source_gemv, ak_ocl_source_gemm };
+    char defines[64];
+    snprintf(defines, sizeof defines, " -DTYPE_%s%s", ak_type_info(type)->name, experts ? " -DEXPERTS" : "");
+    return build_once(o, sources, sizeof sources / sizeof *sources, defines, &o->products[type][experts], out, error);
+}
+
+ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error)
+{
+    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_group, ak_ocl_source_rows, ak_ocl_source_recurrent };
+    return build_once(o, sources, sizeof sources / sizeof *sources, "", &o->rows, out, error);
+}
+
+ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type, cl_program *out, struct ak_error *error)
+{
+    static const char one[] = "#define QUERIES 1\n", many[] = "#undef QUERIES\n#define QUERIES 8\n";
+    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_group, ak_ocl_source_kv, ak_ocl_source_attention, one, ak_ocl_source_attend,
+                              many, ak_ocl_source_attend };
+    char defines[64];
+    _Static_assert(AK_OCL_QUERIES == 8, "as written above");
+    snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_type_info(ak_kv_stored(k_type))->name, ak_type_info(ak_kv_stored(v_type))->name);
+    return build_once(o, sources, sizeof sources / sizeof *sources, defines, &o->attention[k_type][v_type], out, error);
+}
+
 /* ---- Opening ------------------------------------------------------------------------------- */
+
+static void release_program(const struct ak_ocl *o, cl_program program)
+{
+    if (program)
+        o->cl->clReleaseProgram(program);
+}
 
 static void close_backend(struct ak_backend *b)
 {
@@ -108,12 +117,11 @@ static void close_backend(struct ak_backend *b)
         ak_ocl_forget_weights(o);
     for (int type = 0; type < AK_TYPE_COUNT; type++)
         for (int experts = 0; experts < 2; experts++)
-            if (o->products[type][experts].program)
-                o->cl->clReleaseProgram(o->products[type][experts].program);
-    if (o->rows)
-        o->cl->clReleaseProgram(o->rows);
-    if (o->rows_f32)
-        o->cl->clReleaseProgram(o->rows_f32);
+            release_program(o, o->products[type][experts]);
+    for (int k_type = 0; k_type < AK_KV_TYPE_COUNT; k_type++)
+        for (int v_type = 0; v_type < AK_KV_TYPE_COUNT; v_type++)
+            release_program(o, o->attention[k_type][v_type]);
+    release_program(o, o->rows);
     if (o->queue)
         o->cl->clReleaseCommandQueue(o->queue);
     if (o->context)

@@ -45,6 +45,8 @@ static void numbers_mxfp4(const uint8_t *block, uint8_t *out) { nibbles(block + 
 static void numbers_q8_0(const uint8_t *block, uint8_t *out) { biased(block + 2, out); }
 static void numbers_a8(const uint8_t *block, uint8_t *out) { biased(block + 8, out); }
 
+static void numbers_f8(const uint8_t *block, uint8_t *out) { memcpy(out, block + 4, 128); }
+
 static void numbers_q5_0(const uint8_t *block, uint8_t *out)
 {
     nibbles(block + 6, out);
@@ -118,6 +120,7 @@ static const struct form forms[AK_TYPE_COUNT] = {
     [AK_A4] = { 4, 0, numbers_q4_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
     [AK_A5] = { 4, 1, numbers_q5_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
     [AK_A8] = { 8, 0, numbers_a8, { { 0, 4, 4 }, { 4, 4, 4 } } },
+    [AK_F8] = { 8, 0, numbers_f8, { { 0, 4, 4 } } },
 };
 
 bool ak_ocl_is_tiled(enum ak_type type)

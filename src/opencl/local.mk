@@ -6,6 +6,7 @@ libak_la_SOURCES += \
 	src/opencl/cl.h \
 	src/opencl/device.c \
 	src/opencl/device.h \
+	src/opencl/launches.c \
 	src/opencl/layout.c \
 	src/opencl/layout.h \
 	src/opencl/opencl.h \
@@ -22,7 +23,10 @@ ak_opencl_kernels = \
 	src/opencl/kernels/types.cl \
 	src/opencl/kernels/gemv.cl \
 	src/opencl/kernels/gemm.cl \
+	src/opencl/kernels/group.cl \
 	src/opencl/kernels/rows.cl \
+	src/opencl/kernels/recurrent.cl \
+	src/opencl/kernels/kv.cl \
 	src/opencl/kernels/attention.cl \
 	src/opencl/kernels/attend.cl
 EXTRA_DIST += $(ak_opencl_kernels)

@@ -21,7 +21,10 @@
 
 enum {
     AK_OCL_GROUP = 128,        /* lanes of a group that has a row */
+    AK_OCL_ELEMENT_LANES = 64, /* of a group whose lanes have an element each */
     AK_OCL_HEAD_MAX = 256,     /* elements of an attention head */
+    /* of a head's state: the most rows; a group's columns and the lanes of each */
+    AK_OCL_DELTA_MOST_DIM = 512, AK_OCL_DELTA_COLUMNS = 16, AK_OCL_DELTA_SLICES = 16,
     AK_OCL_QUERIES = 8,        /* tokens that attention takes at once where there are many */
     AK_OCL_FEW = 8,            /* tokens up to which products stream the weights */
     AK_OCL_LOGIT_ROWS = 64,    /* logits that are made at once */
@@ -29,14 +32,9 @@ enum {
     AK_OCL_STAGING = 16 << 20  /* bytes of weights on the way to the device */
 };
 
-/* Kernels for one type of weights, of experts or not. */
-struct ak_ocl_products {
-    cl_program program; /* NULL: not built yet */
-};
-
 /* A packed weight on the device. */
 struct ak_ocl_weight {
-    cl_mem memory;
+    cl_mem memory, order; /* order: NULL where columns take their own elements */
     uint32_t rows; /* of all parts of a matrix, each padded to 16 */
     uint64_t expert_bytes;
 };
@@ -59,9 +57,9 @@ struct ak_ocl {
     char *description;
     cl_context context;
     cl_command_queue queue;         /* uploads and copies */
-    cl_program rows;                /* kernels/rows.cl and attention.cl, KV of F16 */
-    cl_program rows_f32;            /* and of F32 */
-    struct ak_ocl_products products[AK_TYPE_COUNT][2];
+    /* built when first wanted: kernels/rows.cl and recurrent.cl, attention.cl of a cache's types of
+     * keys and values, products with a type of weights, of experts or not */
+    cl_program rows, attention[AK_KV_TYPE_COUNT][AK_KV_TYPE_COUNT], products[AK_TYPE_COUNT][2];
     uint32_t tile;                  /* rows and tokens of a lane in gemm */
     uint32_t slices, lanes;         /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
     pthread_mutex_t lock;           /* of all below, which sessions share */
@@ -78,9 +76,10 @@ struct ak_ocl {
 /* The buffer of the KV pool at `kv`. */
 cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv);
 
-/* Builds what `type` needs, once. */
+/* The program for products with a type, for all other steps, for attention; built once. */
 ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error);
-ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type, cl_program *out, struct ak_error *error);
 
 /* ---- upload.c ---- */
 
@@ -94,24 +93,23 @@ cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, s
 
 /* ---- prepare.c ---- */
 
-/* How many lanes: of n elements, or of groups of them. */
+/* How many lanes a launch has. */
 enum ak_ocl_grid {
-    AK_OCL_ELEMENTS,  /* columns lanes × rows of the domain */
-    AK_OCL_ROW_GROUPS, /* GROUP lanes × rows of the domain */
-    AK_OCL_ONCE,      /* columns lanes */
-    AK_OCL_PRODUCT,   /* by the number of rows: gemv or gemm */
-    AK_OCL_HEADS,     /* GROUP × heads, rows */
+    AK_OCL_ELEMENTS, /* columns lanes × rows of the domain */
+    AK_OCL_GROUPS,   /* columns groups × rows of the domain */
+    AK_OCL_ONCE,     /* columns × lines groups, whatever the rows */
+    AK_OCL_PRODUCT,  /* by the number of rows: gemv or gemm */
     AK_OCL_ATTEND
 };
 
-enum { AK_OCL_VARIANTS = 5 }; /* of a product: 1, 2, 4, 8 tokens, many */
+enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, many */ AK_OCL_MOST_LAUNCHES = 2 };
 
 struct ak_ocl_launch {
     const struct ak_command *command;
     enum ak_ocl_grid grid;
     enum ak_domain domain;
-    uint32_t columns;   /* lanes of a row, rows of a product, heads */
-    size_t group;       /* lanes of a group in the first dimension; 0: the device chooses */
+    uint32_t columns, lines; /* columns: lanes or groups of a row, rows of a product, heads */
+    size_t group[2];    /* lanes; a product's are chosen with its variant */
     bool experts;
     cl_kernel kernels[AK_OCL_VARIANTS]; /* a product's; else the first, and ATTEND's second: many, third: merge */
     uint32_t n_kernels;
@@ -123,16 +121,19 @@ struct ak_ocl_prepared {
     const struct ak_weights *weights;
     const struct ak_spec *spec;
     cl_command_queue queue;
-    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, chosen_memory, kv;
+    cl_program rows, attention;    /* the backend's */
+    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory, kv;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of logits: those made at once */
     uint32_t max_logits, context;
     const float *frequencies[AK_ROTATION_TABLES];
     struct ak_ocl_launch *launches;
-    uint32_t n_launches, n_before_logits; /* those before SELECT run once a pass */
+    uint32_t n_launches, n_before_logits; /* launches before SELECT run once a pass */
     int32_t *words;        /* the pass, as it is written */
     uint32_t words_at[PASS_HEADER];          /* where each list begins */
     uint32_t words_room, words_fixed;        /* all; but page tables */
     uint64_t states_at, state_elems;         /* floats of the pool */
+    uint64_t head_bytes, keys_bytes;         /* of a KV head in a page: all, and its keys */
+    bool keys_wait;        /* for the first one of their page */
     float *embedding_rows, *angle_rows, *row;
     float *logits;         /* [max_logits][width] on the host */
     size_t logits_bytes;
@@ -147,6 +148,9 @@ struct ak_ocl_prepared {
 ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
 void ak_ocl_release(struct ak_prepared *p);
+
+/* ---- launches.c: at most AK_OCL_MOST_LAUNCHES a command ---- */
+ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error);
 
 /* ---- run.c ---- */
 void ak_ocl_run(struct ak_prepared *p, const struct ak_batch *batch);

@@ -138,33 +138,28 @@ static void enqueue_product(struct ak_ocl_prepared *p, const struct ak_ocl_launc
 
 static void enqueue_attention(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch, uint32_t rows)
 {
-    size_t local[3] = { launch->group, 1, 1 }, global[3] = { launch->columns * launch->group, p->n_blocks, p->n_splits };
+    size_t local[3] = { launch->group[0], 1, 1 }, global[3] = { launch->columns * launch->group[0], p->n_blocks, p->n_splits };
     cl_uint splits = p->n_splits;
     enqueue(p, launch->kernels[p->one_by_one ? 0 : 1], 3, global, local);
     if (p->n_splits == 1)
         return;
     global[1] = rows;
-    note(p, p->o->cl->clSetKernelArg(launch->kernels[2], 4, sizeof splits, &splits));
+    note(p, p->o->cl->clSetKernelArg(launch->kernels[2], 5, sizeof splits, &splits));
     enqueue(p, launch->kernels[2], 2, global, local);
 }
 
 static void enqueue_launch(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch)
 {
-    enum { LANES = 64 };
     uint32_t rows = (uint32_t)p->words[launch->domain];
-    size_t local[2] = { launch->group ? launch->group : LANES, 1 }, global[2] = { 0, rows };
+    size_t global[2] = { launch->columns * launch->group[0], rows * launch->group[1] };
     switch (launch->grid) {
     case AK_OCL_PRODUCT: enqueue_product(p, launch, rows); return;
     case AK_OCL_ATTEND: enqueue_attention(p, launch, rows); return;
-    case AK_OCL_ELEMENTS: global[0] = (size_t)groups_of(launch->columns, LANES) * LANES; break;
-    case AK_OCL_ROW_GROUPS: global[0] = local[0]; break;
-    case AK_OCL_HEADS: global[0] = launch->columns * local[0]; break;
-    case AK_OCL_ONCE:
-        global[0] = (size_t)groups_of(launch->columns, (uint32_t)local[0]) * local[0];
-        global[1] = 1;
-        break;
+    case AK_OCL_ELEMENTS: global[0] = groups_of(launch->columns, (uint32_t)launch->group[0]) * launch->group[0]; break;
+    case AK_OCL_GROUPS: break;
+    case AK_OCL_ONCE: global[1] = launch->lines * launch->group[1]; break;
     }
-    enqueue(p, launch->kernels[0], 2, global, local);
+    enqueue(p, launch->kernels[0], 2, global, launch->group);
 }
 
 static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *batch, uint32_t first, uint32_t n)
@@ -207,7 +202,7 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
     write_buffer(p, p->pass, p->words, used * sizeof *p->words);
     write_buffer(p, p->angles, p->angle_rows, turn(p, batch) * sizeof *p->angle_rows);
     write_buffer(p, p->embeddings, p->embedding_rows, (size_t)batch->n * p->spec->config.width * sizeof *p->embedding_rows);
-    for (uint32_t i = 0; i < p->n_before_logits && i < p->n_launches; i++)
+    for (uint32_t i = 0; i < p->n_before_logits; i++)
         enqueue_launch(p, &p->launches[i]);
     run_logits(p, batch);
     note(p, p->o->cl->clFlush(p->queue));

@@ -30,9 +30,12 @@ cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, s
 
 void ak_ocl_forget_weights(struct ak_ocl *o)
 {
-    for (uint32_t i = 0; i < o->n_packed; i++)
+    for (uint32_t i = 0; i < o->n_packed; i++) {
         if (o->packed[i].memory)
             o->cl->clReleaseMemObject(o->packed[i].memory);
+        if (o->packed[i].order)
+            o->cl->clReleaseMemObject(o->packed[i].order);
+    }
     if (o->vectors)
         o->cl->clReleaseMemObject(o->vectors);
     ak_free(o->packed);
@@ -111,6 +114,18 @@ static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct
     return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the weights", total, error);
 }
 
+static ak_status upload_order(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
+{
+    uint64_t bytes = packed->cols * sizeof *packed->order;
+    if (!packed->order)
+        return AKUNU_OK;
+    weight->order = ak_ocl_buffer(o, bytes, "the order of columns", error);
+    if (!weight->order)
+        return AKUNU_ERROR_MEMORY;
+    cl_int code = write_bytes(o, weight->order, 0, packed->order, bytes);
+    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the order of columns", bytes, error);
+}
+
 /* Norms, biases and whatever else is a vector, one after another. */
 static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)
 {
@@ -138,8 +153,10 @@ static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights, 
         return ak_fail_memory(error, "a list of weights", 0);
     o->weights = weights;
     o->n_packed = weights->n_packed;
-    for (uint32_t i = 0; i < weights->n_packed; i++)
+    for (uint32_t i = 0; i < weights->n_packed; i++) {
         AK_TRY(upload(o, &weights->packed[i], &o->packed[i], error));
+        AK_TRY(upload_order(o, &weights->packed[i], &o->packed[i], error));
+    }
     return upload_vectors(o, weights, error);
 }
 

@@ -9,7 +9,7 @@
  * final. */
 kernel __attribute__((reqd_work_group_size(PAGE, 1, 1)))
 void PASTE(attention, QUERIES)(struct attention a, global const float *in, global float *out, global float *partials, global const float *vectors,
-               global const kv_number *kv, global const int *pass)
+               global uchar *kv, global const int *pass)
 {
     local float q[QUERIES][HEAD_MAX], weights[QUERIES][PAGE], scratch[PAGE];
     uint lane = get_local_id(0), h = get_group_id(0), n = a.head_dim, kv_head = h / (a.n_heads / a.n_kv_heads);
@@ -35,15 +35,18 @@ void PASTE(attention, QUERIES)(struct attention a, global const float *in, globa
     page += split * each;
     pages_end = min(pages_end, page + each);
     for (; page < pages_end; page++) {
-        global const kv_number *keys = kv + kv_at(a, table[page], kv_head), *values = keys + PAGE * n;
+        global const uchar *keys = head_of(a, kv, table[page], kv_head), *values = keys + a.keys_bytes;
         uint token = page * PAGE + lane;
         float score[QUERIES];
         for (uint r = 0; r < QUERIES; r++)
             score[r] = 0.0f;
-        for (uint d = 0; d < n; d++) {
-            float key = KV_READ(keys, d * PAGE + lane);
-            for (uint r = 0; r < QUERIES; r++)
-                score[r] = fma(q[r][d], key, score[r]);
+        for (uint block = 0; block < n; block += 32) {
+            float scale = key_scale(keys, n, block, lane);
+            for (uint d = block; d < min(n, block + 32); d++) {
+                float key = key_at(keys, n, d, lane, scale);
+                for (uint r = 0; r < QUERIES; r++)
+                    score[r] = fma(q[r][d], key, score[r]);
+            }
         }
         for (uint r = 0; r < rows; r++) {
             uint position = pass[pass[PASS_POSITIONS] + first_token + r], first, end;
@@ -84,7 +87,7 @@ void PASTE(attention, QUERIES)(struct attention a, global const float *in, globa
                 /* beyond the last token lies what was there before: not even zero times that */
                 if (page * PAGE + j >= to)
                     break;
-                float value = KV_READ(values, j * n + i * PAGE + lane);
+                float value = value_at(values, n, j, i * PAGE + lane);
                 for (uint r = 0; r < rows; r++)
                     result[r][i] = fma(weights[r][j], value, result[r][i]);
             }
@@ -105,7 +108,7 @@ void PASTE(attention, QUERIES)(struct attention a, global const float *in, globa
             float again = exp(most[r] - top), total = sum[r] * again + (a.flags & ATTENTION_SINKS ? exp(sink - top) : 0.0f);
             global float *row = out + a.out_at + (ulong)(first_token + r) * a.out_stride + h * n;
             for (uint i = 0; i * PAGE + lane < n; i++)
-                row[i * PAGE + lane] = result[r][i] * again / total;
+                row[i * PAGE + lane] = result[r][i] * again / total * gated_by(a, in, first_token + r, h, i * PAGE + lane);
         }
     }
 }

@@ -1,25 +1,51 @@
-/* Keys and values of a page and head: keys as [head_dim][PAGE] so that lanes that have a
- * token each read side by side, then values as [PAGE][head_dim]. */
-#ifdef KV_F16
-typedef half kv_number;
-#define KV_READ(from, i) vload_half(i, from)
-#define KV_WRITE(x, to, i) vstore_half_rte(x, i, to)
-#else
-typedef float kv_number;
-#define KV_READ(from, i) (from)[i]
-#define KV_WRITE(x, to, i) (to)[i] = (x)
-#endif
-
-/* Of a page and head, from the beginning of the pool. */
-ulong kv_at(struct attention a, int page, uint kv_head)
+/* The page's part of a KV head: keys, then values. */
+global uchar *head_of(struct attention a, global uchar *kv, int page, uint kv_head)
 {
-    return ((ulong)page * a.n_layers + a.kv_layer) * a.n_kv_heads * 2 * PAGE * a.head_dim + (ulong)kv_head * 2 * PAGE * a.head_dim;
+    return kv + (((ulong)page * a.n_layers + a.kv_layer) * a.n_kv_heads + kv_head) * a.head_bytes;
 }
+
+global uchar *page_of(struct attention a, global uchar *kv, global const int *pass, uint t, uint kv_head)
+{
+    uint position = pass[pass[PASS_POSITIONS] + t];
+    return head_of(a, kv, pass[pass[pass[PASS_TABLES] + t] + position / PAGE], kv_head);
+}
+
+#ifdef K_QUANTISED
+/* The Hadamard transform of n floats in place, in blocks of the largest power of two that
+ * divides n, not scaled. */
+void spread(local float *x, uint n)
+{
+    for (uint half_n = 1; half_n < (n & -n); half_n *= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (uint p = get_local_id(0); p < n / 2; p += GROUP) {
+            uint i = p / half_n * 2 * half_n + p % half_n;
+            float u = x[i], v = x[i + half_n];
+            x[i] = u + v;
+            x[i + half_n] = u - v;
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* The other half of qkv, where keys wait for the first one of their page. */
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void quantise_keys(struct attention a, global const float *rows, global uchar *kv, global const int *pass)
+{
+    local float key[HEAD_MAX];
+    uint lane = get_local_id(0), h = get_group_id(0), t = get_group_id(1), n = a.head_dim;
+    global const float *x = rows + a.in_at + (ulong)t * a.in_stride + a.k_at + h * n;
+    global uchar *page = page_of(a, kv, pass, t, h);
+    for (uint i = lane; i < n; i += GROUP)
+        key[i] = x[i] - F32_READ(page + first_key(n), i);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    put_key(key, n, lane, page, pass[pass[PASS_POSITIONS] + t] % PAGE);
+}
+#endif
 
 /* A group a head of a token: norms, rotation, keys and values into the cache. Heads of
  * queries first, then of keys, then of values. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void qkv(struct attention a, global float *rows, global const float *vectors, global const float *angles, global kv_number *kv,
+void qkv(struct attention a, global float *rows, global const float *vectors, global const float *angles, global uchar *kv,
          global const int *pass)
 {
     local float scratch[GROUP];
@@ -54,20 +80,25 @@ void qkv(struct attention a, global float *rows, global const float *vectors, gl
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (is_query) {
-        for (uint i = lane; i < n; i += GROUP)
-            x[i] = head[i];
+    if (is_value) {
+        uint kv_head = h - a.n_heads - a.n_kv_heads;
+        put_value(head, n, lane, page_of(a, kv, pass, t, kv_head) + a.keys_bytes, pass[pass[PASS_POSITIONS] + t] % PAGE);
         return;
     }
-    uint position = pass[pass[PASS_POSITIONS] + t], token = position % PAGE;
-    int page = pass[pass[pass[PASS_TABLES] + t] + position / PAGE];
-    global kv_number *to = kv + kv_at(a, page, is_value ? h - a.n_heads - a.n_kv_heads : h - a.n_heads);
-    for (uint i = lane; i < n; i += GROUP) {
-        if (is_value)
-            KV_WRITE(head[i], to, PAGE * n + token * n + i);
-        else
-            KV_WRITE(head[i], to, i * PAGE + token);
-    }
+#ifdef K_QUANTISED
+    spread(head, n);
+    for (uint i = lane; i < n; i += GROUP)
+        x[i] = is_query ? head[i] / (float)(n & -n) : head[i];
+    if (!is_query && pass[pass[PASS_POSITIONS] + t] % PAGE == 0)
+        for (uint i = lane; i < n; i += GROUP)
+            F32_WRITE(head[i], page_of(a, kv, pass, t, h - a.n_heads) + first_key(n), i);
+#else
+    if (is_query)
+        for (uint i = lane; i < n; i += GROUP)
+            x[i] = head[i];
+    else
+        put_key(head, n, lane, page_of(a, kv, pass, t, h - a.n_heads), pass[pass[PASS_POSITIONS] + t] % PAGE);
+#endif
 }
 
 /* Tokens [*first, *end) that one at `position` sees. */
@@ -90,8 +121,14 @@ float slope_of(uint h, uint n_heads)
     return exp2(h < n ? -8.0f * (float)(h + 1) / (float)n : -8.0f * (float)(2 * (h - n) + 1) / (float)(2 * n));
 }
 
+/* What an element's gate leaves of it: the gates of a head follow its q. */
+float gated_by(struct attention a, global const float *in, uint t, uint h, uint i)
+{
+    return a.flags & ATTENTION_GATED ? sigmoid(in[a.in_at + (ulong)t * a.in_stride + a.q_at + h * a.q_step + a.head_dim + i]) : 1.0f;
+}
+
 kernel __attribute__((reqd_work_group_size(PAGE, 1, 1)))
-void merge(struct attention a, global const float *partials, global float *out, global const float *vectors, uint splits)
+void merge(struct attention a, global const float *in, global const float *partials, global float *out, global const float *vectors, uint splits)
 {
     uint lane = get_local_id(0), h = get_group_id(0), t = get_group_id(1), n = a.head_dim;
     global const float *parts = partials + ((ulong)t * a.n_heads + h) * splits * (n + 2);
@@ -106,6 +143,6 @@ void merge(struct attention a, global const float *partials, global float *out, 
         float sum = 0.0f;
         for (uint s = 0; s < splits; s++)
             sum += parts[s * (n + 2) + i] * exp(parts[s * (n + 2) + n] - top);
-        out[a.out_at + (ulong)t * a.out_stride + h * n + i] = sum / total;
+        out[a.out_at + (ulong)t * a.out_stride + h * n + i] = sum / total * gated_by(a, in, t, h, i);
     }
 }

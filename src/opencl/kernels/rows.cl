@@ -2,21 +2,6 @@
  * (opencl/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at of
  * the arenas on. A group has one row where it needs sums over it. */
 
-/* Sum over a group of GROUP lanes; every lane gets it. */
-float group_sum(float x, local float *scratch)
-{
-    uint lane = get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    scratch[lane] = x;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint half_n = GROUP / 2; half_n > 0; half_n /= 2) {
-        if (lane < half_n)
-            scratch[lane] += scratch[lane + half_n];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    return scratch[0];
-}
-
 kernel void embed(struct rows c, global const float *rows, global float *out)
 {
     uint i = get_global_id(0), t = get_global_id(1);
@@ -120,28 +105,13 @@ kernel void select_rows(struct rows c, global const float *in, global float *out
         out[c.out_at + (ulong)t * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
 }
 
-/* A channel a lane, over the tokens one after another: a state lies [taps − 1][n]. */
-kernel void short_conv(struct rows c, global const float *in, global float *out, global const float *vectors, global float *states,
-                       global const int *pass)
+/* A row's elements in the order of the columns that they meet. */
+kernel void reorder(struct rows c, global const float *in, global float *out, global const uint *order)
 {
-    uint i = get_global_id(0), taps = c.taps;
-    if (i >= c.n)
-        return;
-    global const float *weight = vectors + c.vector + i * taps;
-    for (uint t = 0; t < (uint)pass[PASS_TOKENS]; t++) {
-        global const float *x = in + c.in_at + (ulong)t * c.in_stride + i;
-        global float *state = states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems + i;
-        float now = x[0] * x[2 * c.n], sum = 0.0f;
-        if (pass[pass[PASS_POSITIONS] + t] == 0)
-            for (uint k = 0; k + 1 < taps; k++)
-                state[k * c.n] = 0.0f;
-        for (uint k = 0; k + 1 < taps; k++)
-            sum = fma(weight[k], state[k * c.n], sum);
-        out[c.out_at + (ulong)t * c.out_stride + i] = x[c.n] * fma(weight[taps - 1], now, sum);
-        for (uint k = 0; k + 2 < taps; k++)
-            state[k * c.n] = state[(k + 1) * c.n];
-        state[(taps - 2) * c.n] = now;
-    }
+    uint i = get_global_id(0);
+    ulong t = get_global_id(1);
+    if (i < c.n)
+        out[t * c.out_stride + i] = in[c.in_at + t * c.in_stride + order[i]];
 }
 
 /* ---- Experts ---------------------------------------------------------------------------- */
@@ -152,7 +122,7 @@ kernel void short_conv(struct rows c, global const float *in, global float *out,
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void route(struct rows c, global const float *in, global float *out, global int *pass)
 {
-    uint lane = get_local_id(0), n = pass[PASS_TOKENS], n_experts = c.n, used = c.taps;
+    uint lane = get_local_id(0), n = pass[PASS_TOKENS], n_experts = c.n, used = c.used;
     global int *begin = pass + pass[PASS_EXPERT_BEGIN], *groups = pass + pass[PASS_EXPERT_GROUPS];
     for (uint t = lane; t < n; t += GROUP) {
         global const float *logits = in + c.in_at + (ulong)t * c.in_stride;
@@ -230,10 +200,10 @@ kernel void combine(struct rows c, global const float *in, global float *out, gl
     ulong t = get_global_id(1);
     if (i >= c.n)
         return;
-    global const float *weights = routes + c.other_at + t * c.other_stride + c.taps;
+    global const float *weights = routes + c.other_at + t * c.other_stride + c.used;
     float sum = out[c.out_at + t * c.out_stride + i];
-    for (uint j = 0; j < c.taps; j++) {
-        ulong row = pass[pass[PASS_ROW_OF] + t * c.taps + j];
+    for (uint j = 0; j < c.used; j++) {
+        ulong row = pass[pass[PASS_ROW_OF] + t * c.used + j];
         sum = fma(in[c.in_at + row * c.in_stride + i], weights[j], sum);
     }
     out[c.out_at + t * c.out_stride + i] = sum;

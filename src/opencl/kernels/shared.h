@@ -44,17 +44,18 @@ enum {
     ROWS_LAYER_NORM = 4, ROWS_BIAS = 8, ROWS_NORMALISED = 16
 };
 struct rows {
-    uint64_t in_at, out_at, other_at, state_at; /* elements */
-    uint32_t in_stride, out_stride, other_stride, state_elems;
+    uint64_t in_at, out_at, other_at; /* elements */
+    uint32_t in_stride, out_stride, other_stride;
     uint32_t n, flags;
     uint32_t vector, vector2; /* elements of the vectors */
     uint32_t gate_at, up_at;
-    uint32_t taps;            /* of a kernel; experts that a token uses */
+    uint32_t used;            /* experts of a token */
     float value;              /* epsilon, scale, divisor or cap */
 };
 
 enum {
-    ATTENTION_Q_NORM = 1, ATTENTION_K_NORM = 2, ATTENTION_INTERLEAVED = 4, ATTENTION_BOTH_WAYS = 8, ATTENTION_ALIBI = 16, ATTENTION_SINKS = 32
+    ATTENTION_Q_NORM = 1, ATTENTION_K_NORM = 2, ATTENTION_INTERLEAVED = 4, ATTENTION_BOTH_WAYS = 8, ATTENTION_ALIBI = 16, ATTENTION_SINKS = 32,
+    ATTENTION_GATED = 64
 };
 struct attention {
     uint64_t in_at, out_at;
@@ -62,8 +63,37 @@ struct attention {
     uint32_t q_at, q_step, k_at, v_at;
     uint32_t n_heads, n_kv_heads, head_dim;
     uint32_t n_layers, kv_layer;
+    uint32_t head_bytes, keys_bytes; /* of a KV head in a page: all, and its keys */
     uint32_t window, flags;
     uint32_t rope_dims, rope_table;
     uint32_t q_norm, k_norm, sinks; /* elements of the vectors */
     float norm_eps, scale, cap;
+};
+
+/* SHORT_CONV, where rows have b, c and x, n elements each: `gated`, and CONV, as struct
+ * ak_conv_params has it. */
+struct conv {
+    uint64_t in_at, out_at, state_at; /* elements */
+    uint32_t in_stride, out_stride, state_elems;
+    uint32_t n, taps, gated, n_groups;
+    uint32_t part_at[3], part_step[3], part_n[3];
+    uint32_t vector;
+};
+
+/* As struct ak_delta_params. */
+struct delta {
+    uint64_t in_at, out_at, gates_at, state_at; /* elements */
+    uint32_t in_stride, out_stride, gates_stride, state_elems;
+    uint32_t n_k_heads, n_v_heads, k_dim, v_dim;
+    uint32_t beta_at, alpha_at, gate_step, tiled;
+    uint32_t decay, alpha_bias; /* elements of the vectors */
+};
+
+/* As struct ak_norm_gated_params. */
+struct norm_gated {
+    uint64_t in_at, out_at, gate_at; /* elements */
+    uint32_t in_stride, out_stride, gate_stride;
+    uint32_t n, gate_step, per_group;
+    uint32_t vector;
+    float eps;
 };

@@ -39,7 +39,7 @@ uint spread2(uint x)
 #elif defined TYPE_Q6_K
 #define LOW 4
 #define HIGH 2
-#elif defined TYPE_Q8_0 || defined TYPE_A8
+#elif defined TYPE_Q8_0 || defined TYPE_A8 || defined TYPE_F8
 #define LOW 8
 #define HIGH 0
 #elif defined TYPE_Q2_K
@@ -206,6 +206,13 @@ void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2
     *d = scale;
     *m = at[(nb + b) * 16 + r] - 128.0f * scale;
 }
+#elif defined TYPE_F8
+/* One for 128 k. */
+void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2 *m)
+{
+    *d = ((global const float *)SCALES(tile, nb))[b / 4 * 16 + r];
+    *m = 0.0f;
+}
 #elif defined TYPE_MXFP4
 /* Half of 2^(e − 127), since the values are doubled. */
 void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2 *m)
@@ -241,6 +248,15 @@ float value(uint q)
 float4 opened(uint bytes, float d, float m)
 {
     return d * (float4)(value(bytes & 15), value(bytes >> 8 & 15), value(bytes >> 16 & 15), value(bytes >> 24));
+}
+#elif defined TYPE_F8
+/* The numbers' bits as those of a half, which a float has 112 exponents higher; of those
+ * without an exponent the bits follow the one of 2^-14, which is then taken away. */
+float4 opened(uint bytes, float d, float m)
+{
+    uint4 q = convert_uint4(as_uchar4(bytes)), bits = (q & 127u) << 20u;
+    float4 normal = as_float4(bits + (112u << 23)), small = as_float4(bits + (113u << 23)) - 0x1p-14f;
+    return d * as_float4(as_uint4(select(small, normal, bits >= (1u << 23))) | (q & 128u) << 24u);
 }
 #elif defined LOW
 float4 opened(uint bytes, float d, float m)
