@@ -1,7 +1,7 @@
 #!/bin/sh
 # The OpenCL backend, on the device that --device names or the first there is: what the
 # command says where there is none, and the models and quantised folders of other tests, whose
-# logits, texts and draws it must give as the CPU does.
+# tables must be the CPU's and whose logits, texts and draws as the CPU's.
 set -u
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +31,7 @@ cat "$work/out"
     fail "a device that is not there"
 grep -q "no such thing" "$work/out" || fail "names the device that is not there"
 
-for program in test_model test_hf_quant; do
+for program in test_load test_model test_hf_quant; do
     AKUNU_BACKEND=opencl AKUNU_TEST_FEW=1 CK_RUN_CASE=any "./tests/$program" || failed=1
 done
 exit $failed

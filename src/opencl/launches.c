@@ -116,7 +116,7 @@ static ak_status add_order(struct ak_ocl_prepared *p, const struct ak_command *c
     struct rows r = rows_of(p, c, p->weights->packed[c->weight].cols);
     struct ak_ocl_launch *launch = new_launch(p, c, c->in);
     struct binder b;
-    r.out_stride = r.n;
+    r.out_stride = ak_ocl_ordered_stride(r.n);
     launch->grid = AK_OCL_ELEMENTS;
     launch->columns = r.n;
     launch->group[0] = AK_OCL_ELEMENT_LANES;
@@ -146,7 +146,7 @@ static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_
         l.tile_bytes = (uint32_t)ak_ocl_tile_bytes(packed->type, AK_OCL_TILE_BLOCKS);
     if (packed->order) {
         l.x_at = 0;
-        l.x_stride = packed->cols;
+        l.x_stride = ak_ocl_ordered_stride(packed->cols);
     }
     return l;
 }
@@ -159,8 +159,6 @@ static ak_status add_linear(struct ak_ocl_prepared *p, const struct ak_command *
     const struct linear l = linear_of(p, c);
     cl_program program;
     struct binder b;
-    if (packed->cols % 4 != 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a matrix has rows of %u elements: the opencl backend takes multiples of 4", (unsigned)packed->cols);
     if (packed->order)
         AK_TRY(add_order(p, c, error));
     struct ak_ocl_launch *launch = new_launch(p, c, c->out);

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
+#include "base/mem.h"
 #include "dispatch/table.h"
 #include "opencl/layout.h"
 #include "opencl/program.h"
@@ -150,6 +151,8 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, con
 void ak_ocl_release(struct ak_prepared *p);
 
 /* ---- launches.c: at most AK_OCL_MOST_LAUNCHES a command ---- */
+/* From a row of activations in another order to the next one. */
+static inline uint32_t ak_ocl_ordered_stride(uint32_t cols) { return (uint32_t)ak_round_up(cols, AK_OCL_BLOCK_K); }
 ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error);
 
 /* ---- run.c ---- */

@@ -30,12 +30,13 @@ static void lay_out_words(struct ak_ocl_prepared *p, const struct ak_prepare_opt
     p->words_room = at + options->kv.n_pages * (options->kv.n_states ? options->kv.n_states : 1u);
 }
 
-/* The most columns of a weight that takes its input in another order. */
-static size_t ordered_columns(const struct ak_weights *weights)
+/* Floats of a row for weights that take their input in another order. */
+static size_t ordered_row(const struct ak_weights *weights)
 {
     size_t most = 0;
     for (uint32_t i = 0; i < weights->n_packed; i++)
-        most = weights->packed[i].order && weights->packed[i].cols > most ? weights->packed[i].cols : most;
+        if (weights->packed[i].order && ak_ocl_ordered_stride(weights->packed[i].cols) > most)
+            most = ak_ocl_ordered_stride(weights->packed[i].cols);
     return most;
 }
 
@@ -52,7 +53,7 @@ static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_opt
     AK_TRY(buffer(p, tokens * half * 2 * p->spec->n_rotations * sizeof(float), "the rotations", &p->angles, error));
     AK_TRY(buffer(p, (uint64_t)AK_OCL_FEW * config->n_heads * AK_OCL_MOST_SPLITS * (config->head_dim + 2) * sizeof(float), "attention", &p->partials,
                   error));
-    AK_TRY(buffer(p, rows * ordered_columns(p->weights) * sizeof(float), "activations in order", &p->ordered, error));
+    AK_TRY(buffer(p, rows * ordered_row(p->weights) * sizeof(float), "activations in order", &p->ordered, error));
     AK_TRY(buffer(p, p->max_rows[AK_DOMAIN_LOGITS] * sizeof(cl_int), "the chosen tokens", &p->chosen_memory, error));
     p->words = ak_alloc(p->words_room, sizeof *p->words);
     p->embedding_rows = ak_alloc(tokens * config->width, sizeof *p->embedding_rows);

@@ -50,7 +50,11 @@ void gemm(global const uchar *weights, struct linear l, global const float *x, g
             uint t = e / 8, k = e % 8 * 4;
             float4 a = 0.0f;
             if (first + t < end && block * 32 + k < l.k)
+#ifdef LOW
                 a = vload4(0, x + l.x_at + (ulong)(first + t) * l.x_stride + block * 32 + k);
+#else
+                a = token_values(x + l.x_at + (ulong)(first + t) * l.x_stride, block * 32 + k, l.k);
+#endif
             x_k[k][t] = a.s0; x_k[k + 1][t] = a.s1; x_k[k + 2][t] = a.s2; x_k[k + 3][t] = a.s3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -68,7 +68,7 @@ void PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global co
     for (uint k = 4 * lane; k < l.k; k += 4 * LANES) {
         float4 w = row_values(weights, (ulong)row * l.row_elems + k);
         for (uint t = 0; t < TOKENS; t++)
-            sum[t] += dot(w, vload4(0, x + min(t, n - 1) * l.x_stride + k));
+            sum[t] += dot(w, token_values(x + min(t, n - 1) * l.x_stride, k, l.k));
     }
     for (uint t = 0; t < TOKENS; t++)
         parts[slice][t][lane] = sum[t];

@@ -265,6 +265,15 @@ float4 opened(uint bytes, float d, float m)
 }
 #endif
 
+#ifndef LOW
+/* Elements k … k + 3 of a token; rows of weights are padded with zeros, what stands behind a
+ * token's n elements may be anything. */
+float4 token_values(global const float *x, uint k, uint n)
+{
+    return select((float4)0.0f, vload4(0, x + k), k + (uint4)(0, 1, 2, 3) < n);
+}
+#endif
+
 #if defined TYPE_F16
 float4 row_values(global const uchar *weights, ulong i)
 {
