@@ -470,7 +470,8 @@ static void build_experts(struct rig *r, const struct matrix m[EXPERT_PARTS], bo
     const struct matrix *const gate_up[] = { &m[GATE], &m[UP] }, *const down[] = { &m[DOWN] };
     rig_begin(r, width, -2.0f, 2.0f);
     uint32_t routes = rig_slot(r, 2 * USED, AK_DOMAIN_TOKENS), rows = rig_slot(r, width, AK_DOMAIN_EXPERTS);
-    uint32_t both = rig_slot(r, 2 * inner, AK_DOMAIN_EXPERTS), act = rig_slot(r, inner, AK_DOMAIN_EXPERTS), made = rig_slot(r, width, AK_DOMAIN_EXPERTS);
+    uint32_t both = rig_slot(r, 2 * inner, AK_DOMAIN_EXPERTS), act = rig_slot(r, inner, AK_DOMAIN_EXPERTS);
+    uint32_t made = rig_slot(r, width, AK_DOMAIN_EXPERTS);
     r->spec.config.n_experts = EXPERTS;
     r->spec.config.n_experts_used = USED;
     rig_add(r, AK_OP_ROUTE, 0, routes)->params.route = (struct ak_route_params){ .n_experts = EXPERTS, .n_used = USED, .normalised = normalised };

@@ -268,7 +268,8 @@ static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
         v.part_step[i] = params->parts[i].step;
         v.part_n[i] = params->parts[i].n;
     }
-    struct step step = { .kernel = "conv", .columns = v.n, .params = &v, .bytes = sizeof v, .arguments = IN | OUT | VECTORS | CACHE | PASS };
+    struct step step = { .kernel = "conv", .grid = AK_OCL_ELEMENTS, .columns = v.n, .params = &v, .bytes = sizeof v,
+                         .arguments = IN | OUT | VECTORS | CACHE | PASS };
     AK_TRY(add_step(p, c, &step, error));
     step.kernel = "conv_state";
     step.arguments = IN | CACHE | PASS;

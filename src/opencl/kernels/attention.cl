@@ -121,6 +121,47 @@ float slope_of(uint h, uint n_heads)
     return exp2(h < n ? -8.0f * (float)(h + 1) / (float)n : -8.0f * (float)(2 * (h - n) + 1) / (float)(2 * n));
 }
 
+/* The score of a token for a query of head h at `position`; −∞: it is not seen. */
+float seen_score(struct attention a, float score, uint h, uint position, uint sequence_end, uint token)
+{
+    uint first, end;
+    visible(a, position, sequence_end, &first, &end);
+    if (a.flags & ATTENTION_ALIBI)
+        score -= slope_of(h, a.n_heads) * (float)(position > token ? position - token : token - position);
+    if (a.cap > 0.0f)
+        score = a.cap * tanh(score / a.cap);
+    return token < first || token >= end ? -INFINITY : score;
+}
+
+/* The largest of what each `n` lanes have that stand together, and their sum; all of them get
+ * it. */
+float row_most(float x, local float *scratch, uint n)
+{
+    uint lane = get_local_id(0);
+    scratch[lane] = x;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint half_n = n / 2; half_n > 0; half_n /= 2) {
+        if (lane % n < half_n)
+            scratch[lane] = fmax(scratch[lane], scratch[lane + half_n]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return scratch[lane / n * n];
+}
+
+float row_sum(float x, local float *scratch, uint n)
+{
+    uint lane = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[lane] = x;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint half_n = n / 2; half_n > 0; half_n /= 2) {
+        if (lane % n < half_n)
+            scratch[lane] += scratch[lane + half_n];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return scratch[lane / n * n];
+}
+
 /* What an element's gate leaves of it: the gates of a head follow its q. */
 float gated_by(struct attention a, global const float *in, uint t, uint h, uint i)
 {

@@ -12,8 +12,7 @@ float channel(struct conv c, global const float *row, uint i)
     uint part = 0;
     for (; i >= c.n_groups * c.part_n[part]; part++)
         i -= c.n_groups * c.part_n[part];
-    float x = row[c.part_at[part] + i / c.part_n[part] * c.part_step[part] + i % c.part_n[part]];
-    return x;
+    return row[c.part_at[part] + i / c.part_n[part] * c.part_step[part] + i % c.part_n[part]];
 }
 
 /* What is convolved: x, or b · x where a row has b, c and x. */
