@@ -40,7 +40,7 @@ static uint8_t number(const struct ak_assembly *a, uint64_t row, uint32_t k)
 {
     uint64_t i = row * a->cols + k;
     const uint8_t *data = a->plane[0].data;
-    return a->bits == 8 ? data[i] : (uint8_t)(data[i / 2] >> (i % 2 * 4) & 15);
+    return (uint8_t)(a->bits == 8 ? data[i] : data[i / 2] >> (i % 2 * 4) & 15);
 }
 
 static void packed_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
@@ -193,7 +193,7 @@ static enum ak_type type_of(const struct ak_assembly *a)
 static ak_status finish(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
                         struct ak_error *error)
 {
-    char group[16] = "ROWS";
+    char group[12] = "ROWS";
     bool in_order;
     if (out->cols % 32 != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %u inputs; expected a multiple of 32", weight->name, out->cols);
@@ -209,7 +209,7 @@ static ak_status finish(const struct ak_hf_quant *q, const char *module, const s
         out->plane[3] = (struct ak_plane){NULL, 0};
     if (out->scale_cols > 1)
         snprintf(group, sizeof group, "G%u", out->group);
-    snprintf(out->name, sizeof out->name, "CT%u_%s%s%s", out->bits, group, out->plane[2].data ? "_Z" : "", in_order ? "" : "_ACT");
+    snprintf(out->name, sizeof out->name, "CT%u_%s%s%s", out->bits & 15, group, out->plane[2].data ? "_Z" : "", in_order ? "" : "_ACT");
     return AKUNU_OK;
 }
 
