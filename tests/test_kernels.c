@@ -940,6 +940,38 @@ START_TEST(elementwise_is_scalar)
 }
 END_TEST
 
+/* Where it bends, and every length up to one beyond whole vectors. */
+START_TEST(gelu_is_scalar)
+{
+    struct ak_kernels tested, scalar;
+    enum { STEPS = 20000, N = 2 * STEPS + 1 };
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    float *x = exact(N * sizeof *x), *up = random_floats(N), *got = exact(N * sizeof *got), *want = exact(N * sizeof *want);
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i - STEPS) * 0x1.3p-11f;
+    for (size_t n = N; n > 0; n = n == N ? 70 : n - 1) {
+        const float *from = x + (N - n) / 2;
+        tested.gelu_erf(from, got, n);
+        scalar.gelu_erf(from, want, n);
+        expect_floats(got, want, n, tested.name, "gelu_erf");
+        tested.gelu_erf_mul(from, up, got, n);
+        scalar.gelu_erf_mul(from, up, want, n);
+        expect_floats(got, want, n, tested.name, "gelu_erf_mul");
+        tested.gelu_tanh(from, got, n);
+        scalar.gelu_tanh(from, want, n);
+        expect_floats(got, want, n, tested.name, "gelu_tanh");
+        tested.gelu_tanh_mul(from, up, got, n);
+        scalar.gelu_tanh_mul(from, up, want, n);
+        expect_floats(got, want, n, tested.name, "gelu_tanh_mul");
+    }
+    free(x);
+    free(up);
+    free(got);
+    free(want);
+}
+END_TEST
+
 /* Against the formulas in double. */
 START_TEST(scalar_functions_are_right)
 {
@@ -1275,6 +1307,7 @@ int main(void)
     tcase_add_loop_test(kernels, bf16_products_stand_alone, 1, AK_ISA_COUNT);
     tcase_add_test(kernels, blas_is_near_or_absent);
     tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, gelu_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, delta_rule_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_test(kernels, delta_rule_is_right);
     tcase_add_test(kernels, scalar_functions_are_right);

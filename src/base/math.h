@@ -72,28 +72,42 @@ static inline float ak_tanhf(float x)
 
 #define AK_ERF_SMALL 0.9f
 #define AK_ERF_HIGH 4.0f
+#define AK_ERF_C1 0x1.20dd76p+0f
+#define AK_ERF_C3 -0x1.812744p-2f
+#define AK_ERF_C5 0x1.ce2e54p-4f
+#define AK_ERF_C7 -0x1.b81524p-6f
+#define AK_ERF_C9 0x1.550a46p-8f
+#define AK_ERF_C11 -0x1.aca39cp-11f
+#define AK_ERF_C13 0x1.6510ccp-14f
+#define AK_ERFC_LOG_C0 -0x1.5d014p-13f
+#define AK_ERFC_LOG_C1 -0x1.20b754p+0f
+#define AK_ERFC_LOG_C2 -0x1.4621b4p-1f
+#define AK_ERFC_LOG_C3 -0x1.aa734cp-4f
+#define AK_ERFC_LOG_C4 0x1.6d9d2ap-6f
+#define AK_ERFC_LOG_C5 -0x1.91cd8cp-9f
+#define AK_ERFC_LOG_C6 0x1.9fb3ap-13f
 
-/* erf x within 2 ulp. Small |x|: an odd polynomial; else 1 − e^p(|x|), p fitted to
+/* erf x within 3 ulp. Small |x|: an odd polynomial; else 1 − e^q(|x|), q fitted to
  * ln(1 − erf); both to least relative error of the result. From 4 on it is 1. */
 static inline float ak_erff(float x)
 {
     float a = fabsf(x), z = x * x;
-    float p = 0x1.6510ccp-14f;
-    p = fmaf(p, z, -0x1.aca39cp-11f);
-    p = fmaf(p, z, 0x1.550a46p-8f);
-    p = fmaf(p, z, -0x1.b81524p-6f);
-    p = fmaf(p, z, 0x1.ce2e54p-4f);
-    p = fmaf(p, z, -0x1.812744p-2f);
-    p = fmaf(p, z, 0x1.20dd76p+0f);
+    float p = AK_ERF_C13;
+    p = fmaf(p, z, AK_ERF_C11);
+    p = fmaf(p, z, AK_ERF_C9);
+    p = fmaf(p, z, AK_ERF_C7);
+    p = fmaf(p, z, AK_ERF_C5);
+    p = fmaf(p, z, AK_ERF_C3);
+    p = fmaf(p, z, AK_ERF_C1);
     float small = p * x;
     float t = a > AK_ERF_HIGH ? AK_ERF_HIGH : a;
-    float q = 0x1.9fb3ap-13f;
-    q = fmaf(q, t, -0x1.91cd8cp-9f);
-    q = fmaf(q, t, 0x1.6d9d2ap-6f);
-    q = fmaf(q, t, -0x1.aa734cp-4f);
-    q = fmaf(q, t, -0x1.4621b4p-1f);
-    q = fmaf(q, t, -0x1.20b754p+0f);
-    q = fmaf(q, t, -0x1.5d014p-13f);
+    float q = AK_ERFC_LOG_C6;
+    q = fmaf(q, t, AK_ERFC_LOG_C5);
+    q = fmaf(q, t, AK_ERFC_LOG_C4);
+    q = fmaf(q, t, AK_ERFC_LOG_C3);
+    q = fmaf(q, t, AK_ERFC_LOG_C2);
+    q = fmaf(q, t, AK_ERFC_LOG_C1);
+    q = fmaf(q, t, AK_ERFC_LOG_C0);
     float large = copysignf(1.0f - ak_expf(q), x);
     return a < AK_ERF_SMALL ? small : large;
 }

@@ -153,12 +153,16 @@ AK_KERNEL void ak_generic_swiglu_clamped(const float *restrict gate, const float
     }
 }
 
+/* −2·sqrt(2/π), that times 0.044715, and sqrt(1/2). */
+#define AK_GELU_LINEAR -0x1.988454p+0f
+#define AK_GELU_CUBIC -0x1.2444f2p-4f
+#define AK_GELU_ROOT 0x1.6a09e6p-1f
+
 /* The approximation with tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units":
  * x/2 · (1 + tanh u) = x / (1 + e^−2u), u = sqrt(2/π)·(x + 0.044715·x³). */
 AK_KERNEL float ak_generic_gelu_tanh_of(float x)
 {
-    const float linear = -0x1.988454p+0f, cubic = -0x1.2444f2p-4f; /* −2·sqrt(2/π), that times 0.044715 */
-    return x / (1.0f + ak_expf(x * fmaf(x * x, cubic, linear)));
+    return x / (1.0f + ak_expf(x * fmaf(x * x, AK_GELU_CUBIC, AK_GELU_LINEAR)));
 }
 
 AK_KERNEL void ak_generic_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
@@ -177,7 +181,7 @@ AK_KERNEL void ak_generic_gelu_tanh_mul(const float *restrict gate, const float 
 AK_KERNEL float ak_generic_gelu_erf_of(float x)
 {
     float half = 0.5f * x;
-    return fmaf(half, ak_erff(x * 0x1.6a09e6p-1f), half);
+    return fmaf(half, ak_erff(x * AK_GELU_ROOT), half);
 }
 
 AK_KERNEL void ak_generic_gelu_erf(const float *restrict x, float *restrict out, size_t n)

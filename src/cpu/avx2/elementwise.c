@@ -121,24 +121,50 @@ void ak_avx2_softcap(float *restrict x, float cap, size_t n)
     ak_generic_softcap(x, cap, n);
 }
 
+/* x / (1 + e^(x·(linear + cubic·x²))) */
+AK_KERNEL __m256 gelu_tanh(__m256 x)
+{
+    __m256 inner = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(AK_GELU_CUBIC), _mm256_set1_ps(AK_GELU_LINEAR));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), exp_lanes(_mm256_mul_ps(x, inner))));
+}
+
+/* x/2 · (1 + erf(x/sqrt(2))) */
+AK_KERNEL __m256 gelu_erf(__m256 x)
+{
+    __m256 half = _mm256_mul_ps(_mm256_set1_ps(0.5f), x);
+    return _mm256_fmadd_ps(half, erf_lanes(_mm256_mul_ps(x, _mm256_set1_ps(AK_GELU_ROOT))), half);
+}
+
 void ak_avx2_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
 {
-    ak_generic_gelu_tanh(x, out, n);
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(out + i, gelu_tanh(_mm256_loadu_ps(x + i)));
+    ak_generic_gelu_tanh(x + whole, out + whole, n - whole);
 }
 
 void ak_avx2_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
 {
-    ak_generic_gelu_tanh_mul(gate, up, out, n);
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(gelu_tanh(_mm256_loadu_ps(gate + i)), _mm256_loadu_ps(up + i)));
+    ak_generic_gelu_tanh_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
 void ak_avx2_gelu_erf(const float *restrict x, float *restrict out, size_t n)
 {
-    ak_generic_gelu_erf(x, out, n);
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(out + i, gelu_erf(_mm256_loadu_ps(x + i)));
+    ak_generic_gelu_erf(x + whole, out + whole, n - whole);
 }
 
 void ak_avx2_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
 {
-    ak_generic_gelu_erf_mul(gate, up, out, n);
+    size_t whole = n / 8 * 8;
+    for (size_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(gelu_erf(_mm256_loadu_ps(gate + i)), _mm256_loadu_ps(up + i)));
+    ak_generic_gelu_erf_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
 void ak_avx2_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)

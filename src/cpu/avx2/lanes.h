@@ -78,4 +78,29 @@ AK_KERNEL __m256 exp_lanes(__m256 x)
     return _mm256_blendv_ps(y, _mm256_set1_ps(INFINITY), _mm256_cmp_ps(x, _mm256_set1_ps(AK_EXP_HIGH), _CMP_GT_OQ));
 }
 
+/* ak_erff, the same operations in the same order. */
+AK_KERNEL __m256 erf_lanes(__m256 x)
+{
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    __m256 a = _mm256_andnot_ps(sign, x), z = _mm256_mul_ps(x, x);
+    __m256 p = _mm256_set1_ps(AK_ERF_C13);
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C11));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C9));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C7));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C5));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C3));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C1));
+    __m256 t = _mm256_min_ps(_mm256_set1_ps(AK_ERF_HIGH), a); /* a where it is no number */
+    __m256 q = _mm256_set1_ps(AK_ERFC_LOG_C6);
+    q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C5));
+    q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C4));
+    q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C3));
+    q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C2));
+    q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C1));
+    q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C0));
+    __m256 rest = _mm256_sub_ps(_mm256_set1_ps(1.0f), exp_lanes(q));
+    __m256 large = _mm256_or_ps(_mm256_andnot_ps(sign, rest), _mm256_and_ps(sign, x));
+    return _mm256_blendv_ps(large, _mm256_mul_ps(p, x), _mm256_cmp_ps(a, _mm256_set1_ps(AK_ERF_SMALL), _CMP_LT_OQ));
+}
+
 #endif

@@ -164,24 +164,50 @@ void ak_avx512_softcap(float *restrict x, float cap, size_t n)
     ak_generic_softcap(x, cap, n);
 }
 
+/* x / (1 + e^(x·(linear + cubic·x²))) */
+AK_KERNEL __m512 gelu_tanh(__m512 x)
+{
+    __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(AK_GELU_CUBIC), _mm512_set1_ps(AK_GELU_LINEAR));
+    return _mm512_div_ps(x, _mm512_add_ps(_mm512_set1_ps(1.0f), exp_lanes(_mm512_mul_ps(x, inner))));
+}
+
+/* x/2 · (1 + erf(x/sqrt(2))) */
+AK_KERNEL __m512 gelu_erf(__m512 x)
+{
+    __m512 half = _mm512_mul_ps(_mm512_set1_ps(0.5f), x);
+    return _mm512_fmadd_ps(half, erf_lanes(_mm512_mul_ps(x, _mm512_set1_ps(AK_GELU_ROOT))), half);
+}
+
 void ak_avx512_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
 {
-    ak_generic_gelu_tanh(x, out, n);
+    size_t whole = n / 16 * 16;
+    for (size_t i = 0; i < whole; i += 16)
+        _mm512_storeu_ps(out + i, gelu_tanh(_mm512_loadu_ps(x + i)));
+    ak_generic_gelu_tanh(x + whole, out + whole, n - whole);
 }
 
 void ak_avx512_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
 {
-    ak_generic_gelu_tanh_mul(gate, up, out, n);
+    size_t whole = n / 16 * 16;
+    for (size_t i = 0; i < whole; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(gelu_tanh(_mm512_loadu_ps(gate + i)), _mm512_loadu_ps(up + i)));
+    ak_generic_gelu_tanh_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
 void ak_avx512_gelu_erf(const float *restrict x, float *restrict out, size_t n)
 {
-    ak_generic_gelu_erf(x, out, n);
+    size_t whole = n / 16 * 16;
+    for (size_t i = 0; i < whole; i += 16)
+        _mm512_storeu_ps(out + i, gelu_erf(_mm512_loadu_ps(x + i)));
+    ak_generic_gelu_erf(x + whole, out + whole, n - whole);
 }
 
 void ak_avx512_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
 {
-    ak_generic_gelu_erf_mul(gate, up, out, n);
+    size_t whole = n / 16 * 16;
+    for (size_t i = 0; i < whole; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(gelu_erf(_mm512_loadu_ps(gate + i)), _mm512_loadu_ps(up + i)));
+    ak_generic_gelu_erf_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
 void ak_avx512_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)

@@ -115,4 +115,29 @@ AK_KERNEL __m512 exp_lanes(__m512 x)
     return _mm512_mask_mov_ps(y, high, _mm512_set1_ps(INFINITY));
 }
 
+/* ak_erff, the same operations in the same order. */
+AK_KERNEL __m512 erf_lanes(__m512 x)
+{
+    const __m512 sign = _mm512_set1_ps(-0.0f);
+    __m512 a = _mm512_andnot_ps(sign, x), z = _mm512_mul_ps(x, x);
+    __m512 p = _mm512_set1_ps(AK_ERF_C13);
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C11));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C9));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C7));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C5));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C3));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C1));
+    __m512 t = _mm512_min_ps(_mm512_set1_ps(AK_ERF_HIGH), a); /* a where it is no number */
+    __m512 q = _mm512_set1_ps(AK_ERFC_LOG_C6);
+    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C5));
+    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C4));
+    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C3));
+    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C2));
+    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C1));
+    q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C0));
+    __m512 rest = _mm512_sub_ps(_mm512_set1_ps(1.0f), exp_lanes(q));
+    __m512 large = _mm512_or_ps(_mm512_andnot_ps(sign, rest), _mm512_and_ps(sign, x));
+    return _mm512_mask_mul_ps(large, _mm512_cmp_ps_mask(a, _mm512_set1_ps(AK_ERF_SMALL), _CMP_LT_OQ), p, x);
+}
+
 #endif

@@ -133,24 +133,50 @@ void ak_neon_softcap(float *restrict x, float cap, size_t n)
     ak_generic_softcap(x, cap, n);
 }
 
+/* x / (1 + e^(x·(linear + cubic·x²))) */
+AK_KERNEL float32x4_t gelu_tanh(float32x4_t x)
+{
+    float32x4_t inner = vfmaq_f32(vdupq_n_f32(AK_GELU_LINEAR), vmulq_f32(x, x), vdupq_n_f32(AK_GELU_CUBIC));
+    return vdivq_f32(x, vaddq_f32(vdupq_n_f32(1.0f), ak_neon_expf(vmulq_f32(x, inner))));
+}
+
+/* x/2 · (1 + erf(x/sqrt(2))) */
+AK_KERNEL float32x4_t gelu_erf(float32x4_t x)
+{
+    float32x4_t half = vmulq_f32(vdupq_n_f32(0.5f), x);
+    return vfmaq_f32(half, half, ak_neon_erff(vmulq_f32(x, vdupq_n_f32(AK_GELU_ROOT))));
+}
+
 void ak_neon_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
 {
-    ak_generic_gelu_tanh(x, out, n);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(out + i, gelu_tanh(vld1q_f32(x + i)));
+    ak_generic_gelu_tanh(x + i, out + i, n - i);
 }
 
 void ak_neon_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
 {
-    ak_generic_gelu_tanh_mul(gate, up, out, n);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(out + i, vmulq_f32(gelu_tanh(vld1q_f32(gate + i)), vld1q_f32(up + i)));
+    ak_generic_gelu_tanh_mul(gate + i, up + i, out + i, n - i);
 }
 
 void ak_neon_gelu_erf(const float *restrict x, float *restrict out, size_t n)
 {
-    ak_generic_gelu_erf(x, out, n);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(out + i, gelu_erf(vld1q_f32(x + i)));
+    ak_generic_gelu_erf(x + i, out + i, n - i);
 }
 
 void ak_neon_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
 {
-    ak_generic_gelu_erf_mul(gate, up, out, n);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(out + i, vmulq_f32(gelu_erf(vld1q_f32(gate + i)), vld1q_f32(up + i)));
+    ak_generic_gelu_erf_mul(gate + i, up + i, out + i, n - i);
 }
 
 void ak_neon_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)

@@ -27,6 +27,30 @@ AK_KERNEL float32x4_t ak_neon_expf(float32x4_t x)
     return vbslq_f32(vcgtq_f32(x, vdupq_n_f32(AK_EXP_HIGH)), vdupq_n_f32(INFINITY), y);
 }
 
+/* ak_erff, likewise. */
+AK_KERNEL float32x4_t ak_neon_erff(float32x4_t x)
+{
+    float32x4_t a = vabsq_f32(x), z = vmulq_f32(x, x);
+    float32x4_t p = vdupq_n_f32(AK_ERF_C13);
+    p = vfmaq_f32(vdupq_n_f32(AK_ERF_C11), p, z);
+    p = vfmaq_f32(vdupq_n_f32(AK_ERF_C9), p, z);
+    p = vfmaq_f32(vdupq_n_f32(AK_ERF_C7), p, z);
+    p = vfmaq_f32(vdupq_n_f32(AK_ERF_C5), p, z);
+    p = vfmaq_f32(vdupq_n_f32(AK_ERF_C3), p, z);
+    p = vfmaq_f32(vdupq_n_f32(AK_ERF_C1), p, z);
+    float32x4_t t = vbslq_f32(vcgtq_f32(a, vdupq_n_f32(AK_ERF_HIGH)), vdupq_n_f32(AK_ERF_HIGH), a);
+    float32x4_t q = vdupq_n_f32(AK_ERFC_LOG_C6);
+    q = vfmaq_f32(vdupq_n_f32(AK_ERFC_LOG_C5), q, t);
+    q = vfmaq_f32(vdupq_n_f32(AK_ERFC_LOG_C4), q, t);
+    q = vfmaq_f32(vdupq_n_f32(AK_ERFC_LOG_C3), q, t);
+    q = vfmaq_f32(vdupq_n_f32(AK_ERFC_LOG_C2), q, t);
+    q = vfmaq_f32(vdupq_n_f32(AK_ERFC_LOG_C1), q, t);
+    q = vfmaq_f32(vdupq_n_f32(AK_ERFC_LOG_C0), q, t);
+    float32x4_t rest = vsubq_f32(vdupq_n_f32(1.0f), ak_neon_expf(q));
+    float32x4_t large = vbslq_f32(vdupq_n_u32(0x80000000u), x, rest);
+    return vbslq_f32(vcltq_f32(a, vdupq_n_f32(AK_ERF_SMALL)), vmulq_f32(p, x), large);
+}
+
 /* Adds the upper half to the lower until one is left. */
 AK_KERNEL float ak_neon_fold4(float32x4_t x)
 {
