@@ -28,13 +28,42 @@ AK_KERNEL struct ak_panel_ahead ak_panel_ahead(const uint8_t *next, size_t bytes
     return (struct ak_panel_ahead){ next, bytes, bytes / times / AK_LINE_BYTES * AK_LINE_BYTES + AK_LINE_BYTES };
 }
 
+/* The next part's first byte; it has *bytes. */
+AK_KERNEL const uint8_t *ak_panel_part(struct ak_panel_ahead *a, size_t *bytes)
+{
+    const uint8_t *at = a->at;
+    *bytes = a->left < a->part ? a->left : a->part;
+    a->at += *bytes;
+    a->left -= *bytes;
+    return at;
+}
+
 AK_KERNEL void ak_panel_ask(struct ak_panel_ahead *a)
 {
-    size_t n = a->left < a->part ? a->left : a->part;
-    for (size_t i = 0; i < n; i += AK_LINE_BYTES)
-        __builtin_prefetch(a->at + i, 0, 2);
-    a->at += n;
-    a->left -= n;
+    size_t bytes;
+    const uint8_t *at = ak_panel_part(a, &bytes);
+    for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)
+        __builtin_prefetch(at + i, 0, 2);
+}
+
+/* A part that is asked for line by line, each beside a step of arithmetic: many at once
+ * would wait for each other, and the arithmetic for them. */
+struct ak_panel_lines { const uint8_t *at; size_t n; };
+
+/* The next part; of more lines than steps the rest is asked for at once. */
+AK_KERNEL struct ak_panel_lines ak_panel_lines(struct ak_panel_ahead *a, size_t steps)
+{
+    size_t bytes, n;
+    const uint8_t *at = ak_panel_part(a, &bytes);
+    for (n = (bytes + AK_LINE_BYTES - 1) / AK_LINE_BYTES; n > steps; n--)
+        __builtin_prefetch(at + (n - 1) * AK_LINE_BYTES, 0, 2);
+    return (struct ak_panel_lines){ at, n };
+}
+
+AK_KERNEL void ak_panel_ask_line(const struct ak_panel_lines *lines, size_t step)
+{
+    if (step < lines->n)
+        __builtin_prefetch(lines->at + step * AK_LINE_BYTES, 0, 2);
 }
 
 /* Puts a token of k floats in its place among groups of `count`: [group][turn][step][token]. */

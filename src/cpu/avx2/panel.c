@@ -101,8 +101,10 @@ void ak_avx2_open_token(const float *restrict x, size_t k, size_t token, float *
 
 /* One partial sum of 16 rows × the first n tokens of a group, added to those before it
  * that wait in `waiting`, and left with them. n is a constant. */
-AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS])
+AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS],
+                    struct ak_panel_ahead *ahead)
 {
+    const struct ak_panel_lines lines_ahead = ak_panel_lines(ahead, steps);
     __m256 acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
@@ -111,6 +113,7 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
             acc[t][v] = _mm256_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += ROWS, x += TOKENS) {
         __m256 row[VECTORS];
+        ak_panel_ask_line(&lines_ahead, i);
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = _mm256_load_ps(w + v * LANES);
@@ -135,12 +138,13 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
             (*waiting)[t][v] = acc[t][v];
 }
 
-static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS])
+static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS],
+                      struct ak_panel_ahead *ahead)
 {
     if (n > TOKENS_LEFT)
-        pass(TOKENS, w, x, steps, turn, waiting);
+        pass(TOKENS, w, x, steps, turn, waiting, ahead);
     else
-        pass(TOKENS_LEFT, w, x, steps, turn, waiting);
+        pass(TOKENS_LEFT, w, x, steps, turn, waiting, ahead);
 }
 
 /* A block of rows and up to GROUPS groups of tokens. */
@@ -149,11 +153,9 @@ static void dot_groups(const float *block, size_t n_rows, const float *tokens, s
 {
     __m256 waiting[GROUPS][AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
-    for (size_t turn = 0; turn < AK_LANES; turn++) {
-        ak_panel_ask(ahead);
+    for (size_t turn = 0; turn < AK_LANES; turn++)
         for (size_t t = 0; t < n; t += TOKENS)
-            pass_some(n - t, block + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[t / TOKENS]);
-    }
+            pass_some(n - t, block + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[t / TOKENS], ahead);
     for (size_t t = 0; t < n; t++)
         memcpy(y + t * y_stride, waiting[t / TOKENS][AK_PANEL_LEVELS][t % TOKENS], n_rows * sizeof *y);
 }
@@ -161,7 +163,7 @@ static void dot_groups(const float *block, size_t n_rows, const float *tokens, s
 void ak_avx2_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
                        size_t y_stride, const uint8_t *next, size_t next_bytes)
 {
-    size_t blocks = (n_rows + ROWS - 1) / ROWS, groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
+    size_t blocks = (n_rows + ROWS - 1) / ROWS, groups = (n + TOKENS - 1) / TOKENS;
     struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, blocks * groups * AK_LANES);
     for (size_t t = 0; t < n; t += GROUPS * TOKENS)
         for (size_t r = 0; r < n_rows; r += ROWS)

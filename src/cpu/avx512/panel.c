@@ -41,26 +41,28 @@ void ak_avx512_open_token(const float *restrict x, size_t k, size_t token, float
     ak_panel_open_token(x, k, token, TOKENS, tokens);
 }
 
-/* One partial sum of `vectors` vectors of rows × 8 tokens, added to those before it
- * that wait in `waiting`; the last one goes to y, of the last vector only `lanes` and
- * of the tokens the first `tokens`. Asks for what follows x. */
-AK_KERNEL void pass(size_t vectors, const float *w, const float *x, size_t steps, size_t turn,
-                    __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes, float *y, size_t y_stride)
+/* One partial sum of `vectors` vectors of rows × the first n tokens of a group, added to
+ * those before it that wait in `waiting`; the last one goes to y, of the last vector only
+ * `lanes` and of the tokens the first `tokens`. Both sizes are constants. */
+AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, size_t steps, size_t turn,
+                    __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes, float *y, size_t y_stride,
+                    struct ak_panel_ahead *ahead)
 {
+    const struct ak_panel_lines lines_ahead = ak_panel_lines(ahead, steps);
     __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
-    for (size_t t = 0; t < TOKENS; t++)
+    for (size_t t = 0; t < n; t++)
         AK_UNROLL
         for (size_t v = 0; v < vectors; v++)
             acc[t][v] = _mm512_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += vectors * LANES, x += TOKENS) {
         __m512 row[VECTORS];
-        _mm_prefetch((const char *)(x + steps * TOKENS), _MM_HINT_T0);
+        ak_panel_ask_line(&lines_ahead, i);
         AK_UNROLL
         for (size_t v = 0; v < vectors; v++)
             row[v] = _mm512_load_ps(w + v * LANES);
         AK_UNROLL
-        for (size_t t = 0; t < TOKENS; t++) {
+        for (size_t t = 0; t < n; t++) {
             __m512 token = _mm512_set1_ps(x[t]);
             AK_UNROLL
             for (size_t v = 0; v < vectors; v++)
@@ -69,13 +71,13 @@ AK_KERNEL void pass(size_t vectors, const float *w, const float *x, size_t steps
     }
     for (; turn & 1; turn >>= 1, waiting++)
         AK_UNROLL
-        for (size_t t = 0; t < TOKENS; t++)
+        for (size_t t = 0; t < n; t++)
             AK_UNROLL
             for (size_t v = 0; v < vectors; v++)
                 acc[t][v] = _mm512_add_ps((*waiting)[t][v], acc[t][v]);
     if (y) {
         AK_UNROLL
-        for (size_t t = 0; t < TOKENS; t++)
+        for (size_t t = 0; t < n; t++)
             AK_UNROLL
             for (size_t v = 0; v < vectors; v++)
                 if (t < tokens)
@@ -83,10 +85,22 @@ AK_KERNEL void pass(size_t vectors, const float *w, const float *x, size_t steps
         return;
     }
     AK_UNROLL
-    for (size_t t = 0; t < TOKENS; t++)
+    for (size_t t = 0; t < n; t++)
         AK_UNROLL
         for (size_t v = 0; v < vectors; v++)
             (*waiting)[t][v] = acc[t][v];
+}
+
+/* The last group of tokens goes by twos: those beyond would cost what a token costs. */
+AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t turn, __m512 (*waiting)[TOKENS][VECTORS],
+                         size_t tokens, __mmask16 lanes, float *y, size_t y_stride, struct ak_panel_ahead *ahead)
+{
+    switch ((tokens + 1) / 2) {
+    case 1: pass(vectors, 2, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
+    case 2: pass(vectors, 4, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
+    case 3: pass(vectors, 6, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
+    default: pass(vectors, TOKENS, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
+    }
 }
 
 AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens, size_t n, size_t k, float *y,
@@ -95,16 +109,16 @@ AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, co
     __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t first = 0; first < n; first += GROUPS * TOKENS)
-        for (size_t turn = 0; turn < AK_LANES; turn++, ak_panel_ask(ahead))
+        for (size_t turn = 0; turn < AK_LANES; turn++)
             for (size_t g = 0, t = first; g < GROUPS && t < n; g++, t += TOKENS)
-                pass(vectors, panel + turn * steps * vectors * LANES, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
-                     ak_min_size(n - t, TOKENS), lanes, turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride);
+                pass_some(vectors, panel + turn * steps * vectors * LANES, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
+                          ak_min_size(n - t, TOKENS), lanes, turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, ahead);
 }
 
 void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
                          size_t y_stride, const uint8_t *next, size_t next_bytes)
 {
-    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS) * AK_LANES);
+    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
     case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
