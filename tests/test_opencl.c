@@ -215,6 +215,34 @@ static void compare(const char *what, struct rig *on_cpu, struct rig *r, const s
 /* What float32 leaves. */
 static const double exact = 1e-12;
 
+/* What stands behind a row's elements has no part in a product, infinite or no number. */
+START_TEST(padding)
+{
+    enum { COLS = 37, ROWS = 20 };
+    static const enum ak_type floats[] = { AK_F32, AK_F16, AK_BF16 };
+    static const uint32_t at[] = { 0 };
+    rig_state = 5;
+    struct matrix m[2] = { golden_matrix(floats[_i], ROWS, COLS) }; /* and the floats that it stands for */
+    struct rig r[2];
+    m[1] = m[0];
+    m[1].view.type = AK_F32;
+    m[1].view.plane[0].data = m[1].values;
+    for (int i = 0; i < 2; i++) {
+        const struct matrix *const part[] = { &m[i] };
+        rig_begin(&r[i], COLS, -2.0f, 2.0f);
+        uint32_t x = rig_slot(&r[i], COLS, AK_DOMAIN_TOKENS), out = rig_slot(&r[i], ROWS, AK_DOMAIN_TOKENS);
+        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.by = (struct ak_by_params){ .by = 0.0f, .n = r[i].slots[x].width };
+        rig_add(&r[i], AK_OP_ACTIVATE, 0, x)->params.activate = (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = COLS };
+        add_product(&r[i], x, out, 1, part, at, AK_NONE, NULL);
+        rig_end(&r[i], out, ROWS);
+    }
+    compare(ak_type_info(floats[_i])->name, &r[1], &r[0], sizes, N_SIZES, exact);
+    rig_free(&r[0]);
+    rig_free(&r[1]);
+    matrix_free(&m[0]);
+}
+END_TEST
+
 /* ---- Steps over rows ------------------------------------------------------------------------------- */
 
 enum { WIDTH = 150 };
@@ -562,6 +590,7 @@ int main(void)
     tcase_add_loop_test(tests, sampling, 0, 4);
     tcase_add_loop_test(tests, types, 0, AK_TYPE_COUNT);
     tcase_add_loop_test(tests, affine, 0, 6);
+    tcase_add_loop_test(tests, padding, 0, 3);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK); /* a driver's threads do not outlive a fork */
