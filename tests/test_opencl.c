@@ -285,15 +285,17 @@ static void add(struct rig *r, uint32_t scaled)
     rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.by = (struct ak_by_params){ .by = 1.3f, .n = 67 };
 }
 
+/* Of whole lines, as the CPU has vectors that it multiplies with. */
 static void add_gated(struct rig *r, uint32_t unused)
 {
+    enum { N = 128 };
     (void)unused;
-    uint32_t gate = rig_vector(r, WIDTH, -0.1f, 0.1f), out = rig_slot(r, WIDTH, AK_DOMAIN_TOKENS);
-    rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate = (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = WIDTH };
+    uint32_t gate = rig_vector(r, N, -0.1f, 0.1f), out = rig_slot(r, N, AK_DOMAIN_TOKENS);
+    rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate = (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = N };
     struct ak_command *c = rig_add(r, AK_OP_ADD_GATED, 0, out);
     c->vector = gate;
-    c->params.add_gated = (struct ak_add_gated_params){ .gate = 0, .n = WIDTH };
-    rig_end(r, out, WIDTH);
+    c->params.add_gated = (struct ak_add_gated_params){ .gate = 0, .n = N };
+    rig_end(r, out, N);
 }
 
 static const struct { const char *name; void (*build)(struct rig *r, uint32_t variant); uint32_t variant; } steps[] = {
