@@ -579,7 +579,7 @@ int main(void)
     const struct ak_backend_ops *ops;
     struct ak_error error = { 0 };
     if (ak_backend_find("opencl", &ops, &error) != AKUNU_OK || !ops->probe()) {
-        printf("no OpenCL device: %s\n", error.message);
+        printf("no OpenCL device%s%s\n", *error.message ? ": " : "", error.message);
         return 77;
     }
     Suite *suite = suite_create("opencl");
