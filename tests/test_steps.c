@@ -72,6 +72,7 @@ START_TEST(orders_are_apart)
     plan_two(order, other, 6, steps);
     ck_assert(steps[1].run == ak_step_norm && steps[2].run == ak_step_prepare && steps[4].run == ak_step_prepare);
     ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_few && steps[3].barrier_many);
+    ck_assert(steps[1].barrier_few && !steps[1].barrier_many); /* of many tokens a thread prepares those that it normed */
     plan_two(order, NULL, 6, steps);
     plan_two(NULL, order, 6, steps);
 }

@@ -425,7 +425,7 @@ struct akunu_memory {
     uint64_t mapped;    /* the file, in the page cache */
     uint64_t packed;    /* weights in the kernels' layout: memory of this process, and the packed cache */
     uint64_t kv;        /* the KV pool of this session */
-    uint64_t scratch;   /* activations of this session */
+    uint64_t scratch;   /* activations of this session, and the opened weights of a small encoder of floats */
     uint64_t tokenizer; /* vocabulary */
     uint64_t table;     /* dispatch tables and what the backend prepared */
     uint64_t cached;    /* of packed: mapped from the packed cache, shared between processes */

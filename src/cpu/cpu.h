@@ -26,6 +26,7 @@ enum {
     AK_WIDEN_ROWS_MANY = 16,
     AK_FEW_F8 = 3,            /* tokens for which rows of F8 are widened once */
     AK_PANEL_BYTES = 589824,  /* of a panel of BF16: half of a second-level cache */
+    AK_KEPT_BYTES = 96 << 20, /* of panels that stay opened, all of a model's or none */
     AK_SHARES = 20,           /* of a stage's rows, a thread */
     AK_SHARES_STOLEN = 2      /* of these, by whoever is free */
 };
@@ -66,6 +67,7 @@ struct ak_cpu_step {
     bool barrier_few, barrier_many; /* after this step, by the number of rows */
     bool on_rows;                   /* works on a share of rows of weights */
     bool steal;                     /* on_rows: its stage is worth it */
+    uint32_t n_rows;                /* of the largest part of its weight; 0: it has none */
     const struct ak_command *linears; /* PREPARE: the commands that take what it makes */
     uint32_t n_linears;
 };
@@ -106,6 +108,14 @@ struct ak_routes {
     float *gates;       /* [tokens]: of the expert that all share */
 };
 
+/* Panels of a weight that stay opened, part after part, each from a row of whole tiles
+ * on, and which of them are open, by that tile. A panel has the rows of a unit. They take
+ * any number of tokens. */
+struct ak_kept {
+    float *panels; /* NULL: they are opened in each pass */
+    bool *is_open;
+};
+
 struct ak_cpu_prepared {
     struct ak_cpu *cpu;
     const struct ak_table *table;
@@ -114,6 +124,7 @@ struct ak_cpu_prepared {
     struct ak_pool *pool;
     unsigned n_threads;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of each domain */
+    uint32_t unit;                      /* rows that shares have whole where tokens are many: a slab's or a panel's */
     uint32_t context;
     float *arena[AK_DOMAIN_COUNT];
     const float *frequencies[AK_ROTATION_TABLES]; /* the model's, as they suit this context */
@@ -122,6 +133,7 @@ struct ak_cpu_prepared {
     float *cos, *sin;                 /* [tables][max tokens][rope_dims/2] of the pass */
     uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
     struct ak_routes routes;
+    struct ak_kept *kept;             /* [packed weights]; NULL: of none */
     struct ak_token_block *blocks;
     uint32_t n_blocks;
     int32_t *chosen;
@@ -187,7 +199,7 @@ static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
 uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t share);
 
 /* The rows [*begin, *end) of n in the shares that `thread` works on: whole tiles,
- * and whole slabs where there are many tokens. */
+ * and whole slabs or panels where there are many tokens. */
 void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end);
 
 /* The Hadamard transform of n floats in place, in blocks of the largest power of two
@@ -236,6 +248,15 @@ void ak_add_planes(const float *planes, size_t n, size_t width, float *y, size_t
 
 /* The form in which n tokens meet a weight (linear.c). */
 enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);
+
+/* Rows of a weight's parts before part i, each in whole tiles; all of them for n_parts. */
+static inline size_t ak_cpu_kept_rows(const struct ak_packed *packed, uint32_t i)
+{
+    size_t rows = 0;
+    for (uint32_t j = 0; j < i; j++)
+        rows += (packed->parts[j].rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS * AK_TILE_ROWS;
+    return rows;
+}
 
 /* Cosines or sines of batch token t in one of the model's rotation tables. */
 static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *values, uint32_t table, size_t t)

@@ -63,6 +63,11 @@ enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packe
     return cpu->kernels.open_panel[packed->type] ? AK_ACT_OPEN : AK_ACT_F32;
 }
 
+static enum ak_act_form form_of(const struct ak_cpu_prepared *p, const struct ak_packed *packed, size_t n)
+{
+    return p->kept ? AK_ACT_OPEN : ak_cpu_act_form(p->cpu, packed, n);
+}
+
 /* Records a token in each form that the commands after a PREPARE want; 0: none does.
  * Those that want the same form agree, since all of an operator are of one scheme or
  * floats. Gives the most. */
@@ -73,7 +78,7 @@ static uint32_t count_planes(const struct ak_cpu_step *step, const struct ak_cpu
     memset(planes, 0, AK_ACT_ALL_COUNT * sizeof *planes);
     for (uint32_t i = 0; i < step->n_linears; i++) {
         const struct ak_packed *packed = &p->weights->packed[step->linears[i].weight];
-        enum ak_act_form form = ak_cpu_act_form(p->cpu, packed, rows);
+        enum ak_act_form form = form_of(p, packed, rows);
         planes[form] = form == AK_ACT_32 || form == AK_ACT_256 ? ak_cpu_planes(packed) : 1;
         most = planes[form] > most ? planes[form] : most;
     }
@@ -132,6 +137,8 @@ struct product {
     enum ak_act_form form;
     bool few;            /* in the kernels of few tokens; others give the same bits */
     struct ahead ahead;  /* after these rows */
+    struct ak_kept kept; /* of the part */
+    size_t panel_rows;
 };
 
 static void product_tiles(const struct product *m, const struct ak_packed_part *part, uint32_t begin, uint32_t end)
@@ -183,21 +190,49 @@ static void widen_row(const struct product *m, const uint8_t *stored, size_t k, 
     memset(to + cols, 0, (k - cols) * sizeof *to);
 }
 
+static size_t row_bytes_of(const struct ak_packed *packed)
+{
+    uint64_t bytes = 0;
+    if (ak_type_is_tiled(packed->type))
+        return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
+    (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
+    return (size_t)bytes;
+}
+
 /* Rows [begin, end) of a part that is stored as it was. */
 struct stored_rows { const uint8_t *data; size_t row_bytes, begin, end; };
 
+/* n rows from `row` on as a panel. */
+static const float *panel_of(const struct product *m, const struct stored_rows *rows, size_t row, size_t n, size_t k)
+{
+    const struct ak_kept *kept = &m->kept;
+    float *panel = kept->panels ? kept->panels + row * k : m->own->widened;
+    if (kept->panels && kept->is_open[row / AK_TILE_ROWS])
+        return panel;
+    m->kernels->open_panel[m->packed->type](rows->data + row * rows->row_bytes, rows->row_bytes, n, m->packed->cols, panel);
+    if (kept->panels)
+        kept->is_open[row / AK_TILE_ROWS] = true;
+    return panel;
+}
+
+/* Where n rows from `row` on are read. */
+static struct ahead rows_at(const struct ak_packed *packed, const struct ak_packed_part *part, struct ak_kept kept, size_t row, size_t n)
+{
+    size_t k = ak_round_up(packed->cols, AK_LANES), bytes = row_bytes_of(packed);
+    if (kept.panels)
+        return (struct ahead){ (const uint8_t *)(kept.panels + row * k), n * k * sizeof *kept.panels };
+    return (struct ahead){ part->data + row * bytes, n * bytes };
+}
+
 /* Many tokens. */
-static void product_panels(const struct product *m, const struct stored_rows *rows, size_t k)
+static void product_panels(const struct product *m, const struct ak_packed_part *part, const struct stored_rows *rows, size_t k)
 {
     const float *tokens = (const float *)(const void *)m->acts;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
-        n = ak_min_size(rows->end - row, AK_PANEL_ROWS);
-        const uint8_t *from = rows->data + row * rows->row_bytes;
-        struct ahead next = { from + n * rows->row_bytes, ak_min_size(rows->end - row - n, AK_PANEL_ROWS) * rows->row_bytes };
-        if (next.bytes == 0)
-            next = m->ahead;
-        m->kernels->open_panel[m->packed->type](from, rows->row_bytes, n, m->packed->cols, m->own->widened);
-        m->kernels->dot_panel(m->own->widened, n, tokens, m->n, k, m->y + row, m->y_stride, next.data, next.bytes);
+        n = ak_min_size(rows->end - row, m->panel_rows);
+        size_t left = rows->end - row - n;
+        struct ahead next = left ? rows_at(m->packed, part, m->kept, row + n, ak_min_size(left, m->panel_rows)) : m->ahead;
+        m->kernels->dot_panel(panel_of(m, rows, row, n, k), n, tokens, m->n, k, m->y + row, m->y_stride, next.data, next.bytes);
     }
 }
 
@@ -234,7 +269,7 @@ static void product_rows(const struct product *m, const struct ak_packed_part *p
     (void)ak_type_row_bytes(m->packed->type, cols, &bytes);
     struct stored_rows rows = { .data = part->data, .row_bytes = (size_t)bytes, .begin = begin, .end = end };
     if (m->form == AK_ACT_OPEN)
-        product_panels(m, &rows, k);
+        product_panels(m, part, &rows, k);
     else if (m->form == AK_ACT_OPEN_BF16)
         product_bf16(m, &rows, k);
     else if (m->few && dot_stored)
@@ -306,13 +341,14 @@ static void count(struct ak_counts *counts, const struct product *m)
         counts->gemm++;
 }
 
-static size_t row_bytes_of(const struct ak_packed *packed)
+/* The panels of part i that stay open. */
+static struct ak_kept kept_of(const struct ak_cpu_prepared *p, const struct ak_packed *packed, uint32_t i)
 {
-    uint64_t bytes = 0;
-    if (ak_type_is_tiled(packed->type))
-        return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
-    return (size_t)bytes;
+    if (!p->kept)
+        return (struct ak_kept){ NULL, NULL };
+    struct ak_kept kept = p->kept[packed - p->weights->packed];
+    size_t rows = ak_cpu_kept_rows(packed, i);
+    return (struct ak_kept){ kept.panels + rows * ak_round_up(packed->cols, AK_LANES), kept.is_open + rows / AK_TILE_ROWS };
 }
 
 /* The rows of the share after `end`, where that is the thread's own, else of its first
@@ -332,7 +368,7 @@ static struct ahead rows_ahead(const struct ak_cpu_step *step, const struct ak_c
     }
     if (ak_type_act_form(packed->type) != AK_ACT_F32)
         return (struct ahead){ NULL, 0 };
-    return (struct ahead){ packed->parts[i].data + end * row_bytes_of(packed), ak_min_size(last - end, AK_PANEL_ROWS) * row_bytes_of(packed) };
+    return rows_at(packed, &packed->parts[i], kept_of(p, packed, i), end, ak_min_size(last - end, AK_PANEL_ROWS));
 }
 
 void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
@@ -341,10 +377,10 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     struct ak_thread_scratch *own = &p->scratch[thread];
     size_t n = ak_cpu_rows(p, step->domain);
-    enum ak_act_form form = ak_cpu_act_form(p->cpu, packed, n);
+    enum ak_act_form form = form_of(p, packed, n);
     struct product m = { .kernels = &p->cpu->kernels, .packed = packed, .n = n, .y_stride = ak_cpu_stride(p, c->out), .own = own,
                          .acts = ak_cpu_is_few((uint32_t)n) ? own->acts[form] : p->acts[form],
-                         .act_bytes = ak_act_bytes(form, packed->cols), .form = form, .few = ak_cpu_takes_few(p->cpu, packed, n) };
+                         .act_bytes = ak_act_bytes(form, packed->cols), .form = form, .few = !p->kept && ak_cpu_takes_few(p->cpu, packed, n) };
     bool blas = ak_cpu_takes_blas(p->cpu, packed, n);
     if (own->share % AK_SHARES == 0)
         count(&own->counts, &m);
@@ -358,6 +394,8 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
         if (begin >= end)
             continue;
         m.ahead = form == AK_ACT_OPEN ? rows_ahead(step, p, i, end, thread) : (struct ahead){ NULL, 0 };
+        m.kept = kept_of(p, packed, i);
+        m.panel_rows = m.kept.panels ? p->unit : AK_PANEL_ROWS;
         if (!blas)
             product_part(&m, part, begin, end);
         if (c->vector != AK_NONE)

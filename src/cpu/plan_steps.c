@@ -36,6 +36,8 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
     while (shares_input(p, linear, at(p, first_linear + step->n_linears)))
         step->n_linears++;
     step->barrier_few = false; /* each thread has made its own */
+    if (p->n_steps > 1 && step[-1].run == ak_step_norm && step[-1].command->out == linear->in)
+        step[-1].barrier_many = false; /* both split the tokens alike */
 }
 
 /* Whether the value that command i makes goes to the linear commands after it
@@ -73,8 +75,10 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     struct ak_cpu_step *step = add(p, packed->n_experts ? ak_step_experts : ak_step_linear, c, p->table->slots[c->out].domain);
     uint64_t elements = 0;
-    for (uint32_t j = 0; j < packed->n_parts; j++)
+    for (uint32_t j = 0; j < packed->n_parts; j++) {
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
+        step->n_rows = packed->parts[j].rows > step->n_rows ? packed->parts[j].rows : step->n_rows;
+    }
     step->barrier_few = step->barrier_many = !continues_on_own_rows(p, c, at(p, i + 1));
     step->on_rows = true;
     step->steal = elements / p->n_threads >= WORTH_STEALING;

@@ -23,13 +23,30 @@ struct needs {
     size_t act_bytes[AK_ACT_ALL_COUNT];
     size_t k, ordered, slab, widened, blas;
     bool wide; /* tokens have more than one record not only for logits */
+    bool keeps_panels;
 };
+
+/* The texts of an encoder are mostly short and follow each other, so that opening a
+ * weight would cost a good part of what its products do. */
+static bool keeps_panels(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < w->n_packed; i++) {
+        const struct ak_packed *packed = &w->packed[i];
+        if (ak_cpu_act_form(cpu, packed, SIZE_MAX) != AK_ACT_OPEN)
+            return false;
+        bytes += ak_cpu_kept_rows(packed, packed->n_parts) * ak_round_up(packed->cols, AK_LANES) * sizeof(float);
+        if (bytes > AK_KEPT_BYTES)
+            return false;
+    }
+    return spec->descriptor.encoder;
+}
 
 static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
 {
     /* tokens for which a weight may choose another form */
     static const size_t counts[] = { 1, AK_SMALL_N, AK_SMALL_N + 1, SIZE_MAX };
-    struct needs needs = { .k = spec->config.width };
+    struct needs needs = { .k = spec->config.width, .keeps_panels = keeps_panels(cpu, w, spec) };
     for (uint32_t i = 0; i < w->n_packed; i++) {
         const struct ak_packed *packed = &w->packed[i];
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
@@ -88,6 +105,20 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
         *s = own;
 }
 
+/* Pages of panels are touched first by the thread that opens them. */
+static void carve_kept(struct carver *c, struct ak_cpu_prepared *p)
+{
+    p->kept = carve(c, p->weights->n_packed, sizeof *p->kept);
+    for (uint32_t i = 0; i < p->weights->n_packed; i++) {
+        const struct ak_packed *packed = &p->weights->packed[i];
+        size_t rows = ak_cpu_kept_rows(packed, packed->n_parts);
+        struct ak_kept kept = { .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES), sizeof(float)) };
+        kept.is_open = carve(c, rows / AK_TILE_ROWS, sizeof *kept.is_open);
+        if (p->kept)
+            p->kept[i] = kept;
+    }
+}
+
 static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
 {
     size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS], experts = p->max_rows[AK_DOMAIN_EXPERTS];
@@ -109,6 +140,8 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->routes.token_of = carve(c, experts, sizeof *p->routes.token_of);
     p->routes.begin = carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->routes.begin);
     p->routes.gates = carve(c, experts ? tokens : 0, sizeof *p->routes.gates);
+    if (needs->keeps_panels)
+        carve_kept(c, p);
     p->blocks = carve(c, tokens, sizeof *p->blocks);
     p->chosen = carve(c, logits, sizeof *p->chosen);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
@@ -135,6 +168,30 @@ static void fill_alibi(struct ak_cpu_prepared *p)
         p->distances[i] = i < p->context ? (float)(p->context - 1 - i) : (float)(i - (p->context - 1));
 }
 
+/* Most of n rows that one of the threads has, in units of `unit`. */
+static uint32_t most_rows(uint32_t n, uint32_t unit, unsigned n_threads)
+{
+    uint32_t units = (n + unit - 1) / unit;
+    return (units + n_threads - 1) / n_threads * unit;
+}
+
+/* Panels, where all weights are opened as such. They are larger than slabs, so whole ones
+ * may leave one thread with more of the rows: a sixteenth is what they are worth. */
+static uint32_t unit_of_many(const struct ak_cpu *cpu, const struct ak_weights *w, unsigned n_threads)
+{
+    const uint32_t slab = AK_TILE_ROWS * AK_SLAB_TILES;
+    for (uint32_t i = 0; i < w->n_packed; i++) {
+        if (ak_cpu_act_form(cpu, &w->packed[i], SIZE_MAX) != AK_ACT_OPEN)
+            return slab;
+        for (uint32_t j = 0; j < w->packed[i].n_parts; j++) {
+            uint32_t rows = w->packed[i].parts[j].rows;
+            if (most_rows(rows, AK_PANEL_ROWS, n_threads) > most_rows(rows, slab, n_threads) / 16 * 17)
+                return slab;
+        }
+    }
+    return AK_PANEL_ROWS;
+}
+
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
 {
@@ -156,6 +213,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
     if (table->arena_width[AK_DOMAIN_EXPERTS] > 0) /* then their number is validated */
         p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
+    p->unit = unit_of_many(p->cpu, weights, p->n_threads);
     p->kv = kv;
     p->kv_shape = options->kv;
     p->key_group_bytes = ak_kv_group_bytes(&options->kv);

@@ -11,9 +11,14 @@ uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain)
     }
 }
 
+static uint32_t unit_of_shares(const struct ak_cpu_prepared *p)
+{
+    return ak_cpu_is_few(p->batch->n) && !p->kept ? AK_TILE_ROWS : p->unit;
+}
+
 uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t share)
 {
-    uint32_t unit = ak_cpu_is_few(p->batch->n) ? AK_TILE_ROWS : AK_TILE_ROWS * AK_SLAB_TILES;
+    uint32_t unit = unit_of_shares(p);
     uint64_t units = (n + unit - 1) / unit, shares = (uint64_t)p->n_threads * AK_SHARES;
     uint32_t row = (uint32_t)(units * share / shares) * unit;
     return row < n ? row : n;
@@ -66,8 +71,15 @@ static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t e
     return false;
 }
 
-/* One stage's part on rows. With many tokens share by share, so that what a step
- * leaves for the next one stays in the cache. */
+/* Shares that have a unit of the rows of a stage's weight together. */
+static uint32_t shares_of_unit(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
+{
+    uint32_t unit = unit_of_shares(p), units = (step->n_rows + unit - 1) / unit, shares = p->n_threads * AK_SHARES;
+    return units > 0 && units < shares ? shares / units : 1;
+}
+
+/* One stage's part on rows. With many tokens a share at a time, or as many as have rows,
+ * so that what a step leaves for the next one stays in the cache. */
 static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool few, uint64_t stage, unsigned thread)
 {
     if (has_blas(p, first, end)) {
@@ -75,9 +87,9 @@ static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, b
         return;
     }
     uint32_t n = p->n_threads > 1 && p->steps[first].steal ? AK_SHARES - AK_SHARES_STOLEN : AK_SHARES, index;
-    uint32_t at_once = few ? n : 1;
+    uint32_t at_once = few ? n : shares_of_unit(p, &p->steps[first]);
     for (uint32_t i = 0; i < n; i += at_once)
-        run_shares(p, first, end, thread * AK_SHARES + i, at_once, thread);
+        run_shares(p, first, end, thread * AK_SHARES + i, n - i < at_once ? n - i : at_once, thread);
     for (unsigned i = 0; n < AK_SHARES && i < p->n_threads; i++) {
         unsigned owner = (thread + i) % p->n_threads;
         while (take(&p->tails[owner], stage, &index))
