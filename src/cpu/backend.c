@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
-#include "weights/assembly.h"
+#include "pack/tiles.h"
 
 #include <string.h>
 
@@ -73,60 +73,19 @@ static uint32_t layout(const struct ak_backend *b, enum ak_type type)
     return ak_type_is_tiled(type) ? AK_LAYOUT_TILES_1 : AK_LAYOUT_ROWS_1;
 }
 
+static const struct ak_tiles tiles = { .pack = ak_pack_tiles, .bytes = ak_tile_row_bytes, .is_tiled = ak_type_is_tiled };
+_Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K, "packing and kernels agree on the tile");
+
 static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
 {
     (void)b;
-    if (!ak_type_is_tiled(type))
-        return 0;
-    return (uint64_t)(rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS * ak_tile_row_bytes(type, cols);
-}
-
-/* 16 rows, or fewer at the end, that an assembly makes: a tile's columns at a time. */
-static void pack_assembled(const struct ak_view *view, uint32_t first, uint8_t *to)
-{
-    enum { MOST_BYTES = AK_TILE_BLOCKS * 40 };
-    uint8_t stored[AK_TILE_ROWS][MOST_BYTES];
-    const void *rows[AK_TILE_ROWS] = { NULL };
-    uint32_t n_rows = view->rows - first < AK_TILE_ROWS ? view->rows - first : AK_TILE_ROWS;
-    for (uint32_t k = 0, n; k < view->cols; k += n) {
-        n = view->cols - k < AK_TILE_K ? view->cols - k : AK_TILE_K;
-        for (uint32_t r = 0; r < n_rows; r++) {
-            ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
-            rows[r] = stored[r];
-        }
-        ak_pack_tiles(view->type, rows, n, to);
-        to += ak_tile_row_bytes(view->type, n);
-    }
-}
-
-/* Rows that are not tiled are only put together. */
-static void pack_rows(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes, uint8_t *to)
-{
-    for (uint32_t row = first; row < first + n; row++, to += row_bytes)
-        ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
+    return ak_tiles_bytes(&tiles, type, rows, cols);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
 {
     (void)b;
-    uint64_t row_bytes = 0;
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
-    if (!ak_type_is_tiled(view->type)) {
-        pack_rows(view, first, n, row_bytes, packed);
-        return;
-    }
-    size_t tile_bytes = ak_tile_row_bytes(view->type, view->cols);
-    uint8_t *to = packed;
-    for (uint32_t row = first; row < first + n; row += AK_TILE_ROWS, to += tile_bytes) {
-        const void *rows[AK_TILE_ROWS];
-        if (view->assembly) {
-            pack_assembled(view, row, to);
-            continue;
-        }
-        for (uint32_t i = 0; i < AK_TILE_ROWS; i++)
-            rows[i] = row + i < view->rows ? (const uint8_t *)view->plane[0].data + (row + i) * row_bytes : NULL;
-        ak_pack_tiles(view->type, rows, view->cols, to);
-    }
+    ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
 static void *alloc(struct ak_backend *b, uint64_t bytes)

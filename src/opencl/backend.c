@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "opencl/opencl.h"
-#include "weights/assembly.h"
+#include "pack/tiles.h"
 
 static struct ak_ocl *ocl(const struct ak_backend *b)
 {
@@ -194,54 +194,37 @@ static uint32_t layout(const struct ak_backend *b, enum ak_type type)
     return ak_ocl_is_tiled(type) ? AK_OCL_TILES_1 : AK_OCL_ROWS_1;
 }
 
-static size_t group_bytes(enum ak_type type, size_t cols)
+static size_t tiles_bytes(enum ak_type type, size_t k)
 {
-    return cols / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) + ak_ocl_tile_bytes(type, cols % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
+    return k / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) + ak_ocl_tile_bytes(type, k % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
 }
+
+static void pack_tiles(enum ak_type type, const void *const rows[AK_OCL_TILE_ROWS], size_t k, uint8_t *to)
+{
+    const struct ak_type_info *info = ak_type_info(type);
+    for (size_t at = 0, n; at < k; at += n) {
+        const uint8_t *stored[AK_OCL_TILE_ROWS];
+        n = k - at < AK_OCL_TILE_K ? k - at : AK_OCL_TILE_K;
+        for (size_t r = 0; r < AK_OCL_TILE_ROWS; r++)
+            stored[r] = rows[r] ? (const uint8_t *)rows[r] + at / info->block_elems * info->block_bytes : NULL;
+        ak_ocl_pack_tile(type, stored, n, to);
+        to += ak_ocl_tile_bytes(type, n / AK_OCL_BLOCK_K);
+    }
+}
+
+static const struct ak_tiles tiles = { .pack = pack_tiles, .bytes = tiles_bytes, .is_tiled = ak_ocl_is_tiled };
+_Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K, "packing and kernels agree on the tile");
 
 static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
 {
     (void)b;
-    if (!ak_ocl_is_tiled(type))
-        return 0;
-    return (uint64_t)(rows + AK_OCL_TILE_ROWS - 1) / AK_OCL_TILE_ROWS * group_bytes(type, cols);
-}
-
-static void pack_group(const struct ak_view *view, uint32_t first, uint64_t row_bytes, uint8_t *to)
-{
-    enum { MOST_BYTES = AK_OCL_TILE_BLOCKS * 40 };
-    uint8_t stored[AK_OCL_TILE_ROWS][MOST_BYTES];
-    const struct ak_type_info *info = ak_type_info(view->type);
-    for (uint32_t k = 0, n; k < view->cols; k += n) {
-        const uint8_t *rows[AK_OCL_TILE_ROWS] = { NULL };
-        n = view->cols - k < AK_OCL_TILE_K ? view->cols - k : AK_OCL_TILE_K;
-        for (uint32_t r = 0; r < AK_OCL_TILE_ROWS && first + r < view->rows; r++) {
-            rows[r] = stored[r];
-            if (view->assembly)
-                ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
-            else
-                rows[r] = (const uint8_t *)view->plane[0].data + (first + r) * row_bytes + k / info->block_elems * info->block_bytes;
-        }
-        ak_ocl_pack_tile(view->type, rows, n, to);
-        to += ak_ocl_tile_bytes(view->type, n / AK_OCL_BLOCK_K);
-    }
+    return ak_tiles_bytes(&tiles, type, rows, cols);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
 {
     (void)b;
-    uint64_t row_bytes = 0;
-    uint8_t *to = packed;
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
-    for (uint32_t row = first; row < first + n; row += ak_ocl_is_tiled(view->type) ? AK_OCL_TILE_ROWS : 1) {
-        if (ak_ocl_is_tiled(view->type)) {
-            pack_group(view, row, row_bytes, to);
-            to += group_bytes(view->type, view->cols);
-        } else {
-            ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
-            to += row_bytes;
-        }
-    }
+    ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
 /* ---- Memory -------------------------------------------------------------------------------- */

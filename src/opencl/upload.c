@@ -72,14 +72,6 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
     return code;
 }
 
-/* Where matrix `e` of a part begins. */
-static const uint8_t *matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes)
-{
-    if (packed->bytes == 0 && part->view->matrices)
-        return part->view->matrices[e].plane[0].data;
-    return part->data + e * bytes;
-}
-
 static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
 {
     bool tiled = ak_ocl_is_tiled(packed->type);
@@ -102,7 +94,7 @@ static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct
         for (uint32_t i = 0; i < packed->n_parts && code == CL_SUCCESS; i++) {
             const struct ak_packed_part *part = &packed->parts[i];
             uint64_t rows = part->rows / n, room = ak_round_up(rows, AK_OCL_TILE_ROWS);
-            const uint8_t *from = matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
+            const uint8_t *from = ak_packed_matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
             code = tiled ? write_bytes(o, weight->memory, at, from, room * row_bytes)
                          : write_rows(o, weight->memory, at, from, rows, (size_t)row_bytes, (size_t)padded);
             at += room * padded;

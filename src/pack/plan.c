@@ -179,6 +179,13 @@ bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b)
     return same_order(a->order, b->order, a->cols);
 }
 
+const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes)
+{
+    if (packed->bytes == 0 && part->view->matrices)
+        return part->view->matrices[e].plane[0].data;
+    return part->data + e * bytes;
+}
+
 /* Whether two parts become one weight. What is put together is packed even where the same
  * type, read from the file, is not. */
 static bool are_one(const struct ak_view *a, const struct ak_view *b)

@@ -102,6 +102,10 @@ void ak_view_vector(const struct ak_view *view, size_t row, float *out);
 /* Whether two weights of as many columns take their input in the same order. */
 bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b);
 
+/* Where matrix `e` of a part begins, each of `bytes`: in the packed block, or where the file
+ * has it. A weight of no experts has matrix 0 alone. */
+const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes);
+
 /* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they
  * are used where they lie. */
 uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows);
