@@ -96,11 +96,14 @@ struct ak_backend_ops {
      * rows wherever they stand, and follow each other. */
     void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *to);
 
-    /* Memory that `run` can use for the KV pool. */
-    void *(*alloc)(struct ak_backend *b, uint64_t bytes);
-    void (*free)(struct ak_backend *b, void *memory, uint64_t bytes);
-    /* Copies bytes within or between such memory. */
-    void (*copy)(struct ak_backend *b, void *to, const void *from, uint64_t bytes);
+    /* A KV pool of that shape, whose bytes can be counted. What it is, and where its pages
+     * lie, only the backend knows; whoever has it gives the same shape each time. */
+    ak_status (*alloc)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error);
+    void (*free)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);
+    /* Page `from` over page `to`, or a sequence's state over another's. Where a device fails
+     * at that, the next pass says so. */
+    void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
+    void (*copy_state)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
 
     /* Turns a table into the backend's own form for one session; kv is the pool. */
     ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,

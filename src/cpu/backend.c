@@ -88,22 +88,32 @@ static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_
     ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
-static void *alloc(struct ak_backend *b, uint64_t bytes)
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error)
 {
+    uint64_t bytes = ak_kv_pool_bytes(shape);
     (void)b;
-    return ak_pages_alloc((size_t)bytes);
+    *kv = ak_pages_alloc((size_t)bytes);
+    return *kv ? AKUNU_OK : ak_fail_memory(error, "the KV cache", bytes);
 }
 
-static void free_memory(struct ak_backend *b, void *memory, uint64_t bytes)
+static void free_kv(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape)
 {
     (void)b;
-    ak_pages_free(memory, (size_t)bytes);
+    ak_pages_free(kv, (size_t)ak_kv_pool_bytes(shape));
 }
 
-static void copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+{
+    uint64_t bytes = ak_kv_page_bytes(shape);
+    (void)b;
+    memcpy((uint8_t *)kv + to * bytes, (const uint8_t *)kv + from * bytes, (size_t)bytes);
+}
+
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
     (void)b;
-    memcpy(to, from, (size_t)bytes);
+    memcpy((uint8_t *)kv + ak_kv_state_at(shape, to), (const uint8_t *)kv + ak_kv_state_at(shape, from),
+           (size_t)shape->state_elems * sizeof(float));
 }
 
 static ak_status sync(struct ak_prepared *p, struct ak_error *error)
@@ -144,9 +154,10 @@ const struct ak_backend_ops ak_cpu_backend = {
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,
-    .alloc = alloc,
-    .free = free_memory,
-    .copy = copy,
+    .alloc = alloc_kv,
+    .free = free_kv,
+    .copy_page = copy_page,
+    .copy_state = copy_state,
     .prepare = ak_cpu_prepare,
     .release = ak_cpu_release,
     .run = ak_cpu_run,

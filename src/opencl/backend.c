@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "opencl/opencl.h"
@@ -227,75 +226,47 @@ static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_
     ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
-/* ---- Memory -------------------------------------------------------------------------------- */
+/* ---- The KV cache -------------------------------------------------------------------------- */
 
-static struct ak_ocl_area *area_of(struct ak_ocl *o, const void *at)
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **out, struct ak_error *error)
 {
-    const uint8_t *address = at;
-    struct ak_ocl_area *area = o->areas;
-    while (area && !(address >= area->begin && address < area->begin + area->bytes))
-        area = area->next;
-    return area;
+    struct ak_ocl_kv *kv = ak_alloc(1, sizeof *kv);
+    *out = NULL;
+    if (!kv)
+        return ak_fail_memory(error, "the KV cache", sizeof *kv);
+    ak_status status = ak_ocl_buffer(ocl(b), ak_kv_pool_bytes(shape), "the KV cache", &kv->memory, error);
+    if (status != AKUNU_OK)
+        ak_free(kv);
+    else
+        *out = kv;
+    return status;
 }
 
-cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv)
+static void free_kv(struct ak_backend *b, void *memory, const struct ak_kv_shape *shape)
 {
-    pthread_mutex_lock(&o->lock);
-    struct ak_ocl_area *area = area_of(o, kv);
-    pthread_mutex_unlock(&o->lock);
-    return area ? area->memory : NULL;
+    struct ak_ocl_kv *kv = memory;
+    (void)shape;
+    ocl(b)->cl->clReleaseMemObject(kv->memory);
+    ak_free(kv);
 }
 
-static void *alloc(struct ak_backend *b, uint64_t bytes)
+static void copy(struct ak_ocl *o, struct ak_ocl_kv *kv, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    struct ak_ocl *o = ocl(b);
-    struct ak_ocl_area *area = ak_alloc(1, sizeof *area);
-    if (!area)
-        return NULL;
-    void *begin = mmap(NULL, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cl_mem memory = begin == MAP_FAILED ? NULL : ak_ocl_buffer(o, bytes, "the KV cache", NULL);
-    if (!memory) {
-        if (begin != MAP_FAILED)
-            munmap(begin, (size_t)bytes);
-        ak_free(area);
-        return NULL;
-    }
-    *area = (struct ak_ocl_area){ .begin = begin, .bytes = bytes, .memory = memory };
-    pthread_mutex_lock(&o->lock);
-    area->next = o->areas;
-    o->areas = area;
-    pthread_mutex_unlock(&o->lock);
-    return begin;
+    cl_int code = o->cl->clEnqueueCopyBuffer(o->queue, kv->memory, kv->memory, (size_t)from, (size_t)to, (size_t)bytes, 0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = o->cl->clFinish(o->queue);
+    kv->failed = kv->failed ? kv->failed : code;
 }
 
-static void free_memory(struct ak_backend *b, void *memory, uint64_t bytes)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
-    struct ak_ocl *o = ocl(b);
-    pthread_mutex_lock(&o->lock);
-    struct ak_ocl_area **link = &o->areas;
-    while (*link && (*link)->begin != memory)
-        link = &(*link)->next;
-    struct ak_ocl_area *area = *link;
-    if (area)
-        *link = area->next;
-    pthread_mutex_unlock(&o->lock);
-    if (!area)
-        return;
-    o->cl->clReleaseMemObject(area->memory);
-    munmap(memory, (size_t)bytes);
-    ak_free(area);
+    uint64_t bytes = ak_kv_page_bytes(shape);
+    copy(ocl(b), kv, to * bytes, from * bytes, bytes);
 }
 
-static void copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
-    struct ak_ocl *o = ocl(b);
-    pthread_mutex_lock(&o->lock);
-    struct ak_ocl_area *source = area_of(o, from), *target = area_of(o, to);
-    pthread_mutex_unlock(&o->lock);
-    if (source && target &&
-        o->cl->clEnqueueCopyBuffer(o->queue, source->memory, target->memory, (size_t)((const uint8_t *)from - source->begin),
-                                   (size_t)((uint8_t *)to - target->begin), (size_t)bytes, 0, NULL, NULL) == CL_SUCCESS)
-        o->cl->clFinish(o->queue);
+    copy(ocl(b), kv, ak_kv_state_at(shape, to), ak_kv_state_at(shape, from), shape->state_elems * sizeof(float));
 }
 
 /* ---- Results ------------------------------------------------------------------------------- */
@@ -332,9 +303,10 @@ const struct ak_backend_ops ak_opencl_backend = {
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,
-    .alloc = alloc,
-    .free = free_memory,
-    .copy = copy,
+    .alloc = alloc_kv,
+    .free = free_kv,
+    .copy_page = copy_page,
+    .copy_state = copy_state,
     .prepare = ak_ocl_prepare,
     .release = ak_ocl_release,
     .run = ak_ocl_run,

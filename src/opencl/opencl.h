@@ -4,10 +4,7 @@
  * What changes from pass to pass lies in one buffer, "the pass" (shared.h): numbers of rows,
  * positions, page tables, rotation angles, and the tokens' rows of the embedding, which the
  * host reads from the file as the CPU does. Everything else stays on the device: a step of
- * the sampled table gives back one token.
- *
- * A session's KV cache is named by addresses, as memory is. Here they are reserved, and
- * nothing lies there: an area of them stands for a buffer of the device. */
+ * the sampled table gives back one token. */
 #ifndef AK_OPENCL_OPENCL_H
 #define AK_OPENCL_OPENCL_H
 
@@ -41,12 +38,10 @@ struct ak_ocl_weight {
     uint64_t expert_bytes;
 };
 
-/* Addresses that stand for a buffer. */
-struct ak_ocl_area {
-    uint8_t *begin;
-    uint64_t bytes;
+/* A session's KV cache. */
+struct ak_ocl_kv {
     cl_mem memory;
-    struct ak_ocl_area *next;
+    cl_int failed; /* of its copies, the first error: what lies there is not to be relied on */
 };
 
 struct ak_ocl {
@@ -64,7 +59,6 @@ struct ak_ocl {
     struct ak_ocl_products products[AK_TYPE_COUNT][2];
     uint32_t tile;                  /* rows and tokens of a lane in gemm */
     pthread_mutex_t lock;           /* of all below, which sessions share */
-    struct ak_ocl_area *areas;
     const struct ak_weights *weights; /* those that are on the device */
     struct ak_ocl_weight *packed;   /* [weights->n_packed] */
     uint32_t n_packed;
@@ -73,9 +67,6 @@ struct ak_ocl {
 };
 
 /* ---- backend.c ---- */
-
-/* The buffer of the KV pool at `kv`. */
-cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv);
 
 /* Builds what `type` needs, once. */
 ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error);
@@ -89,7 +80,7 @@ void ak_ocl_forget_weights(struct ak_ocl *o);
 
 /* "the KV cache", bytes: why the device has no room, with the numbers. */
 ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error);
-cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, struct ak_error *error);
+ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error);
 
 /* ---- prepare.c ---- */
 
@@ -122,7 +113,8 @@ struct ak_ocl_prepared {
     const struct ak_weights *weights;
     const struct ak_spec *spec;
     cl_command_queue queue;
-    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, chosen_memory, kv;
+    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, chosen_memory;
+    struct ak_ocl_kv *kv;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of logits: those made at once */
     uint32_t max_logits, context;
     const float *frequencies[AK_ROTATION_TABLES];

@@ -135,7 +135,7 @@ static ak_status add_qkv(struct ak_ocl_prepared *p, cl_program program, struct a
     BIND(&b, p->arena[AK_DOMAIN_TOKENS]);
     BIND(&b, p->o->vectors);
     BIND(&b, p->angles);
-    BIND(&b, p->kv);
+    BIND(&b, p->kv->memory);
     BIND(&b, p->pass);
     return bound(launch, &b, p, error);
 }
@@ -166,7 +166,7 @@ static ak_status add_attention(struct ak_ocl_prepared *p, cl_program program, st
         BIND(&b, p->arena[AK_DOMAIN_TOKENS]);
         BIND(&b, p->partials);
         BIND(&b, p->o->vectors);
-        BIND(&b, p->kv);
+        BIND(&b, p->kv->memory);
         BIND(&b, p->pass);
         AK_TRY(bound(launch, &b, p, error));
     }
@@ -204,7 +204,7 @@ static ak_status add_rows(struct ak_ocl_prepared *p, cl_program program, struct 
     if (arguments & VECTORS)
         BIND(&b, p->o->vectors);
     if (arguments & STATES)
-        BIND(&b, p->kv);
+        BIND(&b, p->kv->memory);
     if (arguments & CHOSEN)
         BIND(&b, p->chosen_memory);
     if (arguments & PASS)
@@ -298,9 +298,9 @@ static ak_status add_launch(struct ak_ocl_prepared *p, cl_program program, const
 
 static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error)
 {
-    *out = ak_ocl_buffer(p->o, bytes, what, error);
-    p->memory_bytes += *out ? bytes : 0;
-    return *out ? AKUNU_OK : AKUNU_ERROR_MEMORY;
+    AK_TRY(ak_ocl_buffer(p->o, bytes, what, out, error));
+    p->memory_bytes += bytes;
+    return AKUNU_OK;
 }
 
 /* Where each list begins in the words of a pass. */
@@ -395,7 +395,7 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
     if (table->arena_width[AK_DOMAIN_EXPERTS] > 0)
         p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
-    p->kv = ak_ocl_memory_of(p->o, kv);
+    p->kv = kv;
     p->states_at = ak_kv_state_at(&options->kv, 0) / sizeof(float);
     p->state_elems = options->kv.state_elems;
     for (uint32_t i = 0; i < spec->n_rotations; i++)

@@ -234,7 +234,7 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
 {
     struct ak_ocl_prepared *p = (struct ak_ocl_prepared *)prepared;
     uint32_t used, first_logits;
-    p->failed = CL_SUCCESS;
+    p->failed = p->kv->failed;
     used = put_words(p, batch);
     first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits : p->max_rows[AK_DOMAIN_LOGITS];
     put_logit_rows(p, batch, 0, first_logits);

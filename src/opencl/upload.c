@@ -16,16 +16,14 @@ ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uin
                    ak_cl_error_name(code));
 }
 
-cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, struct ak_error *error)
+ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error)
 {
     cl_int code = CL_INVALID_BUFFER_SIZE;
     cl_mem memory = NULL;
     if (bytes <= o->device.most_allocation)
         memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &code);
-    if (code == CL_SUCCESS)
-        return memory;
-    ak_ocl_fail(o, code, what, bytes, error);
-    return NULL;
+    *out = code == CL_SUCCESS ? memory : NULL;
+    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, what, bytes, error);
 }
 
 void ak_ocl_forget_weights(struct ak_ocl *o)
@@ -84,9 +82,7 @@ static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct
     weight->expert_bytes = weight->rows * padded;
     if (!ak_mul_u64(weight->expert_bytes, n, &total))
         return ak_fail_memory(error, "a weight on the device", 0);
-    weight->memory = ak_ocl_buffer(o, total, "the weights", error);
-    if (!weight->memory)
-        return AKUNU_ERROR_MEMORY;
+    AK_TRY(ak_ocl_buffer(o, total, "the weights", &weight->memory, error));
     const uint32_t zero = 0;
     cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0, (size_t)total, 0, NULL, NULL);
     for (uint32_t e = 0; e < n && code == CL_SUCCESS; e++) {
@@ -114,9 +110,7 @@ static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weigh
         o->vector_at[i] = elems;
         elems += ak_round_up(weights->vectors[i].n, AK_OCL_TILE_ROWS);
     }
-    o->vectors = ak_ocl_buffer(o, elems * sizeof(float), "the vectors", error);
-    if (!o->vectors)
-        return AKUNU_ERROR_MEMORY;
+    AK_TRY(ak_ocl_buffer(o, elems * sizeof(float), "the vectors", &o->vectors, error));
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < weights->n_vectors && code == CL_SUCCESS; i++)
         code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data, weights->vectors[i].n * sizeof(float));

@@ -146,11 +146,9 @@ static ak_status warm_up(struct loader *l)
     struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
                                           .kv = ak_model_kv_shape(&m->spec, AK_KV_F16, AK_KV_F16) };
     options.kv.n_pages = options.kv.n_states = 1;
-    uint64_t bytes = ak_kv_pool_bytes(&options.kv);
     struct ak_prepared *prepared = NULL;
-    void *kv = ops->alloc(m->backend, bytes);
-    if (!kv)
-        return ak_fail_memory(l->error, "a KV page", bytes);
+    void *kv;
+    AK_TRY(ops->alloc(m->backend, &options.kv, &kv, l->error));
     ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv, &prepared, l->error);
     if (status == AKUNU_OK) {
         int32_t token = 0;
@@ -162,7 +160,7 @@ static ak_status warm_up(struct loader *l)
         status = ops->sync(prepared, l->error);
         ops->release(prepared);
     }
-    ops->free(m->backend, kv, bytes);
+    ops->free(m->backend, kv, &options.kv);
     return status;
 }
 
