@@ -14,6 +14,7 @@ include tests/load.mk
 include tests/model.mk
 include tests/npy.mk
 include tests/npy_dir.mk
+include tests/opencl.mk
 include tests/profile.mk
 include tests/quant.mk
 include tests/role.mk
