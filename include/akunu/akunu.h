@@ -300,6 +300,8 @@ struct akunu_load_params {
                                        ends with NULL; NULL: none */
     const char *backend;    /* "cpu" or "opencl"; NULL: the CPU */
     const char *device;     /* of that backend: its number (akunu_device_at) or a part of its name; NULL: the first usable */
+    int n_gpu_layers;       /* layers on the device, the last ones, and with them the output; the CPU has those before.
+                             * -1, the default: all; 0: none, so that the CPU runs the model */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 

@@ -37,7 +37,7 @@ const char *akunu_load_stage_name(enum akunu_load_stage stage)
 void akunu_load_params_default(struct akunu_load_params *params)
 {
     if (params)
-        *params = (struct akunu_load_params){ .size = sizeof *params };
+        *params = (struct akunu_load_params){ .size = sizeof *params, .n_gpu_layers = -1 };
 }
 
 static ak_status load(const char *path, const struct akunu_load_params *given, struct akunu_model *model, struct ak_error *error)

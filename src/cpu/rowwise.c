@@ -45,6 +45,11 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
+        rope_angles(p, t);
+        if (p->batch->hidden) {
+            memcpy(out, p->batch->hidden + t * p->batch->hidden_stride, p->spec->config.width * sizeof *out);
+            continue;
+        }
         read_row(p, embedding, (uint64_t)p->batch->tokens[t], out);
         for (uint32_t i = 0; scale != 1.0f && i < embedding->cols; i++)
             out[i] *= scale;
@@ -56,7 +61,6 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
             read_row(p, positions, (uint64_t)embed->first_position + p->batch->positions[t], own);
             p->cpu->kernels.add(out, own, positions->cols);
         }
-        rope_angles(p, t);
     }
 }
 

@@ -12,6 +12,7 @@ libak_la_SOURCES += \
 	src/opencl/prepare.c \
 	src/opencl/program.c \
 	src/opencl/program.h \
+	src/opencl/room.c \
 	src/opencl/run.c \
 	src/opencl/upload.c
 nodist_libak_la_SOURCES = src/opencl/sources.c

@@ -78,11 +78,22 @@ ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error);
 void ak_ocl_forget_weights(struct ak_ocl *o);
 
+/* What a weight takes on the device. */
+uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed);
+
 /* "the KV cache", bytes: why the device has no room, with the numbers. */
 ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error);
 ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error);
 
+/* ---- room.c: the vtable's ---- */
+uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights);
+ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                      const struct ak_prepare_options *options, struct ak_error *error);
+
 /* ---- prepare.c ---- */
+
+/* Rows of a domain for which there is room: of logits, those made at once. */
+uint32_t ak_ocl_max_rows(const struct ak_table *table, const struct ak_spec *spec, const struct ak_prepare_options *options, enum ak_domain domain);
 
 /* How many lanes: of n elements, or of groups of them. */
 enum ak_ocl_grid {
@@ -115,6 +126,7 @@ struct ak_ocl_prepared {
     cl_command_queue queue;
     cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, chosen_memory;
     struct ak_ocl_kv *kv;
+    uint32_t n_kv_layers;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of logits: those made at once */
     uint32_t max_logits, context;
     const float *frequencies[AK_ROTATION_TABLES];

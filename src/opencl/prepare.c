@@ -110,7 +110,7 @@ static struct attention attention_of(const struct ak_ocl_prepared *p, const stru
 {
     const struct rows rows = rows_of(p, c, 0);
     return (struct attention){ .in_at = rows.in_at, .out_at = rows.out_at, .in_stride = rows.in_stride, .out_stride = rows.out_stride,
-                               .n_layers = ak_spec_kv_layers(p->spec) };
+                               .n_layers = p->n_kv_layers };
 }
 
 static ak_status add_qkv(struct ak_ocl_prepared *p, cl_program program, struct ak_ocl_launch *launch, struct ak_error *error)
@@ -379,6 +379,15 @@ static ak_status set_up(struct ak_ocl_prepared *p, const struct ak_prepare_optio
     return AKUNU_OK;
 }
 
+uint32_t ak_ocl_max_rows(const struct ak_table *table, const struct ak_spec *spec, const struct ak_prepare_options *options, enum ak_domain domain)
+{
+    switch (domain) {
+    case AK_DOMAIN_LOGITS: return options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
+    case AK_DOMAIN_EXPERTS: return table->arena_width[domain] > 0 ? options->max_tokens * spec->config.n_experts_used : 0;
+    default: return options->max_tokens;
+    }
+}
+
 ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
 {
@@ -391,11 +400,10 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->spec = spec;
     p->context = options->context;
     p->max_logits = options->max_logits;
-    p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
-    p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
-    if (table->arena_width[AK_DOMAIN_EXPERTS] > 0)
-        p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
+    for (int d = 0; d < AK_DOMAIN_COUNT; d++)
+        p->max_rows[d] = ak_ocl_max_rows(table, spec, options, (enum ak_domain)d);
     p->kv = kv;
+    p->n_kv_layers = options->kv.n_layers;
     p->states_at = ak_kv_state_at(&options->kv, 0) / sizeof(float);
     p->state_elems = options->kv.state_elems;
     for (uint32_t i = 0; i < spec->n_rotations; i++)

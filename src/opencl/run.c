@@ -35,6 +35,10 @@ static void embed(struct ak_ocl_prepared *p, const struct ak_batch *batch)
     uint32_t width = p->spec->config.width;
     for (uint32_t t = 0; t < batch->n; t++) {
         float *out = p->embedding_rows + (size_t)t * width;
+        if (batch->hidden) {
+            memcpy(out, batch->hidden + t * batch->hidden_stride, width * sizeof *out);
+            continue;
+        }
         read_row(w->embedding, (uint64_t)batch->tokens[t], out);
         for (uint32_t i = 0; embed->scale != 1.0f && i < width; i++)
             out[i] *= embed->scale;

@@ -70,18 +70,43 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
     return code;
 }
 
+/* A row as it is stored, or in a tile, and as the device has it. */
+static void row_bytes_of(const struct ak_packed *packed, uint64_t *row_bytes, uint64_t *padded)
+{
+    *row_bytes = 0;
+    (void)ak_type_row_bytes(packed->type, packed->cols, row_bytes);
+    *padded = ak_ocl_is_tiled(packed->type) ? *row_bytes : *row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
+}
+
+static uint32_t matrices_of(const struct ak_packed *packed)
+{
+    return packed->n_experts ? packed->n_experts : 1;
+}
+
+/* Of one matrix, all parts. */
+static uint32_t rows_of(const struct ak_packed *packed)
+{
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < packed->n_parts; i++)
+        rows += (uint32_t)ak_round_up(packed->parts[i].rows / matrices_of(packed), AK_OCL_TILE_ROWS);
+    return rows;
+}
+
+uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed)
+{
+    uint64_t row_bytes, padded, bytes;
+    row_bytes_of(packed, &row_bytes, &padded);
+    return ak_mul_u64(rows_of(packed) * padded, matrices_of(packed), &bytes) ? bytes : UINT64_MAX;
+}
+
 static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
 {
     bool tiled = ak_ocl_is_tiled(packed->type);
-    uint32_t n = packed->n_experts ? packed->n_experts : 1;
-    uint64_t row_bytes = 0, padded, total;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
-    padded = tiled ? row_bytes : row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
-    for (uint32_t i = 0; i < packed->n_parts; i++)
-        weight->rows += (uint32_t)ak_round_up(packed->parts[i].rows / n, AK_OCL_TILE_ROWS);
+    uint32_t n = matrices_of(packed);
+    uint64_t row_bytes, padded, total = ak_ocl_weight_bytes(packed);
+    row_bytes_of(packed, &row_bytes, &padded);
+    weight->rows = rows_of(packed);
     weight->expert_bytes = weight->rows * padded;
-    if (!ak_mul_u64(weight->expert_bytes, n, &total))
-        return ak_fail_memory(error, "a weight on the device", 0);
     AK_TRY(ak_ocl_buffer(o, total, "the weights", &weight->memory, error));
     const uint32_t zero = 0;
     cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0, (size_t)total, 0, NULL, NULL);
@@ -125,7 +150,8 @@ static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights, 
     o->weights = weights;
     o->n_packed = weights->n_packed;
     for (uint32_t i = 0; i < weights->n_packed; i++)
-        AK_TRY(upload(o, &weights->packed[i], &o->packed[i], error));
+        if (weights->packed[i].backend == &o->base)
+            AK_TRY(upload(o, &weights->packed[i], &o->packed[i], error));
     return upload_vectors(o, weights, error);
 }
 

@@ -118,7 +118,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
 {
     const struct ak_view *view = parts->views[first];
     struct ak_packed *packed = &w->packed[w->n_packed++];
-    *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
+    *packed = (struct ak_packed){ .backend = backend, .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
                                   .n_parts = n, .bias = bias, .layout = backend->ops->layout(backend, view->type),
                                   .order = ak_assembly_order(view) };
     for (uint32_t i = 0; i < n; i++) {
@@ -198,6 +198,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
                                int layer, struct ak_error *error)
 {
     struct parts parts;
+    backend = ak_backend_of(backend, layer);
     AK_TRY(find_parts(binding, backend, ak_linear_info(linear), layer, &parts, error));
     if (parts.n == 0)
         return AKUNU_OK; /* this architecture has no such operator */

@@ -52,6 +52,7 @@ struct ak_packed_part {
 
 /* One weight as the backend has it. */
 struct ak_packed {
+    struct ak_backend *backend; /* whose it is: that of a model, or one of those that it is put together of */
     enum ak_linear linear;
     int layer;
     enum ak_type type;

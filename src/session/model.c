@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/list.h"
+#include "backend/split.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "pack/cache.h"
@@ -26,20 +27,31 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
     return AKUNU_OK;
 }
 
+static struct ak_backend_options backend_options(const struct loader *l)
+{
+    return (struct ak_backend_options){ .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
+                                        .cpu_profile = &l->model->profile,
+                                        .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
+                                        .cache_dir = l->params->cache_dir,
+                                        .no_cache = l->params->no_cache,
+                                        .relaxed = l->params->relaxed,
+                                        .prefill = l->params->prefill,
+                                        .log = &l->log };
+}
+
+/* The one that is asked for; of no layers on a device, the CPU's. */
 static ak_status open_backend(struct loader *l)
 {
     const struct ak_backend_ops *ops;
-    struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
-                                          .cpu_profile = &l->model->profile,
-                                          .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
-                                          .cache_dir = l->params->cache_dir,
-                                          .no_cache = l->params->no_cache,
-                                          .relaxed = l->params->relaxed,
-                                          .prefill = l->params->prefill,
-                                          .log = &l->log };
+    struct ak_backend_options options = backend_options(l);
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
     AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops, l->error));
+    if (l->params->n_gpu_layers > 0 && !ops->device)
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "%d layers are to go to a device (n_gpu_layers), and the backend \"%s\" has none",
+                       l->params->n_gpu_layers, ops->name);
+    if (l->params->n_gpu_layers == 0)
+        AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &l->model->backend, l->error));
     AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
@@ -65,6 +77,24 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(ak_pooling_read(m->provider, &m->spec, &m->spec.pooling, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
+}
+
+/* The first layers go to the CPU where not all are to be on the device. */
+static ak_status share_layers(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    const struct ak_backend_ops *ops;
+    struct ak_backend_options options = backend_options(l);
+    struct ak_backend *cpu;
+    int n = l->params->n_gpu_layers;
+    if (n <= 0 || (uint32_t)n >= m->spec.config.n_layers)
+        return AKUNU_OK;
+    AK_TRY(ak_backend_find(NULL, &ops, l->error));
+    AK_TRY(ops->open(&options, &cpu, l->error));
+    ak_status status = ak_split_open(cpu, m->backend, &m->spec, m->spec.config.n_layers - (uint32_t)n, &m->backend, l->error);
+    if (status != AKUNU_OK)
+        ops->close(cpu);
+    return status;
 }
 
 static ak_status bind_weights(struct loader *l)
@@ -148,6 +178,8 @@ static ak_status warm_up(struct loader *l)
     options.kv.n_pages = options.kv.n_states = 1;
     struct ak_prepared *prepared = NULL;
     void *kv;
+    if (ops->fits)
+        AK_TRY(ops->fits(m->backend, &m->table, &m->weights, &m->spec, &options, l->error));
     AK_TRY(ops->alloc(m->backend, &options.kv, &kv, l->error));
     ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv, &prepared, l->error);
     if (status == AKUNU_OK) {
@@ -168,6 +200,7 @@ static ak_status warm_up(struct loader *l)
 static ak_status read_file(struct loader *l)
 {
     AK_TRY(read_spec(l));
+    AK_TRY(share_layers(l));
     AK_TRY(bind_weights(l));
     AK_TRY(make_tokenizer(l));
     return check_sizes(l);
