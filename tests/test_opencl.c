@@ -251,6 +251,89 @@ START_TEST(lost_device)
 }
 END_TEST
 
+/* Weights that lie as the device wants them are lent where its memory is the host's. */
+START_TEST(weights_are_lent)
+{
+    for (int unified = 0; unified < 2; unified++) {
+        struct akunu_load_params params = load_params();
+        set_plan(unified ? "unified" : "");
+        struct akunu_model *model = load("mixed", &params);
+        struct akunu_session *session = golden_session(model, 1, 16, AKUNU_KV_F16);
+        struct akunu_memory memory = { .size = sizeof memory };
+        ck_assert_int_eq(akunu_memory_report(model, session, &memory), AKUNU_OK);
+        if (unified)
+            ck_assert_uint_ge(state().borrowed_bytes, memory.packed / 2);
+        else
+            ck_assert_uint_eq(state().borrowed_bytes, 0);
+        akunu_session_free(session);
+        akunu_model_free(model);
+        ck_assert_int_eq(state().objects, 0);
+    }
+}
+END_TEST
+
+/* ---- Layers on the CPU and on a device --------------------------------------------------------- */
+
+START_TEST(layers_are_shared)
+{
+    char message[1100];
+    uint64_t bytes[8];
+    struct akunu_load_params params = load_params();
+    set_plan("");
+    for (int n = 0; n <= 5; n++) {
+        struct akunu_model_info info = { .size = sizeof info };
+        params.n_gpu_layers = n == 5 ? -1 : n;
+        struct akunu_model *model = load("mixed", &params);
+        ck_assert_msg(model != NULL, "%s", akunu_last_error());
+        ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+        struct akunu_session *session = golden_session(model, 1, 16, AKUNU_KV_F16);
+        bytes[n] = state().bytes;
+        ck_assert_int_eq(strstr(info.cpu, "opencl") != NULL, n > 0);
+        ck_assert_int_eq(strstr(info.cpu, "layers") != NULL, n > 0 && (uint32_t)n < info.n_layers && n != 5);
+        if (n > 0 && (uint32_t)n <= info.n_layers && n != 5)
+            ck_assert_uint_gt(bytes[n], bytes[n - 1]); /* what is not there takes nothing there */
+        akunu_session_free(session);
+        akunu_model_free(model);
+        ck_assert_int_eq(live("mixed", &params, "", message), ALL);
+    }
+    ck_assert_uint_eq(bytes[0], 0);
+    ck_assert_uint_eq(bytes[4], bytes[5]);
+    params.n_gpu_layers = 1;
+    params.backend = "cpu";
+    ck_assert_ptr_null(load("mixed", &params));
+    ck_assert_str_eq(akunu_last_error(), "n_gpu_layers is 1, and the backend \"cpu\" has no device for them");
+}
+END_TEST
+
+/* A device that is too small: the largest number that the message names fits, and one more does not. */
+START_TEST(too_many_layers)
+{
+    struct akunu_load_params params = load_params();
+    char plan[80], message[1100];
+    int refused = 0, seen[2] = { 0 };
+    for (uint64_t memory = 20000; memory < 4000000; memory += memory / 4) {
+        params.n_gpu_layers = -1;
+        snprintf(plan, sizeof plan, "memory=%llu", (unsigned long long)memory);
+        if (live("lfm2", &params, plan, message) & OPENED)
+            break;
+        refused++;
+        const char *room = strstr(message, "there is room for ");
+        ck_assert_msg(room && strstr(message, "Fake device 0 has too little memory for ") && strstr(message, " MB, the KV cache "), "%s", message);
+        bool none = strstr(room, "less than one layer, so 0") != NULL;
+        seen[none]++;
+        if (none)
+            continue;
+        params.n_gpu_layers = atoi(room + strlen("there is room for "));
+        ck_assert_int_gt(params.n_gpu_layers, 0);
+        params.n_gpu_layers++;
+        ck_assert_msg(!(live("lfm2", &params, plan, message) & OPENED), "%s: one layer more fits", plan);
+        params.n_gpu_layers--;
+        ck_assert_msg(live("lfm2", &params, plan, message) == ALL, "%s, %d layers: %s", plan, params.n_gpu_layers, message);
+    }
+    ck_assert(refused > 0 && seen[0] > 0 && seen[1] > 0);
+}
+END_TEST
+
 int main(void)
 {
     setenv("AKUNU_OPENCL", AK_FAKE_OPENCL, 1);
@@ -263,6 +346,9 @@ int main(void)
     tcase_add_test(tests, compiler_says_why);
     tcase_add_test(tests, devices_are_listed);
     tcase_add_test(tests, lost_device);
+    tcase_add_test(tests, weights_are_lent);
+    tcase_add_test(tests, layers_are_shared);
+    tcase_add_test(tests, too_many_layers);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -34,6 +34,7 @@ struct ak_ocl_products {
 /* A packed weight on the device. */
 struct ak_ocl_weight {
     cl_mem memory;
+    bool lent;     /* it is the host's own copy */
     uint32_t rows; /* of all parts of a matrix, each padded to 16 */
     uint64_t expert_bytes;
 };
@@ -92,8 +93,8 @@ ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, 
 
 /* ---- prepare.c ---- */
 
-/* Rows of a domain for which there is room: of logits, those made at once. */
-uint32_t ak_ocl_max_rows(const struct ak_table *table, const struct ak_spec *spec, const struct ak_prepare_options *options, enum ak_domain domain);
+/* What a session's buffers take, but for its KV cache. */
+uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table, const struct ak_spec *spec, const struct ak_prepare_options *options);
 
 /* How many lanes: of n elements, or of groups of them. */
 enum ak_ocl_grid {

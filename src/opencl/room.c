@@ -54,11 +54,13 @@ uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weight
 ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
                       const struct ak_prepare_options *options, struct ak_error *error)
 {
-    const struct ak_ocl_device *device = &((const struct ak_ocl *)b)->device;
+    struct ak_ocl *o = (struct ak_ocl *)(uintptr_t)b;
+    const struct ak_ocl_device *device = &o->device;
+    struct ak_prepare_options one = *options; /* the sampled table's, which is prepared when it is wanted */
+    one.max_tokens = one.max_logits = 1;
     uint32_t own = first_layer(b, weights), n_layers = weights->n_layers, first = own;
-    struct demand all = { weight_bytes(b, weights, own), ak_kv_pool_bytes(&options->kv), 0 };
-    for (int d = 0; d < AK_DOMAIN_COUNT; d++)
-        all.activations += (uint64_t)ak_ocl_max_rows(table, spec, options, (enum ak_domain)d) * table->arena_width[d] * sizeof(float);
+    struct demand all = { weight_bytes(b, weights, own), ak_kv_pool_bytes(&options->kv),
+                          ak_ocl_scratch_bytes(o, table, spec, options) + ak_ocl_scratch_bytes(o, table, spec, &one) };
     struct demand some = all;
     while (!has_room(device, &some) && ++first < n_layers) {
         some.weights = weight_bytes(b, weights, first);

@@ -1,5 +1,6 @@
 /* Weights on their way to the device: from the packed block, or from where the file has
- * them, by pieces, whose pages are dropped behind. */
+ * them, by pieces, whose pages are dropped behind. A device whose memory is the host's is
+ * lent what lies as it wants it, the mapped cache too. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -42,12 +43,24 @@ void ak_ocl_forget_weights(struct ak_ocl *o)
     o->n_packed = 0;
 }
 
+/* The pages of a file that went to the device: they stay in the page cache. */
+static void drop(const struct ak_ocl *o, const void *data, uint64_t bytes)
+{
+    const struct ak_weights *w = o->weights;
+    const uint8_t *at = data;
+    if (w->source)
+        ak_provider_tell(w->source, data, bytes, AK_FILE_DROP);
+    if (w->block_mapped && at >= w->block && at < w->block + w->block_bytes)
+        ak_pages_drop(data, (size_t)bytes);
+}
+
 static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const void *from, uint64_t bytes)
 {
     cl_int code = CL_SUCCESS;
     for (uint64_t done = 0; done < bytes && code == CL_SUCCESS; done += AK_OCL_STAGING) {
         uint64_t n = bytes - done < AK_OCL_STAGING ? bytes - done : AK_OCL_STAGING;
         code = o->cl->clEnqueueWriteBuffer(o->queue, to, CL_TRUE, (size_t)(at + done), (size_t)n, (const uint8_t *)from + done, 0, NULL, NULL);
+        drop(o, (const uint8_t *)from + done, n);
     }
     return code;
 }
@@ -65,6 +78,7 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
         for (uint64_t i = 0; i < n; i++)
             memcpy(staging + i * padded, from + (row + i) * row_bytes, row_bytes);
         code = write_bytes(o, to, at + row * padded, staging, n * padded);
+        drop(o, from + row * row_bytes, n * row_bytes);
     }
     ak_free(staging);
     return code;
@@ -99,6 +113,35 @@ uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed)
     return ak_mul_u64(rows_of(packed) * padded, matrices_of(packed), &bytes) ? bytes : UINT64_MAX;
 }
 
+/* A weight as the device would have it, where it lies; NULL: it lies otherwise. Drivers take
+ * whole pages over, and those of CPUs any address that vectors may have. */
+static const void *lendable(const struct ak_ocl *o, const struct ak_packed *packed)
+{
+    const struct ak_packed_part *part = &packed->parts[0];
+    uint64_t row_bytes, padded;
+    row_bytes_of(packed, &row_bytes, &padded);
+    bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->matrices && part->rows % AK_OCL_TILE_ROWS == 0);
+    bool by_matrix = packed->n_experts == 0 || (packed->n_parts == 1 && part->rows / packed->n_experts % AK_OCL_TILE_ROWS == 0);
+    if (!o->device.unified || row_bytes != padded || !whole || !by_matrix)
+        return NULL;
+    return (uintptr_t)part->data % (o->device.cpu ? 32 : 4096) == 0 ? part->data : NULL;
+}
+
+static bool lend(const struct ak_ocl *o, const struct ak_packed *packed, uint64_t total, struct ak_ocl_weight *weight)
+{
+    const void *at = lendable(o, packed);
+    /* in the block the next weight begins at a page of its own */
+    uint64_t bytes = packed->bytes > 0 ? ak_round_up(total, 64) : total;
+    cl_int code;
+    if (!at || bytes > o->device.most_allocation)
+        return false;
+    weight->memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, (size_t)bytes, (void *)(uintptr_t)at, &code);
+    weight->lent = code == CL_SUCCESS;
+    if (!weight->lent)
+        weight->memory = NULL;
+    return weight->lent;
+}
+
 static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
 {
     bool tiled = ak_ocl_is_tiled(packed->type);
@@ -107,6 +150,8 @@ static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct
     row_bytes_of(packed, &row_bytes, &padded);
     weight->rows = rows_of(packed);
     weight->expert_bytes = weight->rows * padded;
+    if (lend(o, packed, total, weight))
+        return AKUNU_OK;
     AK_TRY(ak_ocl_buffer(o, total, "the weights", &weight->memory, error));
     const uint32_t zero = 0;
     cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0, (size_t)total, 0, NULL, NULL);
@@ -152,7 +197,12 @@ static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights, 
     for (uint32_t i = 0; i < weights->n_packed; i++)
         if (weights->packed[i].backend == &o->base)
             AK_TRY(upload(o, &weights->packed[i], &o->packed[i], error));
-    return upload_vectors(o, weights, error);
+    AK_TRY(upload_vectors(o, weights, error));
+    /* what was packed into memory of this process is not wanted any more */
+    for (uint32_t i = 0; i < weights->n_packed && !weights->block_mapped; i++)
+        if (o->packed[i].memory && !o->packed[i].lent && weights->packed[i].bytes > 0)
+            ak_pages_drop(weights->packed[i].parts[0].data, (size_t)weights->packed[i].bytes);
+    return AKUNU_OK;
 }
 
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)

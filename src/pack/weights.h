@@ -85,6 +85,7 @@ struct ak_weights {
     const struct ak_view *embedding;
     const struct ak_view *positions; /* [context, width]; NULL: learned positions are none of this model's */
     const struct ak_view *types;     /* [types, width]; NULL: nor types of tokens */
+    const struct ak_provider *source; /* of what is used where the file has it; NULL: its pages are not dropped */
     uint8_t *block;         /* packed weights, one block */
     uint64_t block_bytes;
     bool block_mapped;      /* it is the packed cache, which nobody writes */

@@ -48,7 +48,7 @@ static ak_status open_backend(struct loader *l)
     AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops, l->error));
     if (l->params->n_gpu_layers > 0 && !ops->device)
-        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "%d layers are to go to a device (n_gpu_layers), and the backend \"%s\" has none",
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "n_gpu_layers is %d, and the backend \"%s\" has no device for them",
                        l->params->n_gpu_layers, ops->name);
     if (l->params->n_gpu_layers == 0)
         AK_TRY(ak_backend_find(NULL, &ops, l->error));
@@ -102,6 +102,7 @@ static ak_status bind_weights(struct loader *l)
     struct ak_model *m = l->model;
     AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
     AK_TRY(ak_weights_plan(&m->binding, m->backend, &m->weights, l->error));
+    m->weights.source = m->provider;
     AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
     AK_TRY(ak_rope_tables(m->provider, &m->spec, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
@@ -249,6 +250,8 @@ void ak_model_free(struct ak_model *m)
 {
     if (!m)
         return;
+    if (m->backend) /* it may have lent the weights to a device */
+        m->backend->ops->close(m->backend);
     ak_table_clear(&m->table);
     ak_table_clear(&m->sampled_table);
     ak_table_clear(&m->hidden_table);
@@ -257,7 +260,5 @@ void ak_model_free(struct ak_model *m)
     ak_spec_clear(&m->spec);
     ak_tokenizer_free(m->tokenizer);
     ak_provider_close(m->provider);
-    if (m->backend)
-        m->backend->ops->close(m->backend);
     ak_free(m);
 }
