@@ -3,6 +3,7 @@
  * behind, and a session goes on or says again and again that it cannot. */
 #include <dlfcn.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "fake_opencl.h"
@@ -334,21 +335,114 @@ START_TEST(too_many_layers)
 }
 END_TEST
 
+/* ---- Several at once ------------------------------------------------------------------------ */
+
+struct worker {
+    const char *model, *device;
+    int n_gpu_layers, failed;
+    char message[1100];
+};
+
+/* Loads, runs the text and holds its logits against the golden ones, where a device computes. */
+static void *work(void *context)
+{
+    struct worker *w = context;
+    bool computes = getenv("AKUNU_TEST_DEVICE") != NULL;
+    struct akunu_load_params params = load_params();
+    struct akunu_model_info info = { .size = sizeof info };
+    struct golden_text text;
+    char path[4096];
+    params.device = w->device;
+    params.n_gpu_layers = w->n_gpu_layers;
+    golden_read_text(w->model, &text);
+    w->failed = 1;
+    struct akunu_model *model = akunu_load_model(golden_path(w->model, ".gguf", path), &params);
+    struct akunu_session_params session_params = golden_params(1, 64, AKUNU_KV_F32);
+    struct akunu_session *session = model ? akunu_session_new(model, &session_params) : NULL;
+    akunu_sequence sequence = session ? akunu_sequence_new(session) : -1;
+    size_t last = 0;
+    if (sequence >= 0 && akunu_model_get_info(model, &info) == AKUNU_OK &&
+        akunu_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL, &last) == AKUNU_OK) {
+        const float *got = akunu_logits(session, last);
+        float *want = golden_read_logits(w->model, text.n_prompt * info.vocab_size), *row = want + (text.n_prompt - 1) * info.vocab_size;
+        double difference = 0.0, whole = 0.0;
+        for (uint32_t i = 0; i < info.vocab_size; i++) {
+            difference += ((double)got[i] - (double)row[i]) * ((double)got[i] - (double)row[i]);
+            whole += (double)row[i] * (double)row[i];
+        }
+        w->failed = computes && !(difference <= 4e-4 * whole); /* of quantised weights on the CPU */
+        snprintf(w->message, sizeof w->message, "%s: NMSE %.2e", w->model, difference / whole);
+        free(want);
+    } else {
+        snprintf(w->message, sizeof w->message, "%s: %s", w->model, akunu_last_error());
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+    return NULL;
+}
+
+static void run_workers(struct worker *workers, int n)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(!workers[i].failed, "%s", workers[i].message);
+}
+
+START_TEST(two_devices)
+{
+    struct worker workers[] = { { .model = "qwen2", .device = "0", .n_gpu_layers = -1 }, { .model = "mixed", .device = "1", .n_gpu_layers = -1 },
+                                { .model = "gemma", .device = "device 1", .n_gpu_layers = 1 } };
+    set_plan("devices=2");
+    for (int i = 0; i < 10; i++)
+        run_workers(workers, 3);
+    ck_assert_int_eq(state().objects, 0);
+}
+END_TEST
+
+/* On a device that computes (tests/opencl.sh): one device twice, and layers on it and the CPU. */
+START_TEST(one_device_twice)
+{
+    struct worker workers[] = { { .model = "qwen2", .n_gpu_layers = -1 }, { .model = "gemma", .n_gpu_layers = -1 } };
+    run_workers(workers, 2);
+}
+END_TEST
+
+START_TEST(shared_layers_compute)
+{
+    static const char *const models[] = { "qwen2", "mixed", "gpt-oss", "lfm2" };
+    struct worker workers[] = { { .model = models[_i], .n_gpu_layers = 1 }, { .model = models[_i], .n_gpu_layers = 2 } };
+    run_workers(workers, 1);
+    run_workers(workers + 1, 1);
+}
+END_TEST
+
 int main(void)
 {
-    setenv("AKUNU_OPENCL", AK_FAKE_OPENCL, 1);
+    bool computes = getenv("AKUNU_TEST_DEVICE") != NULL;
+    if (!computes)
+        setenv("AKUNU_OPENCL", AK_FAKE_OPENCL, 1);
     setenv("AKUNU_BACKEND", "opencl", 1);
     Suite *suite = suite_create("opencl");
-    TCase *tests = tcase_create("fake");
+    TCase *tests = tcase_create(computes ? "device" : "fake");
     tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, nothing_fails);
-    tcase_add_loop_test(tests, every_call_fails, 0, N_FAULTS);
-    tcase_add_test(tests, compiler_says_why);
-    tcase_add_test(tests, devices_are_listed);
-    tcase_add_test(tests, lost_device);
-    tcase_add_test(tests, weights_are_lent);
-    tcase_add_test(tests, layers_are_shared);
-    tcase_add_test(tests, too_many_layers);
+    if (computes) {
+        tcase_add_test(tests, one_device_twice);
+        tcase_add_loop_test(tests, shared_layers_compute, 0, 4);
+    } else {
+        tcase_add_test(tests, nothing_fails);
+        tcase_add_loop_test(tests, every_call_fails, 0, N_FAULTS);
+        tcase_add_test(tests, compiler_says_why);
+        tcase_add_test(tests, devices_are_listed);
+        tcase_add_test(tests, lost_device);
+        tcase_add_test(tests, weights_are_lent);
+        tcase_add_test(tests, layers_are_shared);
+        tcase_add_test(tests, too_many_layers);
+        tcase_add_test(tests, two_devices);
+    }
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
