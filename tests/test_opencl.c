@@ -335,6 +335,25 @@ START_TEST(too_many_layers)
 }
 END_TEST
 
+START_TEST(bandwidth)
+{
+    struct akunu_roofline roof = { .size = sizeof roof };
+    struct akunu_load_params params = load_params();
+    for (int n = -1; n <= 1; n++) {
+        set_plan("");
+        params.n_gpu_layers = n;
+        struct akunu_model *model = load("mixed", &params);
+        ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof), AKUNU_OK);
+        ck_assert(roof.read_bytes_per_second > 0.0);
+        set_plan("clEnqueueNDRangeKernel=3+");
+        ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof), n == 0 ? AKUNU_OK : AKUNU_ERROR_UNSUPPORTED);
+        ck_assert_int_eq(akunu_measure_model(model, 0, AKUNU_MEASURE_READ, &roof), AKUNU_ERROR_ARGUMENT);
+        akunu_model_free(model);
+        ck_assert_int_eq(state().objects, 0);
+    }
+}
+END_TEST
+
 /* ---- Several at once ------------------------------------------------------------------------ */
 
 struct worker {
@@ -441,6 +460,7 @@ int main(void)
         tcase_add_test(tests, weights_are_lent);
         tcase_add_test(tests, layers_are_shared);
         tcase_add_test(tests, too_many_layers);
+        tcase_add_test(tests, bandwidth);
         tcase_add_test(tests, two_devices);
     }
     suite_add_tcase(suite, tests);

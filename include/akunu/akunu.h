@@ -637,6 +637,11 @@ enum {
  * cpu: the ISA bundle whose instructions count; NULL: the best there is. */
 AKUNU_API enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out);
 
+/* The same of what a model runs on: the CPU with the model's bundle, or a device, whose
+ * reading alone is measured. Where both have layers, read_bytes_per_second is that of a
+ * pass, which reads the weights of one after those of the other. */
+AKUNU_API enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what, struct akunu_roofline *out);
+
 /* The same for everything and the best bundle. */
 AKUNU_API enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out);
 

@@ -133,6 +133,9 @@ struct ak_backend_ops {
     const int32_t *(*chosen)(const struct ak_prepared *p);
     uint64_t (*bytes)(const struct ak_prepared *p); /* scratch held */
     void (*counts)(const struct ak_prepared *p, struct ak_counts *out);
+    /* Bytes a second at which a pass can read the weights, measured now, in a tenth of a
+     * second or so; with n_threads where that is the CPU's. */
+    ak_status (*bandwidth)(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error);
 };
 
 /* A backend embeds this first. */

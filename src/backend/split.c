@@ -251,6 +251,23 @@ static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
     }
 }
 
+/* One part's weights are read after the other's. */
+static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error)
+{
+    const struct ak_split *s = split_of(b);
+    double seconds = 0.0, all = 0.0;
+    for (int i = 0; i < PARTS; i++) {
+        double bytes = 0.0, rate;
+        for (uint32_t j = 0; j < weights->n_packed; j++)
+            bytes += weights->packed[j].backend == s->parts[i] ? (double)ak_packed_read_bytes(&weights->packed[j]) : 0.0;
+        AK_TRY(ops_of(s, i)->bandwidth(s->parts[i], weights, n_threads, &rate, error));
+        seconds += bytes / rate;
+        all += bytes;
+    }
+    *out = all / seconds;
+    return AKUNU_OK;
+}
+
 static const struct ak_backend_ops split_ops = {
     .name = "split",
     .close = close_backend,
@@ -270,6 +287,7 @@ static const struct ak_backend_ops split_ops = {
     .chosen = chosen,
     .bytes = bytes,
     .counts = counts,
+    .bandwidth = bandwidth,
 };
 
 ak_status ak_split_open(struct ak_backend *first, struct ak_backend *second, const struct ak_spec *spec, uint32_t cut, struct ak_backend **out,

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
+#include "cpu/roofline.h"
 #include "pack/tiles.h"
 
 #include <string.h>
@@ -144,6 +145,15 @@ static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
     *out = p->scratch[0].counts;
 }
 
+static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error)
+{
+    struct ak_roofline roof;
+    (void)weights;
+    AK_TRY(ak_roofline_measure(((const struct ak_cpu *)b)->isa, n_threads, AK_MEASURE_READ, &roof, error));
+    *out = roof.read_bytes_per_second;
+    return AKUNU_OK;
+}
+
 const struct ak_backend_ops ak_cpu_backend = {
     .name = "cpu",
     .probe = probe,
@@ -166,4 +176,5 @@ const struct ak_backend_ops ak_cpu_backend = {
     .chosen = chosen,
     .bytes = bytes,
     .counts = counts,
+    .bandwidth = bandwidth,
 };

@@ -97,6 +97,12 @@ ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out
     return status;
 }
 
+ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error)
+{
+    const char *sources[] = { ak_ocl_source_probe };
+    return ak_ocl_build(&o->builder, sources, 1, "-cl-std=CL1.2", out, error);
+}
+
 /* ---- Opening ------------------------------------------------------------------------------- */
 
 static void close_backend(struct ak_backend *b)
@@ -317,4 +323,5 @@ const struct ak_backend_ops ak_opencl_backend = {
     .chosen = chosen,
     .bytes = bytes,
     .counts = counts,
+    .bandwidth = ak_ocl_bandwidth,
 };

@@ -8,6 +8,7 @@ libak_la_SOURCES += \
 	src/opencl/device.h \
 	src/opencl/layout.c \
 	src/opencl/layout.h \
+	src/opencl/measure.c \
 	src/opencl/opencl.h \
 	src/opencl/prepare.c \
 	src/opencl/program.c \
@@ -25,7 +26,8 @@ ak_opencl_kernels = \
 	src/opencl/kernels/gemm.cl \
 	src/opencl/kernels/rows.cl \
 	src/opencl/kernels/attention.cl \
-	src/opencl/kernels/attend.cl
+	src/opencl/kernels/attend.cl \
+	src/opencl/kernels/probe.cl
 EXTRA_DIST += $(ak_opencl_kernels)
 CLEANFILES += src/opencl/sources.c
 

@@ -73,6 +73,12 @@ struct ak_ocl {
 ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error);
 ak_status ak_ocl_rows(struct ak_ocl *o, enum ak_kv_type kv_type, cl_program *out, struct ak_error *error);
 
+/* The caller releases it. */
+ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error);
+
+/* ---- measure.c: the vtable's ---- */
+ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error);
+
 /* ---- upload.c ---- */
 
 /* Brings the model's weights to the device, once. */

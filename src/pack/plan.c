@@ -186,6 +186,15 @@ const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_
     return part->data + e * bytes;
 }
 
+uint64_t ak_packed_read_bytes(const struct ak_packed *packed)
+{
+    uint64_t bytes = packed->bytes;
+    for (uint32_t i = 0; packed->bytes == 0 && i < packed->n_parts; i++)
+        for (int plane = 0; plane < AK_MAX_PLANES; plane++)
+            bytes += packed->parts[i].view->plane[plane].bytes;
+    return bytes;
+}
+
 /* Whether two parts become one weight. What is put together is packed even where the same
  * type, read from the file, is not. */
 static bool are_one(const struct ak_view *a, const struct ak_view *b)

@@ -108,6 +108,9 @@ bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b);
  * has it. A weight of no experts has matrix 0 alone. */
 const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes);
 
+/* What a pass reads of it. */
+uint64_t ak_packed_read_bytes(const struct ak_packed *packed);
+
 /* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they
  * are used where they lie. */
 uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows);
