@@ -22,7 +22,7 @@ struct fake_backend {
     uint64_t allocated; /* bytes of KV memory held now */
     uint64_t copied;    /* pages */
     int n_prepared;
-    bool refuse_alloc, refuse_prepare;
+    bool refuse_alloc, refuse_prepare, lose_pass;
     bool hollow; /* whatever is asked for, a few bytes are given: nothing may run */
 };
 
@@ -52,24 +52,26 @@ static float fake_logit(const int32_t *ids, uint32_t n, uint32_t v)
     return (float)(fake_mix(hash, v) >> 40) * 0x1p-20f;
 }
 
-static void *fake_alloc(struct ak_backend *b, uint64_t bytes)
+static ak_status fake_alloc(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error)
 {
     struct fake_backend *fake = (struct fake_backend *)b;
-    void *memory = fake->refuse_alloc ? NULL : calloc(1, fake->hollow ? 1 : bytes);
-    fake->allocated += memory ? bytes : 0;
-    return memory;
+    uint64_t bytes = ak_kv_pool_bytes(shape);
+    *kv = fake->refuse_alloc ? NULL : calloc(1, fake->hollow ? 1 : bytes);
+    fake->allocated += *kv ? bytes : 0;
+    return *kv ? AKUNU_OK : ak_fail_memory(error, "the KV cache", bytes);
 }
 
-static void fake_free(struct ak_backend *b, void *memory, uint64_t bytes)
+static void fake_free(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape)
 {
-    ((struct fake_backend *)b)->allocated -= bytes;
-    free(memory);
+    ((struct fake_backend *)b)->allocated -= ak_kv_pool_bytes(shape);
+    free(kv);
 }
 
-static void fake_copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+static void fake_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
-    ck_assert_uint_eq(bytes, AK_KV_PAGE_TOKENS * sizeof(struct fake_entry));
-    memcpy(to, from, bytes);
+    ck_assert_uint_eq(ak_kv_page_bytes(shape), AK_KV_PAGE_TOKENS * sizeof(struct fake_entry));
+    ck_assert(to < shape->n_pages && from < shape->n_pages);
+    memcpy((struct fake_entry *)kv + to * AK_KV_PAGE_TOKENS, (struct fake_entry *)kv + from * AK_KV_PAGE_TOKENS, ak_kv_page_bytes(shape));
     ((struct fake_backend *)b)->copied++;
 }
 
@@ -150,8 +152,7 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
 
 static ak_status fake_sync(struct ak_prepared *p, struct ak_error *error)
 {
-    (void)p, (void)error;
-    return AKUNU_OK;
+    return ((struct fake_prepared *)p)->backend->lose_pass ? ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the device is lost") : AKUNU_OK;
 }
 
 static const float *fake_logits(const struct ak_prepared *p, uint32_t i)
@@ -175,7 +176,7 @@ static void fake_counts(const struct ak_prepared *p, struct ak_counts *out)
 }
 
 static const struct ak_backend_ops fake_ops = {
-    .name = "fake", .alloc = fake_alloc, .free = fake_free, .copy = fake_copy, .prepare = fake_prepare, .release = fake_release,
+    .name = "fake", .alloc = fake_alloc, .free = fake_free, .copy_page = fake_copy_page, .prepare = fake_prepare, .release = fake_release,
     .run = fake_run, .sync = fake_sync, .logits = fake_logits, .chosen = fake_chosen, .bytes = fake_bytes, .counts = fake_counts,
 };
 

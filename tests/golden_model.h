@@ -90,7 +90,7 @@ static inline struct akunu_model *golden_load(const char *name, const char *cpu)
     return model;
 }
 
-static struct akunu_session_params golden_params(unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
+static inline struct akunu_session_params golden_params(unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
 {
     struct akunu_session_params params;
     akunu_session_params_default(&params);
@@ -102,7 +102,7 @@ static struct akunu_session_params golden_params(unsigned n_threads, uint32_t ba
     return params;
 }
 
-static struct akunu_session *golden_session(const struct akunu_model *model, unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
+static inline struct akunu_session *golden_session(const struct akunu_model *model, unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
 {
     struct akunu_session_params params = golden_params(n_threads, batch, kv);
     struct akunu_session *session = akunu_session_new(model, &params);

@@ -19,6 +19,8 @@ grep -q "^no OpenCL device: " "$work/out" || fail "says why there is no device"
 AKUNU_OPENCL=/nonexistent.so "$AK_CLI" logits -m "$AK_TEST_DATA/models/qwen2.gguf" --backend opencl --ids 1 --out "$work/l.npy" >"$work/out" 2>&1 &&
     fail "--backend opencl without a loader"
 grep -qi "opencl" "$work/out" || fail "says that there is no OpenCL"
+AKUNU_OPENCL=libm.so.6 "$AK_CLI" run --list-devices >"$work/out" 2>&1 || fail "--list-devices with another library"
+grep -q "^no OpenCL device: .*\(has no clGetPlatformIDs\|configured without\)" "$work/out" || fail "says what is no loader"
 [ $failed = 0 ] || exit 1
 
 "$AK_CLI" run --list-devices >"$work/out" 2>&1
@@ -31,6 +33,7 @@ cat "$work/out"
     fail "a device that is not there"
 grep -q "no such thing" "$work/out" || fail "names the device that is not there"
 
+AKUNU_TEST_DEVICE=1 ./tests/test_opencl_host || failed=1
 for program in test_load test_model test_hf_quant; do
     AKUNU_BACKEND=opencl AKUNU_TEST_FEW=1 CK_RUN_CASE=any "./tests/$program" || failed=1
 done

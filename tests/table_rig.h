@@ -113,7 +113,7 @@ static inline void rig_free(struct rig *r)
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* The weights as the backend has them; *block is to be freed. */
-static inline void rig_pack(struct rig *r, const struct ak_backend *b, uint8_t **block)
+static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block)
 {
     uint64_t bytes = 0, at = 0;
     for (uint32_t i = 0; i < r->weights.n_packed; i++)
@@ -123,6 +123,7 @@ static inline void rig_pack(struct rig *r, const struct ak_backend *b, uint8_t *
     for (uint32_t i = 0; i < r->weights.n_packed; i++) {
         struct ak_packed *packed = &r->packed[i];
         packed->bytes = 0;
+        packed->backend = b;
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             struct ak_packed_part *part = &packed->parts[j];
             uint64_t size = b->ops->packed_bytes(b, packed->type, part->rows, packed->cols);
@@ -131,8 +132,9 @@ static inline void rig_pack(struct rig *r, const struct ak_backend *b, uint8_t *
             part->data = size ? *block + at : part->view->plane[0].data;
             if (size)
                 b->ops->pack(b, part->view, 0, part->rows, *block + at);
-            at += ak_round_up(size, 64);
+            at += size;
         }
+        at = ak_round_up(at, 64);
     }
 }
 
@@ -182,9 +184,8 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu, 
     r->weights.embedding = &r->embedding;
     rig_pack(r, b, &block);
     struct ak_prepare_options options = { .n_threads = 2, .context = RIG_CONTEXT, .max_tokens = RIG_CONTEXT, .max_logits = RIG_CONTEXT, .kv = r->kv };
-    uint64_t bytes = ak_kv_pool_bytes(&r->kv);
-    void *kv = ops->alloc(b, bytes);
-    ck_assert_ptr_nonnull(kv);
+    void *kv;
+    ck_assert_msg(ops->alloc(b, &r->kv, &kv, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_msg(ops->prepare(b, &r->table, &r->weights, &r->spec, &options, kv, &p, &error) == AKUNU_OK, "%s", error.message);
     for (size_t i = 0; i < n; i++) {
         uint32_t tokens = passes[i].n[0] + passes[i].n[1];
@@ -193,7 +194,7 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu, 
         chosen = chosen ? chosen + tokens : NULL;
     }
     ops->release(p);
-    ops->free(b, kv, bytes);
+    ops->free(b, kv, &r->kv);
     ops->close(b);
     free(block);
 }

@@ -17,7 +17,7 @@ struct mirror { bool used; uint32_t length; int32_t tokens[CONTEXT]; };
 
 static struct fake_entry *entry(const struct ak_kv *kv, const struct ak_kv_sequence *s, uint32_t position)
 {
-    return (struct fake_entry *)(void *)(kv->pool + s->pages[position / AK_KV_PAGE_TOKENS] * kv->page_bytes) + position % AK_KV_PAGE_TOKENS;
+    return (struct fake_entry *)kv->pool + (size_t)s->pages[position / AK_KV_PAGE_TOKENS] * AK_KV_PAGE_TOKENS + position % AK_KV_PAGE_TOKENS;
 }
 
 /* Every sequence reads back what was written; every page is free or counted. */

@@ -223,6 +223,27 @@ START_TEST(bad_passes)
 }
 END_TEST
 
+/* A device that fails in a pass: the sequences are those of before, and the pass can be tried again. */
+START_TEST(lost_passes)
+{
+    struct fixture *f = fixture_new();
+    open_session(f);
+    int32_t s = new_sequence(f);
+    ck_assert_int_eq(run(f, s, 0, 0, 30), AKUNU_OK);
+    uint32_t n_free = f->session->kv.n_free;
+    f->backend.lose_pass = true;
+    ck_assert_int_eq(run(f, s, 1, 0, 32), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_str_eq(f->error.message, "the device is lost");
+    ck_assert_ptr_null(ak_session_logits(f->session, 0));
+    ck_assert_uint_eq(ak_kv_sequence(&f->session->kv, s)->length, 30);
+    f->backend.lose_pass = false;
+    ck_assert_int_eq(run(f, s, 0, 30, 32), AKUNU_OK);
+    check_logits(ak_session_logits(f->session, 31), text_of(0), 62);
+    ck_assert_uint_eq(f->session->kv.n_free, n_free);
+    fixture_free(f);
+}
+END_TEST
+
 START_TEST(context_full)
 {
     struct fixture *f = fixture_new();
@@ -586,6 +607,7 @@ int main(void)
     tcase_add_test(tests, mixed_sequences);
     tcase_add_test(tests, fork_and_rewind);
     tcase_add_test(tests, bad_passes);
+    tcase_add_test(tests, lost_passes);
     tcase_add_test(tests, context_full);
     tcase_add_test(tests, prefill);
     tcase_add_test(tests, context_is_reported);

@@ -300,6 +300,8 @@ struct akunu_load_params {
                                        ends with NULL; NULL: none */
     const char *backend;    /* "cpu" or "opencl"; NULL: the CPU */
     const char *device;     /* of that backend: its number (akunu_device_at) or a part of its name; NULL: the first usable */
+    int n_gpu_layers;       /* layers on the device, the last ones, and with them the output; the CPU has those before.
+                             * -1, the default: all; 0: none, so that the CPU runs the model */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 
@@ -634,6 +636,11 @@ enum {
 /* Measures what the bits of `what` say, the rest of *out is 0; a tenth of a second or less a bit.
  * cpu: the ISA bundle whose instructions count; NULL: the best there is. */
 AKUNU_API enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out);
+
+/* The same of what a model runs on: the CPU with the model's bundle, or a device, whose
+ * reading alone is measured. Where both have layers, read_bytes_per_second is that of a
+ * pass, which reads the weights of one after those of the other. */
+AKUNU_API enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what, struct akunu_roofline *out);
 
 /* The same for everything and the best bundle. */
 AKUNU_API enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out);

@@ -37,7 +37,7 @@ const char *akunu_load_stage_name(enum akunu_load_stage stage)
 void akunu_load_params_default(struct akunu_load_params *params)
 {
     if (params)
-        *params = (struct akunu_load_params){ .size = sizeof *params };
+        *params = (struct akunu_load_params){ .size = sizeof *params, .n_gpu_layers = -1 };
 }
 
 static ak_status load(const char *path, const struct akunu_load_params *given, struct akunu_model *model, struct ak_error *error)
@@ -116,7 +116,7 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
     }
     totals->by_type[packed->type] += stored;
     totals->names[packed->type] = stored_name(packed->parts[0].view);
-    totals->token_bytes += packed->bytes ? packed->bytes : stored;
+    totals->token_bytes += ak_packed_read_bytes(packed);
     if (packed->layer != AK_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
         totals->float_parameters += ak_type_act_form(packed->type) == AK_ACT_F32 ? rows * packed->cols : 0;

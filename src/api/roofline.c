@@ -1,7 +1,9 @@
 #include <string.h>
 
 #include "api/error.h"
+#include "api/model.h"
 #include "api/versioned.h"
+#include "backend/list.h"
 #include "base/chip.h"
 #include "cpu/roofline.h"
 
@@ -28,6 +30,27 @@ enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned wh
 {
     struct ak_error error = { 0 };
     return measure(cpu, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
+
+static ak_status measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what, struct akunu_roofline *out, struct ak_error *error)
+{
+    struct akunu_roofline full = { 0 };
+    if (!model)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
+    struct ak_backend *backend = model->inner->backend;
+    if (backend->ops == ak_backends()[0])
+        return measure(backend->ops->describe(backend), n_threads, what, out, error);
+    if (n_threads < 1)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread");
+    if (what & AKUNU_MEASURE_READ)
+        AK_TRY(backend->ops->bandwidth(backend, &model->inner->weights, n_threads, &full.read_bytes_per_second, error));
+    return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
+}
+
+enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what, struct akunu_roofline *out)
+{
+    struct ak_error error = { 0 };
+    return measure_model(model, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
 enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out)

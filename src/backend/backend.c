@@ -6,6 +6,11 @@
 
 enum { GROUP_ALIGN = 64 };
 
+struct ak_backend *ak_backend_of(struct ak_backend *b, int layer)
+{
+    return b->ops->of ? b->ops->of(b, layer) : b;
+}
+
 enum ak_type ak_kv_stored(enum ak_kv_type type)
 {
     static const enum ak_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_F16, [AK_KV_F32] = AK_F32, [AK_KV_BF16] = AK_BF16,

@@ -72,6 +72,10 @@ struct ak_batch {
     uint32_t n_logits;
     const uint32_t *logit_rows;         /* ascending indices of tokens */
     struct ak_draw draw;
+    /* What EMBED gives in place of the tokens' embeddings: row t is `hidden_stride` floats
+     * after the one before. NULL: the embeddings. */
+    const float *hidden;
+    size_t hidden_stride;
 };
 
 struct ak_counts { uint64_t gemv, small_n, gemm; };
@@ -87,6 +91,10 @@ struct ak_backend_ops {
     const char *(*describe)(const struct ak_backend *b); /* "avx512" */
     bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_type type);
 
+    /* Of a backend that is put together of others: whose the weights of a layer are
+     * (AK_NO_LAYER: those outside of layers). NULL: it has them all itself. */
+    struct ak_backend *(*of)(struct ak_backend *b, int layer);
+
     /* The versioned layout that a weight of this type is packed in, and its size
      * for rows × cols; 0 bytes: it is used where it lies. */
     uint32_t (*layout)(const struct ak_backend *b, enum ak_type type);
@@ -96,11 +104,21 @@ struct ak_backend_ops {
      * rows wherever they stand, and follow each other. */
     void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *to);
 
-    /* Memory that `run` can use for the KV pool. */
-    void *(*alloc)(struct ak_backend *b, uint64_t bytes);
-    void (*free)(struct ak_backend *b, void *memory, uint64_t bytes);
-    /* Copies bytes within or between such memory. */
-    void (*copy)(struct ak_backend *b, void *to, const void *from, uint64_t bytes);
+    /* Of devices with memory of their own, NULL elsewhere: the bytes that a KV cache of all
+     * layers may take beside the weights, and whether there is room for a session and them.
+     * Nothing is allocated; what does not fit is told with the layers that would. */
+    uint64_t (*room)(const struct ak_backend *b, const struct ak_weights *weights);
+    ak_status (*fits)(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                      const struct ak_prepare_options *options, struct ak_error *error);
+
+    /* A KV pool of that shape, whose bytes can be counted. What it is, and where its pages
+     * lie, only the backend knows; whoever has it gives the same shape each time. */
+    ak_status (*alloc)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error);
+    void (*free)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);
+    /* Page `from` over page `to`, or a sequence's state over another's. Where a device fails
+     * at that, the next pass says so. */
+    void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
+    void (*copy_state)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
 
     /* Turns a table into the backend's own form for one session; kv is the pool. */
     ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
@@ -115,11 +133,17 @@ struct ak_backend_ops {
     const int32_t *(*chosen)(const struct ak_prepared *p);
     uint64_t (*bytes)(const struct ak_prepared *p); /* scratch held */
     void (*counts)(const struct ak_prepared *p, struct ak_counts *out);
+    /* Bytes a second at which a pass can read the weights, measured now, in a tenth of a
+     * second or so; with n_threads where that is the CPU's. */
+    ak_status (*bandwidth)(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error);
 };
 
 /* A backend embeds this first. */
 struct ak_backend {
     const struct ak_backend_ops *ops;
 };
+
+/* The backend that has the weights of a layer: `b`, or one that it is put together of. */
+struct ak_backend *ak_backend_of(struct ak_backend *b, int layer);
 
 #endif

@@ -57,6 +57,9 @@ void *ak_alloc_aligned(size_t bytes);
  * advised where it is large enough. Free with the same `bytes`. */
 void *ak_pages_alloc(size_t bytes);
 void ak_pages_free(void *p, size_t bytes);
+/* Gives the memory of whole pages among `bytes` back, and keeps their addresses: what a file
+ * has there is read again when it is wanted, and anything else is gone, zeros in its place. */
+void ak_pages_drop(const void *p, size_t bytes);
 
 /* Maps `bytes` bytes of an open file from `offset` on (a multiple of 2 MiB),
  * read-only and shared, at a multiple of 2 MiB with huge pages advised. NULL on

@@ -119,7 +119,7 @@ static bool measure_bounds(const struct bench *b, const struct cli_bench_test *t
 {
     struct akunu_roofline now = { .size = sizeof now };
     const struct akunu_model_info *info = &b->loaded->info;
-    if (akunu_measure(info->cpu, akunu_session_threads(b->loaded->session), bounds_of(test, info), &now) != AKUNU_OK) {
+    if (akunu_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session), bounds_of(test, info), &now) != AKUNU_OK) {
         cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
         return false;
     }

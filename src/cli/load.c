@@ -40,6 +40,7 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     params.cpu = o->cpu;
     params.backend = o->backend;
     params.device = o->device;
+    params.n_gpu_layers = (int)o->n_gpu_layers;
     params.n_threads = (unsigned)o->threads;
     params.strict = o->strict;
     params.override_kv = o->override_kv.values;

@@ -40,6 +40,7 @@ struct cli_options {
 
     const char *model, *cpu, *backend, *device, *cache_dir, *profile;
     struct cli_texts override_kv;
+    int64_t n_gpu_layers;           /* -1: all */
     bool no_cache, strict, relaxed, list_devices;
     int prefill;                    /* enum akunu_prefill */
 

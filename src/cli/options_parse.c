@@ -31,6 +31,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     *o = (struct cli_options){
         .command = command->bit,
         .n_predict = -1,
+        .n_gpu_layers = -1,
         .context = command->bit == CLI_PERPLEXITY ? 512 : 0,
         .k_type = AKUNU_KV_F16,
         .v_type = AKUNU_KV_F16,

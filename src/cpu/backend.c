@@ -3,7 +3,8 @@
 #include "base/mem.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
-#include "weights/assembly.h"
+#include "cpu/roofline.h"
+#include "pack/tiles.h"
 
 #include <string.h>
 
@@ -73,78 +74,47 @@ static uint32_t layout(const struct ak_backend *b, enum ak_type type)
     return ak_type_is_tiled(type) ? AK_LAYOUT_TILES_1 : AK_LAYOUT_ROWS_1;
 }
 
+static const struct ak_tiles tiles = { .pack = ak_pack_tiles, .bytes = ak_tile_row_bytes, .is_tiled = ak_type_is_tiled };
+_Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K, "packing and kernels agree on the tile");
+
 static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
 {
     (void)b;
-    if (!ak_type_is_tiled(type))
-        return 0;
-    return (uint64_t)(rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS * ak_tile_row_bytes(type, cols);
-}
-
-/* 16 rows, or fewer at the end, that an assembly makes: a tile's columns at a time. */
-static void pack_assembled(const struct ak_view *view, uint32_t first, uint8_t *to)
-{
-    enum { MOST_BYTES = AK_TILE_BLOCKS * 40 };
-    uint8_t stored[AK_TILE_ROWS][MOST_BYTES];
-    const void *rows[AK_TILE_ROWS] = { NULL };
-    uint32_t n_rows = view->rows - first < AK_TILE_ROWS ? view->rows - first : AK_TILE_ROWS;
-    for (uint32_t k = 0, n; k < view->cols; k += n) {
-        n = view->cols - k < AK_TILE_K ? view->cols - k : AK_TILE_K;
-        for (uint32_t r = 0; r < n_rows; r++) {
-            ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
-            rows[r] = stored[r];
-        }
-        ak_pack_tiles(view->type, rows, n, to);
-        to += ak_tile_row_bytes(view->type, n);
-    }
-}
-
-/* Rows that are not tiled are only put together. */
-static void pack_rows(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes, uint8_t *to)
-{
-    for (uint32_t row = first; row < first + n; row++, to += row_bytes)
-        ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
+    return ak_tiles_bytes(&tiles, type, rows, cols);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
 {
     (void)b;
-    uint64_t row_bytes = 0;
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
-    if (!ak_type_is_tiled(view->type)) {
-        pack_rows(view, first, n, row_bytes, packed);
-        return;
-    }
-    size_t tile_bytes = ak_tile_row_bytes(view->type, view->cols);
-    uint8_t *to = packed;
-    for (uint32_t row = first; row < first + n; row += AK_TILE_ROWS, to += tile_bytes) {
-        const void *rows[AK_TILE_ROWS];
-        if (view->assembly) {
-            pack_assembled(view, row, to);
-            continue;
-        }
-        for (uint32_t i = 0; i < AK_TILE_ROWS; i++)
-            rows[i] = row + i < view->rows ? (const uint8_t *)view->plane[0].data + (row + i) * row_bytes : NULL;
-        ak_pack_tiles(view->type, rows, view->cols, to);
-    }
+    ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
-static void *alloc(struct ak_backend *b, uint64_t bytes)
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error)
 {
+    uint64_t bytes = ak_kv_pool_bytes(shape);
     (void)b;
-    return ak_pages_alloc((size_t)bytes);
+    *kv = ak_pages_alloc((size_t)bytes);
+    return *kv ? AKUNU_OK : ak_fail_memory(error, "the KV cache", bytes);
 }
 
-static void free_memory(struct ak_backend *b, void *memory, uint64_t bytes)
+static void free_kv(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape)
 {
     (void)b;
-    ak_pages_free(memory, (size_t)bytes);
+    ak_pages_free(kv, (size_t)ak_kv_pool_bytes(shape));
 }
 
-static void copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+{
+    uint64_t bytes = ak_kv_page_bytes(shape);
+    (void)b;
+    memcpy((uint8_t *)kv + to * bytes, (const uint8_t *)kv + from * bytes, (size_t)bytes);
+}
+
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
     (void)b;
-    memcpy(to, from, (size_t)bytes);
+    memcpy((uint8_t *)kv + ak_kv_state_at(shape, to), (const uint8_t *)kv + ak_kv_state_at(shape, from),
+           (size_t)shape->state_elems * sizeof(float));
 }
 
 static ak_status sync(struct ak_prepared *p, struct ak_error *error)
@@ -175,6 +145,15 @@ static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
     *out = p->scratch[0].counts;
 }
 
+static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error)
+{
+    struct ak_roofline roof;
+    (void)weights;
+    AK_TRY(ak_roofline_measure(((const struct ak_cpu *)b)->isa, n_threads, AK_MEASURE_READ, &roof, error));
+    *out = roof.read_bytes_per_second;
+    return AKUNU_OK;
+}
+
 const struct ak_backend_ops ak_cpu_backend = {
     .name = "cpu",
     .probe = probe,
@@ -185,9 +164,10 @@ const struct ak_backend_ops ak_cpu_backend = {
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,
-    .alloc = alloc,
-    .free = free_memory,
-    .copy = copy,
+    .alloc = alloc_kv,
+    .free = free_kv,
+    .copy_page = copy_page,
+    .copy_state = copy_state,
     .prepare = ak_cpu_prepare,
     .release = ak_cpu_release,
     .run = ak_cpu_run,
@@ -196,4 +176,5 @@ const struct ak_backend_ops ak_cpu_backend = {
     .chosen = chosen,
     .bytes = bytes,
     .counts = counts,
+    .bandwidth = bandwidth,
 };

@@ -403,14 +403,6 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     }
 }
 
-/* The matrix of expert e, of `rows` rows. */
-static const uint8_t *expert_data(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint32_t rows)
-{
-    if (packed->bytes == 0 && part->view->matrices)
-        return part->view->matrices[e].plane[0].data;
-    return part->data + (size_t)e * rows * row_bytes_of(packed);
-}
-
 /* Each expert's rows by its own matrix; a thread has its share of all of them. */
 void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
@@ -436,7 +428,7 @@ void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
             struct ak_packed_part part = packed->parts[i];
             uint32_t begin, end;
             part.rows /= packed->n_experts;
-            part.data = expert_data(packed, &part, e, part.rows);
+            part.data = ak_packed_matrix(packed, &part, e, part.rows * row_bytes_of(packed));
             ak_cpu_own_rows(p, part.rows, thread, &begin, &end);
             m.y = ak_cpu_slot(p, c->out) + first * m.y_stride + part.at;
             if (begin >= end)

@@ -12,8 +12,11 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         uint32_t position = p->batch->positions[t];
-        ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.widen, p->batch->tokens[t], position, p->scratch[thread].row,
-                       ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out));
+        float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
+        if (p->batch->hidden)
+            memcpy(out, p->batch->hidden + t * p->batch->hidden_stride, p->spec->config.width * sizeof *out);
+        else
+            ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.widen, p->batch->tokens[t], position, p->scratch[thread].row, out);
         for (uint32_t table = 0; table < p->spec->n_rotations; table++)
             ak_rotation_angles(p->spec, p->frequencies, table, position, ak_cpu_angles(p, p->cos, table, t),
                                ak_cpu_angles(p, p->sin, table, t));

@@ -36,6 +36,14 @@ ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *we
 void ak_table_clear(struct ak_table *t);
 uint64_t ak_table_bytes(const struct ak_table *t);
 
+/* Cuts a table before layer `cut`, 1 to one less than the layers, in two, for backends that
+ * share a model. `head` ends in the one value that goes from layer to layer, as hidden
+ * states of all rows. `tail` begins with an EMBED that takes it from the batch (its
+ * `hidden`); its layers of the KV cache and places in a sequence's state are counted from
+ * its own first ones. AKUNU_ERROR_UNSUPPORTED: more than one value crosses the cut. */
+ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec, uint32_t cut, struct ak_table *head, struct ak_table *tail,
+                       struct ak_error *error);
+
 /* Fills t->dump: a line a slot and a command. */
 ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, struct ak_error *error);
 

@@ -3,11 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "opencl/opencl.h"
-#include "weights/assembly.h"
+#include "pack/tiles.h"
 
 static struct ak_ocl *ocl(const struct ak_backend *b)
 {
@@ -98,6 +97,12 @@ ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_
     _Static_assert(AK_OCL_QUERIES == 8, "as written above");
     snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_type_info(ak_kv_stored(k_type))->name, ak_type_info(ak_kv_stored(v_type))->name);
     return build_once(o, sources, sizeof sources / sizeof *sources, defines, &o->attention[k_type][v_type], out, error);
+}
+
+ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error)
+{
+    const char *sources[] = { ak_ocl_source_probe };
+    return ak_ocl_build(&o->builder, sources, 1, "-cl-std=CL1.2", out, error);
 }
 
 /* ---- Opening ------------------------------------------------------------------------------- */
@@ -204,125 +209,80 @@ static uint32_t layout(const struct ak_backend *b, enum ak_type type)
     return ak_ocl_is_tiled(type) ? AK_OCL_TILES_1 : AK_OCL_ROWS_1;
 }
 
-static size_t group_bytes(enum ak_type type, size_t cols)
+static size_t tiles_bytes(enum ak_type type, size_t k)
 {
-    return cols / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) + ak_ocl_tile_bytes(type, cols % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
+    return k / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) + ak_ocl_tile_bytes(type, k % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
 }
+
+static void pack_tiles(enum ak_type type, const void *const rows[AK_OCL_TILE_ROWS], size_t k, uint8_t *to)
+{
+    const struct ak_type_info *info = ak_type_info(type);
+    for (size_t at = 0, n; at < k; at += n) {
+        const uint8_t *stored[AK_OCL_TILE_ROWS];
+        n = k - at < AK_OCL_TILE_K ? k - at : AK_OCL_TILE_K;
+        for (size_t r = 0; r < AK_OCL_TILE_ROWS; r++)
+            stored[r] = rows[r] ? (const uint8_t *)rows[r] + at / info->block_elems * info->block_bytes : NULL;
+        ak_ocl_pack_tile(type, stored, n, to);
+        to += ak_ocl_tile_bytes(type, n / AK_OCL_BLOCK_K);
+    }
+}
+
+static const struct ak_tiles tiles = { .pack = pack_tiles, .bytes = tiles_bytes, .is_tiled = ak_ocl_is_tiled };
+_Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K, "packing and kernels agree on the tile");
 
 static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
 {
     (void)b;
-    if (!ak_ocl_is_tiled(type))
-        return 0;
-    return (uint64_t)(rows + AK_OCL_TILE_ROWS - 1) / AK_OCL_TILE_ROWS * group_bytes(type, cols);
-}
-
-static void pack_group(const struct ak_view *view, uint32_t first, uint64_t row_bytes, uint8_t *to)
-{
-    enum { MOST_BYTES = AK_OCL_TILE_BLOCKS * 40 };
-    uint8_t stored[AK_OCL_TILE_ROWS][MOST_BYTES];
-    const struct ak_type_info *info = ak_type_info(view->type);
-    for (uint32_t k = 0, n; k < view->cols; k += n) {
-        const uint8_t *rows[AK_OCL_TILE_ROWS] = { NULL };
-        n = view->cols - k < AK_OCL_TILE_K ? view->cols - k : AK_OCL_TILE_K;
-        for (uint32_t r = 0; r < AK_OCL_TILE_ROWS && first + r < view->rows; r++) {
-            rows[r] = stored[r];
-            if (view->assembly)
-                ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
-            else
-                rows[r] = (const uint8_t *)view->plane[0].data + (first + r) * row_bytes + k / info->block_elems * info->block_bytes;
-        }
-        ak_ocl_pack_tile(view->type, rows, n, to);
-        to += ak_ocl_tile_bytes(view->type, n / AK_OCL_BLOCK_K);
-    }
+    return ak_tiles_bytes(&tiles, type, rows, cols);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
 {
     (void)b;
-    uint64_t row_bytes = 0;
-    uint8_t *to = packed;
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
-    for (uint32_t row = first; row < first + n; row += ak_ocl_is_tiled(view->type) ? AK_OCL_TILE_ROWS : 1) {
-        if (ak_ocl_is_tiled(view->type)) {
-            pack_group(view, row, row_bytes, to);
-            to += group_bytes(view->type, view->cols);
-        } else {
-            ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
-            to += row_bytes;
-        }
-    }
+    ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
-/* ---- Memory -------------------------------------------------------------------------------- */
+/* ---- The KV cache -------------------------------------------------------------------------- */
 
-static struct ak_ocl_area *area_of(struct ak_ocl *o, const void *at)
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **out, struct ak_error *error)
 {
-    const uint8_t *address = at;
-    struct ak_ocl_area *area = o->areas;
-    while (area && !(address >= area->begin && address < area->begin + area->bytes))
-        area = area->next;
-    return area;
+    struct ak_ocl_kv *kv = ak_alloc(1, sizeof *kv);
+    *out = NULL;
+    if (!kv)
+        return ak_fail_memory(error, "the KV cache", sizeof *kv);
+    ak_status status = ak_ocl_buffer(ocl(b), ak_kv_pool_bytes(shape), "the KV cache", &kv->memory, error);
+    if (status != AKUNU_OK)
+        ak_free(kv);
+    else
+        *out = kv;
+    return status;
 }
 
-cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv)
+static void free_kv(struct ak_backend *b, void *memory, const struct ak_kv_shape *shape)
 {
-    pthread_mutex_lock(&o->lock);
-    struct ak_ocl_area *area = area_of(o, kv);
-    pthread_mutex_unlock(&o->lock);
-    return area ? area->memory : NULL;
+    struct ak_ocl_kv *kv = memory;
+    (void)shape;
+    ocl(b)->cl->clReleaseMemObject(kv->memory);
+    ak_free(kv);
 }
 
-static void *alloc(struct ak_backend *b, uint64_t bytes)
+static void copy(struct ak_ocl *o, struct ak_ocl_kv *kv, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    struct ak_ocl *o = ocl(b);
-    struct ak_ocl_area *area = ak_alloc(1, sizeof *area);
-    if (!area)
-        return NULL;
-    void *begin = mmap(NULL, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cl_mem memory = begin == MAP_FAILED ? NULL : ak_ocl_buffer(o, bytes, "the KV cache", NULL);
-    if (!memory) {
-        if (begin != MAP_FAILED)
-            munmap(begin, (size_t)bytes);
-        ak_free(area);
-        return NULL;
-    }
-    *area = (struct ak_ocl_area){ .begin = begin, .bytes = bytes, .memory = memory };
-    pthread_mutex_lock(&o->lock);
-    area->next = o->areas;
-    o->areas = area;
-    pthread_mutex_unlock(&o->lock);
-    return begin;
+    cl_int code = o->cl->clEnqueueCopyBuffer(o->queue, kv->memory, kv->memory, (size_t)from, (size_t)to, (size_t)bytes, 0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = o->cl->clFinish(o->queue);
+    kv->failed = kv->failed ? kv->failed : code;
 }
 
-static void free_memory(struct ak_backend *b, void *memory, uint64_t bytes)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
-    struct ak_ocl *o = ocl(b);
-    pthread_mutex_lock(&o->lock);
-    struct ak_ocl_area **link = &o->areas;
-    while (*link && (*link)->begin != memory)
-        link = &(*link)->next;
-    struct ak_ocl_area *area = *link;
-    if (area)
-        *link = area->next;
-    pthread_mutex_unlock(&o->lock);
-    if (!area)
-        return;
-    o->cl->clReleaseMemObject(area->memory);
-    munmap(memory, (size_t)bytes);
-    ak_free(area);
+    uint64_t bytes = ak_kv_page_bytes(shape);
+    copy(ocl(b), kv, to * bytes, from * bytes, bytes);
 }
 
-static void copy(struct ak_backend *b, void *to, const void *from, uint64_t bytes)
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
 {
-    struct ak_ocl *o = ocl(b);
-    pthread_mutex_lock(&o->lock);
-    struct ak_ocl_area *source = area_of(o, from), *target = area_of(o, to);
-    pthread_mutex_unlock(&o->lock);
-    if (source && target &&
-        o->cl->clEnqueueCopyBuffer(o->queue, source->memory, target->memory, (size_t)((const uint8_t *)from - source->begin),
-                                   (size_t)((uint8_t *)to - target->begin), (size_t)bytes, 0, NULL, NULL) == CL_SUCCESS)
-        o->cl->clFinish(o->queue);
+    copy(ocl(b), kv, ak_kv_state_at(shape, to), ak_kv_state_at(shape, from), shape->state_elems * sizeof(float));
 }
 
 /* ---- Results ------------------------------------------------------------------------------- */
@@ -356,12 +316,15 @@ const struct ak_backend_ops ak_opencl_backend = {
     .close = close_backend,
     .describe = describe,
     .supports = supports,
+    .room = ak_ocl_room,
+    .fits = ak_ocl_fits,
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,
-    .alloc = alloc,
-    .free = free_memory,
-    .copy = copy,
+    .alloc = alloc_kv,
+    .free = free_kv,
+    .copy_page = copy_page,
+    .copy_state = copy_state,
     .prepare = ak_ocl_prepare,
     .release = ak_ocl_release,
     .run = ak_ocl_run,
@@ -370,4 +333,5 @@ const struct ak_backend_ops ak_opencl_backend = {
     .chosen = chosen,
     .bytes = bytes,
     .counts = counts,
+    .bandwidth = ak_ocl_bandwidth,
 };

@@ -52,6 +52,7 @@ const char *ak_cl_error_name(cl_int code)
     NAME(CL_INVALID_ARG_VALUE) NAME(CL_INVALID_ARG_SIZE) NAME(CL_INVALID_KERNEL_ARGS) NAME(CL_INVALID_WORK_GROUP_SIZE)
     NAME(CL_INVALID_WORK_ITEM_SIZE) NAME(CL_INVALID_GLOBAL_WORK_SIZE) NAME(CL_INVALID_BUFFER_SIZE)
 #undef NAME
+    case -9999: return "an illegal access"; /* NVIDIA's */
     case -1001: return "CL_PLATFORM_NOT_FOUND_KHR";
     default: return "an error without a name";
     }

@@ -1,6 +1,7 @@
 #include "opencl/device.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static int rank(const struct ak_ocl_device *device)
     return device->gpu ? 0 : device->cpu ? 2 : 1;
 }
 
-ak_status ak_ocl_devices(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n, struct ak_error *error)
+static ak_status list(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n, struct ak_error *error)
 {
     const struct ak_cl *cl = ak_cl_get(error);
     cl_platform_id platforms[MOST_PLATFORMS];
@@ -118,6 +119,17 @@ ak_status ak_ocl_devices(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t
     if (*n == 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "OpenCL has a driver here, but no device");
     return AKUNU_OK;
+}
+
+/* One thread at a time: drivers look for their devices when they are first asked, and PoCL
+ * has none for a second thread that asks meanwhile. */
+ak_status ak_ocl_devices(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n, struct ak_error *error)
+{
+    static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&asking);
+    ak_status status = list(out, n, error);
+    pthread_mutex_unlock(&asking);
+    return status;
 }
 
 static bool contains(const char *text, const char *part)

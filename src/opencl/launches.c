@@ -101,7 +101,7 @@ static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c,
     bind(&b, step->params, step->bytes);
     const struct { unsigned argument; const cl_mem *memory; } all[] = {
         { EMBEDDINGS, &p->embeddings }, { IN, c->in == AK_NONE ? NULL : arena_of(p, c->in) }, { OUT, arena_of(p, c->out) },
-        { OTHER, arena_of(p, step->other) }, { VECTORS, &p->o->vectors }, { ANGLES, &p->angles }, { CACHE, &p->kv },
+        { OTHER, arena_of(p, step->other) }, { VECTORS, &p->o->vectors }, { ANGLES, &p->angles }, { CACHE, &p->kv->memory },
         { CHOSEN, &p->chosen_memory }, { PASS, &p->pass } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (step->arguments & all[i].argument)
@@ -185,7 +185,7 @@ static struct attention attention_of(const struct ak_ocl_prepared *p, const stru
 {
     const struct rows rows = rows_of(p, c, 0);
     return (struct attention){ .in_at = rows.in_at, .out_at = rows.out_at, .in_stride = rows.in_stride, .out_stride = rows.out_stride,
-                               .n_layers = ak_spec_kv_layers(p->spec), .head_bytes = (uint32_t)p->head_bytes, .keys_bytes = (uint32_t)p->keys_bytes };
+                               .n_layers = p->n_kv_layers, .head_bytes = (uint32_t)p->head_bytes, .keys_bytes = (uint32_t)p->keys_bytes };
 }
 
 static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
@@ -237,7 +237,7 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
         BIND(&b, *arena_of(p, c->out));
         BIND(&b, p->partials);
         BIND(&b, p->o->vectors);
-        BIND(&b, p->kv);
+        BIND(&b, p->kv->memory);
         BIND(&b, p->pass);
         AK_TRY(bound(launch, &b, p, error));
     }

@@ -9,10 +9,12 @@ libak_la_SOURCES += \
 	src/opencl/launches.c \
 	src/opencl/layout.c \
 	src/opencl/layout.h \
+	src/opencl/measure.c \
 	src/opencl/opencl.h \
 	src/opencl/prepare.c \
 	src/opencl/program.c \
 	src/opencl/program.h \
+	src/opencl/room.c \
 	src/opencl/run.c \
 	src/opencl/upload.c
 nodist_libak_la_SOURCES = src/opencl/sources.c
@@ -28,7 +30,8 @@ ak_opencl_kernels = \
 	src/opencl/kernels/recurrent.cl \
 	src/opencl/kernels/kv.cl \
 	src/opencl/kernels/attention.cl \
-	src/opencl/kernels/attend.cl
+	src/opencl/kernels/attend.cl \
+	src/opencl/kernels/probe.cl
 EXTRA_DIST += $(ak_opencl_kernels)
 CLEANFILES += src/opencl/sources.c
 

@@ -4,10 +4,7 @@
  * What changes from pass to pass lies in one buffer, "the pass" (shared.h): numbers of rows,
  * positions, page tables, rotation angles, and the tokens' rows of the embedding, which the
  * host reads from the file as the CPU does. Everything else stays on the device: a step of
- * the sampled table gives back one token.
- *
- * A session's KV cache is named by addresses, as memory is. Here they are reserved, and
- * nothing lies there: an area of them stands for a buffer of the device. */
+ * the sampled table gives back one token. */
 #ifndef AK_OPENCL_OPENCL_H
 #define AK_OPENCL_OPENCL_H
 
@@ -36,16 +33,15 @@ enum {
 /* A packed weight on the device. */
 struct ak_ocl_weight {
     cl_mem memory, order; /* order: NULL where columns take their own elements */
+    bool lent;     /* memory is the host's own copy */
     uint32_t rows; /* of all parts of a matrix, each padded to 16 */
     uint64_t expert_bytes;
 };
 
-/* Addresses that stand for a buffer. */
-struct ak_ocl_area {
-    uint8_t *begin;
-    uint64_t bytes;
+/* A session's KV cache. */
+struct ak_ocl_kv {
     cl_mem memory;
-    struct ak_ocl_area *next;
+    cl_int failed; /* of its copies, the first error: what lies there is not to be relied on */
 };
 
 struct ak_ocl {
@@ -64,7 +60,6 @@ struct ak_ocl {
     uint32_t tile;                  /* rows and tokens of a lane in gemm */
     uint32_t slices, lanes;         /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
     pthread_mutex_t lock;           /* of all below, which sessions share */
-    struct ak_ocl_area *areas;
     const struct ak_weights *weights; /* those that are on the device */
     struct ak_ocl_weight *packed;   /* [weights->n_packed] */
     uint32_t n_packed;
@@ -74,13 +69,16 @@ struct ak_ocl {
 
 /* ---- backend.c ---- */
 
-/* The buffer of the KV pool at `kv`. */
-cl_mem ak_ocl_memory_of(struct ak_ocl *o, const void *kv);
-
 /* The program for products with a type, for all other steps, for attention; built once. */
 ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error);
 ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
 ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type, cl_program *out, struct ak_error *error);
+
+/* The caller releases it. */
+ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error);
+
+/* ---- measure.c: the vtable's ---- */
+ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error);
 
 /* ---- upload.c ---- */
 
@@ -88,11 +86,23 @@ ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error);
 void ak_ocl_forget_weights(struct ak_ocl *o);
 
+/* What a weight takes on the device. */
+uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed);
+
 /* "the KV cache", bytes: why the device has no room, with the numbers. */
 ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error);
-cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, struct ak_error *error);
+ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error);
+
+/* ---- room.c: the vtable's ---- */
+uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights);
+ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                      const struct ak_prepare_options *options, struct ak_error *error);
 
 /* ---- prepare.c ---- */
+
+/* What a session's buffers take, but for its KV cache. */
+uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table, const struct ak_weights *weights,
+                              const struct ak_spec *spec, const struct ak_prepare_options *options);
 
 /* How many lanes a launch has. */
 enum ak_ocl_grid {
@@ -123,7 +133,9 @@ struct ak_ocl_prepared {
     const struct ak_spec *spec;
     cl_command_queue queue;
     cl_program rows, attention;    /* the backend's */
-    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory, kv;
+    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory;
+    struct ak_ocl_kv *kv;
+    uint32_t n_kv_layers;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of logits: those made at once */
     uint32_t max_logits, context;
     const float *frequencies[AK_ROTATION_TABLES];

@@ -7,9 +7,9 @@
 
 static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error)
 {
-    *out = ak_ocl_buffer(p->o, bytes, what, error);
-    p->memory_bytes += *out ? bytes : 0;
-    return *out ? AKUNU_OK : AKUNU_ERROR_MEMORY;
+    AK_TRY(ak_ocl_buffer(p->o, bytes, what, out, error));
+    p->memory_bytes += bytes;
+    return AKUNU_OK;
 }
 
 /* Where each list begins in the words of a pass. */
@@ -40,21 +40,57 @@ static size_t ordered_row(const struct ak_weights *weights)
     return most;
 }
 
-static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_options *options, struct ak_error *error)
+/* A buffer of a session. */
+struct scratch { const char *what; uint64_t bytes; cl_mem *memory; };
+enum { MOST_SCRATCH = AK_DOMAIN_COUNT + 6 };
+
+static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_options *options, struct scratch out[MOST_SCRATCH])
 {
     static const char *const names[AK_DOMAIN_COUNT] = { "the activations", "the logits", "the experts' activations" };
     const struct ak_config *config = &p->spec->config;
-    size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2, tokens = options->max_tokens;
-    size_t rows = tokens > p->max_logits ? tokens : p->max_logits;
+    uint64_t tokens = options->max_tokens, rows = tokens > options->max_logits ? tokens : options->max_logits;
+    uint32_t n = 0;
     for (int d = 0; d < AK_DOMAIN_COUNT; d++)
-        AK_TRY(buffer(p, (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float), names[d], &p->arena[d], error));
-    AK_TRY(buffer(p, p->words_room * sizeof(cl_int), "the pass", &p->pass, error));
-    AK_TRY(buffer(p, tokens * config->width * sizeof(float), "the tokens' embeddings", &p->embeddings, error));
-    AK_TRY(buffer(p, tokens * half * 2 * p->spec->n_rotations * sizeof(float), "the rotations", &p->angles, error));
-    AK_TRY(buffer(p, (uint64_t)AK_OCL_FEW * config->n_heads * AK_OCL_MOST_SPLITS * (config->head_dim + 2) * sizeof(float), "attention", &p->partials,
-                  error));
-    AK_TRY(buffer(p, rows * ordered_row(p->weights) * sizeof(float), "activations in order", &p->ordered, error));
-    AK_TRY(buffer(p, p->max_rows[AK_DOMAIN_LOGITS] * sizeof(cl_int), "the chosen tokens", &p->chosen_memory, error));
+        out[n++] = (struct scratch){ names[d], (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float), &p->arena[d] };
+    out[n++] = (struct scratch){ "the pass", p->words_room * sizeof(cl_int), &p->pass };
+    out[n++] = (struct scratch){ "the tokens' embeddings", tokens * config->width * sizeof(float), &p->embeddings };
+    out[n++] = (struct scratch){ "the rotations", tokens * (config->rope_dims / 2) * 2 * p->spec->n_rotations * sizeof(float), &p->angles };
+    out[n++] = (struct scratch){ "attention", (uint64_t)AK_OCL_FEW * config->n_heads * AK_OCL_MOST_SPLITS * (config->head_dim + 2) * sizeof(float),
+                                 &p->partials };
+    out[n++] = (struct scratch){ "activations in order", rows * ordered_row(p->weights) * sizeof(float), &p->ordered };
+    out[n++] = (struct scratch){ "the chosen tokens", p->max_rows[AK_DOMAIN_LOGITS] * sizeof(cl_int), &p->chosen_memory };
+    return n;
+}
+
+static void count_rows(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
+{
+    p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
+    p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
+    if (p->table->arena_width[AK_DOMAIN_EXPERTS] > 0)
+        p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * p->spec->config.n_experts_used;
+}
+
+uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table, const struct ak_weights *weights,
+                              const struct ak_spec *spec, const struct ak_prepare_options *options)
+{
+    struct ak_ocl_prepared p = { .o = o, .table = table, .weights = weights, .spec = spec };
+    struct scratch scratch[MOST_SCRATCH];
+    uint64_t bytes = 0;
+    count_rows(&p, options);
+    lay_out_words(&p, options);
+    for (uint32_t i = list_scratch(&p, options, scratch); i > 0; i--)
+        bytes += scratch[i - 1].bytes;
+    return bytes;
+}
+
+static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_options *options, struct ak_error *error)
+{
+    const struct ak_config *config = &p->spec->config;
+    size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2, tokens = options->max_tokens;
+    struct scratch scratch[MOST_SCRATCH];
+    uint32_t n = list_scratch(p, options, scratch);
+    for (uint32_t i = 0; i < n; i++)
+        AK_TRY(buffer(p, scratch[i].bytes, scratch[i].what, scratch[i].memory, error));
     p->words = ak_alloc(p->words_room, sizeof *p->words);
     p->embedding_rows = ak_alloc(tokens * config->width, sizeof *p->embedding_rows);
     p->row = ak_alloc(config->width, sizeof *p->row);
@@ -102,11 +138,9 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, con
     p->spec = spec;
     p->context = options->context;
     p->max_logits = options->max_logits;
-    p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
-    p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
-    if (table->arena_width[AK_DOMAIN_EXPERTS] > 0)
-        p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
-    p->kv = ak_ocl_memory_of(p->o, kv);
+    count_rows(p, options);
+    p->kv = kv;
+    p->n_kv_layers = options->kv.n_layers;
     p->states_at = ak_kv_state_at(&options->kv, 0) / sizeof(float);
     p->state_elems = options->kv.state_elems;
     p->keys_bytes = ak_kv_k_bytes(&options->kv);

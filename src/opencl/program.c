@@ -136,11 +136,24 @@ static cl_program take(const struct ak_ocl_builder *b, int dir, const char *name
 
 /* ---- Building ------------------------------------------------------------------------------ */
 
+/* Its beginning as one line: blanks become one, and there are none at its ends. */
+static void trim(const char *text, char out[LOG_SHOWN])
+{
+    size_t n = 0;
+    for (; *text && n + 1 < LOG_SHOWN; text++) {
+        bool blank = *text == ' ' || *text == '\t' || *text == '\r' || *text == '\n';
+        if (!blank || (n > 0 && out[n - 1] != ' '))
+            out[n++] = blank ? ' ' : *text;
+    }
+    n -= n > 0 && out[n - 1] == ' ';
+    out[n] = 0;
+}
+
 /* What the compiler said, its beginning in the error, all of it in the log. */
 static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, cl_int code, struct ak_error *error)
 {
     size_t n = 0;
-    char *text = NULL;
+    char *text = NULL, shown[LOG_SHOWN];
     if (b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) == CL_SUCCESS && n > 0 && n < MOST_BINARY)
         text = ak_alloc(n + 1, 1);
     if (text && b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, n, text, NULL) != CL_SUCCESS)
@@ -150,10 +163,9 @@ static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, 
         ak_log_line(b->log, AKUNU_LOG_WARN, "opencl: %.*s", (int)length, line);
         line += length;
     }
-    ak_status status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not build akunu's kernels (%s): %.*s", b->device->name,
-                               ak_cl_error_name(code), LOG_SHOWN, text ? text : "");
+    trim(text && text[0] ? text : "it does not say why", shown);
     ak_free(text);
-    return status;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not build akunu's kernels (%s): %s", b->device->name, ak_cl_error_name(code), shown);
 }
 
 ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n, const char *options, cl_program *out,

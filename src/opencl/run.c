@@ -15,11 +15,16 @@ static void note(struct ak_ocl_prepared *p, cl_int code)
 static void embed(struct ak_ocl_prepared *p, const struct ak_batch *batch)
 {
     const struct ak_command *c = p->table->commands;
+    uint32_t width = p->spec->config.width;
     while (c->op != AK_OP_EMBED)
         c++;
-    for (uint32_t t = 0; t < batch->n; t++)
-        ak_embed_token(p->weights, &c->params.embed, NULL, batch->tokens[t], batch->positions[t], p->row,
-                       p->embedding_rows + (size_t)t * p->spec->config.width);
+    for (uint32_t t = 0; t < batch->n; t++) {
+        float *out = p->embedding_rows + (size_t)t * width;
+        if (batch->hidden)
+            memcpy(out, batch->hidden + t * batch->hidden_stride, width * sizeof *out);
+        else
+            ak_embed_token(p->weights, &c->params.embed, NULL, batch->tokens[t], batch->positions[t], p->row, out);
+    }
 }
 
 /* [tables][cosine, sine][tokens][rope_dims/2]; gives the floats. */
@@ -194,7 +199,7 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
 {
     struct ak_ocl_prepared *p = (struct ak_ocl_prepared *)prepared;
     uint32_t used, first_logits;
-    p->failed = CL_SUCCESS;
+    p->failed = p->kv->failed;
     used = put_words(p, batch);
     first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits : p->max_rows[AK_DOMAIN_LOGITS];
     put_logit_rows(p, batch, 0, first_logits);

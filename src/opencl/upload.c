@@ -1,5 +1,6 @@
 /* Weights on their way to the device: from the packed block, or from where the file has
- * them, by pieces, whose pages are dropped behind. */
+ * them, by pieces, whose pages are dropped behind. A device whose memory is the host's is
+ * lent what lies as it wants it, the mapped cache too. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -16,16 +17,14 @@ ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uin
                    ak_cl_error_name(code));
 }
 
-cl_mem ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, struct ak_error *error)
+ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error)
 {
     cl_int code = CL_INVALID_BUFFER_SIZE;
     cl_mem memory = NULL;
     if (bytes <= o->device.most_allocation)
         memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &code);
-    if (code == CL_SUCCESS)
-        return memory;
-    ak_ocl_fail(o, code, what, bytes, error);
-    return NULL;
+    *out = code == CL_SUCCESS ? memory : NULL;
+    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, what, bytes, error);
 }
 
 void ak_ocl_forget_weights(struct ak_ocl *o)
@@ -47,12 +46,24 @@ void ak_ocl_forget_weights(struct ak_ocl *o)
     o->n_packed = 0;
 }
 
+/* The pages of a file that went to the device: they stay in the page cache. */
+static void drop(const struct ak_ocl *o, const void *data, uint64_t bytes)
+{
+    const struct ak_weights *w = o->weights;
+    const uint8_t *at = data;
+    if (w->source)
+        ak_provider_tell(w->source, data, bytes, AK_FILE_DROP);
+    if (w->block_mapped && at >= w->block && at < w->block + w->block_bytes)
+        ak_pages_drop(data, (size_t)bytes);
+}
+
 static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const void *from, uint64_t bytes)
 {
     cl_int code = CL_SUCCESS;
     for (uint64_t done = 0; done < bytes && code == CL_SUCCESS; done += AK_OCL_STAGING) {
         uint64_t n = bytes - done < AK_OCL_STAGING ? bytes - done : AK_OCL_STAGING;
         code = o->cl->clEnqueueWriteBuffer(o->queue, to, CL_TRUE, (size_t)(at + done), (size_t)n, (const uint8_t *)from + done, 0, NULL, NULL);
+        drop(o, (const uint8_t *)from + done, n);
     }
     return code;
 }
@@ -70,34 +81,81 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
         for (uint64_t i = 0; i < n; i++)
             memcpy(staging + i * padded, from + (row + i) * row_bytes, row_bytes);
         code = write_bytes(o, to, at + row * padded, staging, n * padded);
+        drop(o, from + row * row_bytes, n * row_bytes);
     }
     ak_free(staging);
     return code;
 }
 
-/* Where matrix `e` of a part begins. */
-static const uint8_t *matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes)
+/* A row as it is stored, or in a tile, and as the device has it. */
+static void row_bytes_of(const struct ak_packed *packed, uint64_t *row_bytes, uint64_t *padded)
 {
-    if (packed->bytes == 0 && part->view->matrices)
-        return part->view->matrices[e].plane[0].data;
-    return part->data + e * bytes;
+    *row_bytes = 0;
+    (void)ak_type_row_bytes(packed->type, packed->cols, row_bytes);
+    *padded = ak_ocl_is_tiled(packed->type) ? *row_bytes : *row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
+}
+
+static uint32_t matrices_of(const struct ak_packed *packed)
+{
+    return packed->n_experts ? packed->n_experts : 1;
+}
+
+/* Of one matrix, all parts. */
+static uint32_t rows_of(const struct ak_packed *packed)
+{
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < packed->n_parts; i++)
+        rows += (uint32_t)ak_round_up(packed->parts[i].rows / matrices_of(packed), AK_OCL_TILE_ROWS);
+    return rows;
+}
+
+uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed)
+{
+    uint64_t row_bytes, padded, bytes;
+    row_bytes_of(packed, &row_bytes, &padded);
+    return ak_mul_u64(rows_of(packed) * padded, matrices_of(packed), &bytes) ? bytes : UINT64_MAX;
+}
+
+/* A weight as the device would have it, where it lies; NULL: it lies otherwise. Drivers take
+ * whole pages over, and those of CPUs any address that vectors may have. */
+static const void *lendable(const struct ak_ocl *o, const struct ak_packed *packed)
+{
+    const struct ak_packed_part *part = &packed->parts[0];
+    uint64_t row_bytes, padded;
+    row_bytes_of(packed, &row_bytes, &padded);
+    bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->matrices && part->rows % AK_OCL_TILE_ROWS == 0);
+    bool by_matrix = packed->n_experts == 0 || (packed->n_parts == 1 && part->rows / packed->n_experts % AK_OCL_TILE_ROWS == 0);
+    if (!o->device.unified || row_bytes != padded || !whole || !by_matrix)
+        return NULL;
+    return (uintptr_t)part->data % (o->device.cpu ? 32 : 4096) == 0 ? part->data : NULL;
+}
+
+static bool lend(const struct ak_ocl *o, const struct ak_packed *packed, uint64_t total, struct ak_ocl_weight *weight)
+{
+    const void *at = lendable(o, packed);
+    /* in the block the next weight begins at a page of its own */
+    uint64_t bytes = packed->bytes > 0 ? ak_round_up(total, 64) : total;
+    cl_int code;
+    if (!at || bytes > o->device.most_allocation)
+        return false;
+    weight->memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, (size_t)bytes, (void *)(uintptr_t)at, &code);
+    weight->lent = code == CL_SUCCESS;
+    if (!weight->lent)
+        weight->memory = NULL;
+    return weight->lent;
 }
 
 static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
 {
     bool tiled = ak_ocl_is_tiled(packed->type);
-    uint32_t n = packed->n_experts ? packed->n_experts : 1;
-    uint64_t row_bytes = 0, padded, total;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
-    padded = tiled ? row_bytes : row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
-    for (uint32_t i = 0; i < packed->n_parts; i++)
-        weight->rows += (uint32_t)ak_round_up(packed->parts[i].rows / n, AK_OCL_TILE_ROWS);
+    uint32_t n = matrices_of(packed);
+    uint64_t row_bytes, padded, total = ak_ocl_weight_bytes(packed);
+    row_bytes_of(packed, &row_bytes, &padded);
+    weight->rows = rows_of(packed);
     weight->expert_bytes = weight->rows * padded;
-    if (!ak_mul_u64(weight->expert_bytes, n, &total))
-        return ak_fail_memory(error, "a weight on the device", 0);
-    weight->memory = ak_ocl_buffer(o, total, "the weights", error);
-    if (!weight->memory)
-        return AKUNU_ERROR_MEMORY;
+    if (lend(o, packed, total, weight))
+        return AKUNU_OK;
+    AK_TRY(ak_ocl_buffer(o, total, "the weights", &weight->memory, error));
     const uint32_t zero = 0;
     cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0, (size_t)total, 0, NULL, NULL);
     for (uint32_t e = 0; e < n && code == CL_SUCCESS; e++) {
@@ -105,7 +163,7 @@ static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct
         for (uint32_t i = 0; i < packed->n_parts && code == CL_SUCCESS; i++) {
             const struct ak_packed_part *part = &packed->parts[i];
             uint64_t rows = part->rows / n, room = ak_round_up(rows, AK_OCL_TILE_ROWS);
-            const uint8_t *from = matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
+            const uint8_t *from = ak_packed_matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
             code = tiled ? write_bytes(o, weight->memory, at, from, room * row_bytes)
                          : write_rows(o, weight->memory, at, from, rows, (size_t)row_bytes, (size_t)padded);
             at += room * padded;
@@ -119,9 +177,7 @@ static ak_status upload_order(struct ak_ocl *o, const struct ak_packed *packed, 
     uint64_t bytes = packed->cols * sizeof *packed->order;
     if (!packed->order)
         return AKUNU_OK;
-    weight->order = ak_ocl_buffer(o, bytes, "the order of columns", error);
-    if (!weight->order)
-        return AKUNU_ERROR_MEMORY;
+    AK_TRY(ak_ocl_buffer(o, bytes, "the order of columns", &weight->order, error));
     cl_int code = write_bytes(o, weight->order, 0, packed->order, bytes);
     return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the order of columns", bytes, error);
 }
@@ -137,9 +193,7 @@ static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weigh
         o->vector_at[i] = elems;
         elems += ak_round_up(weights->vectors[i].n, AK_OCL_TILE_ROWS);
     }
-    o->vectors = ak_ocl_buffer(o, elems * sizeof(float), "the vectors", error);
-    if (!o->vectors)
-        return AKUNU_ERROR_MEMORY;
+    AK_TRY(ak_ocl_buffer(o, elems * sizeof(float), "the vectors", &o->vectors, error));
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < weights->n_vectors && code == CL_SUCCESS; i++)
         code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data, weights->vectors[i].n * sizeof(float));
@@ -154,10 +208,17 @@ static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights, 
     o->weights = weights;
     o->n_packed = weights->n_packed;
     for (uint32_t i = 0; i < weights->n_packed; i++) {
+        if (weights->packed[i].backend != &o->base)
+            continue;
         AK_TRY(upload(o, &weights->packed[i], &o->packed[i], error));
         AK_TRY(upload_order(o, &weights->packed[i], &o->packed[i], error));
     }
-    return upload_vectors(o, weights, error);
+    AK_TRY(upload_vectors(o, weights, error));
+    /* what was packed into memory of this process is not wanted any more */
+    for (uint32_t i = 0; i < weights->n_packed && !weights->block_mapped; i++)
+        if (o->packed[i].memory && !o->packed[i].lent && weights->packed[i].bytes > 0)
+            ak_pages_drop(weights->packed[i].parts[0].data, (size_t)weights->packed[i].bytes);
+    return AKUNU_OK;
 }
 
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)

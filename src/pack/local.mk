@@ -10,4 +10,6 @@ libak_la_SOURCES += \
 	src/pack/cache_key.c \
 	src/pack/pack.c \
 	src/pack/plan.c \
+	src/pack/tiles.c \
+	src/pack/tiles.h \
 	src/pack/weights.h

@@ -6,16 +6,16 @@
 
 enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
 
-static uint64_t group_bytes(const struct ak_pack_job *job, const struct ak_packed *packed)
+static uint64_t group_bytes(const struct ak_packed *packed)
 {
-    return ak_packed_bytes(job->backend, packed->parts[0].view, GROUP_ROWS);
+    return ak_packed_bytes(packed->backend, packed->parts[0].view, GROUP_ROWS);
 }
 
 uint64_t ak_pack_overhang(const struct ak_pack_job *job)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
-        uint64_t bytes = group_bytes(job, &job->weights->packed[i]);
+        uint64_t bytes = group_bytes(&job->weights->packed[i]);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -27,10 +27,9 @@ struct rows {
     uint64_t at; /* where they begin in the block */
 };
 
-static bool rows_in(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_packed_part *part,
-                    const struct ak_pack_range *range, struct rows *out)
+static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part *part, const struct ak_pack_range *range, struct rows *out)
 {
-    uint64_t bytes = group_bytes(job, packed), n_groups = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS;
+    uint64_t bytes = group_bytes(packed), n_groups = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS;
     if (bytes == 0 || part->offset >= range->end || part->offset + n_groups * bytes <= range->begin)
         return false;
     uint64_t before = range->begin > part->offset ? range->begin - part->offset : 0, until = range->end - part->offset;
@@ -101,41 +100,41 @@ static struct piece piece_at(const struct ak_view *view, uint32_t row, const str
 static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_view *view, const struct rows *rows,
                       uint8_t *out)
 {
-    uint64_t bytes = group_bytes(job, packed);
+    uint64_t bytes = group_bytes(packed);
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
         piece = piece_at(view, row, rows);
-        job->backend->ops->pack(job->backend, piece.view, piece.first, piece.n, out + (row - rows->first) / GROUP_ROWS * bytes);
+        packed->backend->ops->pack(packed->backend, piece.view, piece.first, piece.n, out + (row - rows->first) / GROUP_ROWS * bytes);
         if (job->source)
             tell_source(job, piece.view, piece.first, piece.n, use_of(job, piece.view));
     }
 }
 
 /* Ranges of a job do not overlap: once all bytes of a part were in one, it is packed. */
-static bool is_done(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_packed_part *part)
+static bool is_done(const struct ak_packed *packed, const struct ak_packed_part *part)
 {
-    return atomic_load(&part->done) == (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(job, packed);
+    return atomic_load(&part->done) == (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
 }
 
 /* Parts may be cut from one tensor. */
-static bool is_tensor_done(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_packed_part *part)
+static bool is_tensor_done(const struct ak_packed *packed, const struct ak_packed_part *part)
 {
     bool done = true;
     for (uint32_t i = 0; i < packed->n_parts; i++)
         if (packed->parts[i].view->plane[0].data == part->view->plane[0].data)
-            done = done && is_done(job, packed, &packed->parts[i]);
+            done = done && is_done(packed, &packed->parts[i]);
     return done;
 }
 
 static void count_done(const struct ak_pack_job *job, const struct ak_packed *packed, struct ak_packed_part *part,
                        const struct ak_pack_range *range)
 {
-    uint64_t end = part->offset + (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(job, packed);
+    uint64_t end = part->offset + (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
     uint64_t from = range->begin > part->offset ? range->begin : part->offset, to = range->end < end ? range->end : end;
     if (!job->source || from >= to)
         return;
     atomic_fetch_add(&part->done, to - from);
-    if (!is_tensor_done(job, packed, part))
+    if (!is_tensor_done(packed, part))
         return;
     const struct ak_view *views = part->view->matrices ? part->view->matrices : part->view;
     uint32_t n = part->view->matrices ? packed->n_experts : 1;
@@ -151,7 +150,7 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
         struct ak_packed *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             struct ak_packed_part *part = &packed->parts[j];
-            if (rows_in(job, packed, part, range, &rows))
+            if (rows_in(packed, part, range, &rows))
                 pack_rows(job, packed, part->view, &rows, out + (rows.at - range->origin));
             count_done(job, packed, part, range);
         }
@@ -174,7 +173,7 @@ void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t 
     for (uint32_t i = 0; job->source && i < job->weights->n_packed; i++) {
         const struct ak_packed *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++)
-            if (rows_in(job, packed, &packed->parts[j], &range, &rows))
+            if (rows_in(packed, &packed->parts[j], &range, &rows))
                 want_rows(job, packed->parts[j].view, &rows);
     }
 }
@@ -211,7 +210,7 @@ static unsigned reader_of(const struct ak_pack_job *job, uint64_t at)
 {
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
         const struct ak_packed *packed = &job->weights->packed[i];
-        uint64_t group = group_bytes(job, packed);
+        uint64_t group = group_bytes(packed);
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             const struct ak_packed_part *part = &packed->parts[j];
             uint64_t bytes = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group;

@@ -118,7 +118,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
 {
     const struct ak_view *view = parts->views[first];
     struct ak_packed *packed = &w->packed[w->n_packed++];
-    *packed = (struct ak_packed){ .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
+    *packed = (struct ak_packed){ .backend = backend, .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
                                   .n_parts = n, .bias = bias, .layout = backend->ops->layout(backend, view->type),
                                   .order = ak_assembly_order(view) };
     for (uint32_t i = 0; i < n; i++) {
@@ -179,6 +179,22 @@ bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b)
     return same_order(a->order, b->order, a->cols);
 }
 
+const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes)
+{
+    if (packed->bytes == 0 && part->view->matrices)
+        return part->view->matrices[e].plane[0].data;
+    return part->data + e * bytes;
+}
+
+uint64_t ak_packed_read_bytes(const struct ak_packed *packed)
+{
+    uint64_t bytes = packed->bytes;
+    for (uint32_t i = 0; packed->bytes == 0 && i < packed->n_parts; i++)
+        for (int plane = 0; plane < AK_MAX_PLANES; plane++)
+            bytes += packed->parts[i].view->plane[plane].bytes;
+    return bytes;
+}
+
 /* Whether two parts become one weight. What is put together is packed even where the same
  * type, read from the file, is not. */
 static bool are_one(const struct ak_view *a, const struct ak_view *b)
@@ -191,6 +207,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
                                int layer, struct ak_error *error)
 {
     struct parts parts;
+    backend = ak_backend_of(backend, layer);
     AK_TRY(find_parts(binding, backend, ak_linear_info(linear), layer, &parts, error));
     if (parts.n == 0)
         return AKUNU_OK; /* this architecture has no such operator */

@@ -52,6 +52,7 @@ struct ak_packed_part {
 
 /* One weight as the backend has it. */
 struct ak_packed {
+    struct ak_backend *backend; /* whose it is: that of a model, or one of those that it is put together of */
     enum ak_linear linear;
     int layer;
     enum ak_type type;
@@ -84,6 +85,7 @@ struct ak_weights {
     const struct ak_view *embedding;
     const struct ak_view *positions; /* [context, width]; NULL: learned positions are none of this model's */
     const struct ak_view *types;     /* [types, width]; NULL: nor types of tokens */
+    const struct ak_provider *source; /* of what is used where the file has it; NULL: its pages are not dropped */
     uint8_t *block;         /* packed weights, one block */
     uint64_t block_bytes;
     bool block_mapped;      /* it is the packed cache, which nobody writes */
@@ -101,6 +103,13 @@ void ak_view_vector(const struct ak_view *view, size_t row, float *out);
 
 /* Whether two weights of as many columns take their input in the same order. */
 bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b);
+
+/* Where matrix `e` of a part begins, each of `bytes`: in the packed block, or where the file
+ * has it. A weight of no experts has matrix 0 alone. */
+const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes);
+
+/* What a pass reads of it. */
+uint64_t ak_packed_read_bytes(const struct ak_packed *packed);
 
 /* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they
  * are used where they lie. */

@@ -22,9 +22,9 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
 {
     uint32_t n_pages = kv->shape.n_pages, table_length = pages_of(kv->context);
     size_t table_elems, token_elems;
-    kv->page_bytes = ak_kv_page_bytes(&kv->shape);
     kv->pool_bytes = ak_kv_pool_bytes(&kv->shape);
-    if (kv->page_bytes == 0 || kv->pool_bytes == 0 || !ak_mul_size(table_length, kv->n_sequences, &table_elems) || !ak_mul_size(kv->context, kv->n_sequences, &token_elems))
+    if (ak_kv_page_bytes(&kv->shape) == 0 || kv->pool_bytes == 0 || !ak_mul_size(table_length, kv->n_sequences, &table_elems) ||
+        !ak_mul_size(kv->context, kv->n_sequences, &token_elems))
         return ak_fail_memory(error, "the KV cache", 0);
 
     kv->references = ak_alloc(n_pages, sizeof *kv->references);
@@ -35,11 +35,7 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
     kv->token_block = ak_alloc(token_elems, sizeof *kv->token_block);
     if (!kv->references || !kv->free_pages || !kv->sequences || !kv->tables || !kv->table_block || !kv->token_block)
         return ak_fail_memory(error, "the KV cache's tables", 0);
-
-    kv->pool = kv->backend->ops->alloc(kv->backend, kv->pool_bytes);
-    if (!kv->pool)
-        return ak_fail_memory(error, "the KV cache", kv->pool_bytes);
-    return AKUNU_OK;
+    return kv->backend->ops->alloc(kv->backend, &kv->shape, &kv->pool, error);
 }
 
 ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape, uint32_t context, uint32_t n_sequences,
@@ -66,7 +62,7 @@ ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *sha
 void ak_kv_clear(struct ak_kv *kv)
 {
     if (kv->pool)
-        kv->backend->ops->free(kv->backend, kv->pool, kv->pool_bytes);
+        kv->backend->ops->free(kv->backend, kv->pool, &kv->shape);
     ak_free(kv->references);
     ak_free(kv->free_pages);
     ak_free(kv->sequences);
@@ -95,7 +91,7 @@ static void drop_page(struct ak_kv *kv, uint32_t page)
 static uint32_t copy_page(struct ak_kv *kv, uint32_t page)
 {
     uint32_t copy = take_page(kv);
-    kv->backend->ops->copy(kv->backend, kv->pool + copy * kv->page_bytes, kv->pool + page * kv->page_bytes, kv->page_bytes);
+    kv->backend->ops->copy_page(kv->backend, kv->pool, &kv->shape, copy, page);
     return copy;
 }
 
@@ -192,7 +188,6 @@ int32_t ak_kv_fork(struct ak_kv *kv, int32_t sequence, uint32_t length)
     to->length = length;
     to->state_length = from->state_length;
     if (kv->shape.state_elems > 0)
-        kv->backend->ops->copy(kv->backend, kv->pool + ak_kv_state_at(&kv->shape, (uint32_t)fork),
-                               kv->pool + ak_kv_state_at(&kv->shape, (uint32_t)sequence), kv->shape.state_elems * sizeof(float));
+        kv->backend->ops->copy_state(kv->backend, kv->pool, &kv->shape, (uint32_t)fork, (uint32_t)sequence);
     return fork;
 }

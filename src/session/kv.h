@@ -24,8 +24,8 @@ struct ak_kv_sequence {
 struct ak_kv {
     struct ak_backend *backend;
     struct ak_kv_shape shape;
-    uint64_t page_bytes, pool_bytes;
-    uint8_t *pool;
+    uint64_t pool_bytes;
+    void *pool;            /* the backend's */
     uint32_t context;      /* the most tokens of a sequence */
     uint32_t *references;  /* of each page, 0: free */
     uint32_t *free_pages;  /* a stack */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/list.h"
+#include "backend/split.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "pack/cache.h"
@@ -26,20 +27,31 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
     return AKUNU_OK;
 }
 
+static struct ak_backend_options backend_options(const struct loader *l)
+{
+    return (struct ak_backend_options){ .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
+                                        .cpu_profile = &l->model->profile,
+                                        .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
+                                        .cache_dir = l->params->cache_dir,
+                                        .no_cache = l->params->no_cache,
+                                        .relaxed = l->params->relaxed,
+                                        .prefill = l->params->prefill,
+                                        .log = &l->log };
+}
+
+/* The one that is asked for; of no layers on a device, the CPU's. */
 static ak_status open_backend(struct loader *l)
 {
     const struct ak_backend_ops *ops;
-    struct ak_backend_options options = { .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
-                                          .cpu_profile = &l->model->profile,
-                                          .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
-                                          .cache_dir = l->params->cache_dir,
-                                          .no_cache = l->params->no_cache,
-                                          .relaxed = l->params->relaxed,
-                                          .prefill = l->params->prefill,
-                                          .log = &l->log };
+    struct ak_backend_options options = backend_options(l);
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
     AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops, l->error));
+    if (l->params->n_gpu_layers > 0 && !ops->device)
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "n_gpu_layers is %d, and the backend \"%s\" has no device for them",
+                       l->params->n_gpu_layers, ops->name);
+    if (l->params->n_gpu_layers == 0)
+        AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &l->model->backend, l->error));
     AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
@@ -67,11 +79,30 @@ static ak_status read_spec(struct loader *l)
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
 
+/* The first layers go to the CPU where not all are to be on the device. */
+static ak_status share_layers(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    const struct ak_backend_ops *ops;
+    struct ak_backend_options options = backend_options(l);
+    struct ak_backend *cpu;
+    int n = l->params->n_gpu_layers;
+    if (n <= 0 || (uint32_t)n >= m->spec.config.n_layers)
+        return AKUNU_OK;
+    AK_TRY(ak_backend_find(NULL, &ops, l->error));
+    AK_TRY(ops->open(&options, &cpu, l->error));
+    ak_status status = ak_split_open(cpu, m->backend, &m->spec, m->spec.config.n_layers - (uint32_t)n, &m->backend, l->error);
+    if (status != AKUNU_OK)
+        ops->close(cpu);
+    return status;
+}
+
 static ak_status bind_weights(struct loader *l)
 {
     struct ak_model *m = l->model;
     AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
     AK_TRY(ak_weights_plan(&m->binding, m->backend, &m->weights, l->error));
+    m->weights.source = m->provider;
     AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
     AK_TRY(ak_rope_tables(m->provider, &m->spec, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
@@ -146,11 +177,11 @@ static ak_status warm_up(struct loader *l)
     struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
                                           .kv = ak_model_kv_shape(&m->spec, AK_KV_F16, AK_KV_F16) };
     options.kv.n_pages = options.kv.n_states = 1;
-    uint64_t bytes = ak_kv_pool_bytes(&options.kv);
     struct ak_prepared *prepared = NULL;
-    void *kv = ops->alloc(m->backend, bytes);
-    if (!kv)
-        return ak_fail_memory(l->error, "a KV page", bytes);
+    void *kv;
+    if (ops->fits)
+        AK_TRY(ops->fits(m->backend, &m->table, &m->weights, &m->spec, &options, l->error));
+    AK_TRY(ops->alloc(m->backend, &options.kv, &kv, l->error));
     ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv, &prepared, l->error);
     if (status == AKUNU_OK) {
         int32_t token = 0;
@@ -162,7 +193,7 @@ static ak_status warm_up(struct loader *l)
         status = ops->sync(prepared, l->error);
         ops->release(prepared);
     }
-    ops->free(m->backend, kv, bytes);
+    ops->free(m->backend, kv, &options.kv);
     return status;
 }
 
@@ -170,6 +201,7 @@ static ak_status warm_up(struct loader *l)
 static ak_status read_file(struct loader *l)
 {
     AK_TRY(read_spec(l));
+    AK_TRY(share_layers(l));
     AK_TRY(bind_weights(l));
     AK_TRY(make_tokenizer(l));
     return check_sizes(l);
@@ -218,6 +250,8 @@ void ak_model_free(struct ak_model *m)
 {
     if (!m)
         return;
+    if (m->backend) /* it may have lent the weights to a device */
+        m->backend->ops->close(m->backend);
     ak_table_clear(&m->table);
     ak_table_clear(&m->sampled_table);
     ak_table_clear(&m->hidden_table);
@@ -226,7 +260,5 @@ void ak_model_free(struct ak_model *m)
     ak_spec_clear(&m->spec);
     ak_tokenizer_free(m->tokenizer);
     ak_provider_close(m->provider);
-    if (m->backend)
-        m->backend->ops->close(m->backend);
     ak_free(m);
 }

@@ -98,6 +98,15 @@ static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct a
     return AKUNU_OK;
 }
 
+/* A device has failed: the sequences are what they were before the pass, and its results
+ * are nothing. */
+static void forget(struct ak_session *s, uint32_t n_order)
+{
+    for (uint32_t i = 0; i < n_order; i++)
+        ak_kv_rewind(&s->kv, (int32_t)s->order[i], s->kv.sequences[s->order[i]].length - s->counts[s->order[i]]);
+    s->n_last = 0;
+}
+
 static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
                      struct ak_draw draw, struct ak_error *error)
 {
@@ -123,7 +132,10 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const s
     s->backend->ops->run(prepared, &batch);
     s->n_passes++;
     s->n_tokens += n;
-    return s->backend->ops->sync(prepared, error);
+    ak_status status = s->backend->ops->sync(prepared, error);
+    if (status != AKUNU_OK)
+        forget(s, n_order);
+    return status;
 }
 
 ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,

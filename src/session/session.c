@@ -55,6 +55,12 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
                     made_for);
 }
 
+/* For KV caches: a device's, where pages lie on one. */
+static uint64_t available_memory(const struct ak_session *s)
+{
+    return s->backend->ops->room ? s->backend->ops->room(s->backend, &s->model->weights) : ak_available_memory();
+}
+
 /* The user's context; else the model's, but no more than fits into half of the
  * memory that is available. */
 static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences, struct ak_kv_shape *shape, uint32_t *out,
@@ -73,8 +79,10 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     shape->n_pages = ak_kv_pages_for(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
-    uint64_t half = ak_available_memory() / 2, states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
+    uint64_t half = available_memory(s) / 2, states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
     uint64_t affordable = half > states ? (half - states) / page_bytes : 0;
+    if (s->backend->ops->fits && affordable < n_sequences)
+        affordable = n_sequences; /* it says more of what there is room for */
     if (!asked && affordable < shape->n_pages) {
         if (affordable < n_sequences)
             return ak_fail(error, AKUNU_ERROR_MEMORY, "the KV cache wants at least %.1f MiB, and half of the available memory is %.1f MiB",
@@ -142,12 +150,14 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     s->full = s->full < context ? s->full : context;
     s->batch = encoder && !params->batch ? context : s->full; /* a text of an encoder is one pass */
     AK_TRY(allocate_pass(s, n_sequences, error));
-    AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
 
     /* every token's logits may be wanted; rows that never are cost no memory */
     s->options.max_tokens = s->options.max_logits = s->batch;
     s->options.context = context;
     s->options.kv = shape;
+    if (s->backend->ops->fits)
+        AK_TRY(s->backend->ops->fits(s->backend, &s->model->table, &s->model->weights, &s->model->spec, &s->options, error));
+    AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights, &s->model->spec, &s->options, s->kv.pool, &s->plain,
                                     error);
 }

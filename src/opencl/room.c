@@ -1,0 +1,77 @@
+/* Whether a model and a session fit into the device's memory, before anything goes there. */
+#include "opencl/opencl.h"
+
+struct demand {
+    uint64_t weights, kv, activations;
+};
+
+/* Of the backend's weights, those outside of layers and of layers from `first` on. */
+static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights *weights, uint32_t first)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < weights->n_packed; i++) {
+        const struct ak_packed *packed = &weights->packed[i];
+        if (packed->backend == b && (packed->layer == AK_NO_LAYER || packed->layer >= (int)first))
+            bytes += ak_ocl_weight_bytes(packed);
+    }
+    return bytes + weights->vector_bytes;
+}
+
+/* The first layer that the backend has. */
+static uint32_t first_layer(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    uint32_t first = weights->n_layers;
+    for (uint32_t i = 0; i < weights->n_packed; i++)
+        if (weights->packed[i].backend == b && weights->packed[i].layer != AK_NO_LAYER && weights->packed[i].layer < (int)first)
+            first = (uint32_t)weights->packed[i].layer;
+    return first;
+}
+
+static uint64_t kv_bytes(const struct ak_spec *spec, const struct ak_kv_shape *own, uint32_t first)
+{
+    struct ak_kv_shape shape = *own;
+    if (!spec->descriptor.encoder)
+        shape.n_layers = ak_spec_kv_layers(spec) - ak_spec_kv_layer(spec, (int)first);
+    shape.state_elems = ak_spec_state_elems(spec) - ak_spec_state_at(spec, (int)first);
+    return ak_kv_pool_bytes(&shape);
+}
+
+static bool has_room(const struct ak_ocl_device *device, const struct demand *demand)
+{
+    uint64_t rest = device->memory;
+    if (demand->kv > device->most_allocation || demand->weights > rest || demand->kv > rest - demand->weights)
+        return false;
+    return demand->activations <= rest - demand->weights - demand->kv;
+}
+
+uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    const struct ak_ocl_device *device = &((const struct ak_ocl *)b)->device;
+    uint64_t taken = weight_bytes(b, weights, 0), rest = taken < device->memory ? device->memory - taken : 0;
+    return rest / 2 < device->most_allocation ? rest : 2 * device->most_allocation;
+}
+
+ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+                      const struct ak_prepare_options *options, struct ak_error *error)
+{
+    struct ak_ocl *o = (struct ak_ocl *)(uintptr_t)b;
+    const struct ak_ocl_device *device = &o->device;
+    struct ak_prepare_options one = *options; /* the sampled table's, which is prepared when it is wanted */
+    one.max_tokens = one.max_logits = 1;
+    uint32_t own = first_layer(b, weights), n_layers = weights->n_layers, first = own;
+    struct demand all = { weight_bytes(b, weights, own), ak_kv_pool_bytes(&options->kv),
+                          ak_ocl_scratch_bytes(o, table, weights, spec, options) + ak_ocl_scratch_bytes(o, table, weights, spec, &one) };
+    struct demand some = all;
+    while (!has_room(device, &some) && ++first < n_layers) {
+        some.weights = weight_bytes(b, weights, first);
+        some.kv = kv_bytes(spec, &options->kv, first);
+    }
+    if (first == own)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_MEMORY,
+                   "%s has too little memory for %u layers: weights take %.1f MB, the KV cache %.1f MB, activations %.1f MB, and it has %.1f MB, "
+                   "at most %.1f MB in one piece; with this context and batch there is room for %s%u (n_gpu_layers)",
+                   device->name, (unsigned)(n_layers - own), (double)all.weights / 1e6, (double)all.kv / 1e6, (double)all.activations / 1e6,
+                   (double)device->memory / 1e6, (double)device->most_allocation / 1e6, first < n_layers ? "" : "less than one layer, so ",
+                   (unsigned)(n_layers - first));
+}

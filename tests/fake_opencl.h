@@ -1,0 +1,19 @@
+/* What a test asks the fake OpenCL (fake_opencl.c), which it opens as the library does. */
+#ifndef TESTS_FAKE_OPENCL_H
+#define TESTS_FAKE_OPENCL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAKE_OPENCL_API __attribute__((visibility("default")))
+
+struct fake_opencl_state {
+    int64_t objects;        /* made and not yet released */
+    uint64_t bytes;         /* of buffers now */
+    uint64_t borrowed_bytes; /* of buffers that are memory of the host */
+    uint64_t failures;      /* calls that failed as AKUNU_FAKE_OPENCL says, since it was set */
+};
+
+struct fake_opencl_state fake_opencl_state(void);
+
+#endif

@@ -1,0 +1,177 @@
+/* A model's layers on two backends, both of them the CPU's: the same bits as on one, wherever
+ * the cut is, whatever the layers keep. */
+#include "backend/split.h"
+
+#include "backend/list.h"
+#include "golden_model.h"
+#include "session/embed.h"
+#include "session/session.h"
+
+enum { N = 70 }; /* two pages */
+
+static void fine(ak_status status, const struct ak_error *error)
+{
+    ck_assert_msg(status == AKUNU_OK, "%s", error->message);
+}
+
+static struct ak_model *load(const char *name)
+{
+    char path[4096];
+    struct ak_error error = { 0 };
+    struct ak_model *model = NULL;
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.no_cache = true;
+    params.n_threads = 2;
+    params.backend = "cpu";
+    fine(ak_model_load(golden_path(name, ".gguf", path), &params, &model, &error), &error);
+    return model;
+}
+
+static struct ak_backend *open_cpu(void)
+{
+    struct ak_backend_options options = { .cpu = NULL };
+    struct ak_backend *cpu = NULL;
+    struct ak_error error = { 0 };
+    fine(ak_backends()[0]->open(&options, &cpu, &error), &error);
+    return cpu;
+}
+
+/* The same model, whose layers from `cut` on are another backend's. */
+static struct ak_model *share(const struct ak_model *model, uint32_t cut)
+{
+    struct ak_error error = { 0 };
+    struct ak_model *shared = calloc(1, sizeof *shared);
+    ck_assert_ptr_nonnull(shared);
+    *shared = *model;
+    fine(ak_split_open(open_cpu(), open_cpu(), &model->spec, cut, &shared->backend, &error), &error);
+    fine(ak_weights_plan(&model->binding, shared->backend, &shared->weights, &error), &error);
+    struct ak_pack_job job = { .weights = &shared->weights, .backend = shared->backend };
+    fine(ak_pool_create(1, &job.pool, &error), &error);
+    fine(ak_weights_pack(&job, &error), &error);
+    ak_pool_free(job.pool);
+    for (uint32_t i = 0; i < shared->weights.n_packed; i++) {
+        const struct ak_packed *packed = &shared->weights.packed[i];
+        bool last = packed->layer == AK_NO_LAYER || packed->layer >= (int)cut;
+        ck_assert_ptr_eq(packed->backend, ak_backend_of(shared->backend, last ? AK_NO_LAYER : 0));
+    }
+    return shared;
+}
+
+static void unshare(struct ak_model *shared)
+{
+    ak_weights_clear(&shared->weights);
+    shared->backend->ops->close(shared->backend);
+    free(shared);
+}
+
+static struct ak_session *open_session(const struct ak_model *model)
+{
+    struct akunu_session_params params = golden_params(2, 32, AKUNU_KV_F16);
+    params.context = model->spec.config.context < 256 ? model->spec.config.context : 256;
+    struct ak_error error = { 0 };
+    struct ak_session *session = NULL;
+    fine(ak_session_create(model, &params, &session, &error), &error);
+    return session;
+}
+
+/* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
+static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits, int32_t *drawn)
+{
+    struct ak_session *session = open_session(model);
+    struct ak_error error = { 0 };
+    uint32_t vocab = model->spec.config.vocab_size;
+    int32_t sequence, fork;
+    size_t last;
+    fine(ak_session_sequence_new(session, &sequence, &error), &error);
+    fine(ak_session_prefill(session, sequence, ids, N, NULL, NULL, &last, &error), &error);
+    memcpy(logits, ak_session_logits(session, last), vocab * sizeof *logits);
+    fine(ak_session_fork(session, sequence, N, &fork, &error), &error);
+    fine(ak_session_rewind(session, sequence, N - 9, &error), &error);
+    for (int i = 0; i < 2; i++) {
+        struct akunu_batch_token token = { ids[i], i == 0 ? sequence : fork, true };
+        fine(ak_session_decode(session, &token, 1, &error), &error);
+        logits += vocab;
+        memcpy(logits, ak_session_logits(session, 0), vocab * sizeof *logits);
+    }
+    fine(ak_session_prepare_sampled(session, &error), &error);
+    fine(ak_session_draw(session, fork, ids[2], (struct ak_draw){ 1.0f, 7 }, drawn, &error), &error);
+    ak_session_free(session);
+}
+
+static void embed(const struct ak_model *model, const akunu_token *ids, float *out)
+{
+    struct ak_session *session = open_session(model);
+    struct ak_error error = { 0 };
+    struct akunu_ids texts[2] = { { ids, 20 }, { ids + 7, 11 } };
+    struct akunu_embedding embedding;
+    akunu_embedding_default(&embedding);
+    fine(ak_embed(session, texts, 2, &embedding, NULL, NULL, out, &error), &error);
+    ak_session_free(session);
+}
+
+START_TEST(same_bits)
+{
+    static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
+    struct golden_text text;
+    akunu_token ids[N];
+    int32_t drawn, drawn_again;
+    struct ak_model *model = load(goldens[_i].name);
+    ck_assert_uint_le(model->spec.config.width, 512);
+    golden_read_text(goldens[_i].name, &text);
+    for (size_t i = 0; i < N; i++)
+        ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
+    run_text(model, ids, want, &drawn);
+    embed(model, ids, pooled[0]);
+    for (uint32_t cut = 1; cut < model->spec.config.n_layers; cut++) {
+        struct ak_model *shared = share(model, cut);
+        run_text(shared, ids, got, &drawn_again);
+        embed(shared, ids, again[0]);
+        ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0, "%s, cut before layer %u: other logits",
+                      goldens[_i].name, (unsigned)cut);
+        ck_assert_int_eq(drawn, drawn_again);
+        ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0, "%s, cut before layer %u: another embedding",
+                      goldens[_i].name, (unsigned)cut);
+        unshare(shared);
+    }
+    ak_model_free(model);
+}
+END_TEST
+
+START_TEST(encoders)
+{
+    char path[4096];
+    struct ak_error error = { 0 };
+    struct ak_model *model = NULL;
+    struct akunu_load_params params;
+    static float want[2][1024], got[2][1024];
+    akunu_token ids[32];
+    akunu_load_params_default(&params);
+    params.no_cache = true;
+    snprintf(path, sizeof path, "%s/encoders/bert/model.gguf", getenv("AK_TEST_DATA"));
+    fine(ak_model_load(path, &params, &model, &error), &error);
+    for (int i = 0; i < 32; i++)
+        ids[i] = i + 5;
+    embed(model, ids, want[0]);
+    struct ak_model *shared = share(model, 1);
+    embed(shared, ids, got[0]);
+    ck_assert_mem_eq(want, got, 2 * model->spec.config.width * sizeof(float));
+    unshare(shared);
+    ak_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("split");
+    TCase *tests = tcase_create("split");
+    tcase_set_timeout(tests, 600);
+    tcase_add_loop_test(tests, same_bits, 0, N_GOLDENS);
+    tcase_add_test(tests, encoders);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
