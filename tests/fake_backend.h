@@ -126,6 +126,15 @@ static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
     }
 }
 
+/* The likeliest, or at a temperature one that only its seed tells. */
+static int32_t fake_choose(const struct fake_prepared *p, const struct ak_draw *draw)
+{
+    uint32_t best = 0;
+    for (uint32_t v = 1; v < FAKE_VOCAB; v++)
+        best = p->logits[v] > p->logits[best] ? v : best;
+    return (int32_t)(draw->temperature > 0.0f ? draw->seed % FAKE_VOCAB : best);
+}
+
 static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
 {
     struct fake_prepared *p = (struct fake_prepared *)prepared;
@@ -145,7 +154,7 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
         free(ids);
     }
-    p->chosen = (int32_t)(b->draw.seed % FAKE_VOCAB);
+    p->chosen = fake_choose(p, &b->draw);
     p->draw = b->draw;
     p->runs++;
 }

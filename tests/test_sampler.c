@@ -340,22 +340,26 @@ START_TEST(refuses_nonsense)
 }
 END_TEST
 
-/* B15: only what is plain temperature may end in a Gumbel step. */
+/* B15: only what is plain temperature, 0 with whatever filters, may end in a Gumbel step. */
 START_TEST(plain_or_filtered)
 {
-    struct akunu_sampling p[7];
-    for (int i = 0; i < 7; i++)
+    struct akunu_sampling p[8];
+    for (int i = 0; i < 8; i++)
         p[i] = bare(1.0f);
     p[1].temperature = 0.0f;
+    p[1].top_k = 3;
     p[2].top_k = 9;
     p[3].top_p = 0.99f;
     p[4].min_p = 0.01f;
     p[5].repeat_penalty = 1.1f;
     p[5].repeat_last_n = 4;
     p[6].top_k = 10; /* the whole vocabulary */
-    for (int i = 0; i < 7; i++) {
+    p[7].temperature = 0.0f;
+    p[7].presence_penalty = 1.0f;
+    p[7].repeat_last_n = 4;
+    for (int i = 0; i < 8; i++) {
         struct ak_sampler *s = new_sampler(&p[i], 10);
-        ck_assert_int_eq(ak_sampler_is_plain(s), i == 0 || i == 6);
+        ck_assert_int_eq(ak_sampler_is_plain(s), i <= 1 || i == 6);
         ak_sampler_free(s);
     }
 }

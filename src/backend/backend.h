@@ -58,7 +58,7 @@ struct ak_prepare_options {
     struct ak_kv_shape kv;
 };
 
-/* Sampling parameters of the table that ends in a Gumbel step. */
+/* Sampling parameters of the table that ends in a Gumbel step; temperature 0: the likeliest. */
 struct ak_draw { float temperature; uint64_t seed; };
 
 /* One pass. Arrays have n entries; pages[s] is sequence s's page table. Tokens of
@@ -128,7 +128,8 @@ struct ak_backend_ops {
      * device did it. */
     void (*run)(struct ak_prepared *p, const struct ak_batch *batch);
     ak_status (*sync)(struct ak_prepared *p, struct ak_error *error);
-    /* Row i of the last pass' logits; of the sampled table, the chosen tokens. */
+    /* Row i of the last pass' logits; of the sampled table, the chosen tokens, -1 where no
+     * logit is a number. */
     const float *(*logits)(const struct ak_prepared *p, uint32_t i);
     const int32_t *(*chosen)(const struct ak_prepared *p);
     uint64_t (*bytes)(const struct ak_prepared *p); /* scratch held */

@@ -1,5 +1,6 @@
 /* The sampled table's last two steps: a draw from softmax(logits / temperature)
- * is the argmax of logits / temperature + Gumbel noise (Gumbel, 1954). */
+ * is the argmax of logits / temperature + Gumbel noise (Gumbel, 1954); at temperature 0
+ * it is that of the logits. */
 #include <math.h>
 
 #include "base/math.h"
@@ -21,7 +22,7 @@ void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     const struct ak_command *c = step->command;
     size_t begin, end;
     ak_split(c->params.logits.n, p->n_threads, thread, &begin, &end);
-    for (uint32_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
+    for (uint32_t t = 0; p->batch->draw.temperature > 0.0f && t < ak_cpu_rows(p, step->domain); t++) {
         float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
         for (size_t i = begin; i < end; i++)
@@ -29,7 +30,8 @@ void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     }
 }
 
-/* Each thread's best of its part, then the best of these; the lowest index wins. */
+/* Each thread's best of its part, then the best of these; the lowest index wins, and what
+ * is no number never does: −1 where none is. */
 void ak_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -38,14 +40,14 @@ void ak_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     for (size_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
         const float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float best = -INFINITY;
-        size_t index = begin;
+        int32_t index = -1;
         for (size_t i = begin; i < end; i++) {
             if (x[i] > best) {
                 best = x[i];
-                index = i;
+                index = (int32_t)i;
             }
         }
-        p->candidates[t * p->n_threads + thread] = (int32_t)index;
+        p->candidates[t * p->n_threads + thread] = index;
         p->candidate_values[t * p->n_threads + thread] = best;
     }
 }

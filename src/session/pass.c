@@ -1,5 +1,6 @@
 /* One pass: the caller's tokens are checked, put in the backend's order, given
  * room in the cache, and run. Nothing changes before all is known to fit. */
+#include "session/sampler.h"
 #include "session/session.h"
 
 static ak_status check_token(const struct ak_session *s, size_t i, int32_t token, int32_t sequence, struct ak_error *error)
@@ -218,5 +219,5 @@ ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token,
     AK_TRY(ak_session_pass(s, s->sampled, &only, 1, draw, error));
     s->n_last = 0; /* the last pass is not one of the plain table's */
     *next = s->backend->ops->chosen(s->sampled)[0];
-    return AKUNU_OK;
+    return *next >= 0 ? AKUNU_OK : ak_sampler_nothing_left(error);
 }

@@ -142,7 +142,7 @@ bool ak_sampler_is_plain(const struct ak_sampler *s)
 {
     const struct akunu_sampling *p = &s->params;
     bool filtered = (p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab) || p->top_p < 1.0f || p->min_p > 0.0f;
-    return p->temperature > 0.0f && !filtered && !s->penalised && s->n_ends == 0;
+    return (p->temperature <= 0.0f || !filtered) && !s->penalised && s->n_ends == 0;
 }
 
 void ak_sampler_accept(struct ak_sampler *s, int32_t token)
@@ -206,7 +206,7 @@ static uint32_t argmax(const float *x, uint32_t n)
     return i;
 }
 
-static ak_status nothing_left(struct ak_error *error)
+ak_status ak_sampler_nothing_left(struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: the model gave no logit that is a number");
 }
@@ -218,13 +218,13 @@ ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *
     if (p->temperature <= 0.0f) {
         uint32_t best = argmax(s->penalised || s->n_ends ? prepare(s, logits) : logits, s->n_vocab);
         if (best == s->n_vocab)
-            return nothing_left(error);
+            return ak_sampler_nothing_left(error);
         *token = (int32_t)best;
         return AKUNU_OK;
     }
     ak_candidates_collect(c, prepare(s, logits), s->n_vocab, p->top_k > 0 ? (uint32_t)p->top_k : 0);
     if (c->n == 0)
-        return nothing_left(error);
+        return ak_sampler_nothing_left(error);
     if (p->top_p < 1.0f)
         ak_candidates_top_p(c, p->top_p);
     if (p->min_p > 0.0f)

@@ -19,9 +19,12 @@ void ak_sampler_free(struct ak_sampler *s); /* NULL allowed */
 
 uint64_t ak_sampler_seed(const struct ak_sampler *s);
 
-/* The parameters leave the distribution as it is but for its temperature: a table
- * that ends in a Gumbel step draws from the same one. */
+/* The parameters leave the distribution as it is but for its temperature, or want its
+ * likeliest token: a table that ends in a Gumbel step draws from the same one. */
 bool ak_sampler_is_plain(const struct ak_sampler *s);
+
+/* AKUNU_ERROR_NUMERIC: no logit is a number. */
+ak_status ak_sampler_nothing_left(struct ak_error *error);
 
 /* 64 random bits from the sampler's generator. */
 uint64_t ak_sampler_bits(struct ak_sampler *s);

@@ -67,8 +67,8 @@ ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *e
 
 /* Makes ak_session_draw ready; at once where it is. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
-/* Appends one token and draws the next one from its distribution at a temperature.
- * Leaves no logits. */
+/* Appends one token and draws the next one from its distribution at a temperature; at 0 the
+ * likeliest. Leaves no logits. AKUNU_ERROR_NUMERIC where none of them is a number. */
 ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next,
                           struct ak_error *error);
 

@@ -241,15 +241,16 @@ float gumbel_of(ulong seed, ulong position, ulong index)
 kernel void gumbel(struct rows c, global float *out, global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1);
-    if (i >= c.n)
+    float temperature = as_float(pass[PASS_TEMPERATURE]);
+    if (i >= c.n || temperature <= 0.0f)
         return;
     ulong seed = (ulong)(uint)pass[PASS_SEED_HIGH] << 32 | (uint)pass[PASS_SEED_LOW];
     ulong position = pass[pass[PASS_POSITIONS] + pass[pass[PASS_LOGIT_ROWS] + t]];
     global float *x = out + c.out_at + (ulong)t * c.out_stride + i;
-    *x = *x / as_float(pass[PASS_TEMPERATURE]) + gumbel_of(seed, position, i);
+    *x = *x / temperature + gumbel_of(seed, position, i);
 }
 
-/* The lowest index of the largest; what is no number is never it. */
+/* The lowest index of the largest; what is no number is never it: −1 where none is. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void argmax(struct rows c, global const float *in, global int *chosen)
 {
@@ -275,5 +276,5 @@ void argmax(struct rows c, global const float *in, global int *chosen)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (lane == 0)
-        chosen[get_group_id(1)] = indices[0] == UINT_MAX ? 0 : (int)indices[0];
+        chosen[get_group_id(1)] = (int)indices[0]; /* UINT_MAX is −1 */
 }
