@@ -211,15 +211,6 @@ static void run_attend(const struct figure *f)
 
 /* ---- Figures -------------------------------------------------------------------- */
 
-/* A number, or what stands for none. */
-static void print_cell(const char *format, int width, double value, bool json)
-{
-    if (isnan(value))
-        printf(json ? "null" : "%*s", json ? 0 : width, "-");
-    else
-        printf(format, value);
-}
-
 static void print_row(const struct figure *f, const char *kernel, const char *type, double bytes, double bytes_percent, double ops,
                       double ops_percent)
 {

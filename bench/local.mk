@@ -9,3 +9,9 @@ bench_roofline_LDADD = $(AK_BENCH_LIBS)
 bench_programs += bench/kernels
 bench_kernels_SOURCES = bench/kernels.c bench/measure.h
 bench_kernels_LDADD = $(AK_BENCH_LIBS)
+
+if HAVE_OPENCL
+bench_programs += bench/opencl
+bench_opencl_SOURCES = bench/opencl.c bench/made_up.h bench/measure.h
+bench_opencl_LDADD = $(AK_BENCH_LIBS)
+endif

@@ -133,6 +133,15 @@ static inline bool is_listed(const char *list, const char *name)
     return false;
 }
 
+/* A number, or what stands for none. */
+static inline void print_cell(const char *format, int width, double value, bool json)
+{
+    if (isnan(value))
+        printf(json ? "null" : "%*s", json ? 0 : width, "-");
+    else
+        printf(format, value);
+}
+
 static inline void print_chip(void)
 {
     struct ak_chip chip;

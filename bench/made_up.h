@@ -1,0 +1,154 @@
+/* Small made-up dispatch tables through a backend's vtable: EMBED of made-up rows, commands that
+ * a program adds, SELECT of a few elements of one row. */
+#ifndef AK_BENCH_MADE_UP_H
+#define AK_BENCH_MADE_UP_H
+
+#include "backend/list.h"
+#include "dispatch/table.h"
+#include "measure.h"
+
+enum {
+    MOST_TOKENS = 512, /* of a pass */
+    MOST_COMMANDS = 4096,
+    VOCAB = 64,        /* rows that tokens begin with */
+    COME_BACK = 16     /* elements that do of a pass */
+};
+
+struct device {
+    const struct ak_backend_ops *ops;
+    struct ak_backend_options options;
+    struct ak_backend *backend;
+    unsigned threads;
+};
+
+/* A table that begins with EMBED and ends with SELECT, and what it works on. */
+struct made_up {
+    struct ak_spec spec;
+    struct ak_weights weights;
+    struct ak_packed packed;
+    struct ak_kv_shape shape;
+    struct ak_view embedding, matrix;
+    uint32_t widths[AK_LINEAR_COUNT];
+    struct ak_slot slots[3]; /* embedded, made of it, given back */
+    struct ak_table table;
+    struct ak_command commands[MOST_COMMANDS + 2];
+    void *kv;
+    uint32_t *pages; /* [shape.n_pages] */
+};
+
+/* Of one sequence. */
+struct pass {
+    const struct device *device;
+    struct ak_prepared *prepared;
+    struct ak_batch batch;
+    int32_t tokens[MOST_TOKENS];
+    uint32_t positions[MOST_TOKENS], sequences[MOST_TOKENS], last;
+};
+
+/* Ends the program where something is wrong, as all of these do. */
+static inline void end_unless(ak_status status, const struct ak_error *error)
+{
+    if (status == AKUNU_OK)
+        return;
+    fprintf(stderr, "%s\n", error->message);
+    exit(1);
+}
+
+/* ---- Tables --------------------------------------------------------------------- */
+
+static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width, enum ak_domain domain)
+{
+    m->slots[i] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, 16), .domain = domain, .place = m->table.arena_width[domain],
+                                    .last_use = UINT32_MAX };
+    m->table.arena_width[domain] += m->slots[i].width;
+}
+
+/* Rows of `width` elements that commands make rows of `out` of. */
+static inline struct made_up *new_table(struct device *d, uint32_t width, uint32_t out, uint32_t n_heads,
+                                        const struct ak_kv_shape *shape)
+{
+    struct ak_error error = { 0 };
+    struct made_up *m = new_pages(sizeof *m);
+    float *rows = new_pages((size_t)VOCAB * width * sizeof *rows);
+    fill_floats(rows, (size_t)VOCAB * width);
+    m->embedding = (struct ak_view){ .type = AK_F32, .rows = VOCAB, .cols = width, .plane = { { rows, (size_t)VOCAB * width * sizeof *rows } } };
+    m->spec.config = (struct ak_config){ .n_layers = shape->n_layers, .width = width, .n_heads = n_heads, .n_kv_heads = shape->n_kv_heads,
+                                         .head_dim = shape->head_dim, .vocab_size = VOCAB };
+    m->weights = (struct ak_weights){ .packed = &m->packed, .widths = m->widths, .n_layers = 1, .embedding = &m->embedding };
+    m->table = (struct ak_table){ .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .chosen = AK_NONE };
+    set_slot(m, 0, width, AK_DOMAIN_TOKENS);
+    set_slot(m, 1, out, AK_DOMAIN_TOKENS);
+    set_slot(m, 2, COME_BACK, AK_DOMAIN_LOGITS);
+    m->shape = *shape;
+    m->pages = new_pages(shape->n_pages * sizeof *m->pages);
+    for (uint32_t i = 0; i < shape->n_pages; i++)
+        m->pages[i] = i;
+    end_unless(d->ops->alloc(d->backend, shape, &m->kv, &error), &error);
+    return m;
+}
+
+/* Before the weights are freed: they may be lent to the device. */
+static inline void close_device(struct device *d, struct made_up *m)
+{
+    d->ops->free(d->backend, m->kv, &m->shape);
+    d->ops->close(d->backend);
+    d->backend = NULL;
+}
+
+static inline void free_table(struct made_up *m)
+{
+    ak_pages_free(m->pages, m->shape.n_pages * sizeof *m->pages);
+    ak_pages_free((void *)(uintptr_t)m->embedding.plane[0].data, (size_t)m->embedding.plane[0].bytes);
+    ak_pages_free(m, sizeof *m);
+}
+
+/* A table is written anew: begin, commands of slots 0 and 1, end. */
+static inline struct ak_command *add(struct made_up *m, enum ak_op op, uint32_t in, uint32_t out)
+{
+    struct ak_command *c = &m->commands[m->table.n_commands++];
+    *c = (struct ak_command){ .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE };
+    return c;
+}
+
+static inline void begin(struct made_up *m)
+{
+    m->table.n_commands = 0;
+    add(m, AK_OP_EMBED, AK_NONE, 0)->params.embed.scale = 1.0f;
+}
+
+static inline void end(struct made_up *m, uint32_t slot)
+{
+    add(m, AK_OP_SELECT, slot, 2)->params.select.n = COME_BACK;
+}
+
+static inline void prepare(const struct device *d, struct made_up *m, uint32_t most_tokens, struct pass *pass)
+{
+    const struct ak_prepare_options options = { .n_threads = d->threads, .context = m->shape.n_pages * AK_KV_PAGE_TOKENS,
+                                                .max_tokens = most_tokens, .max_logits = 1, .kv = m->shape };
+    struct ak_error error = { 0 };
+    *pass = (struct pass){ .device = d };
+    end_unless(d->ops->prepare(d->backend, &m->table, &m->weights, &m->spec, &options, m->kv, &pass->prepared, &error), &error);
+}
+
+static inline void run_pass(void *context, unsigned thread)
+{
+    struct pass *pass = context;
+    struct ak_error error = { 0 };
+    (void)thread;
+    pass->device->ops->run(pass->prepared, &pass->batch);
+    end_unless(pass->device->ops->sync(pass->prepared, &error), &error);
+}
+
+/* n tokens from position `first` on. */
+static inline void set_batch(struct pass *pass, struct made_up *m, uint32_t first, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        pass->tokens[i] = (int32_t)((first + i) * 7 % VOCAB);
+        pass->positions[i] = first + i;
+    }
+    pass->last = n - 1;
+    pass->batch = (struct ak_batch){ .n = n, .tokens = pass->tokens, .positions = pass->positions, .sequences = pass->sequences,
+                                     .pages = (const uint32_t *const *)&m->pages, .n_logits = 1, .logit_rows = &pass->last };
+}
+
+#endif
