@@ -9,6 +9,7 @@
  *     memory=BYTES   of each device, 1 GiB where not given; what is beyond it cannot be had
  *     unified        it is the host's memory
  *     devices=N      1 where not given
+ *     recording      they have cl_khr_command_buffer, and take it exactly
  *
  * with semicolons between them. What the caller owns is counted (fake_opencl.h). */
 #include <pthread.h>
@@ -18,7 +19,9 @@
 #include <string.h>
 
 #define CL_TARGET_OPENCL_VERSION 120
+#define CL_ENABLE_BETA_EXTENSIONS
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include "fake_opencl.h"
 
@@ -42,7 +45,7 @@ static struct {
     char text[256];   /* of the environment, as last seen */
     char function[48];
     uint64_t at, calls;
-    bool for_good, unified;
+    bool for_good, unified, recording;
     uint64_t memory;
     unsigned n_devices;
 } plan;
@@ -57,6 +60,8 @@ static void read_word(const char *word)
     int n = sscanf(word, "%47[a-zA-Z]=%llu%c", name, &number, &more);
     if (n >= 1 && strcmp(name, "unified") == 0) {
         plan.unified = true;
+    } else if (n >= 1 && strcmp(name, "recording") == 0) {
+        plan.recording = true;
     } else if (n >= 2 && strcmp(name, "memory") == 0) {
         plan.memory = number;
     } else if (n >= 2 && strcmp(name, "devices") == 0) {
@@ -188,7 +193,7 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_in
     case CL_DEVICE_VENDOR: return give_text("Nobody", room, out, n);
     case CL_DEVICE_VERSION: return give_text("OpenCL 1.2 fake", room, out, n);
     case CL_DRIVER_VERSION: return give_text("1", room, out, n);
-    case CL_DEVICE_EXTENSIONS: return give_text("cl_khr_fp16", room, out, n);
+    case CL_DEVICE_EXTENSIONS: return give_text(plan.recording ? "cl_khr_fp16 cl_khr_command_buffer" : "cl_khr_fp16", room, out, n);
     case CL_DEVICE_TYPE: return GIVE(cl_device_type, CL_DEVICE_TYPE_GPU);
     case CL_DEVICE_HOST_UNIFIED_MEMORY: return GIVE(cl_bool, plan.unified);
     case CL_DEVICE_COMPILER_AVAILABLE: case CL_DEVICE_ENDIAN_LITTLE: case CL_DEVICE_AVAILABLE: return GIVE(cl_bool, CL_TRUE);
@@ -368,17 +373,20 @@ FAKE_OPENCL_API cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, c
 
 /* ---- Work ---------------------------------------------------------------------------------- */
 
+static cl_int check_grid(cl_uint dims, const size_t *global, const size_t *local)
+{
+    for (cl_uint i = 0; i < dims; i++)
+        if (global[i] == 0 || (local && (local[i] == 0 || global[i] % local[i] != 0)))
+            return CL_INVALID_WORK_GROUP_SIZE;
+    return CL_SUCCESS;
+}
+
 FAKE_OPENCL_API cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
                                                           const size_t *global, const size_t *local, cl_uint n, const cl_event *after,
                                                           cl_event *event)
 {
     (void)queue, (void)kernel, (void)offset, (void)n, (void)after, (void)event;
-    if (fails("clEnqueueNDRangeKernel"))
-        return CL_OUT_OF_RESOURCES;
-    for (cl_uint i = 0; i < dims; i++)
-        if (global[i] == 0 || (local && (local[i] == 0 || global[i] % local[i] != 0)))
-            return CL_INVALID_WORK_GROUP_SIZE;
-    return CL_SUCCESS;
+    return fails("clEnqueueNDRangeKernel") ? CL_OUT_OF_RESOURCES : check_grid(dims, global, local);
 }
 
 FAKE_OPENCL_API cl_int CL_API_CALL clFlush(cl_command_queue queue)
@@ -392,3 +400,83 @@ FAKE_OPENCL_API cl_int CL_API_CALL clFinish(cl_command_queue queue)
     (void)queue;
     return fails("clFinish") ? CL_INVALID_COMMAND_QUEUE : CL_SUCCESS;
 }
+
+/* ---- Recorded lists ------------------------------------------------------------------------ */
+
+#ifdef cl_khr_command_buffer
+
+struct _cl_command_buffer_khr { unsigned n; bool whole; };
+
+static cl_command_buffer_khr CL_API_CALL create_list(cl_uint n, const cl_command_queue *queues, const cl_command_buffer_properties_khr *properties,
+                                                     cl_int *code)
+{
+    (void)properties;
+    return make(sizeof(struct _cl_command_buffer_khr), CL_INCOMPATIBLE_COMMAND_QUEUE_KHR,
+                fails("clCreateCommandBufferKHR") || n != 1 || !queues[0], code);
+}
+
+static cl_int CL_API_CALL record_kernel(cl_command_buffer_khr list, cl_command_queue queue, const cl_ndrange_kernel_command_properties_khr *properties,
+                                        cl_kernel kernel, cl_uint dims, const size_t *offset, const size_t *global, const size_t *local, cl_uint n,
+                                        const cl_sync_point_khr *after, cl_sync_point_khr *point, cl_mutable_command_khr *handle)
+{
+    (void)queue, (void)properties, (void)kernel, (void)offset, (void)n, (void)after, (void)point, (void)handle;
+    if (fails("clCommandNDRangeKernelKHR"))
+        return CL_OUT_OF_RESOURCES;
+    if (list->whole)
+        return CL_INVALID_OPERATION;
+    list->n++;
+    return check_grid(dims, global, local);
+}
+
+static cl_int CL_API_CALL end_list(cl_command_buffer_khr list)
+{
+    if (fails("clFinalizeCommandBufferKHR") || list->whole || list->n == 0)
+        return CL_INVALID_OPERATION;
+    list->whole = true;
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL enqueue_list(cl_uint n_queues, cl_command_queue *queues, cl_command_buffer_khr list, cl_uint n, const cl_event *after,
+                                       cl_event *event)
+{
+    (void)n_queues, (void)queues, (void)n, (void)after, (void)event;
+    if (fails("clEnqueueCommandBufferKHR"))
+        return CL_OUT_OF_RESOURCES;
+    if (!list->whole)
+        return CL_INVALID_OPERATION;
+    pthread_mutex_lock(&lock);
+    state.replays++;
+    pthread_mutex_unlock(&lock);
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL release_list(cl_command_buffer_khr list) { return drop(list); }
+
+static const struct { const char *name; void (*function)(void); } extensions[] = {
+    { "clCreateCommandBufferKHR", (void (*)(void))create_list },
+    { "clCommandNDRangeKernelKHR", (void (*)(void))record_kernel },
+    { "clFinalizeCommandBufferKHR", (void (*)(void))end_list },
+    { "clEnqueueCommandBufferKHR", (void (*)(void))enqueue_list },
+    { "clReleaseCommandBufferKHR", (void (*)(void))release_list },
+};
+
+FAKE_OPENCL_API void *CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id id, const char *name)
+{
+    (void)id;
+    if (fails("clGetExtensionFunctionAddressForPlatform"))
+        return NULL;
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (strcmp(extensions[i].name, name) == 0)
+            return *(void *const *)(const void *)&extensions[i].function;
+    return NULL;
+}
+
+#else
+
+FAKE_OPENCL_API void *CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id id, const char *name)
+{
+    (void)id, (void)name;
+    return NULL;
+}
+
+#endif

@@ -11,6 +11,7 @@ struct fake_opencl_state {
     int64_t objects;        /* made and not yet released */
     uint64_t bytes;         /* of buffers now */
     uint64_t borrowed_bytes; /* of buffers that are memory of the host */
+    uint64_t replays;       /* recorded lists that were enqueued */
     uint64_t failures;      /* calls that failed as AKUNU_FAKE_OPENCL says, since it was set */
 };
 

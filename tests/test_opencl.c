@@ -8,9 +8,9 @@
 #include "table_rig.h"
 #include "weights/assembly.h"
 
-/* One token, two, few, those that products take at once in their kernel of many, more. */
-static const struct rig_pass sizes[] = { { { 1 } }, { { 2 } }, { { 3 } }, { { 8 } }, { { 9 } }, { { 64 } }, { { 70 } } };
-enum { N_SIZES = sizeof sizes / sizeof *sizes, ALL_TOKENS = 1 + 2 + 3 + 8 + 9 + 64 + 70 };
+/* One token, another, two, few, those that products take at once in their kernel of many, more. */
+static const struct rig_pass sizes[] = { { { 1 } }, { { 1 } }, { { 2 } }, { { 3 } }, { { 8 } }, { { 9 } }, { { 64 } }, { { 70 } } };
+enum { N_SIZES = sizeof sizes / sizeof *sizes, ALL_TOKENS = 1 + 1 + 2 + 3 + 8 + 9 + 64 + 70 };
 
 /* ---- Products ----------------------------------------------------------------------------------- */
 
@@ -398,11 +398,15 @@ static void build_attention(struct rig *r, const struct attention_case *a, float
 }
 
 /* One way: a long prompt, a token, the next ones, another sequence, both, until the context is
- * full. Both ways: whole texts, which have one pass each. */
+ * full; and one token after another, over pages' ends, from one sequence to the other and back.
+ * Both ways: whole texts, which have one pass each. */
 START_TEST(attention)
 {
     static const struct rig_pass one_way[] = { { { 130, 0 } }, { { 1, 0 } }, { { 5, 0 } }, { { 0, 70 } }, { { 1, 1 } }, { { 20, 30 } },
                                                { { 1, 0 } }, { { RIG_CONTEXT - 158, 0 } } };
+    static const struct rig_pass one_by_one[] = { { { 62, 0 } }, { { 1, 0 } }, { { 1, 0 } }, { { 1, 0 } }, { { 0, 1 } }, { { 1, 0 } },
+                                                  { { 2, 0 } }, { { 1, 0 } }, { { 130, 1 } }, { { 1, 0 } }, { { 4, 0 } }, { { 1, 0 } },
+                                                  { { 0, 1 } }, { { 1, 0 } } };
     static const struct rig_pass both_ways[] = { { { 70, 130 } } }, short_ones[] = { { { 3, 4 } } };
     const struct attention_case *a = &attentions[_i];
     float frequencies[256];
@@ -413,6 +417,7 @@ START_TEST(attention)
         compare(a->name, &r, &r, short_ones, 1, a->bound);
     } else {
         compare(a->name, &r, &r, one_way, sizeof one_way / sizeof *one_way, a->bound);
+        compare(a->name, &r, &r, one_by_one, sizeof one_by_one / sizeof *one_by_one, a->bound);
     }
     rig_free(&r);
 }
@@ -421,7 +426,7 @@ END_TEST
 /* ---- States ------------------------------------------------------------------------------------------- */
 
 /* A sequence begins, one token at a time goes on, another one joins, both go on in one pass. */
-static const struct rig_pass lives[] = { { { 3, 0 } }, { { 1, 0 } }, { { 1, 2 } }, { { 20, 1 } }, { { 40, 30 } } };
+static const struct rig_pass lives[] = { { { 3, 0 } }, { { 1, 0 } }, { { 1, 0 } }, { { 1, 2 } }, { { 0, 1 } }, { { 20, 1 } }, { { 40, 30 } } };
 enum { N_LIVES = sizeof lives / sizeof *lives };
 
 START_TEST(short_conv)

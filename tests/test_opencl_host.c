@@ -272,6 +272,52 @@ START_TEST(weights_are_lent)
 }
 END_TEST
 
+/* ---- Recorded launches --------------------------------------------------------------------- */
+
+struct notes { int refused; };
+
+static void take_note(enum akunu_log_level level, const char *line, void *user)
+{
+    struct notes *notes = user;
+    notes->refused += level == AKUNU_LOG_WARN && strncmp(line, "opencl: Fake device 0 ", 22) == 0 &&
+                      (strstr(line, ": they are enqueued one by one") || strstr(line, ": it does without"));
+}
+
+/* Passes of one token are replayed where the device records; whatever of it fails is said, and
+ * costs no pass. */
+START_TEST(launches_are_recorded)
+{
+    static const char *const functions[] = { "clGetExtensionFunctionAddressForPlatform", "clCreateCommandBufferKHR", "clCommandNDRangeKernelKHR",
+                                             "clFinalizeCommandBufferKHR", "clEnqueueCommandBufferKHR" };
+    static const char *const models[] = { "qwen2", "gpt-oss" };
+    char plan[128], message[1100];
+    struct notes notes;
+    struct akunu_load_params params = load_params();
+    params.log = take_note;
+    params.user = &notes;
+    uint64_t before = state().replays;
+    ck_assert_int_eq(live("qwen2", &params, "", message), ALL);
+    ck_assert_uint_eq(state().replays, before);
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        notes.refused = 0;
+        before = state().replays;
+        ck_assert_msg(live(models[m], &params, "recording", message) == ALL, "%s", message);
+        if (state().replays == before)
+            return; /* headers of OpenCL without the extension */
+        ck_assert_uint_ge(state().replays, before + 3);
+        ck_assert_int_eq(notes.refused, 0);
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+            for (int call = 1; call <= 3; call++)
+                for (int for_good = 0; for_good < 2; for_good++) {
+                    snprintf(plan, sizeof plan, "recording;%s=%d%s", functions[i], call, for_good ? "+" : "");
+                    notes.refused = 0;
+                    ck_assert_msg(live(models[m], &params, plan, message) == ALL, "%s: %s", plan, message);
+                    ck_assert_msg(notes.refused == (state().failures > 0), "%s: said %d times", plan, notes.refused);
+                }
+    }
+}
+END_TEST
+
 /* ---- Layers on the CPU and on a device --------------------------------------------------------- */
 
 START_TEST(layers_are_shared)
@@ -457,6 +503,7 @@ int main(void)
         tcase_add_test(tests, devices_are_listed);
         tcase_add_test(tests, lost_device);
         tcase_add_test(tests, weights_are_lent);
+        tcase_add_test(tests, launches_are_recorded);
         tcase_add_test(tests, layers_are_shared);
         tcase_add_test(tests, too_many_layers);
         tcase_add_test(tests, bandwidth);

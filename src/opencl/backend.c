@@ -132,6 +132,7 @@ static void close_backend(struct ak_backend *b)
     if (o->context)
         o->cl->clReleaseContext(o->context);
     pthread_mutex_destroy(&o->lock);
+    ak_free(o->recorder);
     ak_free(o->cache_dir);
     ak_free(o->description);
     ak_free(o);
@@ -164,6 +165,7 @@ static ak_status start(struct ak_ocl *o, const struct ak_backend_options *option
     if (options->log)
         o->log = *options->log;
     o->builder = (struct ak_ocl_builder){ .cl = o->cl, .device = &o->device, .context = o->context, .cache_dir = o->cache_dir, .log = &o->log };
+    ak_ocl_find_recorder(o);
     return AKUNU_OK;
 }
 

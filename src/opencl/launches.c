@@ -241,13 +241,16 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
         BIND(&b, p->pass);
         AK_TRY(bound(launch, &b, p, error));
     }
-    AK_TRY(kernel_of(p, p->attention, "merge", &b, error));
-    BIND(&b, a);
-    BIND(&b, *arena_of(p, c->in));
-    BIND(&b, p->partials);
-    BIND(&b, *arena_of(p, c->out));
-    BIND(&b, p->o->vectors);
-    return bound(launch, &b, p, error);
+    for (int i = 0; i < 2; i++) {
+        AK_TRY(kernel_of(p, p->attention, "merge", &b, error));
+        BIND(&b, a);
+        BIND(&b, *arena_of(p, c->in));
+        BIND(&b, p->partials);
+        BIND(&b, *arena_of(p, c->out));
+        BIND(&b, p->o->vectors);
+        AK_TRY(bound(launch, &b, p, error));
+    }
+    return AKUNU_OK;
 }
 
 /* ---- States -------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@ libak_la_SOURCES += \
 	src/opencl/prepare.c \
 	src/opencl/program.c \
 	src/opencl/program.h \
+	src/opencl/record.c \
 	src/opencl/room.c \
 	src/opencl/run.c \
 	src/opencl/upload.c

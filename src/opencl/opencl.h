@@ -1,5 +1,6 @@
 /* The OpenCL backend: a dispatch table becomes a list of launches, kernels with bound
- * arguments, which a pass enqueues one after another on a queue that keeps their order.
+ * arguments, which a pass enqueues one after another on a queue that keeps their order, or,
+ * for one token, all at once (record.c).
  *
  * What changes from pass to pass lies in one buffer, "the pass" (shared.h): numbers of rows,
  * positions, page tables, rotation angles, and the tokens' rows of the embedding, which the
@@ -52,6 +53,7 @@ struct ak_ocl {
     struct ak_log log;
     char *cache_dir;
     char *description;
+    struct ak_ocl_recorder *recorder; /* NULL: launches are enqueued one by one */
     cl_context context;
     cl_command_queue queue;         /* uploads and copies */
     /* built when first wanted: kernels/rows.cl and recurrent.cl, attention.cl of a cache's types of
@@ -122,8 +124,16 @@ struct ak_ocl_launch {
     uint32_t columns, lines; /* columns: lanes or groups of a row, rows of a product, heads */
     size_t group[2];    /* lanes; a product's are chosen with its variant */
     bool experts;
-    cl_kernel kernels[AK_OCL_VARIANTS]; /* a product's; else the first, and ATTEND's second: many, third: merge */
+    cl_kernel kernels[AK_OCL_VARIANTS]; /* a product's; else the first, and ATTEND's second: many, then merge and the recorded one */
     uint32_t n_kernels;
+};
+
+/* The launches of a pass of one token, as one. */
+struct ak_ocl_recorded {
+    void *list;            /* cl_command_buffer_khr; NULL: there is none */
+    bool refused;          /* the device does not take one */
+    uint32_t n_launches, n_splits; /* what it depends on */
+    struct ak_counts counts; /* of its products */
 };
 
 struct ak_ocl_prepared {
@@ -153,6 +163,8 @@ struct ak_ocl_prepared {
     int32_t *chosen;
     uint32_t n_blocks, n_splits;
     bool one_by_one;       /* blocks are of one token each */
+    bool recording;        /* launches go to the list */
+    struct ak_ocl_recorded recorded;
     cl_int failed;         /* the first error of the pass that runs */
     uint64_t memory_bytes;
     struct ak_counts counts;
@@ -166,6 +178,18 @@ void ak_ocl_release(struct ak_prepared *p);
 /* From a row of activations in another order to the next one. */
 static inline uint32_t ak_ocl_ordered_stride(uint32_t cols) { return (uint32_t)ak_round_up(cols, AK_OCL_BLOCK_K); }
 ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error);
+
+/* ---- record.c ---- */
+/* Sets o->recorder where the device has one. */
+void ak_ocl_find_recorder(struct ak_ocl *o);
+
+/* With a recorder: a new list instead of the last one, launches one after another, its end;
+ * after which it can be enqueued whenever it is not running. */
+cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p);
+cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local);
+cl_int ak_ocl_end_recording(struct ak_ocl_prepared *p);
+cl_int ak_ocl_replay(struct ak_ocl_prepared *p);
+void ak_ocl_drop_recording(struct ak_ocl_prepared *p);
 
 /* ---- run.c ---- */
 void ak_ocl_run(struct ak_prepared *p, const struct ak_batch *batch);

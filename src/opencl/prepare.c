@@ -164,6 +164,7 @@ void ak_ocl_release(struct ak_prepared *prepared)
     const struct ak_cl *cl = p->o->cl;
     if (p->queue) {
         cl->clFinish(p->queue);
+        ak_ocl_drop_recording(p);
         cl->clReleaseCommandQueue(p->queue);
     }
     for (uint32_t i = 0; i < p->n_launches; i++)

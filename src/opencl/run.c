@@ -113,7 +113,8 @@ static void write_buffer(struct ak_ocl_prepared *p, cl_mem to, const void *from,
 
 static void enqueue(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local)
 {
-    note(p, p->o->cl->clEnqueueNDRangeKernel(p->queue, kernel, dims, NULL, global, local, 0, NULL, NULL));
+    note(p, p->recording ? ak_ocl_record(p, kernel, dims, global, local)
+                         : p->o->cl->clEnqueueNDRangeKernel(p->queue, kernel, dims, NULL, global, local, 0, NULL, NULL));
 }
 
 static uint32_t groups_of(uint32_t n, uint32_t each)
@@ -145,12 +146,14 @@ static void enqueue_attention(struct ak_ocl_prepared *p, const struct ak_ocl_lau
 {
     size_t local[3] = { launch->group[0], 1, 1 }, global[3] = { launch->columns * launch->group[0], p->n_blocks, p->n_splits };
     cl_uint splits = p->n_splits;
+    /* PoCL replays a kernel with the arguments that it has then */
+    cl_kernel merge = launch->kernels[p->recording ? 3 : 2];
     enqueue(p, launch->kernels[p->one_by_one ? 0 : 1], 3, global, local);
     if (p->n_splits == 1)
         return;
     global[1] = rows;
-    note(p, p->o->cl->clSetKernelArg(launch->kernels[2], 5, sizeof splits, &splits));
-    enqueue(p, launch->kernels[2], 2, global, local);
+    note(p, p->o->cl->clSetKernelArg(merge, 5, sizeof splits, &splits));
+    enqueue(p, merge, 2, global, local);
 }
 
 static void enqueue_launch(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch)
@@ -167,6 +170,63 @@ static void enqueue_launch(struct ak_ocl_prepared *p, const struct ak_ocl_launch
     enqueue(p, launch->kernels[0], 2, global, launch->group);
 }
 
+static void enqueue_launches(struct ak_ocl_prepared *p, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        enqueue_launch(p, &p->launches[i]);
+}
+
+/* ---- The launches of one token, as one ------------------------------------------------------- */
+
+/* What fails here is not the pass' failure. */
+static cl_int record(struct ak_ocl_prepared *p, uint32_t n_launches)
+{
+    const struct ak_counts counts = p->counts;
+    cl_int failed = p->failed, code;
+    memset(&p->counts, 0, sizeof p->counts);
+    p->failed = ak_ocl_begin_recording(p);
+    if (p->failed == CL_SUCCESS) {
+        p->recording = true;
+        enqueue_launches(p, 0, n_launches);
+        p->recording = false;
+        note(p, ak_ocl_end_recording(p));
+    }
+    p->recorded.n_launches = n_launches;
+    p->recorded.n_splits = p->n_splits;
+    p->recorded.counts = p->counts;
+    code = p->failed;
+    p->counts = counts;
+    p->failed = failed;
+    return code;
+}
+
+/* Enqueues all launches of a pass of one token, which are the same from pass to pass while
+ * attention shares out its pages among as many. False where nothing was enqueued. */
+static bool run_recorded(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+{
+    uint32_t n_launches = batch->n_logits > 0 ? p->n_launches : p->n_before_logits;
+    cl_int code = CL_SUCCESS;
+    if (!p->o->recorder || p->recorded.refused || batch->n != 1 || batch->n_logits > 1)
+        return false;
+    if (!p->recorded.list || p->recorded.n_launches != n_launches || p->recorded.n_splits != p->n_splits)
+        code = record(p, n_launches);
+    if (code == CL_SUCCESS)
+        code = ak_ocl_replay(p);
+    if (code == CL_SUCCESS) {
+        p->counts.gemv += p->recorded.counts.gemv;
+        p->counts.small_n += p->recorded.counts.small_n;
+        p->counts.gemm += p->recorded.counts.gemm;
+        return true;
+    }
+    ak_ocl_drop_recording(p);
+    p->recorded.refused = true;
+    ak_log_line(&p->o->log, AKUNU_LOG_WARN, "opencl: %s takes no recorded launches (%s): they are enqueued one by one", p->o->device.name,
+                ak_cl_error_name(code));
+    return false;
+}
+
+/* ---- Logits ---------------------------------------------------------------------------------- */
+
 static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *batch, uint32_t first, uint32_t n)
 {
     p->words[PASS_LOGITS] = (int32_t)n;
@@ -174,8 +234,8 @@ static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *bat
         p->words[p->words_at[PASS_LOGIT_ROWS] + i] = (int32_t)batch->logit_rows[first + i];
 }
 
-/* Logits by as many rows as there is room for on the device. */
-static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch)
+/* Logits by as many rows as there is room for on the device; of recorded launches they are made. */
+static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch, bool recorded)
 {
     size_t width = p->table->slots[p->table->logits].width, at = (size_t)p->table->slots[p->table->logits].place * p->max_rows[AK_DOMAIN_LOGITS];
     for (uint32_t first = 0, n; first < batch->n_logits; first += n) {
@@ -185,8 +245,8 @@ static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch)
             put_logit_rows(p, batch, first, n);
             write_buffer(p, p->pass, p->words, (p->words_at[PASS_LOGIT_ROWS] + n) * sizeof *p->words);
         }
-        for (uint32_t i = p->n_before_logits; i < p->n_launches; i++)
-            enqueue_launch(p, &p->launches[i]);
+        if (!recorded)
+            enqueue_launches(p, p->n_before_logits, p->n_launches);
         if (p->table->chosen != AK_NONE)
             note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->chosen_memory, CL_FALSE, 0, n * sizeof *p->chosen, p->chosen + first, 0, NULL, NULL));
         else
@@ -199,6 +259,7 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
 {
     struct ak_ocl_prepared *p = (struct ak_ocl_prepared *)prepared;
     uint32_t used, first_logits;
+    bool recorded;
     p->failed = p->kv->failed;
     used = put_words(p, batch);
     first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits : p->max_rows[AK_DOMAIN_LOGITS];
@@ -207,9 +268,10 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
     write_buffer(p, p->pass, p->words, used * sizeof *p->words);
     write_buffer(p, p->angles, p->angle_rows, turn(p, batch) * sizeof *p->angle_rows);
     write_buffer(p, p->embeddings, p->embedding_rows, (size_t)batch->n * p->spec->config.width * sizeof *p->embedding_rows);
-    for (uint32_t i = 0; i < p->n_before_logits; i++)
-        enqueue_launch(p, &p->launches[i]);
-    run_logits(p, batch);
+    recorded = run_recorded(p, batch);
+    if (!recorded)
+        enqueue_launches(p, 0, p->n_before_logits);
+    run_logits(p, batch, recorded);
     note(p, p->o->cl->clFlush(p->queue));
 }
 
