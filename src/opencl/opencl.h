@@ -10,6 +10,7 @@
 #define AK_OPENCL_OPENCL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backend/backend.h"
 #include "base/mem.h"
@@ -54,6 +55,7 @@ struct ak_ocl {
     char *cache_dir;
     char *description;
     struct ak_ocl_recorder *recorder; /* NULL: launches are enqueued one by one */
+    atomic_bool refuses_lists;      /* the device took none when it was given one */
     cl_context context;
     cl_command_queue queue;         /* uploads and copies */
     /* built when first wanted: kernels/rows.cl and recurrent.cl, attention.cl of a cache's types of
@@ -131,7 +133,6 @@ struct ak_ocl_launch {
 /* The launches of a pass of one token, as one. */
 struct ak_ocl_recorded {
     void *list;            /* cl_command_buffer_khr; NULL: there is none */
-    bool refused;          /* the device does not take one */
     uint32_t n_launches, n_splits; /* what it depends on */
     struct ak_counts counts; /* of its products */
 };

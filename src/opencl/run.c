@@ -206,7 +206,7 @@ static bool run_recorded(struct ak_ocl_prepared *p, const struct ak_batch *batch
 {
     uint32_t n_launches = batch->n_logits > 0 ? p->n_launches : p->n_before_logits;
     cl_int code = CL_SUCCESS;
-    if (!p->o->recorder || p->recorded.refused || batch->n != 1 || batch->n_logits > 1)
+    if (!p->o->recorder || atomic_load(&p->o->refuses_lists) || batch->n != 1 || batch->n_logits > 1)
         return false;
     if (!p->recorded.list || p->recorded.n_launches != n_launches || p->recorded.n_splits != p->n_splits)
         code = record(p, n_launches);
@@ -219,8 +219,8 @@ static bool run_recorded(struct ak_ocl_prepared *p, const struct ak_batch *batch
         return true;
     }
     ak_ocl_drop_recording(p);
-    p->recorded.refused = true;
-    ak_log_line(&p->o->log, AKUNU_LOG_WARN, "opencl: %s takes no recorded launches (%s): they are enqueued one by one", p->o->device.name,
+    if (!atomic_exchange(&p->o->refuses_lists, true))
+        ak_log_line(&p->o->log, AKUNU_LOG_WARN, "opencl: %s takes no recorded launches (%s): they are enqueued one by one", p->o->device.name,
                 ak_cl_error_name(code));
     return false;
 }
