@@ -1204,6 +1204,50 @@ static void check_page(const struct ak_kernels *tested, const struct ak_kernels 
     free(want);
 }
 
+/* Values as the cache stores them against the scalar kernel over the same ones widened. */
+static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t head_dim, size_t rows)
+{
+    const struct ak_type_info *type = ak_type_info(AK_Q8_0);
+    size_t n = AK_PAGE_TOKENS * head_dim;
+    uint16_t first[32], end[32];
+    float *values = random_floats(n), *scores = random_floats(rows * AK_PAGE_TOKENS);
+    float *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
+    uint8_t *stored = exact(n / type->block_elems * type->block_bytes);
+    float *got = exact(rows * head_dim * sizeof *got), *want = exact(rows * head_dim * sizeof *want);
+    float max[2][32], sum[2][32];
+    type->quantise(values, stored, n);
+    type->dequantise(stored, values, n);
+    for (size_t i = 0; i < rows; i++) {
+        first[i] = (uint16_t)random_below(AK_PAGE_TOKENS);
+        end[i] = (uint16_t)(first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]));
+    }
+    memcpy(weights, scores, rows * AK_PAGE_TOKENS * sizeof *weights);
+    tested->attend_values_q8_0(weights, rows, head_dim, stored, first, end, max[0], sum[0], got, head_dim);
+    memcpy(weights, scores, rows * AK_PAGE_TOKENS * sizeof *weights);
+    scalar->attend_values_f32(weights, rows, head_dim, values, first, end, max[1], sum[1], want, head_dim);
+    expect_floats(max[0], max[1], rows, tested->name, "Q8_0 values");
+    expect_floats(sum[0], sum[1], rows, tested->name, "Q8_0 values");
+    expect_floats(got, want, rows * head_dim, tested->name, "Q8_0 values");
+    free(values);
+    free(scores);
+    free(weights);
+    free(stored);
+    free(got);
+    free(want);
+}
+
+START_TEST(q8_0_values_are_scalar)
+{
+    static const size_t dims[] = { 32, 64, 96, 128, 256 };
+    struct ak_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.attend_values_q8_0)
+        return;
+    for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
+        for (size_t rows = 1; rows <= 32; rows += rows < 10 ? 1 : 11)
+            check_q8_0_values(&tested, &scalar, dims[j], rows);
+}
+END_TEST
+
 START_TEST(attention_is_scalar)
 {
     static const size_t dims[] = { 1, 2, 8, 15, 16, 24, 32, 40, 64, 80, 96, 112, 128, 256 };
@@ -1315,6 +1359,7 @@ int main(void)
     tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, widen_is_the_reference, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, widened_blocks_are_the_reference, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, q8_0_values_are_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, attention_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, attention_is_scalar_for_every_range, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, attend_merge_is_scalar, 1, AK_ISA_COUNT);

@@ -142,8 +142,9 @@ static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
     const struct ak_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t n = s->head_dim;
-    if (s->v_type == AK_KV_F16) {
-        k->attend_values_f16(own->weights, part->n, n, v, firsts, ends, part->max, part->sum, own->page_out, n);
+    ak_attend_values_fn *as_stored = s->v_type == AK_KV_F16 ? k->attend_values_f16 : s->v_type == AK_KV_Q8_0 ? k->attend_values_q8_0 : NULL;
+    if (as_stored) {
+        as_stored(own->weights, part->n, n, v, firsts, ends, part->max, part->sum, own->page_out, n);
         return;
     }
     const void *wide = v;

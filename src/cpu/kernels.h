@@ -193,6 +193,8 @@ struct ak_kernels {
 
     ak_attend_scores_fn *attend_scores_f16, *attend_scores_f32;
     ak_attend_values_fn *attend_values_f16, *attend_values_f32;
+    /* Values as rows of Q8_0: the bits of widening them first; NULL where a bundle has none. */
+    ak_attend_values_fn *attend_values_q8_0;
 
     /* Adds a page's partial result to a row's: with m = max(*max, page_max),
      * a = exp(*max − m), b = exp(page_max − m):

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/stored.h"
+#include "quant/block.h"
 
 enum {
     ROWS = 6, /* of a block, for both */
@@ -119,10 +120,28 @@ AK_KERNEL __m512 soften(float *weights, size_t first, size_t end, __m512 largest
     return total;
 }
 
+/* 16 elements of Q8_0 from number i on: half a block. */
+AK_KERNEL __m512 load_q8_0(const void *blocks, size_t i)
+{
+    const struct ak_block_q8_0 *block = (const struct ak_block_q8_0 *)blocks + i / AK_BLOCK_K;
+    int16_t scale;
+    memcpy(&scale, block->d, sizeof scale);
+    __m512i quants = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(block->q + i % AK_BLOCK_K)));
+    return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_set1_epi16(scale)), _mm512_cvtepi32_ps(quants));
+}
+
+/* Elements d … d + 15 of token t's values; of F16 and F32 those in `lanes`, where `some`. */
+AK_KERNEL __m512 load_value(enum ak_type type, const void *v, size_t head_dim, size_t t, size_t d, bool some, __mmask16 lanes)
+{
+    if (type == AK_Q8_0)
+        return load_q8_0(v, t * head_dim + d);
+    return some ? load_some_stored(type, v, t * head_dim + d, lanes) : load_stored(type, v, t * head_dim + d);
+}
+
 /* out[i][d] goes on over tokens [first, end), or begins with them, for n_rows rows and
- * n columns of 16 elements, of the last one only `lanes`. */
+ * n columns of 16 elements, of the last one only `lanes`; d is the first one. */
 AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
-                          const void *v, size_t head_dim, float *out, size_t out_stride)
+                          const void *v, size_t head_dim, size_t d, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
     AK_UNROLL
@@ -134,7 +153,7 @@ AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t 
         __m512 value[COLUMNS];
         AK_UNROLL
         for (size_t c = 0; c < n; c++)
-            value[c] = n > 1 ? load_stored(type, v, t * head_dim + c * 16) : load_some_stored(type, v, t * head_dim, lanes);
+            value[c] = load_value(type, v, head_dim, t, d + c * 16, n == 1, lanes);
         AK_UNROLL
         for (size_t r = 0; r < n_rows; r++) {
             __m512 w = _mm512_set1_ps(weights[r * AK_PAGE_TOKENS + t]);
@@ -156,10 +175,10 @@ AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const flo
 {
     size_t d = 0;
     for (; head_dim - d >= COLUMNS * 16; d += COLUMNS * 16)
-        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, (const uint8_t *)v + d * ak_stored_element(type), head_dim, out + d, out_stride);
+        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, v, head_dim, d, out + d, out_stride);
     for (; d < head_dim; d += 16) {
         __mmask16 lanes = head_dim - d < 16 ? first_lanes(head_dim - d) : (__mmask16)0xffff;
-        add_values(type, begins, n_rows, 1, lanes, weights, first, end, (const uint8_t *)v + d * ak_stored_element(type), head_dim, out + d, out_stride);
+        add_values(type, begins, n_rows, 1, lanes, weights, first, end, v, head_dim, d, out + d, out_stride);
     }
 }
 
@@ -264,4 +283,11 @@ void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t 
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
     all_values(AK_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+}
+
+void ak_avx512_attend_values_q8_0(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
+                                  const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+                                  float *restrict sum, float *restrict out, size_t out_stride)
+{
+    all_values(AK_Q8_0, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }

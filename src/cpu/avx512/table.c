@@ -57,6 +57,7 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->attend_scores_f32 = ak_avx512_attend_scores_f32;
     k->attend_values_f16 = ak_avx512_attend_values_f16;
     k->attend_values_f32 = ak_avx512_attend_values_f32;
+    k->attend_values_q8_0 = ak_avx512_attend_values_q8_0;
     k->attend_merge = ak_avx512_attend_merge;
     k->divide = ak_avx512_divide;
     k->probe_read = ak_avx512_probe_read;
