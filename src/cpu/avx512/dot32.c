@@ -2,10 +2,7 @@
  * sequential stream, sums of 16 rows × up to 8 tokens in registers. */
 #include "cpu/avx512/lines.h"
 
-enum {
-    MOST_TOKENS = 8, /* a pass */
-    AHEAD = 4096
-};
+enum { MOST_TOKENS = 8 }; /* a pass */
 
 AK_KERNEL const struct ak_act32 *act_at(const uint8_t *acts, size_t act_bytes, size_t t)
 {
@@ -105,7 +102,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
     if (n <= MOST_TOKENS) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = dot_few(type, tiles, k, has_bytes(type) ? 0 : AHEAD, acts, act_bytes, n, y, y_stride);
+            tiles = dot_few(type, tiles, k, has_bytes(type) ? 0 : AK_PREFETCH_AHEAD, acts, act_bytes, n, y, y_stride);
         return;
     }
     /* Two passes a row of tiles: the second finds it in the cache, and meanwhile
