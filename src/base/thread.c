@@ -54,7 +54,7 @@ struct ak_pool {
     struct worker *workers;   /* [n_threads]; 0 is not used */
 };
 
-enum { MAX_THREADS = 4096, MAX_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };
+enum { MAX_THREADS = 4096, MAX_SPINS = 8000, FIRST_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };
 
 static inline void relax(void)
 {
@@ -86,7 +86,7 @@ static void wait_for(struct signal *s, uint32_t value, struct patience *patience
     }
     patience->spins = patience->spins > MIN_SPINS * 2 ? patience->spins / 2 : MIN_SPINS;
     if (++patience->sleeps % FRESH_START == 0)
-        patience->spins = MAX_SPINS;
+        patience->spins = FIRST_SPINS;
     atomic_fetch_add(&s->sleepers, 1);
     for (uint32_t found; (found = atomic_load(&s->value)) != value;)
         syscall(SYS_futex, &s->value, FUTEX_WAIT_PRIVATE, found, NULL, NULL, 0);
@@ -132,7 +132,7 @@ static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
         struct worker *w = &pool->workers[i];
         w->pool = pool;
         w->thread = i;
-        w->patience.spins = MAX_SPINS;
+        w->patience.spins = FIRST_SPINS;
         code = pthread_create(&w->handle, NULL, work, w);
         if (code == 0)
             pool->n_started = i;
@@ -153,7 +153,7 @@ ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_err
     if (!pool)
         return ak_fail_memory(error, "a thread pool", sizeof *pool);
     pool->n_threads = n_threads;
-    pool->patience.spins = MAX_SPINS;
+    pool->patience.spins = FIRST_SPINS;
 
     ak_status status;
     pool->workers = ak_alloc_aligned(n_threads * sizeof *pool->workers);
