@@ -22,6 +22,17 @@ static int unknown_command(const char *typed)
     return cli_usage("unknown command '%s'; there are: %s", typed, known);
 }
 
+static int obey(const struct cli_command *command, bool named, const struct cli_options *options)
+{
+    if (options->version)
+        return cli_version();
+    if (options->help)
+        return named ? cli_help_command(command) : cli_help();
+    if (options->list_devices)
+        return cli_list_devices();
+    return command->run(options);
+}
+
 int main(int argc, char **argv)
 {
     cli_interrupt_install();
@@ -33,13 +44,8 @@ int main(int argc, char **argv)
     struct cli_options options;
     int skip = argc > 0 ? 1 + named : 0;
     int code = cli_options_parse(command, argc - skip, argv + skip, &options);
-    if (code != CLI_EXIT_OK)
-        return code;
-    if (options.version)
-        return cli_version();
-    if (options.help)
-        return named ? cli_help_command(command) : cli_help();
-    if (options.list_devices)
-        return cli_list_devices();
-    return command->run(&options);
+    if (code == CLI_EXIT_OK)
+        code = obey(command, named, &options);
+    cli_options_free(&options);
+    return code;
 }

@@ -28,6 +28,10 @@ int cli_no_memory(void);
 /* Says what the library's last failed call said and returns its exit code. */
 int cli_library_failure(void);
 
+/* `text` for a message: control characters as escapes, and not too much of it. */
+enum { CLI_SHOWN_BYTES = 100 };
+const char *cli_shown(const char *text, char out[CLI_SHOWN_BYTES]);
+
 /* A warning, and an aside that a terminal shows dimmed. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));

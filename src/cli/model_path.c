@@ -93,7 +93,7 @@ static int find_named(const char *folder, const char *name, char **path)
         free(*path);
         *path = NULL;
     }
-    cli_failure("-m %s: no such model here or in %s", name, folder);
+    cli_failure("-m %s: no such model here or in %s, and no preset of that name", name, folder);
     return CLI_EXIT_MODEL;
 }
 

@@ -169,6 +169,8 @@ const struct cli_flag cli_flags[] = {
     { .name = "verbose", .brief = "v", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = LOADS, .offset = MEMBER(verbose),
       .help = "tell what is chosen and done" },
 
+    { .name = "config", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Other", .commands = CLI_ALL, .offset = MEMBER(config),
+      .help = "configuration to use alone (the system's and the user's akunu/config.yaml, where they exist)" },
     { .name = "help", .brief = "h", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(help),
       .help = "this text" },
     { .name = "version", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(version),

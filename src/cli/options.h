@@ -1,5 +1,6 @@
 /* The flags of every command, in one table (options.c) that drives parsing,
- * --help, the AKUNU_… environment and the suggestions for unknown flags. */
+ * --help, the AKUNU_… environment, the keys of configuration files and the
+ * suggestions for what is unknown. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -31,12 +32,14 @@ struct cli_texts {
     const char *values[CLI_MAX_TEXTS + 1]; /* ends with NULL */
 };
 
-/* What was asked for. Strings point into argv or the environment, NULL where
- * not given; numbers hold their defaults. */
+/* What was asked for. Strings point into argv, the environment or the
+ * configuration, NULL where not given; numbers hold their defaults. */
 struct cli_options {
     enum cli_command_bit command;
     const char *word;               /* one of the command's words: "list", "prune" */
     bool help, version;
+    const char *config;             /* the file to read in place of the system's and the user's */
+    struct cli_config *configuration;
 
     const char *model, *cpu, *backend, *device, *cache_dir, *profile;
     struct cli_texts override_kv;
@@ -110,6 +113,7 @@ const char *cli_kv_type_name(int type);
 /* "F16": a value of `out_type`; NULL: as stored. */
 const char *cli_out_type_name(int type);
 
+enum { CLI_MAX_FLAGS = 192 };
 extern const struct cli_flag cli_flags[];
 extern const size_t cli_n_flags;
 
@@ -129,10 +133,12 @@ extern const size_t cli_n_commands;
 /* NULL where there is none of that name. */
 const struct cli_command *cli_command_named(const char *name);
 
-/* Fills *options from the arguments behind the command and from the
- * environment. Gives CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. --help and
- * --version end the parsing at once. */
+/* Fills *options from the arguments behind the command, from the environment and
+ * from configuration files. Gives CLI_EXIT_OK, or another code after a message.
+ * --help and --version end the parsing at once. Whatever it gives,
+ * cli_options_free(options) is to be called. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, struct cli_options *options);
+void cli_options_free(struct cli_options *options);
 
 /* "AKUNU_CTX_SIZE" for ctx-size. `out` holds CLI_ENV_BYTES. */
 enum { CLI_ENV_BYTES = 64 };
