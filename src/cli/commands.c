@@ -3,6 +3,7 @@
 #include <string.h>
 
 static const char *const cache_words[] = { "list", "prune", NULL };
+static const char *const completion_words[] = { "bash", "zsh", "fish", "models", "cpus", NULL };
 
 const struct cli_command cli_commands[] = {
     { "run", CLI_RUN, cli_run, "continue a prompt (the default command)",
@@ -27,9 +28,16 @@ const struct cli_command cli_commands[] = {
       "akunu-cli models", NULL, NULL },
     { "cache", CLI_CACHE, cli_cache, "the cache of packed weights: list it, prune it",
       "akunu-cli cache prune --older-than 30", cache_words, NULL },
+    { "completion", CLI_COMPLETION, cli_completion, "what completes akunu-cli's words in a shell",
+      "source <(akunu-cli completion bash)", completion_words, NULL },
 };
 
 const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;
+
+bool cli_is_shown(const struct cli_command *command)
+{
+    return !(command->bit & CLI_HIDDEN);
+}
 
 const struct cli_command *cli_command_named(const char *name)
 {

@@ -9,14 +9,17 @@
 
 static int unknown_command(const char *typed)
 {
-    const char *words[16];
-    char known[256] = "";
+    const char *words[32];
+    char known[512] = "";
+    size_t n = 0;
     for (size_t i = 0; i < cli_n_commands; i++) {
-        words[i] = cli_commands[i].name;
-        strcat(known, i ? ", " : "");
-        strcat(known, words[i]);
+        if (!cli_is_shown(&cli_commands[i]))
+            continue;
+        strcat(known, n ? ", " : "");
+        strcat(known, cli_commands[i].name);
+        words[n++] = cli_commands[i].name;
     }
-    const char *nearest = cli_nearest(typed, words, cli_n_commands);
+    const char *nearest = cli_nearest(typed, words, n);
     if (nearest)
         return cli_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed, nearest, known);
     return cli_usage("unknown command '%s'; there are: %s", typed, known);

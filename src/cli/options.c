@@ -5,6 +5,7 @@ static const char *const prefills[] = { "auto", "own", "blas", NULL }; /* in the
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
+static const char *const backends[] = { "cpu", "opencl", NULL };
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL }; /* in the order of enum akunu_pooling */
 
 enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
@@ -21,6 +22,7 @@ const struct cli_flag cli_flags[] = {
     { .name = "cpu", .kind = CLI_FLAG_TEXT, .value = "ISA", .group = "Model", .commands = LOADS, .offset = MEMBER(cpu),
       .help = "highest instruction set to use: scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm (the best there is)" },
     { .name = "backend", .kind = CLI_FLAG_TEXT, .value = "NAME", .group = "Model", .commands = LOADS, .offset = MEMBER(backend),
+      .choices = backends,
       .help = "what computes: cpu or opencl (cpu)" },
     { .name = "device", .kind = CLI_FLAG_TEXT, .value = "NAME", .group = "Model", .commands = LOADS, .offset = MEMBER(device),
       .help = "which OpenCL device: its number, or a part of its name (the first GPU, else the first)" },
@@ -171,7 +173,7 @@ const struct cli_flag cli_flags[] = {
 
     { .name = "config", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Other", .commands = CLI_ALL, .offset = MEMBER(config),
       .help = "configuration to use alone (the system's and the user's akunu/config.yaml, where they exist)" },
-    { .name = "help", .brief = "h", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(help),
+    { .name = "help", .brief = "h", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL | CLI_HIDDEN, .offset = MEMBER(help),
       .help = "this text" },
     { .name = "version", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(version),
       .help = "version, build and instruction sets" },

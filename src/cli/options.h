@@ -13,7 +13,11 @@ enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
     CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
-    CLI_ALL = (1 << 11) - 1
+    CLI_ALL = (1 << 11) - 1,
+    /* for those who build and install akunu: no help tells of these, and neither the
+     * environment nor a configuration changes what they print */
+    CLI_COMPLETION = 1 << 16, CLI_MANUAL = 1 << 17,
+    CLI_HIDDEN = CLI_COMPLETION | CLI_MANUAL
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -103,7 +107,7 @@ struct cli_flag {
     unsigned commands;      /* that take it: enum cli_command_bit */
     size_t offset;          /* of its member in struct cli_options */
     double low, high;
-    const char *const *choices; /* ends with NULL */
+    const char *const *choices; /* ends with NULL; of a text: what completion offers */
     bool source;            /* gives what to work on: at most one of these */
 };
 
@@ -129,6 +133,9 @@ struct cli_command {
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_n_commands;
+
+/* Whether people are told of it. */
+bool cli_is_shown(const struct cli_command *command);
 
 /* NULL where there is none of that name. */
 const struct cli_command *cli_command_named(const char *name);

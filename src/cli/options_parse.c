@@ -286,6 +286,8 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
         if (found[i].source == CLI_SOURCE_ARGUMENT && is_help(&cli_flags[i]))
             return cli_set_value(&cli_flags[i], &found[i], options);
 
+    if (command->bit & CLI_HIDDEN)
+        return set_values(found, options);
     read_environment(command, found);
     options->configuration = calloc(1, sizeof *options->configuration);
     if (!options->configuration)
