@@ -14,10 +14,10 @@ enum cli_command_bit {
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
     CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
     CLI_ALL = (1 << 11) - 1,
-    /* for those who build and install akunu: no help tells of these, and neither the
-     * environment nor a configuration changes what they print */
-    CLI_COMPLETION = 1 << 16, CLI_MANUAL = 1 << 17,
-    CLI_HIDDEN = CLI_COMPLETION | CLI_MANUAL
+    /* for shells and for those who install akunu: no help tells of these, and neither
+     * the environment nor a configuration changes what they print */
+    CLI_COMPLETION = 1 << 16,
+    CLI_HIDDEN = CLI_COMPLETION
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
