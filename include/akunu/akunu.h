@@ -257,6 +257,84 @@ AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
 AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes);
 AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes);
 
+/* ---- Tool calls and reasoning ------------------------------------------------ */
+
+/* Takes apart what a model writes, while it writes it: its reasoning, what it says, and
+ * calls of tools, in the form in which that model was taught to make them.
+ *
+ *     reply = akunu_reply_new(&params, on_event, user);
+ *     akunu_reply_push(reply, text, n_bytes);     for every piece that is generated
+ *     akunu_reply_end(reply);
+ *     puts(akunu_reply_message(reply));           the whole as a message of OpenAI's form
+ *
+ * Generate with `special` true: models mark these parts by control tokens. To split off
+ * reasoning only, set `calls` to false; the events are then AKUNU_REPLY_REASONING and
+ * AKUNU_REPLY_CONTENT, and the prompt tells whether the reasoning has begun already.
+ *
+ * Pieces may end anywhere: the same text gives the same message, and the same events but
+ * for where texts are cut. A text that could still become a marker waits until it is
+ * decided, at the latest by akunu_reply_end. Nothing is lost: what begins like a call and
+ * is none comes out as content. Blanks beside a marker belong to the marker; where text
+ * goes on after a call or a block of reasoning, a newline stands between. */
+struct akunu_reply;
+
+struct akunu_reply_params {
+    size_t size;
+    const char *format;        /* NULL or "auto": as the template and the vocabulary tell; else an akunu_reply_format_name */
+    const char *chat_template; /* the template's text, NULL where it is not known */
+    const struct akunu_tokenizer *tokenizer; /* the vocabulary, NULL where it is not known; used by akunu_reply_new alone */
+    const char *prompt;        /* the prompt as rendered, or the end of it; NULL: the model begins its answer */
+    const char *tools;         /* a JSON list of tools in OpenAI's form; NULL: any name is one of a tool's, and values
+                                * that the format leaves without a type have the one that they look like */
+    bool calls;                /* look for calls; default true */
+    bool reasoning;            /* tell reasoning apart; default true. false: it stays in the content, markers and all */
+    uint64_t seed;             /* the ids of calls follow from it: give each reply another */
+};
+AKUNU_API void akunu_reply_params_default(struct akunu_reply_params *params);
+
+enum akunu_reply_kind {
+    AKUNU_REPLY_REASONING = 1, /* a piece of reasoning */
+    AKUNU_REPLY_CONTENT = 2,   /* a piece of what is said */
+    AKUNU_REPLY_CALL = 3,      /* a call begins: text is the tool's name, id the call's */
+    AKUNU_REPLY_ARGUMENTS = 4, /* a piece of its arguments, JSON text */
+    AKUNU_REPLY_CALL_END = 5,  /* the call is complete: text is all of its arguments, an object of JSON that was checked */
+    AKUNU_REPLY_BROKEN = 6     /* the call that began is none: text says why; as content follows what the model wrote */
+};
+
+struct akunu_reply_event {
+    size_t size;
+    enum akunu_reply_kind kind;
+    const char *text; /* UTF-8, whole characters (bytes that are none come as U+FFFD), no NUL at the end */
+    size_t n_bytes;
+    size_t call;      /* of calls: how many began before it, broken ones included */
+    const char *id;   /* of AKUNU_REPLY_CALL, NUL-terminated; else NULL */
+};
+
+/* All of an event is valid during the call only. */
+typedef void akunu_reply_fn(const struct akunu_reply_event *event, void *user);
+
+/* params NULL: the defaults; on_event NULL: no events, only the message. Everything in
+ * params is copied. Fails on a format that is not known and on tools that are no list of
+ * functions. */
+AKUNU_API struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params, akunu_reply_fn *on_event, void *user);
+AKUNU_API void akunu_reply_free(struct akunu_reply *reply);
+
+/* The only failure is of memory. */
+AKUNU_API enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, size_t n_bytes);
+/* No more will come. A call that is not complete by now is a broken one. */
+AKUNU_API enum akunu_status akunu_reply_end(struct akunu_reply *reply);
+
+/* After akunu_reply_end, NULL before and without memory: {"role": "assistant", "content",
+ * "reasoning_content", "tool_calls": [{"id", "type": "function", "function": {"name",
+ * "arguments"}}]}, where content is null and the other two are left out if there is none. */
+AKUNU_API const char *akunu_reply_message(struct akunu_reply *reply);
+/* Why text that began like a call is content, one line each; "" where there is nothing to say. */
+AKUNU_API const char *akunu_reply_notes(const struct akunu_reply *reply);
+/* The format in use: "hermes", … */
+AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
+/* Number i of the formats that are known, NULL past the end. */
+AKUNU_API const char *akunu_reply_format_name(size_t i);
+
 /* ---- Models ---------------------------------------------------------------- */
 
 struct akunu_model;
