@@ -2,6 +2,7 @@ libak_la_SOURCES += \
 	src/text/bpe.c \
 	src/text/buffer.h \
 	src/text/bytes.c \
+	src/text/chat.c src/text/chat.h \
 	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
 	src/text/export.c src/text/export.h \
