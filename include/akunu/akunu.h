@@ -257,6 +257,59 @@ AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
 AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes);
 AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes);
 
+/* ---- Chat templates ---------------------------------------------------------- */
+
+/* What turns a conversation into the prompt that a model was trained on: the Jinja templates
+ * of its files, run as Hugging Face's transformers runs them, and the special tokens that they
+ * name. Immutable; JSON goes in as UTF-8 text that ends in NUL. */
+struct akunu_template;
+
+/* The templates of the model at `path`; only headers and vocabulary are read. A model without
+ * one has ChatML's (akunu_template_is_fallback). override_kv as in akunu_load_params, NULL
+ * allowed. A template that cannot be parsed is an error, and never replaced. */
+AKUNU_API struct akunu_template *akunu_template_load(const char *path, const char *const *override_kv);
+/* The same of a loaded model. The caller frees it; it may outlive the model. */
+struct akunu_model;
+AKUNU_API struct akunu_template *akunu_model_template(const struct akunu_model *model);
+/* One template from its text. Special tokens are those of `tokens`, NULL: none. */
+AKUNU_API struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes, const struct akunu_template *tokens);
+AKUNU_API void akunu_template_free(struct akunu_template *chat);
+
+/* True where the model has no template and ChatML stands in. */
+AKUNU_API bool akunu_template_is_fallback(const struct akunu_template *chat);
+/* Names of the templates, "default" among them unless the model has none of that name; NULL
+ * past the end. */
+AKUNU_API const char *akunu_template_name(const struct akunu_template *chat, size_t i);
+/* The template that a conversation with or without tools takes: its text and, in *n_bytes
+ * unless that is NULL, its length. NULL where `name` is none of its templates; name NULL:
+ * "tool_use" where there are tools and it exists, else "default". */
+AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools, size_t *n_bytes);
+
+struct akunu_chat {
+    size_t size;
+    const char *messages;  /* a list of objects: [{"role": "user", "content": "Hi"}, …] */
+    const char *tools;     /* a list of objects, NULL: none */
+    const char *documents; /* a list of objects, NULL: none */
+    const char *kwargs;    /* an object whose members the template sees as variables, special tokens' names
+                            * among them: {"enable_thinking": false}; NULL: none */
+    const char *name;      /* which template, NULL: as akunu_template_text says */
+    bool add_generation_prompt;         /* true: end with what an answer begins with */
+    const char *continue_final_message; /* the text ends inside this field ("content") of the last message, for the
+                                         * model to go on with; then add_generation_prompt must be false. NULL: not so */
+    const char *bos_token, *eos_token;  /* in place of the model's, NULL: the model's */
+    int64_t now;                        /* the time of strftime_now, in seconds since 1970, 0: the clock */
+};
+AKUNU_API void akunu_chat_default(struct akunu_chat *chat);
+
+/* The prompt, which ends in a NUL beyond its *n_bytes (NULL allowed); the caller frees it with
+ * akunu_text_free. NULL on failure: the message names line and column, and of what a template
+ * itself refuses (raise_exception) it has the template's words. What a template may use is
+ * limited (time, memory, output), so it ends whatever it holds. */
+AKUNU_API char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input, size_t *n_bytes);
+
+/* Frees a text that a call gave to its caller. NULL allowed. */
+AKUNU_API void akunu_text_free(char *text);
+
 /* ---- Tool calls and reasoning ------------------------------------------------ */
 
 /* Takes apart what a model writes, while it writes it: its reasoning, what it says, and
