@@ -257,6 +257,137 @@ AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
 AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes);
 AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes);
 
+/* ---- Chat templates ---------------------------------------------------------- */
+
+/* What turns a conversation into the prompt that a model was trained on: the Jinja templates
+ * of its files, run as Hugging Face's transformers runs them, and the special tokens that they
+ * name. Immutable; JSON goes in as UTF-8 text that ends in NUL. */
+struct akunu_template;
+
+/* The templates of the model at `path`; only headers and vocabulary are read. A model without
+ * one has ChatML's (akunu_template_is_fallback). override_kv as in akunu_load_params, NULL
+ * allowed. A template that cannot be parsed is an error, and never replaced. */
+AKUNU_API struct akunu_template *akunu_template_load(const char *path, const char *const *override_kv);
+/* The same of a loaded model. The caller frees it; it may outlive the model. */
+struct akunu_model;
+AKUNU_API struct akunu_template *akunu_model_template(const struct akunu_model *model);
+/* One template from its text. Special tokens are those of `tokens`, NULL: none. */
+AKUNU_API struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes, const struct akunu_template *tokens);
+AKUNU_API void akunu_template_free(struct akunu_template *chat);
+
+/* True where the model has no template and ChatML stands in. */
+AKUNU_API bool akunu_template_is_fallback(const struct akunu_template *chat);
+/* Names of the templates, "default" among them unless the model has none of that name; NULL
+ * past the end. */
+AKUNU_API const char *akunu_template_name(const struct akunu_template *chat, size_t i);
+/* The template that a conversation with or without tools takes: its text and, in *n_bytes
+ * unless that is NULL, its length. NULL where `name` is none of its templates; name NULL:
+ * "tool_use" where there are tools and it exists, else "default". */
+AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools, size_t *n_bytes);
+
+struct akunu_chat {
+    size_t size;
+    const char *messages;  /* a list of objects: [{"role": "user", "content": "Hi"}, …] */
+    const char *tools;     /* a list of objects, NULL: none */
+    const char *documents; /* a list of objects, NULL: none */
+    const char *kwargs;    /* an object whose members the template sees as variables, special tokens' names
+                            * among them: {"enable_thinking": false}; NULL: none */
+    const char *name;      /* which template, NULL: as akunu_template_text says */
+    bool add_generation_prompt;         /* true: end with what an answer begins with */
+    const char *continue_final_message; /* the text ends inside this field ("content") of the last message, for the
+                                         * model to go on with; then add_generation_prompt must be false. NULL: not so */
+    const char *bos_token, *eos_token;  /* in place of the model's, NULL: the model's */
+    int64_t now;                        /* the time of strftime_now, in seconds since 1970, 0: the clock */
+};
+AKUNU_API void akunu_chat_default(struct akunu_chat *chat);
+
+/* The prompt, which ends in a NUL beyond its *n_bytes (NULL allowed); the caller frees it with
+ * akunu_text_free. NULL on failure: the message names line and column, and of what a template
+ * itself refuses (raise_exception) it has the template's words. What a template may use is
+ * limited (time, memory, output), so it ends whatever it holds. */
+AKUNU_API char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input, size_t *n_bytes);
+
+/* Frees a text that a call gave to its caller. NULL allowed. */
+AKUNU_API void akunu_text_free(char *text);
+
+/* ---- Tool calls and reasoning ------------------------------------------------ */
+
+/* Takes apart what a model writes, while it writes it: its reasoning, what it says, and
+ * calls of tools, in the form in which that model was taught to make them.
+ *
+ *     reply = akunu_reply_new(&params, on_event, user);
+ *     akunu_reply_push(reply, text, n_bytes);     for every piece that is generated
+ *     akunu_reply_end(reply);
+ *     puts(akunu_reply_message(reply));           the whole as a message of OpenAI's form
+ *
+ * Generate with `special` true: models mark these parts by control tokens. To split off
+ * reasoning only, set `calls` to false; the events are then AKUNU_REPLY_REASONING and
+ * AKUNU_REPLY_CONTENT, and the prompt tells whether the reasoning has begun already.
+ *
+ * Pieces may end anywhere: the same text gives the same message, and the same events but
+ * for where texts are cut. A text that could still become a marker waits until it is
+ * decided, at the latest by akunu_reply_end. Nothing is lost: what begins like a call and
+ * is none comes out as content. Blanks beside a marker belong to the marker; where text
+ * goes on after a call or a block of reasoning, a newline stands between. */
+struct akunu_reply;
+
+struct akunu_reply_params {
+    size_t size;
+    const char *format;        /* NULL or "auto": as the template and the vocabulary tell; else an akunu_reply_format_name */
+    const char *chat_template; /* the template's text, NULL where it is not known */
+    const struct akunu_tokenizer *tokenizer; /* the vocabulary, NULL where it is not known; used by akunu_reply_new alone */
+    const char *prompt;        /* the prompt as rendered, or the end of it; NULL: the model begins its answer */
+    const char *tools;         /* a JSON list of tools in OpenAI's form; NULL: any name is one of a tool's, and values
+                                * that the format leaves without a type have the one that they look like */
+    bool calls;                /* look for calls; default true */
+    bool reasoning;            /* tell reasoning apart; default true. false: it stays in the content, markers and all */
+    uint64_t seed;             /* the ids of calls follow from it: give each reply another */
+};
+AKUNU_API void akunu_reply_params_default(struct akunu_reply_params *params);
+
+enum akunu_reply_kind {
+    AKUNU_REPLY_REASONING = 1, /* a piece of reasoning */
+    AKUNU_REPLY_CONTENT = 2,   /* a piece of what is said */
+    AKUNU_REPLY_CALL = 3,      /* a call begins: text is the tool's name, id the call's */
+    AKUNU_REPLY_ARGUMENTS = 4, /* a piece of its arguments, JSON text */
+    AKUNU_REPLY_CALL_END = 5,  /* the call is complete: text is all of its arguments, an object of JSON that was checked */
+    AKUNU_REPLY_BROKEN = 6     /* the call that began is none: text says why; as content follows what the model wrote */
+};
+
+struct akunu_reply_event {
+    size_t size;
+    enum akunu_reply_kind kind;
+    const char *text; /* UTF-8, whole characters (bytes that are none come as U+FFFD), no NUL at the end */
+    size_t n_bytes;
+    size_t call;      /* of calls: how many began before it, broken ones included */
+    const char *id;   /* of AKUNU_REPLY_CALL, NUL-terminated; else NULL */
+};
+
+/* All of an event is valid during the call only. */
+typedef void akunu_reply_fn(const struct akunu_reply_event *event, void *user);
+
+/* params NULL: the defaults; on_event NULL: no events, only the message. Everything in
+ * params is copied. Fails on a format that is not known and on tools that are no list of
+ * functions. */
+AKUNU_API struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params, akunu_reply_fn *on_event, void *user);
+AKUNU_API void akunu_reply_free(struct akunu_reply *reply);
+
+/* The only failure is of memory. */
+AKUNU_API enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, size_t n_bytes);
+/* No more will come. A call that is not complete by now is a broken one. */
+AKUNU_API enum akunu_status akunu_reply_end(struct akunu_reply *reply);
+
+/* After akunu_reply_end, NULL before and without memory: {"role": "assistant", "content",
+ * "reasoning_content", "tool_calls": [{"id", "type": "function", "function": {"name",
+ * "arguments"}}]}, where content is null and the other two are left out if there is none. */
+AKUNU_API const char *akunu_reply_message(struct akunu_reply *reply);
+/* Why text that began like a call is content, one line each; "" where there is nothing to say. */
+AKUNU_API const char *akunu_reply_notes(const struct akunu_reply *reply);
+/* The format in use: "hermes", … */
+AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
+/* Number i of the formats that are known, NULL past the end. */
+AKUNU_API const char *akunu_reply_format_name(size_t i);
+
 /* ---- Models ---------------------------------------------------------------- */
 
 struct akunu_model;

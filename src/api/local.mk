@@ -1,4 +1,5 @@
 libak_la_SOURCES += src/api/cache.c
+libak_la_SOURCES += src/api/chat.c
 libak_la_SOURCES += src/api/device.c
 libak_la_SOURCES += src/api/embed.c
 libak_la_SOURCES += src/api/generate.c

@@ -2,9 +2,11 @@ libak_la_SOURCES += \
 	src/text/bpe.c \
 	src/text/buffer.h \
 	src/text/bytes.c \
+	src/text/chat.c src/text/chat.h \
 	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
 	src/text/export.c src/text/export.h \
+	src/text/grammar/grammar.h src/text/grammar/matcher.h \
 	src/text/json_core.c src/text/json_core.h \
 	src/text/json_parts.c src/text/json_parts.h \
 	src/text/json_tokenizer.c \
