@@ -31,3 +31,22 @@ libak_la_SOURCES += \
 	src/text/unigram.c \
 	src/text/utf8.c src/text/utf8.h \
 	src/text/wordpiece.c
+libak_la_SOURCES += \
+	src/text/calls/arguments_body.c \
+	src/text/calls/call.c \
+	src/text/calls/detect.c \
+	src/text/calls/emit.c \
+	src/text/calls/format.h src/text/calls/formats.c \
+	src/text/calls/harmony.c \
+	src/text/calls/intake.c \
+	src/text/calls/json_body.c \
+	src/text/calls/literal.c src/text/calls/literal.h \
+	src/text/calls/match.c \
+	src/text/calls/message.c \
+	src/text/calls/parameters_body.c \
+	src/text/calls/prose.c \
+	src/text/calls/python_body.c \
+	src/text/calls/reply.c src/text/calls/reply.h \
+	src/text/calls/scan.c src/text/calls/scan.h \
+	src/text/calls/state.h \
+	src/text/calls/tools.c src/text/calls/tools.h
