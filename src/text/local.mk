@@ -5,7 +5,21 @@ libak_la_SOURCES += \
 	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
 	src/text/export.c src/text/export.h \
-	src/text/grammar/grammar.h src/text/grammar/matcher.h \
+	src/text/grammar/build.c src/text/grammar/build.h \
+	src/text/grammar/chars.c src/text/grammar/chars.h \
+	src/text/grammar/collect.c \
+	src/text/grammar/forced.c \
+	src/text/grammar/gbnf.c \
+	src/text/grammar/grammar.c src/text/grammar/grammar.h \
+	src/text/grammar/machine.c src/text/grammar/machine.h \
+	src/text/grammar/mask.c \
+	src/text/grammar/matcher.c src/text/grammar/matcher.h \
+	src/text/grammar/matcher_state.h \
+	src/text/grammar/members.c \
+	src/text/grammar/settle.c \
+	src/text/grammar/trie.c src/text/grammar/trie.h \
+	src/text/grammar/waiting.c \
+	src/text/grammar/words.c \
 	src/text/json_core.c src/text/json_core.h \
 	src/text/json_parts.c src/text/json_parts.h \
 	src/text/json_tokenizer.c \
