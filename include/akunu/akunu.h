@@ -517,11 +517,17 @@ AKUNU_API enum akunu_status akunu_embed(struct akunu_session *session, const str
 
 /* ---- Choosing the next token ------------------------------------------------ */
 
-/* Applied in this order: repetition penalties, logit bias, top-k, top-p, min-p,
- * temperature, draw. Defaults are llama.cpp's. */
+/* Added to a token's logit: INFINITY for a token that must come, -INFINITY for one that must not. */
+struct akunu_logit_bias {
+    akunu_token token;
+    float bias;
+};
+
+/* First the bias, then the samplers in their order, then the draw. Each works as in llama.cpp, and the
+ * defaults are llama.cpp's. */
 struct akunu_sampling {
     size_t size;
-    float temperature;       /* 0.8; ≤ 0: the likeliest token, filters ignored */
+    float temperature;       /* 0.8; ≤ 0: the likeliest token after bias, penalties and DRY, filters ignored */
     int32_t top_k;           /* 40; ≤ 0: off */
     float top_p;             /* 0.95; ≥ 1: off */
     float min_p;             /* 0.05; ≤ 0: off */
@@ -531,8 +537,43 @@ struct akunu_sampling {
     float frequency_penalty; /* 0.0 */
     uint64_t seed;           /* UINT64_MAX: a random one */
     bool ignore_end;         /* never choose a token that ends the text */
+
+    /* The order, as names with ';' between or as letters; at most one of the two is given, and "" leaves
+     * the bare draw. NULL both: "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature", or
+     * "edskypmxt". There is also "adaptive_p", "a", which chooses the token and so is always the last. A
+     * sampler that is not named does nothing, one that is named twice works twice. */
+    const char *samplers;
+    const char *sampler_seq;
+
+    float dynatemp_range;    /* 0.0: off; else the temperature is between temperature − range, at least 0, and … */
+    float dynatemp_exponent; /* 1.0; … + range, at (entropy / its largest)^exponent of the way */
+    float typical_p;         /* 1.0; ≤ 0, ≥ 1: off; keeps the tokens whose surprise is nearest to the entropy */
+    float top_n_sigma;       /* -1.0; ≤ 0: off; keeps logits within so many standard deviations of the best */
+    float xtc_probability;   /* 0.0: off; how often all but the least likely of the tokens go whose … */
+    float xtc_threshold;     /* 0.1; … probability is this or more; above 0.5: off */
+
+    /* DRY: a token that would make a repetition of n > allowed tokens longer loses
+     * multiplier · base^(n − allowed); sequence breakers are strings over which none goes. */
+    float dry_multiplier;       /* 0.0: off */
+    float dry_base;             /* 1.75; 1 or more */
+    int32_t dry_allowed_length; /* 2 */
+    int32_t dry_penalty_last_n; /* 64 tokens looked at; 0: off */
+    const char *const *dry_sequence_breakers; /* of 1 to 40 bytes, ends with NULL; NULL: "\n", ":", "\"", "*" */
+
+    int32_t mirostat;        /* 0: off; 1, 2: its version, which after the temperature takes the place of all samplers */
+    float mirostat_tau;      /* 5.0; the surprise wanted, in bits */
+    float mirostat_eta;      /* 0.1; how fast it is learnt */
+    float adaptive_target;   /* -1.0; < 0: adaptive_p just draws; else the probability to choose tokens near to, at most 1 */
+    float adaptive_decay;    /* 0.9; 0 … 0.99: how long it remembers, about 1 / (1 − decay) tokens */
+
+    const struct akunu_logit_bias *logit_bias; /* n of them; those of one token add up */
+    size_t n_logit_bias;
 };
 AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling);
+
+/* Checks what can be checked without a model; akunu_sampler_new and akunu_generate do so too.
+ * AKUNU_ERROR_ARGUMENT: the message names the field, what it is and what it may be. */
+AKUNU_API enum akunu_status akunu_sampling_check(const struct akunu_sampling *sampling);
 
 struct akunu_sampler;
 AKUNU_API struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model, const struct akunu_sampling *sampling);

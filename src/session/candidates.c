@@ -3,11 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-static bool better(struct ak_candidate a, struct ak_candidate b)
-{
-    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
-}
-
 static void swap(struct ak_candidate *a, struct ak_candidate *b)
 {
     struct ak_candidate t = *a;
@@ -19,9 +14,9 @@ static void swap(struct ak_candidate *a, struct ak_candidate *b)
 static void sift_down(struct ak_candidate *heap, uint32_t n, uint32_t i, bool best_on_top)
 {
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && better(heap[child + 1], heap[child]) == best_on_top)
+        if (child + 1 < n && ak_candidate_better(heap[child + 1], heap[child]) == best_on_top)
             child++;
-        if (better(heap[i], heap[child]) == best_on_top)
+        if (ak_candidate_better(heap[i], heap[child]) == best_on_top)
             return;
         swap(&heap[i], &heap[child]);
     }
@@ -161,7 +156,7 @@ void ak_candidates_top_k(struct ak_candidates *c, uint32_t k)
     if (!c->sorted) {
         make_heap(c->items, k, false);
         for (uint32_t i = k; i < c->n; i++)
-            if (better(c->items[i], c->items[0])) {
+            if (ak_candidate_better(c->items[i], c->items[0])) {
                 c->items[0] = c->items[i];
                 sift_down(c->items, k, 0, false);
             }
@@ -171,12 +166,31 @@ void ak_candidates_top_k(struct ak_candidates *c, uint32_t k)
     c->sorted = true;
 }
 
+void ak_candidates_sort(struct ak_candidates *c)
+{
+    if (!c->sorted) {
+        make_heap(c->items, c->n, false);
+        sort_heap(c->items, c->n);
+    }
+    c->sorted = true;
+}
+
+/* The maxima of separate lanes come first, as in block_best. */
 float ak_candidates_best_logit(const struct ak_candidates *c)
 {
-    float best = c->items[0].logit;
+    enum { LANES = 8 };
+    float lane[LANES], best = c->items[0].logit;
+    uint32_t i = 0;
     if (c->sorted)
         return best;
-    for (uint32_t i = 1; i < c->n; i++)
-        best = c->items[i].logit > best ? c->items[i].logit : best;
+    for (int j = 0; j < LANES; j++)
+        lane[j] = best;
+    for (; c->n - i >= LANES; i += LANES)
+        for (uint32_t j = 0; j < LANES; j++)
+            lane[j] = c->items[i + j].logit > lane[j] ? c->items[i + j].logit : lane[j];
+    for (; i < c->n; i++)
+        lane[0] = c->items[i].logit > lane[0] ? c->items[i].logit : lane[0];
+    for (int j = 0; j < LANES; j++)
+        best = lane[j] > best ? lane[j] : best;
     return best;
 }

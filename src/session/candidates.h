@@ -22,6 +22,11 @@ struct ak_candidates {
     bool sorted;                /* best first */
 };
 
+static inline bool ak_candidate_better(struct ak_candidate a, struct ak_candidate b)
+{
+    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+}
+
 /* ---- candidates.c: which there are, and in which order ---------------------------- */
 
 /* The k best of n_vocab logits, sorted; all of them, in the order of their ids,
@@ -39,6 +44,9 @@ void ak_candidates_refresh(struct ak_candidates *c, const float *by_token);
 
 /* Keeps the k best, sorted; changes nothing where there are no more than k. k > 0. */
 void ak_candidates_top_k(struct ak_candidates *c, uint32_t k);
+
+/* Best first. */
+void ak_candidates_sort(struct ak_candidates *c);
 
 float ak_candidates_best_logit(const struct ak_candidates *c);
 
@@ -58,14 +66,42 @@ void ak_candidates_top_p(struct ak_candidates *c, float p);
  * best one. */
 void ak_candidates_min_p(struct ak_candidates *c, float log_p);
 
+/* Keeps those whose logit is this or more, and the best one. */
+void ak_candidates_keep_from(struct ak_candidates *c, double logit);
+
+/* Keeps those whose surprise, −ln of the probability, is nearest to the distribution's
+ * entropy, until their probabilities make more than p; in this order (Meister et al.,
+ * https://arxiv.org/abs/2202.00666). Of equally near ones the lower id comes first.
+ * `by_token` is scratch for the vocabulary. */
+void ak_candidates_typical(struct ak_candidates *c, float p, float *by_token);
+
+/* Keeps those whose logit is within n standard deviations of the best one's (Tang et al.,
+ * https://arxiv.org/abs/2411.07641). */
+void ak_candidates_top_n_sigma(struct ak_candidates *c, float n);
+
+/* Exclude top choices: of those whose probability is the threshold or more only the worst
+ * stays. */
+void ak_candidates_xtc(struct ak_candidates *c, float threshold);
+
+/* ---- temperature.c: other probabilities ------------------------------------------- */
+
+/* The temperature between temperature − range, at least 0, and temperature + range that
+ * belongs to the candidates' entropy, as a part of the largest one that so many could have,
+ * raised to `exponent`. 0 or less: only the best candidate is wanted. */
+float ak_candidates_dynamic_temperature(struct ak_candidates *c, float temperature, float range, float exponent);
+
+/* Divides the logits by the temperature; of one that is not above 0 the best candidate alone
+ * is kept. */
+void ak_candidates_temper(struct ak_candidates *c, float temperature);
+
 /* ---- draw.c: one of them ---------------------------------------------------------- */
 
 /* Fills the weights with exp((logit − best) / temperature); gives their sum, which is 1
  * or more. */
 double ak_candidates_weigh(struct ak_candidates *c, float temperature);
 
-/* Divides the logits by the temperature, which is above 0. */
-void ak_candidates_divide(struct ak_candidates *c, float temperature);
+/* The entropy in nats of weights that were filled with temperature 1; `total` is their sum. */
+double ak_candidates_entropy(const struct ak_candidates *c, double total);
 
 /* The place of the candidate at `unit`, in [0, 1), of weights whose sum is `total`. */
 uint32_t ak_candidates_at(const struct ak_candidates *c, double total, double unit);

@@ -1,28 +1,30 @@
 #include <assert.h>
-#include <float.h>
 
+#include "base/math.h"
 #include "session/candidates.h"
 #include "session/weight.h"
 
 double ak_candidates_weigh(struct ak_candidates *c, float temperature)
 {
+    const struct ak_candidate *restrict items = c->items;
+    float *restrict weights = c->weights;
     float best = ak_candidates_best_logit(c);
     double sum = 0.0;
-    for (uint32_t i = 0; i < c->n; i++)
-        c->weights[i] = ak_weight((c->items[i].logit - best) / temperature);
-    for (uint32_t i = 0; i < c->n; i++)
-        sum += (double)c->weights[i];
+    uint32_t n = c->n;
+    for (uint32_t i = 0; i < n; i++)
+        weights[i] = ak_weight((items[i].logit - best) / temperature);
+    for (uint32_t i = 0; i < n; i++)
+        sum += (double)weights[i];
     return sum;
 }
 
-void ak_candidates_divide(struct ak_candidates *c, float temperature)
+/* With p = w / total and ln p = (x − best) − ln total. */
+double ak_candidates_entropy(const struct ak_candidates *c, double total)
 {
-    assert(temperature > 0.0f);
-    for (uint32_t i = 0; i < c->n; i++) {
-        float x = c->items[i].logit / temperature;
-        x = x < FLT_MAX ? x : FLT_MAX;
-        c->items[i].logit = x > -FLT_MAX ? x : -FLT_MAX;
-    }
+    double best = (double)ak_candidates_best_logit(c), sum = 0.0;
+    for (uint32_t i = 0; i < c->n; i++)
+        sum += (double)c->weights[i] * (best - (double)c->items[i].logit);
+    return ak_log(total) + sum / total;
 }
 
 uint32_t ak_candidates_at(const struct ak_candidates *c, double total, double unit)
