@@ -3,12 +3,20 @@ libak_la_SOURCES += \
 	src/session/available.h \
 	src/session/candidates.c \
 	src/session/candidates.h \
+	src/session/choice.c \
+	src/session/choice.h \
+	src/session/costs.c \
+	src/session/costs.h \
+	src/session/draft.c \
+	src/session/draft.h \
 	src/session/embed.c \
 	src/session/embed.h \
 	src/session/generate.c \
 	src/session/generate.h \
 	src/session/kv.c \
 	src/session/kv.h \
+	src/session/lookup.c \
+	src/session/lookup.h \
 	src/session/model.c \
 	src/session/model.h \
 	src/session/pass.c \
@@ -16,4 +24,6 @@ libak_la_SOURCES += \
 	src/session/sampler.c \
 	src/session/sampler.h \
 	src/session/session.c \
-	src/session/session.h
+	src/session/session.h \
+	src/session/speculate.c \
+	src/session/speculate.h
