@@ -1,13 +1,15 @@
 #include "session/sampler.h"
 
-#include <float.h>
 #include <math.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/math.h"
 #include "base/mem.h"
 #include "session/candidates.h"
+#include "session/penalties.h"
 #include "session/random.h"
+#include "session/sampling_order.h"
 
 struct ak_sampler {
     struct akunu_sampling params;
@@ -15,16 +17,19 @@ struct ak_sampler {
     uint32_t n_vocab;
     struct ak_random random;
 
-    float *logits; /* as changed by penalties and forbidden ends */
+    /* The samplers that have something to do. The first n_leading ones change logits
+     * token by token, and so does the bias before them: on a copy of all logits, from
+     * which candidates are gathered after that. */
+    struct ak_sampling_order order;
+    uint32_t n_leading;
+    bool greedy; /* the likeliest token: every sampler in the order is a leading one */
+
+    float *logits; /* that copy */
     struct ak_candidates candidates;
     int32_t *ends; /* forbidden tokens */
     uint32_t n_ends;
-
-    /* the tokens that penalties look at */
-    bool penalised;
-    uint32_t *counts;    /* of each token in the window */
-    int32_t *window;     /* a ring; NULL: the whole context is looked at */
-    uint32_t window_size, window_next, window_filled;
+    struct ak_history history;
+    struct ak_penalties penalties;
 };
 
 static ak_status check(const struct akunu_sampling *p, struct ak_error *error)
@@ -54,6 +59,48 @@ static ak_status seed(struct ak_sampler *s, struct ak_error *error)
     return AKUNU_OK;
 }
 
+/* True where the parameters give the sampler something to do. */
+static bool is_active(const struct ak_sampler *s, enum ak_sampling_step step)
+{
+    const struct akunu_sampling *p = &s->params;
+    switch (step) {
+    case AK_SAMPLING_PENALTIES: return ak_penalties_wanted(p);
+    case AK_SAMPLING_TOP_K: return p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
+    case AK_SAMPLING_TOP_P: return p->top_p < 1.0f;
+    case AK_SAMPLING_MIN_P: return p->min_p > 0.0f;
+    case AK_SAMPLING_TEMPERATURE: return p->temperature != 1.0f;
+    }
+    return false;
+}
+
+/* True for samplers that change each token's logit for itself. */
+static bool edits_logits(enum ak_sampling_step step)
+{
+    return step == AK_SAMPLING_PENALTIES;
+}
+
+static ak_status settle_order(struct ak_sampler *s, struct ak_error *error)
+{
+    struct ak_sampling_order wanted;
+    AK_TRY(ak_sampling_order(&s->params, &wanted, error));
+    for (uint32_t i = 0; i < wanted.n; i++)
+        s->greedy = s->greedy || (wanted.steps[i] == AK_SAMPLING_TEMPERATURE && s->params.temperature <= 0.0f);
+    for (uint32_t i = 0; i < wanted.n; i++)
+        if (is_active(s, wanted.steps[i]) && (!s->greedy || edits_logits(wanted.steps[i])))
+            s->order.steps[s->order.n++] = wanted.steps[i];
+    while (s->n_leading < s->order.n && edits_logits(s->order.steps[s->n_leading]))
+        s->n_leading++;
+    return AKUNU_OK;
+}
+
+static bool has_step(const struct ak_sampler *s, enum ak_sampling_step step)
+{
+    for (uint32_t i = 0; i < s->order.n; i++)
+        if (s->order.steps[i] == step)
+            return true;
+    return false;
+}
+
 static ak_status find_ends(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
 {
     size_t n = ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab);
@@ -71,25 +118,19 @@ static ak_status find_ends(struct ak_sampler *s, const struct ak_tokenizer *toke
 
 static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
 {
-    const struct akunu_sampling *p = &s->params;
-    s->penalised = p->repeat_last_n != 0 &&
-                   (p->repeat_penalty != 1.0f || p->presence_penalty != 0.0f || p->frequency_penalty != 0.0f);
     s->logits = ak_alloc(s->n_vocab, sizeof *s->logits);
     s->candidates.items = ak_alloc(s->n_vocab, sizeof *s->candidates.items);
     s->candidates.weights = ak_alloc(s->n_vocab, sizeof *s->candidates.weights);
-    bool ok = s->logits && s->candidates.items && s->candidates.weights;
-    if (s->penalised) {
-        s->counts = ak_alloc(s->n_vocab, sizeof *s->counts);
-        ok = ok && s->counts;
-        if (p->repeat_last_n > 0) {
-            s->window_size = (uint32_t)p->repeat_last_n;
-            s->window = ak_alloc(s->window_size, sizeof *s->window);
-            ok = ok && s->window;
-        }
-    }
-    if (!ok)
+    if (!s->logits || !s->candidates.items || !s->candidates.weights)
         return ak_fail_memory(error, "the sampler", 0);
-    return p->ignore_end && tokenizer ? find_ends(s, tokenizer, error) : AKUNU_OK;
+    if (has_step(s, AK_SAMPLING_PENALTIES)) {
+        AK_TRY(ak_penalties_init(&s->penalties, &s->params, s->n_vocab, error));
+        s->history.size = s->penalties.window;
+    }
+    s->history.ring = ak_alloc(s->history.size, sizeof *s->history.ring);
+    if (!s->history.ring)
+        return ak_fail_memory(error, "the sampler's history", 0);
+    return s->params.ignore_end && tokenizer ? find_ends(s, tokenizer, error) : AKUNU_OK;
 }
 
 ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab, const struct ak_tokenizer *tokenizer,
@@ -105,6 +146,8 @@ ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vo
     if (sampling->min_p > 0.0f)
         s->log_min_p = (float)ak_log((double)sampling->min_p);
     ak_status status = seed(s, error);
+    if (status == AKUNU_OK)
+        status = settle_order(s, error);
     if (status == AKUNU_OK)
         status = allocate(s, tokenizer, error);
     if (status != AKUNU_OK) {
@@ -123,8 +166,8 @@ void ak_sampler_free(struct ak_sampler *s)
     ak_free(s->candidates.items);
     ak_free(s->candidates.weights);
     ak_free(s->ends);
-    ak_free(s->counts);
-    ak_free(s->window);
+    ak_free(s->history.ring);
+    ak_penalties_release(&s->penalties);
     ak_free(s);
 }
 
@@ -140,47 +183,47 @@ uint64_t ak_sampler_bits(struct ak_sampler *s)
 
 bool ak_sampler_is_plain(const struct ak_sampler *s)
 {
-    const struct akunu_sampling *p = &s->params;
-    bool filtered = (p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab) || p->top_p < 1.0f || p->min_p > 0.0f;
-    return (p->temperature <= 0.0f || !filtered) && !s->penalised && s->n_ends == 0;
+    bool tempered = s->order.n == 1 && s->order.steps[0] == AK_SAMPLING_TEMPERATURE;
+    return s->n_ends == 0 && (s->order.n == 0 || tempered) && (s->greedy || tempered || s->params.temperature == 1.0f);
 }
 
 void ak_sampler_accept(struct ak_sampler *s, int32_t token)
 {
-    if (!s->penalised || token < 0 || (uint32_t)token >= s->n_vocab)
+    if (token < 0 || (uint32_t)token >= s->n_vocab)
         return;
-    if (s->window) {
-        if (s->window_filled == s->window_size)
-            s->counts[s->window[s->window_next]]--;
-        else
-            s->window_filled++;
-        s->window[s->window_next] = token;
-        s->window_next = (s->window_next + 1) % s->window_size;
-    }
-    s->counts[token]++;
+    if (s->penalties.counts)
+        ak_penalties_accept(&s->penalties, &s->history, token);
+    ak_history_push(&s->history, token);
 }
 
-/* Dividing lowers a positive logit; a negative one is lowered by multiplying. */
-static float penalise(const struct akunu_sampling *p, float logit, uint32_t count)
+/* A sampler of those that edit logits, on `logits` by token. */
+static void edit(struct ak_sampler *s, enum ak_sampling_step step, float *logits)
 {
-    float repeated = logit > 0.0f ? logit / p->repeat_penalty : logit * p->repeat_penalty;
-    return repeated - ((float)count * p->frequency_penalty + p->presence_penalty);
+    if (step == AK_SAMPLING_PENALTIES)
+        ak_penalties_apply(&s->penalties, logits);
 }
 
-/* Penalties and forbidden ends on a copy in which every value can be compared and
- * subtracted. */
-static const float *prepare(struct ak_sampler *s, const float *logits)
+/* Bias and leading samplers; the logits themselves where there is nothing to change. */
+static const float *edit_all(struct ak_sampler *s, const float *logits)
 {
-    for (uint32_t i = 0; i < s->n_vocab; i++) {
-        float x = logits[i];
-        if (s->penalised && s->counts[i] > 0)
-            x = penalise(&s->params, x, s->counts[i]);
-        x = x > -INFINITY ? x : -INFINITY; /* NaN */
-        s->logits[i] = x < FLT_MAX ? x : FLT_MAX;
-    }
+    if (s->n_leading == 0 && s->n_ends == 0)
+        return logits;
+    memcpy(s->logits, logits, s->n_vocab * sizeof *s->logits);
     for (uint32_t i = 0; i < s->n_ends; i++)
         s->logits[s->ends[i]] = -INFINITY;
+    for (uint32_t i = 0; i < s->n_leading; i++)
+        edit(s, s->order.steps[i], s->logits);
     return s->logits;
+}
+
+/* The same behind others, for the candidates that are left. */
+static void edit_candidates(struct ak_sampler *s, enum ak_sampling_step step)
+{
+    struct ak_candidates *c = &s->candidates;
+    for (uint32_t i = 0; i < c->n; i++)
+        s->logits[c->items[i].token] = c->items[i].logit;
+    edit(s, step, s->logits);
+    ak_candidates_refresh(c, s->logits);
 }
 
 /* The first of the largest values; n where none is above minus infinity. The
@@ -208,27 +251,72 @@ static uint32_t argmax(const float *x, uint32_t n)
 
 ak_status ak_sampler_nothing_left(struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: the model gave no logit that is a number");
+    return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: of those that are allowed the model gave none a logit that is a number");
+}
+
+static ak_status choose_best(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token, struct ak_error *error)
+{
+    const float *edited = edit_all(s, logits);
+    if (allowed) {
+        ak_candidates_collect_allowed(&s->candidates, edited, allowed, s->n_vocab, 1);
+        if (s->candidates.n == 0)
+            return ak_sampler_nothing_left(error);
+        *token = s->candidates.items[0].token;
+        return AKUNU_OK;
+    }
+    uint32_t best = argmax(edited, s->n_vocab);
+    if (best == s->n_vocab)
+        return ak_sampler_nothing_left(error);
+    *token = (int32_t)best;
+    return AKUNU_OK;
+}
+
+/* A sampler behind the leading ones, on the candidates. */
+static void narrow(struct ak_sampler *s, enum ak_sampling_step step)
+{
+    const struct akunu_sampling *p = &s->params;
+    struct ak_candidates *c = &s->candidates;
+    switch (step) {
+    case AK_SAMPLING_PENALTIES: edit_candidates(s, step); break;
+    case AK_SAMPLING_TOP_K: ak_candidates_top_k(c, (uint32_t)p->top_k); break;
+    case AK_SAMPLING_TOP_P: ak_candidates_top_p(c, p->top_p); break;
+    case AK_SAMPLING_MIN_P: ak_candidates_min_p(c, s->log_min_p); break;
+    case AK_SAMPLING_TEMPERATURE: ak_candidates_divide(c, p->temperature); break;
+    }
+}
+
+/* The candidates after all samplers but a temperature at the end, which is given back. */
+static float gather(struct ak_sampler *s, const float *logits, const uint32_t *allowed)
+{
+    struct ak_candidates *c = &s->candidates;
+    const struct ak_sampling_order *o = &s->order;
+    uint32_t i = s->n_leading, n = o->n;
+    bool tempered = n > i && o->steps[n - 1] == AK_SAMPLING_TEMPERATURE;
+    bool top_k = n > i && o->steps[i] == AK_SAMPLING_TOP_K;
+    uint32_t k = top_k ? (uint32_t)s->params.top_k : 0;
+    const float *edited = edit_all(s, logits);
+    if (allowed)
+        ak_candidates_collect_allowed(c, edited, allowed, s->n_vocab, k);
+    else
+        ak_candidates_collect(c, edited, s->n_vocab, k);
+    for (i += top_k, n -= tempered; i < n && c->n > 0; i++)
+        narrow(s, o->steps[i]);
+    return tempered ? s->params.temperature : 1.0f;
+}
+
+ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token,
+                                    struct ak_error *error)
+{
+    if (s->greedy)
+        return choose_best(s, logits, allowed, token, error);
+    float temperature = gather(s, logits, allowed);
+    if (s->candidates.n == 0)
+        return ak_sampler_nothing_left(error);
+    *token = ak_candidates_draw(&s->candidates, temperature, ak_random_unit(&s->random));
+    return AKUNU_OK;
 }
 
 ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error)
 {
-    const struct akunu_sampling *p = &s->params;
-    struct ak_candidates *c = &s->candidates;
-    if (p->temperature <= 0.0f) {
-        uint32_t best = argmax(s->penalised || s->n_ends ? prepare(s, logits) : logits, s->n_vocab);
-        if (best == s->n_vocab)
-            return ak_sampler_nothing_left(error);
-        *token = (int32_t)best;
-        return AKUNU_OK;
-    }
-    ak_candidates_collect(c, prepare(s, logits), s->n_vocab, p->top_k > 0 ? (uint32_t)p->top_k : 0);
-    if (c->n == 0)
-        return ak_sampler_nothing_left(error);
-    if (p->top_p < 1.0f)
-        ak_candidates_top_p(c, p->top_p);
-    if (p->min_p > 0.0f)
-        ak_candidates_min_p(c, s->log_min_p);
-    *token = ak_candidates_draw(c, p->temperature, ak_random_unit(&s->random));
-    return AKUNU_OK;
+    return ak_sampler_choose_allowed(s, logits, NULL, token, error);
 }
