@@ -75,6 +75,23 @@ uint32_t ak_draft_behind(const struct ak_draft *d, const int32_t *ids, uint32_t 
     return n - agreed(d, ids, n);
 }
 
+/* Goes back to what both texts begin with; whether there is room for the rest. */
+static bool make_room(struct ak_draft *d, uint32_t same, uint32_t n)
+{
+    struct ak_kv *kv = &d->session->kv;
+    ak_kv_rewind(kv, d->sequence, same);
+    return n <= kv->context && ak_kv_wanted(kv, d->sequence, n - same) <= kv->n_free;
+}
+
+ak_status ak_draft_follow(struct ak_draft *d, const int32_t *ids, uint32_t n, akunu_cancel_fn *cancel, void *user, struct ak_error *error)
+{
+    uint32_t same = n > 1 ? agreed(d, ids, n) : 0;
+    size_t last;
+    if (n <= 1 || same >= n - 1 || !make_room(d, same, n - 1))
+        return AKUNU_OK;
+    return ak_session_prefill(d->session, d->sequence, ids + same, n - 1 - same, cancel, user, &last, error);
+}
+
 /* Probabilities below exp(-16) of the best one add nothing that would be noticed. */
 static float probability_of_best(const float *logits, uint32_t n, uint32_t best)
 {
@@ -93,8 +110,7 @@ ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int3
     size_t last;
     *token = -1;
     *probability = 0.0f;
-    ak_kv_rewind(&s->kv, d->sequence, same);
-    if (n > s->kv.context || ak_kv_wanted(&s->kv, d->sequence, behind) > s->kv.n_free)
+    if (!make_room(d, same, n))
         return AKUNU_OK;
     AK_TRY(ak_session_prefill(s, d->sequence, ids + same, behind, NULL, NULL, &last, error));
     const float *logits = ak_session_logits(s, last);

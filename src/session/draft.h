@@ -14,6 +14,10 @@ struct ak_draft {
  * message says where they differ. */
 ak_status ak_draft_check(const struct ak_session *session, const struct ak_session *draft, struct ak_error *error);
 
+/* Lets the smaller model see a prompt, all but its last token, so that guesses cost a token each.
+ * Does nothing where its context has no room. */
+ak_status ak_draft_follow(struct ak_draft *d, const int32_t *ids, uint32_t n, akunu_cancel_fn *cancel, void *user, struct ak_error *error);
+
 /* Tokens that the smaller model has not seen of a text that continues as `ids` (n of them). */
 uint32_t ak_draft_behind(const struct ak_draft *d, const int32_t *ids, uint32_t n);
 

@@ -68,6 +68,8 @@ static ak_status prompt(struct generation *g, int32_t *first, struct ak_error *e
     size_t last;
     ak_status status = ak_session_prefill(g->session, g->sequence, g->request->ids, g->request->n_ids, g->request->cancel, g->request->user,
                                           &last, error);
+    if (status == AKUNU_OK && g->speculates && g->speculation.draft)
+        status = ak_draft_follow(&g->draft, g->speculation.text.tokens, g->speculation.text.n, g->request->cancel, g->request->user, error);
     if (status == AKUNU_OK && g->choice.limit > 0)
         status = ak_choice_choose(&g->choice, ak_session_logits(g->session, last), first, error);
     g->choice.result->n_prompt = sequence->length - before;
