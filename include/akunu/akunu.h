@@ -587,11 +587,33 @@ AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *l
 
 /* ---- Generating -------------------------------------------------------------- */
 
+/* Guessing the next tokens, so that one pass makes several. It changes the speed alone: a text is
+ * the same without it, at every temperature. How much is guessed is chosen all the while by how
+ * often guesses were right and by what passes take. */
+enum akunu_speculation {
+    AKUNU_SPECULATION_AUTO = 0,  /* all that there is, where it is possible */
+    AKUNU_SPECULATION_NONE = 1,
+    AKUNU_SPECULATION_NGRAM = 2, /* by what followed the same tokens earlier in the text */
+    AKUNU_SPECULATION_DRAFT = 3  /* by a draft model alone */
+};
+
 struct akunu_generation {
     size_t size;
     int64_t max_tokens;             /* -1: until the text or the context ends */
     struct akunu_sampling sampling;
     bool special;                   /* control tokens appear in the text */
+
+    /* Where something was asked for, or a draft session is given, that it is not possible is
+     * AKUNU_ERROR_UNSUPPORTED: models with a running state, devices, relaxed rounding. */
+    enum akunu_speculation speculation;
+    /* A session of a smaller model of the same vocabulary (else AKUNU_ERROR_ARGUMENT, which says
+     * where they differ), with room for as many tokens, and a sequence in it, whose text is made to
+     * follow this one: keep both for the next call. NULL: none. */
+    struct akunu_session *draft;
+    akunu_sequence draft_sequence;
+    uint32_t draft_max;             /* guesses a pass, at most 15 (0: 15) */
+    uint32_t draft_min;             /* fewer are not worth a pass (0: 1) */
+    float draft_p_min;              /* a draft model stops where it is less sure than this (0) */
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
 
@@ -605,7 +627,8 @@ struct akunu_result {
     enum akunu_stop stop;
     uint64_t n_prompt, n_generated;
     double prompt_seconds;   /* until the first token is chosen */
-    double generate_seconds; /* from there on: one pass for each token but the first */
+    double generate_seconds; /* from there on: a pass for each token but the first, or for several */
+    uint64_t n_drafted, n_accepted; /* tokens that were guessed, and that were right */
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is

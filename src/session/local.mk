@@ -5,7 +5,13 @@ libak_la_SOURCES += \
 	src/session/available.h \
 	src/session/candidates.c \
 	src/session/candidates.h \
+	src/session/choice.c \
+	src/session/choice.h \
 	src/session/choose.c \
+	src/session/costs.c \
+	src/session/costs.h \
+	src/session/draft.c \
+	src/session/draft.h \
 	src/session/draw.c \
 	src/session/dry.c \
 	src/session/dry.h \
@@ -18,6 +24,8 @@ libak_la_SOURCES += \
 	src/session/history.h \
 	src/session/kv.c \
 	src/session/kv.h \
+	src/session/lookup.c \
+	src/session/lookup.h \
 	src/session/mirostat.c \
 	src/session/mirostat.h \
 	src/session/model.c \
@@ -35,6 +43,8 @@ libak_la_SOURCES += \
 	src/session/sampling_order.h \
 	src/session/session.c \
 	src/session/session.h \
+	src/session/speculate.c \
+	src/session/speculate.h \
 	src/session/temperature.c \
 	src/session/truncation.c \
 	src/session/weight.h
