@@ -21,6 +21,7 @@ include tests/quant.mk
 include tests/role.mk
 include tests/sampler.mk
 include tests/session.mk
+include tests/speculate.mk
 include tests/split.mk
 include tests/steady.mk
 include tests/steps.mk
