@@ -648,11 +648,17 @@ AKUNU_API enum akunu_status akunu_embed(struct akunu_session *session, const str
 
 /* ---- Choosing the next token ------------------------------------------------ */
 
-/* Applied in this order: repetition penalties, logit bias, top-k, top-p, min-p,
- * temperature, draw. Defaults are llama.cpp's. */
+/* Added to a token's logit: INFINITY for a token that must come, -INFINITY for one that must not. */
+struct akunu_logit_bias {
+    akunu_token token;
+    float bias;
+};
+
+/* First the bias, then the samplers in their order, then the draw. Each works as in llama.cpp, and the
+ * defaults are llama.cpp's. */
 struct akunu_sampling {
     size_t size;
-    float temperature;       /* 0.8; ≤ 0: the likeliest token, filters ignored */
+    float temperature;       /* 0.8; ≤ 0: the likeliest token after bias, penalties and DRY, filters ignored */
     int32_t top_k;           /* 40; ≤ 0: off */
     float top_p;             /* 0.95; ≥ 1: off */
     float min_p;             /* 0.05; ≤ 0: off */
@@ -662,8 +668,43 @@ struct akunu_sampling {
     float frequency_penalty; /* 0.0 */
     uint64_t seed;           /* UINT64_MAX: a random one */
     bool ignore_end;         /* never choose a token that ends the text */
+
+    /* The order, as names with ';' between or as letters; at most one of the two is given, and "" leaves
+     * the bare draw. NULL both: "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature", or
+     * "edskypmxt". There is also "adaptive_p", "a", which chooses the token and so is always the last. A
+     * sampler that is not named does nothing, one that is named twice works twice. */
+    const char *samplers;
+    const char *sampler_seq;
+
+    float dynatemp_range;    /* 0.0: off; else the temperature is between temperature − range, at least 0, and … */
+    float dynatemp_exponent; /* 1.0; … + range, at (entropy / its largest)^exponent of the way */
+    float typical_p;         /* 1.0; ≤ 0, ≥ 1: off; keeps the tokens whose surprise is nearest to the entropy */
+    float top_n_sigma;       /* -1.0; ≤ 0: off; keeps logits within so many standard deviations of the best */
+    float xtc_probability;   /* 0.0: off; how often all but the least likely of the tokens go whose … */
+    float xtc_threshold;     /* 0.1; … probability is this or more; above 0.5: off */
+
+    /* DRY: a token that would make a repetition of n > allowed tokens longer loses
+     * multiplier · base^(n − allowed); sequence breakers are strings over which none goes. */
+    float dry_multiplier;       /* 0.0: off */
+    float dry_base;             /* 1.75; 1 or more */
+    int32_t dry_allowed_length; /* 2 */
+    int32_t dry_penalty_last_n; /* 64 tokens looked at; 0: off */
+    const char *const *dry_sequence_breakers; /* of 1 to 40 bytes, ends with NULL; NULL: "\n", ":", "\"", "*" */
+
+    int32_t mirostat;        /* 0: off; 1, 2: its version, which after the temperature takes the place of all samplers */
+    float mirostat_tau;      /* 5.0; the surprise wanted, in bits */
+    float mirostat_eta;      /* 0.1; how fast it is learnt */
+    float adaptive_target;   /* -1.0; < 0: adaptive_p just draws; else the probability to choose tokens near to, at most 1 */
+    float adaptive_decay;    /* 0.9; 0 … 0.99: how long it remembers, about 1 / (1 − decay) tokens */
+
+    const struct akunu_logit_bias *logit_bias; /* n of them; those of one token add up */
+    size_t n_logit_bias;
 };
 AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling);
+
+/* Checks what can be checked without a model; akunu_sampler_new and akunu_generate do so too.
+ * AKUNU_ERROR_ARGUMENT: the message names the field, what it is and what it may be. */
+AKUNU_API enum akunu_status akunu_sampling_check(const struct akunu_sampling *sampling);
 
 struct akunu_sampler;
 AKUNU_API struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model, const struct akunu_sampling *sampling);
@@ -677,11 +718,33 @@ AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *l
 
 /* ---- Generating -------------------------------------------------------------- */
 
+/* Guessing the next tokens, so that one pass makes several. It changes the speed alone: a text is
+ * the same without it, at every temperature. How much is guessed is chosen all the while by how
+ * often guesses were right and by what passes take. */
+enum akunu_speculation {
+    AKUNU_SPECULATION_AUTO = 0,  /* all that there is, where it is possible */
+    AKUNU_SPECULATION_NONE = 1,
+    AKUNU_SPECULATION_NGRAM = 2, /* by what followed the same tokens earlier in the text */
+    AKUNU_SPECULATION_DRAFT = 3  /* by a draft model alone */
+};
+
 struct akunu_generation {
     size_t size;
     int64_t max_tokens;             /* -1: until the text or the context ends */
     struct akunu_sampling sampling;
     bool special;                   /* control tokens appear in the text */
+
+    /* Where something was asked for, or a draft session is given, that it is not possible is
+     * AKUNU_ERROR_UNSUPPORTED: models with a running state, devices, relaxed rounding. */
+    enum akunu_speculation speculation;
+    /* A session of a smaller model of the same vocabulary (else AKUNU_ERROR_ARGUMENT, which says
+     * where they differ), with room for as many tokens, and a sequence in it, whose text is made to
+     * follow this one: keep both for the next call. NULL: none. */
+    struct akunu_session *draft;
+    akunu_sequence draft_sequence;
+    uint32_t draft_max;             /* guesses a pass, at most 15 (0: 15) */
+    uint32_t draft_min;             /* fewer are not worth a pass (0: 1) */
+    float draft_p_min;              /* a draft model stops where it is less sure than this (0) */
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
 
@@ -695,7 +758,8 @@ struct akunu_result {
     enum akunu_stop stop;
     uint64_t n_prompt, n_generated;
     double prompt_seconds;   /* until the first token is chosen */
-    double generate_seconds; /* from there on: one pass for each token but the first */
+    double generate_seconds; /* from there on: a pass for each token but the first, or for several */
+    uint64_t n_drafted, n_accepted; /* tokens that were guessed, and that were right */
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is

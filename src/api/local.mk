@@ -18,3 +18,4 @@ libak_la_SOURCES += src/api/text.c src/api/text.h
 libak_la_SOURCES += src/api/registry.c
 libak_la_SOURCES += src/api/roofline.c
 libak_la_SOURCES += src/api/convert.c
+libak_la_SOURCES += src/api/calls.c

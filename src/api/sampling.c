@@ -3,6 +3,7 @@
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "session/sampler.h"
+#include "session/sampling_check.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;
@@ -18,17 +19,43 @@ void akunu_sampling_default(struct akunu_sampling *sampling)
                                              .min_p = 0.05f,
                                              .repeat_penalty = 1.0f,
                                              .repeat_last_n = 64,
-                                             .seed = UINT64_MAX };
+                                             .seed = UINT64_MAX,
+                                             .dynatemp_exponent = 1.0f,
+                                             .typical_p = 1.0f,
+                                             .top_n_sigma = -1.0f,
+                                             .xtc_threshold = 0.1f,
+                                             .dry_base = 1.75f,
+                                             .dry_allowed_length = 2,
+                                             .dry_penalty_last_n = 64,
+                                             .mirostat_tau = 5.0f,
+                                             .mirostat_eta = 0.1f,
+                                             .adaptive_target = -1.0f,
+                                             .adaptive_decay = 0.9f };
+}
+
+static ak_status take(const struct akunu_sampling *given, struct akunu_sampling *sampling, struct ak_error *error)
+{
+    akunu_sampling_default(sampling);
+    return ak_versioned_take(sampling, sizeof *sampling, given, "akunu_sampling", error);
+}
+
+enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
+{
+    struct akunu_sampling sampling;
+    struct ak_error error = { 0 };
+    if (take(given, &sampling, &error) == AKUNU_OK && ak_sampling_check(&sampling, &error) == AKUNU_OK)
+        return AKUNU_OK;
+    ak_api_fail(&error);
+    return error.status;
 }
 
 static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given, struct akunu_sampler *sampler,
                         struct ak_error *error)
 {
     struct akunu_sampling sampling;
-    akunu_sampling_default(&sampling);
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-    AK_TRY(ak_versioned_take(&sampling, sizeof sampling, given, "akunu_sampling", error));
+    AK_TRY(take(given, &sampling, error));
     return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size, model->inner->tokenizer, &sampler->inner, error);
 }
 

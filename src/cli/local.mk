@@ -38,6 +38,7 @@ akunu_cli_SOURCES += src/cli/output.c src/cli/output.h
 akunu_cli_SOURCES += src/cli/perplexity.c
 akunu_cli_SOURCES += src/cli/progress.c src/cli/progress.h
 akunu_cli_SOURCES += src/cli/run.c
+akunu_cli_SOURCES += src/cli/speculation.c src/cli/speculation.h
 akunu_cli_SOURCES += src/cli/suggest.c
 akunu_cli_SOURCES += src/cli/tokenize.c
 akunu_cli_SOURCES += src/cli/utf8.c src/cli/utf8.h

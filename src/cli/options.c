@@ -2,6 +2,7 @@
 
 static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL }; /* in the order of enum akunu_kv_type */
 static const char *const prefills[] = { "auto", "own", "blas", NULL }; /* in the order of enum akunu_prefill */
+static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL }; /* of enum akunu_speculation */
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
@@ -112,6 +113,18 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(frequency_penalty), .low = -1000, .high = 1000, .help = "the same, as often as the token was seen (0.0)" },
     { .name = "ignore-eos", .kind = CLI_FLAG_SWITCH, .group = "Sampling", .commands = CLI_RUN, .offset = MEMBER(ignore_eos),
       .help = "never end the text before -n tokens" },
+
+    { .name = "spec-type", .kind = CLI_FLAG_CHOICE, .value = "WHAT", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(spec_type), .choices = speculations,
+      .help = "what guesses the next tokens: none, ngram-simple (the text before), draft-simple (-md), or both as they pay (auto)" },
+    { .name = "model-draft", .alias = "spec-draft-model", .brief = "md", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Speculation",
+      .commands = CLI_RUN, .offset = MEMBER(draft_model), .help = "a smaller model of the same vocabulary that guesses; the text stays the same" },
+    { .name = "draft-max", .alias = "spec-draft-n-max", .kind = CLI_FLAG_INT, .value = "N", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(draft_max), .low = 1, .high = 1024, .help = "most guesses a pass; more than 15 are never made (15)" },
+    { .name = "draft-min", .alias = "spec-draft-n-min", .kind = CLI_FLAG_INT, .value = "N", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(draft_min), .low = 0, .high = 15, .help = "fewer guesses are not tried (1)" },
+    { .name = "draft-p-min", .alias = "spec-draft-p-min", .kind = CLI_FLAG_REAL, .value = "P", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(draft_p_min), .low = 0, .high = 1, .help = "the draft model stops where it is less sure than P (0)" },
 
     { .name = "chunks", .kind = CLI_FLAG_INT, .value = "K", .group = "Measuring", .commands = CLI_PERPLEXITY, .offset = MEMBER(chunks),
       .low = -1, .high = INT32_MAX, .help = "chunks to score (0 or -1: all)" },

@@ -68,6 +68,11 @@ struct cli_options {
     int64_t top_k, repeat_last_n;
     bool ignore_eos;
 
+    int spec_type;                  /* enum akunu_speculation */
+    const char *draft_model;
+    int64_t draft_max, draft_min;   /* 0: the library's default */
+    double draft_p_min;
+
     const char *out;
     int out_type;                   /* of convert: 0 as stored, else an index into the types */
     const char *pre;

@@ -6,7 +6,40 @@ libak_la_SOURCES += \
 	src/text/charsmap.c src/text/charsmap.h \
 	src/text/detokenize.c \
 	src/text/export.c src/text/export.h \
-	src/text/grammar/grammar.h src/text/grammar/matcher.h \
+	src/text/grammar/arrays.c \
+	src/text/grammar/build.c src/text/grammar/build.h \
+	src/text/grammar/chars.c src/text/grammar/chars.h \
+	src/text/grammar/classes.c \
+	src/text/grammar/collect.c \
+	src/text/grammar/compile.c \
+	src/text/grammar/decimal.c \
+	src/text/grammar/dfa.c src/text/grammar/dfa.h \
+	src/text/grammar/disjoint.c \
+	src/text/grammar/forced.c \
+	src/text/grammar/formats.c \
+	src/text/grammar/gbnf.c \
+	src/text/grammar/grammar.c src/text/grammar/grammar.h \
+	src/text/grammar/keywords.c \
+	src/text/grammar/machine.c src/text/grammar/machine.h \
+	src/text/grammar/mask.c \
+	src/text/grammar/matcher.c src/text/grammar/matcher.h \
+	src/text/grammar/matcher_state.h \
+	src/text/grammar/members.c \
+	src/text/grammar/number.c \
+	src/text/grammar/objects.c \
+	src/text/grammar/pattern.c src/text/grammar/pattern.h \
+	src/text/grammar/range.c \
+	src/text/grammar/reference.c \
+	src/text/grammar/schema.c src/text/grammar/schema.h \
+	src/text/grammar/schema_parts.h \
+	src/text/grammar/settle.c \
+	src/text/grammar/strings.c \
+	src/text/grammar/subset.c \
+	src/text/grammar/terms.c \
+	src/text/grammar/trie.c src/text/grammar/trie.h \
+	src/text/grammar/values.c \
+	src/text/grammar/waiting.c \
+	src/text/grammar/words.c \
 	src/text/json_core.c src/text/json_core.h \
 	src/text/json_parts.c src/text/json_parts.h \
 	src/text/json_tokenizer.c \
@@ -31,3 +64,22 @@ libak_la_SOURCES += \
 	src/text/unigram.c \
 	src/text/utf8.c src/text/utf8.h \
 	src/text/wordpiece.c
+libak_la_SOURCES += \
+	src/text/calls/arguments_body.c \
+	src/text/calls/call.c \
+	src/text/calls/detect.c \
+	src/text/calls/emit.c \
+	src/text/calls/format.h src/text/calls/formats.c \
+	src/text/calls/harmony.c \
+	src/text/calls/intake.c \
+	src/text/calls/json_body.c \
+	src/text/calls/literal.c src/text/calls/literal.h \
+	src/text/calls/match.c \
+	src/text/calls/message.c \
+	src/text/calls/parameters_body.c \
+	src/text/calls/prose.c \
+	src/text/calls/python_body.c \
+	src/text/calls/reply.c src/text/calls/reply.h \
+	src/text/calls/scan.c src/text/calls/scan.h \
+	src/text/calls/state.h \
+	src/text/calls/tools.c src/text/calls/tools.h

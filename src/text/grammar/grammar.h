@@ -106,7 +106,7 @@ static inline bool ak_grammar_possible(const struct ak_grammar *g)
 
 /* From GBNF, as llama.cpp has it; the first rule need not be `root`, which must exist.
  * Messages begin with "line:column: ". Refused: rules without a definition or with two,
- * left recursion, repetitions of more than AK_GBNF_MOST_TIMES. */
+ * left recursion, repetitions of more than AK_GBNF_MOST_TIMES, and what has no finite text. */
 enum { AK_GBNF_MOST_BYTES = 4 << 20, AK_GBNF_MOST_NESTING = 200 };
 #define AK_GBNF_MOST_TIMES 1000000000u
 ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out, struct ak_error *error);
