@@ -2,6 +2,7 @@ libak_la_SOURCES += src/api/cache.c
 libak_la_SOURCES += src/api/device.c
 libak_la_SOURCES += src/api/embed.c
 libak_la_SOURCES += src/api/generate.c
+libak_la_SOURCES += src/api/grammar.c
 libak_la_SOURCES += src/api/model.c
 libak_la_SOURCES += src/api/model.h
 libak_la_SOURCES += src/api/profile.c
