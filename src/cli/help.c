@@ -25,7 +25,7 @@ int cli_help(void)
     cli_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli COMMAND --help\n");
     heading(&out, "Commands");
     for (size_t i = 0; i < cli_n_commands; i++)
-        cli_output_format(&out, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].summary);
+        cli_output_format(&out, "  %-14s %s\n", cli_commands[i].name, cli_commands[i].summary);
     heading(&out, "Examples");
     for (size_t i = 0; i < cli_n_commands; i++)
         cli_output_format(&out, "  %s\n", cli_commands[i].example);
