@@ -22,6 +22,8 @@ const struct cli_command cli_commands[] = {
       "akunu-cli embed -m model --json -p \"a first text\" -p \"a second one\"", NULL, "prompt" },
     { "convert", CLI_CONVERT, cli_convert, "any model as a GGUF file",
       "akunu-cli convert -m Qwen3-0.6B/ --outtype f16 --outfile qwen3-0.6b-f16.gguf", NULL, NULL },
+    { "apply-template", CLI_APPLY_TEMPLATE, cli_apply_template, "a conversation as the prompt that a model expects",
+      "akunu-cli apply-template -m model.gguf --messages conversation.json", NULL, NULL },
     { "grammar-check", CLI_GRAMMAR_CHECK, cli_grammar_check, "is a text one of a grammar or of a JSON Schema?",
       "akunu-cli grammar-check -j schema.json -f answer.json", NULL, NULL },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",

@@ -13,6 +13,7 @@ int cli_perplexity(const struct cli_options *options);
 int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
+int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);
 int cli_cache(const struct cli_options *options);
 int cli_completion(const struct cli_options *options);

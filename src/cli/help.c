@@ -26,7 +26,7 @@ int cli_help(void)
     heading(&out, "Commands");
     for (size_t i = 0; i < cli_n_commands; i++)
         if (cli_is_shown(&cli_commands[i]))
-            cli_output_format(&out, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].summary);
+            cli_output_format(&out, "  %-14s %s\n", cli_commands[i].name, cli_commands[i].summary);
     heading(&out, "Examples");
     for (size_t i = 0; i < cli_n_commands; i++)
         if (cli_is_shown(&cli_commands[i]))

@@ -68,6 +68,20 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
     return code;
 }
 
+int cli_read_named(const char *path, const char *flag, struct cli_text *out)
+{
+    int code = cli_read_file(flag, path, out);
+    char *terminated = code == CLI_EXIT_OK ? realloc(out->bytes, out->n + 1) : NULL;
+    if (terminated) {
+        terminated[out->n] = '\0';
+        out->bytes = terminated;
+        return CLI_EXIT_OK;
+    }
+    free(out->bytes);
+    *out = (struct cli_text){ 0 };
+    return code == CLI_EXIT_OK ? cli_no_memory() : code;
+}
+
 const char *cli_ids_name(const struct cli_options *o)
 {
     return o->ids ? "--ids" : o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";

@@ -13,7 +13,7 @@ enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
     CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
-    CLI_GRAMMAR_CHECK = 1 << 12,
+    CLI_APPLY_TEMPLATE = 1 << 11, CLI_GRAMMAR_CHECK = 1 << 12,
     CLI_ALL = (1 << 13) - 1,
     /* for shells and for those who install akunu: no help tells of these, and neither
      * the environment nor a configuration changes what they print */
@@ -90,6 +90,12 @@ struct cli_options {
     int64_t repetitions;
     int form;                       /* enum cli_output_form */
     bool json, sha256, verbose, markdown;
+
+    const char *chat_template, *chat_template_file;
+    const char *messages, *tools, *documents; /* files */
+    const char *kwargs, *bos_token, *eos_token;
+    const char *continue_message;   /* the field to go on with */
+    bool no_generation_prompt;
 
     bool all;
     int64_t older_than;             /* days; -1: not given */
