@@ -47,7 +47,7 @@ function put_flag(    block)
 
 BEGIN {
     # Where a flag means something else than in other commands, which akunu-cli.1 has in mind.
-    n = split("perplexity ctx-size,embed prompt,embed file,embed out,detokenize file,logits file,tokenize ids,cache cache-dir", pairs, ",")
+    n = split("perplexity ctx-size,embed prompt,embed file,embed out,detokenize file,logits file,tokenize ids,cache cache-dir,apply-template chat-template,apply-template chat-template-file", pairs, ",")
     for (i = 1; i <= n; i++)
         differs[pairs[i]] = 1
 }
@@ -67,8 +67,10 @@ FILENAME != "-" && FILENAME != "" {
     } else if (block && first) {
         first = 0
         tag[block] = $0
-        if (section == "COMMANDS")
+        if (section == "COMMANDS") {
+            gsub(/\\-/, "-")
             prose[$2] = block
+        }
         else {
             line = $0
             gsub(/\\-/, "-", line)
@@ -110,8 +112,10 @@ group == "Example" && NF {
 /^ / {
     if (!described++) {
         printf ".RI %s[ flags ]\n.SH DESCRIPTION\n", words == "" ? "" : "[\" " words " \"] "
-        if (command in prose)
+        if (command in prose) {
+            gsub(/\n\.IP\n/, "\n.PP\n", body[prose[command]])
             printf "%s", body[prose[command]]
+        }
         else
             print sentence(summary)
         print ".SH OPTIONS"

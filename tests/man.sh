@@ -30,7 +30,7 @@ for command in $commands; do
     "$cli" "$command" --help >"$work/help"
     awk -v version=0 -f "$man/help.awk" -f "$man/page.awk" "$man/akunu-cli.1" - <"$work/help" >"$page"
     holds "man/local.mk installs the page of $command" grep -qF "man/akunu-cli-$command.1" "$man/local.mk"
-    holds "akunu-cli.1 tells of $command" grep -qE "^\.BR? $command( |\$)" "$man/akunu-cli.1"
+    holds "akunu-cli.1 tells of $command" grep -qE "^\.BR? $(echo "$command" | sed 's/-/.-/')( |\$)" "$man/akunu-cli.1"
     for flag in $(sed -n 's/^  \(-[^ ,]*, \|    \)--\([^ ]*\) .*/\2/p' "$work/help"); do
         written=$(echo "$flag" | sed 's/-/\\-/g')
         holds "the page of $command has --$flag" grep -qF -e "\\-\\-$written" "$page"

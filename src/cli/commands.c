@@ -6,7 +6,7 @@ static const char *const cache_words[] = { "list", "prune", NULL };
 static const char *const completion_words[] = { "bash", "zsh", "fish", "models", "cpus", NULL };
 
 const struct cli_command cli_commands[] = {
-    { "run", CLI_RUN, cli_run, "continue a prompt (the default command)",
+    { "run", CLI_RUN, cli_run, "chat, or continue a prompt (the default command)",
       "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100", NULL, NULL },
     { "tokenize", CLI_TOKENIZE, cli_tokenize, "text to tokens",
       "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"", NULL, NULL },

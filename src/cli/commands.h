@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 int cli_run(const struct cli_options *options);
+int cli_chat(const struct cli_options *options);
 int cli_tokenize(const struct cli_options *options);
 int cli_detokenize(const struct cli_options *options);
 int cli_inspect(const struct cli_options *options);

@@ -6,7 +6,7 @@
 
 #include "akunu/akunu.h"
 #include "cli/commands.h"
-#include "cli/config.h"
+#include "cli/configuration.h"
 #include "cli/message.h"
 #include "cli/model_path.h"
 

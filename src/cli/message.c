@@ -114,3 +114,12 @@ void cli_aside(const char *format, ...)
     say(2, "", format, arguments);
     va_end(arguments);
 }
+
+void cli_tell(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}

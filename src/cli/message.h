@@ -36,6 +36,9 @@ const char *cli_shown(const char *text, char out[CLI_SHOWN_BYTES]);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What a person asked for in a chat: a line as it is. */
+void cli_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Whether escape sequences may be written to `stream`: a terminal that knows
  * them, and NO_COLOR unset or empty. */
 bool cli_colour(FILE *stream);

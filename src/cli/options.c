@@ -6,6 +6,7 @@ static const char *const speculations[] = { "auto", "none", "ngram-simple", "dra
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
+static const char *const templates[] = { "chatml", "gemma", "llama3", "phi3", "zephyr", NULL };
 static const char *const backends[] = { "cpu", "opencl", NULL };
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL }; /* in the order of enum akunu_pooling */
 
@@ -71,6 +72,22 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(no_parse_special), .help = "control tokens written in the text are ordinary text" },
     { .name = "no-display-prompt", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_display_prompt),
       .help = "print only the continuation" },
+
+    { .name = "conversation", .brief = "cnv", .kind = CLI_FLAG_SWITCH, .group = "Chat", .commands = CLI_RUN, .offset = MEMBER(conversation),
+      .help = "chat, also where standard input is no terminal: then each line of it is a message" },
+    { .name = "no-conversation", .brief = "no-cnv", .kind = CLI_FLAG_SWITCH, .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(no_conversation), .help = "never chat: continue a prompt" },
+    { .name = "system-prompt", .brief = "sys", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(system_prompt), .help = "what the model is told before the conversation" },
+    { .name = "system-prompt-file", .brief = "sysf", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(system_prompt_file), .help = "the same from a file" },
+    { .name = "chat-template", .kind = CLI_FLAG_TEXT, .value = "NAME|TEXT", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(chat_template), .choices = templates,
+      .help = "form of the conversation in place of the model's: chatml, gemma, llama3, phi3, zephyr, one of the model's, or a template in Jinja" },
+    { .name = "chat-template-file", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(chat_template_file), .help = "the same from a file, in Jinja" },
+    { .name = "kwargs", .alias = "chat-template-kwargs", .kind = CLI_FLAG_TEXT, .value = "JSON", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(kwargs), .help = "variables for the template, as {\"enable_thinking\": false}" },
 
     { .name = "predict", .alias = "n-predict", .brief = "n", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_RUN,
       .offset = MEMBER(n_predict), .low = -1, .high = INT32_MAX, .help = "tokens to generate (-1: until the text or the context ends)" },

@@ -58,6 +58,9 @@ struct cli_options {
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
 
+    bool conversation, no_conversation;
+    const char *system_prompt, *system_prompt_file;
+
     int64_t n_predict;              /* -1: until the text or the context ends */
     int64_t context;                /* 0: the command's own choice */
     int64_t batch, threads;         /* 0: the library's default */

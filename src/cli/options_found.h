@@ -2,7 +2,7 @@
 #ifndef CLI_OPTIONS_FOUND_H
 #define CLI_OPTIONS_FOUND_H
 
-#include "cli/config.h"
+#include "cli/configuration.h"
 #include "cli/options.h"
 
 /* Where a value came from; a stronger one is larger. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
-#include "cli/config.h"
+#include "cli/configuration.h"
 #include "cli/message.h"
 #include "cli/options_found.h"
 

@@ -1,4 +1,4 @@
-/* run: continues a prompt and streams the text. */
+/* run: continues a prompt and streams the text; chat.c has conversations. */
 #include "cli/commands.h"
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "cli/generation.h"
 #include "cli/grammar.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
@@ -74,7 +75,7 @@ static int read_prompt(struct run *run)
 {
     const struct cli_options *o = run->options;
     if (!cli_has_input(o))
-        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a pipe (chat comes with a later version)");
+        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a pipe, or chat (-cnv)");
     int code = cli_read_text(o, "a prompt", &run->prompt);
     if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt)
         return cli_usage("the prompt is empty: %s has no bytes", o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
@@ -93,8 +94,7 @@ static int tokenize_prompt(struct run *run)
     return code;
 }
 
-/* A seed that is short enough to be typed again. */
-static int64_t random_seed(void)
+int64_t cli_random_seed(void)
 {
     uint32_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
@@ -102,7 +102,7 @@ static int64_t random_seed(void)
     return seed;
 }
 
-static void fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
+void cli_fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
 {
     s->temperature = (float)o->temperature;
     s->top_k = (int32_t)o->top_k;
@@ -167,10 +167,10 @@ static void print_json(struct run *run, const struct akunu_result *r, int64_t se
 static int generate(struct run *run)
 {
     const struct cli_options *o = run->options;
-    int64_t seed = o->seed >= 0 ? o->seed : random_seed();
+    int64_t seed = o->seed >= 0 ? o->seed : cli_random_seed();
     struct akunu_result result = { .size = sizeof result };
     run->generation.max_tokens = o->n_predict;
-    fill_sampling(o, seed, &run->generation.sampling);
+    cli_fill_sampling(o, seed, &run->generation.sampling);
     run->generation.sampling.grammar = run->grammar;
 
     if (!o->json && !o->no_display_prompt) {
@@ -204,8 +204,20 @@ static int generate(struct run *run)
     return code;
 }
 
+/* On a terminal where nothing was given to continue, unless it is said otherwise. */
+static bool is_chat(const struct cli_options *o)
+{
+    return o->conversation || (!o->no_conversation && !o->json && !cli_has_input(o));
+}
+
 int cli_run(const struct cli_options *o)
 {
+    if (o->conversation && o->no_conversation)
+        return cli_usage("-cnv and -no-cnv: only one of them can be given");
+    if (o->conversation && o->json)
+        return cli_usage("--json is for a text that is continued; a chat has none (/save writes it as JSON)");
+    if (is_chat(o))
+        return cli_chat(o);
     struct run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
     akunu_generation_default(&run.generation);
     int code = read_prompt(&run);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/config.h"
+#include "cli/configuration.h"
 #include "cli/message.h"
 
 enum { FILE_BYTES_MAX = 1 << 16 };

@@ -7,8 +7,8 @@
  *         model: ~/models/qwen.gguf
  *         temp: 0.2
  */
-#ifndef CLI_CONFIG_H
-#define CLI_CONFIG_H
+#ifndef CLI_CONFIGURATION_H
+#define CLI_CONFIGURATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* One configuration file, event by event: mappings two deep, and nothing that
  * refers elsewhere. */
-#include "cli/config.h"
+#include "cli/configuration.h"
 
 #include <stdint.h>
 #include <stdlib.h>
