@@ -184,6 +184,28 @@ def colours():
     t.ends(0, "/exit")
 
 
+def reasoning():
+    grammar = 'root ::= "<think>a\\nb</think>" "\\nyes"'
+    t = Terminal("-n", "-1", "--grammar", grammar)
+    t.prompt()
+    shown = t.say(b"abc\r", SPEED, "an answer with reasoning")
+    check("reasoning is dimmed", b"\x1b[2ma\r\nb\r\n\x1b[0m\r\nyes\r\n" in shown, shown)
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    t = Terminal("-n", "-1", "--grammar", grammar, environment=dict(ENVIRONMENT, NO_COLOR="1"))
+    t.prompt()
+    shown = t.say(b"abc\r", SPEED, "the same without colours")
+    check("reasoning is named", b"[reasoning]\r\na\r\nb\r\n[answer]\r\nyes\r\n" in shown, shown)
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    saved = os.path.join(WORK, "reasoned.json")
+    r = run(b"abc\n/save " + saved.encode() + b"\n", "-cnv", "-n", "-1", "--grammar", grammar)
+    check("a program gets the answer alone", r.stdout == b"yes\n" and b"a\nb\n" in r.stderr, r.stdout + r.stderr)
+    with open(saved) as file:
+        last = json.load(file)[-1]
+    check("what was thought is kept apart", last == {"role": "assistant", "content": "yes", "reasoning_content": "a\nb"}, repr(last).encode())
+
+
 def full():
     t = Terminal("-c", "64", "-n", "200", "--ignore-eos")
     t.prompt()
@@ -247,7 +269,7 @@ def real():
     check("a second turn keeps the first", r.returncode == 0 and len(re.findall(rb"\(0 kept\)", r.stderr)) == 1, r.stderr)
     check("the model's own template is used", b"ChatML" not in r.stderr, r.stderr)
 
-for part in commands, typing, interrupts, colours, full, piped, real:
+for part in commands, typing, interrupts, colours, reasoning, full, piped, real:
     part()
 print("%d of %d checks passed" % (checks - failures, checks))
 sys.exit(failures != 0)

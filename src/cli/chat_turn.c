@@ -19,9 +19,10 @@ struct turn {
     size_t n_ids, capacity;
     size_t n_kept;    /* of the prompt: in the KV cache already */
     struct akunu_reply *reply;
+    struct cli_output thoughts;
     bool reasoning;   /* what was written last is */
     bool wrote;
-    char last;        /* byte on standard output */
+    char last;        /* byte of the line at hand, NUL: none */
     bool no_memory;
     struct cli_progress progress;
     size_t n_new;     /* tokens that were told */
@@ -100,24 +101,40 @@ static int full(const struct turn *turn)
 
 /* ---- The text ---------------------------------------------------------------------- */
 
-static void set_dim(struct turn *turn, bool reasoning)
+/* Reasoning is no result: where standard output is for a program it goes to standard error. */
+static struct cli_output *output_of(struct turn *turn)
 {
-    if (reasoning == turn->reasoning)
-        return;
-    if (turn->wrote && turn->last != '\n')
-        cli_output_text(&turn->chat->out, "\n");
-    if (turn->wrote && turn->reasoning)
-        cli_output_text(&turn->chat->out, "\n");
-    if (cli_colour(stdout))
-        cli_output_text(&turn->chat->out, reasoning ? "\033[2m" : "\033[0m");
-    turn->reasoning = reasoning;
+    return turn->reasoning && !isatty(STDOUT_FILENO) ? &turn->thoughts : &turn->chat->out;
+}
+
+static void end_line(struct turn *turn)
+{
+    if (turn->last && turn->last != '\n')
+        cli_output_text(output_of(turn), "\n");
+    turn->last = '\0';
+}
+
+static void end_reasoning(struct turn *turn)
+{
+    struct cli_output *out = output_of(turn);
+    end_line(turn);
+    cli_output_text(out, cli_colour(out->file) ? "\033[0m\n" : "[answer]\n");
+    turn->reasoning = false;
+}
+
+static void begin_reasoning(struct turn *turn)
+{
+    end_line(turn);
+    turn->reasoning = true;
+    struct cli_output *out = output_of(turn);
+    cli_output_text(out, cli_colour(out->file) ? "\033[2m" : "[reasoning]\n");
 }
 
 /* To a terminal without what steers it. */
 static void write_text(struct turn *turn, const char *text, size_t n)
 {
-    struct cli_output *out = &turn->chat->out;
-    bool terminal = isatty(STDOUT_FILENO);
+    struct cli_output *out = output_of(turn);
+    bool terminal = isatty(fileno(out->file));
     for (size_t i = 0; i < n;) {
         size_t length = cli_utf8_length(text + i, n - i);
         unsigned char c = (unsigned char)text[i];
@@ -136,7 +153,10 @@ static void on_event(const struct akunu_reply_event *event, void *user)
     struct turn *turn = user;
     if (event->n_bytes == 0 || (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
         return;
-    set_dim(turn, event->kind == AKUNU_REPLY_REASONING);
+    if (turn->reasoning && event->kind == AKUNU_REPLY_CONTENT)
+        end_reasoning(turn);
+    if (!turn->reasoning && event->kind == AKUNU_REPLY_REASONING)
+        begin_reasoning(turn);
     write_text(turn, event->text, event->n_bytes);
 }
 
@@ -257,9 +277,9 @@ static int generate(struct turn *turn)
     cli_interrupt_clear();
 
     int code = turn->no_memory ? cli_no_memory() : settle(turn, &result);
-    set_dim(turn, false);
-    if (turn->wrote && turn->last != '\n')
-        cli_output_text(&chat->out, "\n");
+    if (turn->reasoning)
+        end_reasoning(turn);
+    end_line(turn);
     cli_output_flush(&chat->out);
     hold(turn);
     if (code == CLI_EXIT_OK && status != AKUNU_OK && !stopped)
@@ -280,7 +300,7 @@ static int generate(struct turn *turn)
 
 int cli_chat_answer(struct cli_chat *chat)
 {
-    struct turn turn = { .chat = chat };
+    struct turn turn = { .chat = chat, .thoughts = { .file = stderr } };
     size_t n = 0;
     int code = CLI_EXIT_FAILURE;
     char *prompt = render(chat, &n);
