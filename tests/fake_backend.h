@@ -22,7 +22,7 @@ struct fake_backend {
     uint64_t allocated; /* bytes of KV memory held now */
     uint64_t copied;    /* pages */
     int n_prepared;
-    bool refuse_alloc, refuse_prepare, lose_pass;
+    bool refuse_alloc, refuse_prepare, lose_pass, inexact;
     bool hollow; /* whatever is asked for, a few bytes are given: nothing may run */
 };
 
@@ -32,7 +32,7 @@ struct fake_prepared {
     struct ak_prepare_options options;
     struct fake_entry *pool;
     float *logits;
-    int32_t chosen;
+    int32_t *chosen; /* of each row of logits */
     uint64_t runs;
     struct ak_draw draw; /* of the last pass */
 };
@@ -87,7 +87,8 @@ static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table
     ck_assert_ptr_nonnull(p);
     *p = (struct fake_prepared){ .backend = fake, .table = table, .options = *options, .pool = kv };
     p->logits = calloc((size_t)options->max_logits * FAKE_VOCAB, sizeof *p->logits);
-    ck_assert_ptr_nonnull(p->logits);
+    p->chosen = calloc(options->max_logits, sizeof *p->chosen);
+    ck_assert(p->logits && p->chosen);
     fake->n_prepared++;
     *out = (struct ak_prepared *)p;
     return AKUNU_OK;
@@ -98,6 +99,7 @@ static void fake_release(struct ak_prepared *prepared)
     struct fake_prepared *p = (struct fake_prepared *)prepared;
     p->backend->n_prepared--;
     free(p->logits);
+    free(p->chosen);
     free(p);
 }
 
@@ -126,13 +128,13 @@ static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
     }
 }
 
-/* The likeliest, or at a temperature one that only its seed tells. */
-static int32_t fake_choose(const struct fake_prepared *p, const struct ak_draw *draw)
+/* The likeliest, or at a temperature one that its seed and its position tell. */
+static int32_t fake_choose(const float *logits, const struct ak_draw *draw, uint32_t position)
 {
     uint32_t best = 0;
     for (uint32_t v = 1; v < FAKE_VOCAB; v++)
-        best = p->logits[v] > p->logits[best] ? v : best;
-    return (int32_t)(draw->temperature > 0.0f ? draw->seed % FAKE_VOCAB : best);
+        best = logits[v] > logits[best] ? v : best;
+    return (int32_t)(draw->temperature > 0.0f ? (draw->seed + position) % FAKE_VOCAB : best);
 }
 
 static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
@@ -152,9 +154,9 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
         }
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
+        p->chosen[row] = fake_choose(p->logits + (size_t)row * FAKE_VOCAB, &b->draw, b->positions[i]);
         free(ids);
     }
-    p->chosen = fake_choose(p, &b->draw);
     p->draw = b->draw;
     p->runs++;
 }
@@ -171,7 +173,7 @@ static const float *fake_logits(const struct ak_prepared *p, uint32_t i)
 
 static const int32_t *fake_chosen(const struct ak_prepared *p)
 {
-    return &((const struct fake_prepared *)p)->chosen;
+    return ((const struct fake_prepared *)p)->chosen;
 }
 
 static uint64_t fake_bytes(const struct ak_prepared *p)
@@ -184,8 +186,13 @@ static void fake_counts(const struct ak_prepared *p, struct ak_counts *out)
     *out = (struct ak_counts){ .gemv = ((const struct fake_prepared *)p)->runs };
 }
 
+static bool fake_exact(const struct ak_backend *b)
+{
+    return !((const struct fake_backend *)b)->inexact;
+}
+
 static const struct ak_backend_ops fake_ops = {
-    .name = "fake", .alloc = fake_alloc, .free = fake_free, .copy_page = fake_copy_page, .prepare = fake_prepare, .release = fake_release,
+    .name = "fake", .exact = fake_exact, .alloc = fake_alloc, .free = fake_free, .copy_page = fake_copy_page, .prepare = fake_prepare, .release = fake_release,
     .run = fake_run, .sync = fake_sync, .logits = fake_logits, .chosen = fake_chosen, .bytes = fake_bytes, .counts = fake_counts,
 };
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Uses the installed library as a stranger would (REQUIREMENTS H1): through
-# akunu.pc, in C11 and C++17, shared and static; and looks at what it exports.
-# usage: installcheck.sh DESTDIR PREFIX BINDIR LIBDIR SOURCE-ROOT
+# akunu.pc and CMake, in C11 and C++17, shared and static; and looks at what it exports.
+# usage: installcheck.sh DESTDIR PREFIX BINDIR LIBDIR MANDIR SOURCE-ROOT
 set -eu
-destdir=$1 prefix=$2 bindir=$destdir$3 libdir=$destdir$4 source=$5
+destdir=$1 prefix=$2 bindir=$destdir$3 libdir=$destdir$4 mandir=$destdir$5 source=$6
 : "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=}" "${AK_LDFLAGS:=}" "${PKG_CONFIG:=pkg-config}"
 warnings="-Wall -Wextra -Wpedantic -Werror"
 
@@ -82,6 +82,32 @@ if [ -e "$libdir/libakunu.a" ]; then
     # shellcheck disable=SC2046
     try static "$libdir/libakunu.a" $(pc --static --libs | sed 's/-lakunu//')
 fi
+
+# A project of three lines that asks for akunu, as CMake's are; what it must not be given is refused.
+if command -v cmake >/dev/null; then
+    mkdir "$work/project"
+    cp "$source/examples/simple.c" "$work/project"
+    minor=${version%.*}
+    printf 'cmake_minimum_required(VERSION 3.13)\nproject(simple C)\nfind_package(akunu %s REQUIRED)\nadd_executable(simple simple.c)\n' \
+        "$minor" >"$work/project/CMakeLists.txt"
+    echo 'target_link_libraries(simple akunu::akunu)' >>"$work/project/CMakeLists.txt"
+    project() {
+        cmake -S "$work/project" -B "$work/made" -DCMAKE_PREFIX_PATH="$destdir$prefix" -DCMAKE_C_COMPILER="${CC##* }" \
+            -DCMAKE_C_FLAGS="$CFLAGS $AK_LDFLAGS" -Dakunu_DIR="$libdir/cmake/akunu" >"$work/cmake" 2>&1
+    }
+    project && cmake --build "$work/made" >>"$work/cmake" 2>&1 || fail "CMake does not build with akunu: $(cat "$work/cmake")"
+    generates "$work/made/simple"
+    sed -i "s/akunu $minor/akunu 99.0/" "$work/project/CMakeLists.txt"
+    rm -rf "$work/made"
+    ! project || fail "CMake takes akunu $version for 99.0"
+    echo "installcheck: CMake"
+else
+    echo "installcheck: no cmake: the package file is not tried"
+fi
+
+for page in "" $("$bindir/akunu-cli" --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/-\1/p'); do
+    [ -e "$mandir/man1/akunu-cli$page.1" ] || fail "no man page akunu-cli$page.1 in $mandir/man1"
+done
 
 "$bindir/akunu-cli" --version | grep -q "$version" || fail "akunu-cli --version does not say $version"
 echo "installcheck: fine"

@@ -2,9 +2,11 @@
 include tests/amx.mk
 include tests/base.mk
 include tests/cache.mk
+include tests/calls.mk
 include tests/convert.mk
 include tests/embed.mk
 include tests/gguf.mk
+include tests/grammar.mk
 include tests/hf.mk
 include tests/hf_quant.mk
 include tests/kernels.mk
@@ -20,6 +22,7 @@ include tests/quant.mk
 include tests/role.mk
 include tests/sampler.mk
 include tests/session.mk
+include tests/speculate.mk
 include tests/split.mk
 include tests/steady.mk
 include tests/steps.mk

@@ -90,7 +90,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, tokenize, detokenize, inspect, logits, perplexity, embed, convert, bench"
+says "run, tokenize, detokenize, inspect, logits, perplexity, embed, convert, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"

@@ -347,12 +347,13 @@ START_TEST(gumbel_distribution)
     for (size_t i = 0; i < n_vocab; i++)
         sum += p[i] = exp((double)logits[i] / (double)temperature);
     ck_assert_int_eq(ak_session_prepare_sampled(session->inner, &error), AKUNU_OK);
+    struct akunu_batch_token only = { .token = text.ids[19], .sequence = sequence, .logits = true };
     ak_random_seed(&random, 99);
     for (int i = 0; i < DRAWS; i++) {
         int32_t token;
         struct ak_draw draw = { .temperature = temperature, .seed = ak_random_bits(&random) };
         ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 19), AKUNU_OK);
-        ck_assert_int_eq(ak_session_draw(session->inner, sequence, text.ids[19], draw, &token, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_session_draw(session->inner, &only, 1, draw, &token, &error), AKUNU_OK);
         ck_assert(token >= 0 && (size_t)token < n_vocab);
         seen[token]++;
     }

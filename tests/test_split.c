@@ -95,7 +95,7 @@ static void run_text(const struct ak_model *model, const akunu_token *ids, float
         memcpy(logits, ak_session_logits(session, 0), vocab * sizeof *logits);
     }
     fine(ak_session_prepare_sampled(session, &error), &error);
-    fine(ak_session_draw(session, fork, ids[2], (struct ak_draw){ 1.0f, 7 }, drawn, &error), &error);
+    fine(ak_session_draw(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1, (struct ak_draw){ 1.0f, 7 }, drawn, &error), &error);
     ak_session_free(session);
 }
 

@@ -208,7 +208,7 @@ static bool on_cancel(void *user)
 /* Greedy; filtered with penalties; drawn by the backend. */
 static void set_mode(int mode, struct akunu_sampling *sampling)
 {
-    sampling->seed = 9;
+    sampling->seed = 12;
     sampling->ignore_end = mode < 2;
     if (mode == 0)
         sampling->temperature = 0.0f;

@@ -257,6 +257,177 @@ AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
 AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes);
 AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes);
 
+/* ---- Grammars --------------------------------------------------------------- */
+
+/* Which texts a model may write (akunu_sampling.grammar). Immutable; it may be used by any
+ * number of threads, and must outlive the samplers and calls that it was given to. */
+struct akunu_grammar;
+
+/* From GBNF, the grammars of llama.cpp (docs/grammar.md). Messages begin with line and
+ * column. A token that is referred to is looked up where the grammar is used. */
+AKUNU_API struct akunu_grammar *akunu_grammar_parse(const char *text, size_t n_bytes);
+
+enum akunu_schema_form {
+    AKUNU_SCHEMA_WRITING = 0, /* for a model: members in the order of the schema, little white space */
+    AKUNU_SCHEMA_READING = 1  /* for checking texts: any way in which JSON may be written */
+};
+struct akunu_schema_params {
+    size_t size;
+    enum akunu_schema_form form; /* AKUNU_SCHEMA_WRITING */
+    bool lax;                    /* false; a keyword that is not supported is passed over with a warning to log, else refused */
+    akunu_log_fn *log;           /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_schema_params_default(struct akunu_schema_params *params);
+
+/* From a JSON Schema (draft 2020-12): JSON texts that it allows, and none that it forbids.
+ * params may be NULL. AKUNU_ERROR_UNSUPPORTED: the message names a keyword that no grammar
+ * is made of, and its place; AKUNU_ERROR_FORMAT: it is no schema. */
+AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes, const struct akunu_schema_params *params);
+
+/* A grammar that waits: any text may come before one of the words, which end with NULL, and
+ * after it a text of `grammar`; with `again` this goes on, else the text ends there. It need
+ * not outlive what is made of it. */
+AKUNU_API struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar, const char *const *words, bool again);
+AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
+
+/* Is the whole text allowed? *at, which may be NULL, is the first byte that is not: n_bytes
+ * where the text is, or could be with more behind it. With a tokenizer control tokens in the
+ * text are those tokens; NULL: a token that the grammar names by its text stands for that text. */
+AKUNU_API enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar, const struct akunu_tokenizer *tokenizer,
+                                                const char *text, size_t n_bytes, bool *allowed, size_t *at);
+
+/* ---- Chat templates ---------------------------------------------------------- */
+
+/* What turns a conversation into the prompt that a model was trained on: the Jinja templates
+ * of its files, run as Hugging Face's transformers runs them, and the special tokens that they
+ * name. Immutable; JSON goes in as UTF-8 text that ends in NUL. */
+struct akunu_template;
+
+/* The templates of the model at `path`; only headers and vocabulary are read. A model without
+ * one has ChatML's (akunu_template_is_fallback). override_kv as in akunu_load_params, NULL
+ * allowed. A template that cannot be parsed is an error, and never replaced. */
+AKUNU_API struct akunu_template *akunu_template_load(const char *path, const char *const *override_kv);
+/* The same of a loaded model. The caller frees it; it may outlive the model. */
+struct akunu_model;
+AKUNU_API struct akunu_template *akunu_model_template(const struct akunu_model *model);
+/* One template from its text. Special tokens are those of `tokens`, NULL: none. */
+AKUNU_API struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes, const struct akunu_template *tokens);
+AKUNU_API void akunu_template_free(struct akunu_template *chat);
+
+/* True where the model has no template and ChatML stands in. */
+AKUNU_API bool akunu_template_is_fallback(const struct akunu_template *chat);
+/* Names of the templates, "default" among them unless the model has none of that name; NULL
+ * past the end. */
+AKUNU_API const char *akunu_template_name(const struct akunu_template *chat, size_t i);
+/* The template that a conversation with or without tools takes: its text and, in *n_bytes
+ * unless that is NULL, its length. NULL where `name` is none of its templates; name NULL:
+ * "tool_use" where there are tools and it exists, else "default". */
+AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools, size_t *n_bytes);
+
+struct akunu_chat {
+    size_t size;
+    const char *messages;  /* a list of objects: [{"role": "user", "content": "Hi"}, …] */
+    const char *tools;     /* a list of objects, NULL: none */
+    const char *documents; /* a list of objects, NULL: none */
+    const char *kwargs;    /* an object whose members the template sees as variables, special tokens' names
+                            * among them: {"enable_thinking": false}; NULL: none */
+    const char *name;      /* which template, NULL: as akunu_template_text says */
+    bool add_generation_prompt;         /* true: end with what an answer begins with */
+    const char *continue_final_message; /* the text ends inside this field ("content") of the last message, for the
+                                         * model to go on with; then add_generation_prompt must be false. NULL: not so */
+    const char *bos_token, *eos_token;  /* in place of the model's, NULL: the model's */
+    int64_t now;                        /* the time of strftime_now, in seconds since 1970, 0: the clock */
+};
+AKUNU_API void akunu_chat_default(struct akunu_chat *chat);
+
+/* The prompt, which ends in a NUL beyond its *n_bytes (NULL allowed); the caller frees it with
+ * akunu_text_free. NULL on failure: the message names line and column, and of what a template
+ * itself refuses (raise_exception) it has the template's words. What a template may use is
+ * limited (time, memory, output), so it ends whatever it holds. */
+AKUNU_API char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input, size_t *n_bytes);
+
+/* Frees a text that a call gave to its caller. NULL allowed. */
+AKUNU_API void akunu_text_free(char *text);
+
+/* ---- Tool calls and reasoning ------------------------------------------------ */
+
+/* Takes apart what a model writes, while it writes it: its reasoning, what it says, and
+ * calls of tools, in the form in which that model was taught to make them.
+ *
+ *     reply = akunu_reply_new(&params, on_event, user);
+ *     akunu_reply_push(reply, text, n_bytes);     for every piece that is generated
+ *     akunu_reply_end(reply);
+ *     puts(akunu_reply_message(reply));           the whole as a message of OpenAI's form
+ *
+ * Generate with `special` true: models mark these parts by control tokens. To split off
+ * reasoning only, set `calls` to false; the events are then AKUNU_REPLY_REASONING and
+ * AKUNU_REPLY_CONTENT, and the prompt tells whether the reasoning has begun already.
+ *
+ * Pieces may end anywhere: the same text gives the same message, and the same events but
+ * for where texts are cut. A text that could still become a marker waits until it is
+ * decided, at the latest by akunu_reply_end. Nothing is lost: what begins like a call and
+ * is none comes out as content. Blanks beside a marker belong to the marker; where text
+ * goes on after a call or a block of reasoning, a newline stands between. */
+struct akunu_reply;
+
+struct akunu_reply_params {
+    size_t size;
+    const char *format;        /* NULL or "auto": as the template and the vocabulary tell; else an akunu_reply_format_name */
+    const char *chat_template; /* the template's text, NULL where it is not known */
+    const struct akunu_tokenizer *tokenizer; /* the vocabulary, NULL where it is not known; used by akunu_reply_new alone */
+    const char *prompt;        /* the prompt as rendered, or the end of it; NULL: the model begins its answer */
+    const char *tools;         /* a JSON list of tools in OpenAI's form; NULL: any name is one of a tool's, and values
+                                * that the format leaves without a type have the one that they look like */
+    bool calls;                /* look for calls; default true */
+    bool reasoning;            /* tell reasoning apart; default true. false: it stays in the content, markers and all */
+    uint64_t seed;             /* the ids of calls follow from it: give each reply another */
+};
+AKUNU_API void akunu_reply_params_default(struct akunu_reply_params *params);
+
+enum akunu_reply_kind {
+    AKUNU_REPLY_REASONING = 1, /* a piece of reasoning */
+    AKUNU_REPLY_CONTENT = 2,   /* a piece of what is said */
+    AKUNU_REPLY_CALL = 3,      /* a call begins: text is the tool's name, id the call's */
+    AKUNU_REPLY_ARGUMENTS = 4, /* a piece of its arguments, JSON text */
+    AKUNU_REPLY_CALL_END = 5,  /* the call is complete: text is all of its arguments, an object of JSON that was checked */
+    AKUNU_REPLY_BROKEN = 6     /* the call that began is none: text says why; as content follows what the model wrote */
+};
+
+struct akunu_reply_event {
+    size_t size;
+    enum akunu_reply_kind kind;
+    const char *text; /* UTF-8, whole characters (bytes that are none come as U+FFFD), no NUL at the end */
+    size_t n_bytes;
+    size_t call;      /* of calls: how many began before it, broken ones included */
+    const char *id;   /* of AKUNU_REPLY_CALL, NUL-terminated; else NULL */
+};
+
+/* All of an event is valid during the call only. */
+typedef void akunu_reply_fn(const struct akunu_reply_event *event, void *user);
+
+/* params NULL: the defaults; on_event NULL: no events, only the message. Everything in
+ * params is copied. Fails on a format that is not known and on tools that are no list of
+ * functions. */
+AKUNU_API struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params, akunu_reply_fn *on_event, void *user);
+AKUNU_API void akunu_reply_free(struct akunu_reply *reply);
+
+/* The only failure is of memory. */
+AKUNU_API enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, size_t n_bytes);
+/* No more will come. A call that is not complete by now is a broken one. */
+AKUNU_API enum akunu_status akunu_reply_end(struct akunu_reply *reply);
+
+/* After akunu_reply_end, NULL before and without memory: {"role": "assistant", "content",
+ * "reasoning_content", "tool_calls": [{"id", "type": "function", "function": {"name",
+ * "arguments"}}]}, where content is null and the other two are left out if there is none. */
+AKUNU_API const char *akunu_reply_message(struct akunu_reply *reply);
+/* Why text that began like a call is content, one line each; "" where there is nothing to say. */
+AKUNU_API const char *akunu_reply_notes(const struct akunu_reply *reply);
+/* The format in use: "hermes", … */
+AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
+/* Number i of the formats that are known, NULL past the end. */
+AKUNU_API const char *akunu_reply_format_name(size_t i);
+
 /* ---- Models ---------------------------------------------------------------- */
 
 struct akunu_model;
@@ -517,11 +688,17 @@ AKUNU_API enum akunu_status akunu_embed(struct akunu_session *session, const str
 
 /* ---- Choosing the next token ------------------------------------------------ */
 
-/* Applied in this order: repetition penalties, logit bias, top-k, top-p, min-p,
- * temperature, draw. Defaults are llama.cpp's. */
+/* Added to a token's logit: INFINITY for a token that must come, -INFINITY for one that must not. */
+struct akunu_logit_bias {
+    akunu_token token;
+    float bias;
+};
+
+/* First the bias, then the samplers in their order, then the draw. Each works as in llama.cpp, and the
+ * defaults are llama.cpp's. */
 struct akunu_sampling {
     size_t size;
-    float temperature;       /* 0.8; ≤ 0: the likeliest token, filters ignored */
+    float temperature;       /* 0.8; ≤ 0: the likeliest token after bias, penalties and DRY, filters ignored */
     int32_t top_k;           /* 40; ≤ 0: off */
     float top_p;             /* 0.95; ≥ 1: off */
     float min_p;             /* 0.05; ≤ 0: off */
@@ -531,8 +708,48 @@ struct akunu_sampling {
     float frequency_penalty; /* 0.0 */
     uint64_t seed;           /* UINT64_MAX: a random one */
     bool ignore_end;         /* never choose a token that ends the text */
+
+    /* The order, as names with ';' between or as letters; at most one of the two is given, and "" leaves
+     * the bare draw. NULL both: "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature", or
+     * "edskypmxt". There is also "adaptive_p", "a", which chooses the token and so is always the last. A
+     * sampler that is not named does nothing, one that is named twice works twice. */
+    const char *samplers;
+    const char *sampler_seq;
+
+    float dynatemp_range;    /* 0.0: off; else the temperature is between temperature − range, at least 0, and … */
+    float dynatemp_exponent; /* 1.0; … + range, at (entropy / its largest)^exponent of the way */
+    float typical_p;         /* 1.0; ≤ 0, ≥ 1: off; keeps the tokens whose surprise is nearest to the entropy */
+    float top_n_sigma;       /* -1.0; ≤ 0: off; keeps logits within so many standard deviations of the best */
+    float xtc_probability;   /* 0.0: off; how often all but the least likely of the tokens go whose … */
+    float xtc_threshold;     /* 0.1; … probability is this or more; above 0.5: off */
+
+    /* DRY: a token that would make a repetition of n > allowed tokens longer loses
+     * multiplier · base^(n − allowed); sequence breakers are strings over which none goes. */
+    float dry_multiplier;       /* 0.0: off */
+    float dry_base;             /* 1.75; 1 or more */
+    int32_t dry_allowed_length; /* 2 */
+    int32_t dry_penalty_last_n; /* 64 tokens looked at; 0: off */
+    const char *const *dry_sequence_breakers; /* of 1 to 40 bytes, ends with NULL; NULL: "\n", ":", "\"", "*" */
+
+    int32_t mirostat;        /* 0: off; 1, 2: its version, which after the temperature takes the place of all samplers */
+    float mirostat_tau;      /* 5.0; the surprise wanted, in bits */
+    float mirostat_eta;      /* 0.1; how fast it is learnt */
+    float adaptive_target;   /* -1.0; < 0: adaptive_p just draws; else the probability to choose tokens near to, at most 1 */
+    float adaptive_decay;    /* 0.9; 0 … 0.99: how long it remembers, about 1 / (1 − decay) tokens */
+
+    const struct akunu_logit_bias *logit_bias; /* n of them; those of one token add up */
+    size_t n_logit_bias;
+
+    /* NULL: any text. Tokens that it does not allow are taken away before all samplers; tokens that end
+     * the text are allowed where the grammar may end, and where it must a text ends by itself. akunu_sample
+     * takes each token that it chooses for the next one of the text. */
+    const struct akunu_grammar *grammar;
 };
 AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling);
+
+/* Checks what can be checked without a model; akunu_sampler_new and akunu_generate do so too.
+ * AKUNU_ERROR_ARGUMENT: the message names the field, what it is and what it may be. */
+AKUNU_API enum akunu_status akunu_sampling_check(const struct akunu_sampling *sampling);
 
 struct akunu_sampler;
 AKUNU_API struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model, const struct akunu_sampling *sampling);
@@ -546,11 +763,33 @@ AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *l
 
 /* ---- Generating -------------------------------------------------------------- */
 
+/* Guessing the next tokens, so that one pass makes several. It changes the speed alone: a text is
+ * the same without it, at every temperature. How much is guessed is chosen all the while by how
+ * often guesses were right and by what passes take. */
+enum akunu_speculation {
+    AKUNU_SPECULATION_AUTO = 0,  /* all that there is, where it is possible */
+    AKUNU_SPECULATION_NONE = 1,
+    AKUNU_SPECULATION_NGRAM = 2, /* by what followed the same tokens earlier in the text */
+    AKUNU_SPECULATION_DRAFT = 3  /* by a draft model alone */
+};
+
 struct akunu_generation {
     size_t size;
     int64_t max_tokens;             /* -1: until the text or the context ends */
     struct akunu_sampling sampling;
     bool special;                   /* control tokens appear in the text */
+
+    /* Where something was asked for, or a draft session is given, that it is not possible is
+     * AKUNU_ERROR_UNSUPPORTED: models with a running state, devices, relaxed rounding. */
+    enum akunu_speculation speculation;
+    /* A session of a smaller model of the same vocabulary (else AKUNU_ERROR_ARGUMENT, which says
+     * where they differ), with room for as many tokens, and a sequence in it, whose text is made to
+     * follow this one: keep both for the next call. NULL: none. */
+    struct akunu_session *draft;
+    akunu_sequence draft_sequence;
+    uint32_t draft_max;             /* guesses a pass, at most 15 (0: 15) */
+    uint32_t draft_min;             /* fewer are not worth a pass (0: 1) */
+    float draft_p_min;              /* a draft model stops where it is less sure than this (0) */
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
 
@@ -564,7 +803,8 @@ struct akunu_result {
     enum akunu_stop stop;
     uint64_t n_prompt, n_generated;
     double prompt_seconds;   /* until the first token is chosen */
-    double generate_seconds; /* from there on: one pass for each token but the first */
+    double generate_seconds; /* from there on: a pass for each token but the first, or for several */
+    uint64_t n_drafted, n_accepted; /* tokens that were guessed, and that were right */
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is

@@ -40,7 +40,10 @@ enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence s
         if (!ids && n_ids > 0)
             ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
         else
-            ak_generate(s, sequence, ids, n_ids, generation, on_piece, cancel, user, &full, &error);
+            ak_generate(&(struct ak_request){ .session = s, .sequence = sequence, .ids = ids, .n_ids = n_ids, .generation = generation,
+                                              .draft = generation->draft ? generation->draft->inner : NULL, .on_piece = on_piece,
+                                              .cancel = cancel, .user = user },
+                        &full, &error);
         if (result)
             ak_versioned_give(result, &full, sizeof full, "akunu_result", NULL);
     }

@@ -1,7 +1,9 @@
 libak_la_SOURCES += src/api/cache.c
+libak_la_SOURCES += src/api/chat.c
 libak_la_SOURCES += src/api/device.c
 libak_la_SOURCES += src/api/embed.c
 libak_la_SOURCES += src/api/generate.c
+libak_la_SOURCES += src/api/grammar.c
 libak_la_SOURCES += src/api/model.c
 libak_la_SOURCES += src/api/model.h
 libak_la_SOURCES += src/api/profile.c
@@ -17,3 +19,4 @@ libak_la_SOURCES += src/api/text.c src/api/text.h
 libak_la_SOURCES += src/api/registry.c
 libak_la_SOURCES += src/api/roofline.c
 libak_la_SOURCES += src/api/convert.c
+libak_la_SOURCES += src/api/calls.c

@@ -2,10 +2,13 @@
 #include "api/model.h"
 #include "api/versioned.h"
 #include "base/mem.h"
+#include "session/constraint.h"
 #include "session/sampler.h"
+#include "session/sampling_check.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;
+    struct ak_grammar_matcher *matcher; /* NULL: any text */
 };
 
 void akunu_sampling_default(struct akunu_sampling *sampling)
@@ -18,17 +21,45 @@ void akunu_sampling_default(struct akunu_sampling *sampling)
                                              .min_p = 0.05f,
                                              .repeat_penalty = 1.0f,
                                              .repeat_last_n = 64,
-                                             .seed = UINT64_MAX };
+                                             .seed = UINT64_MAX,
+                                             .dynatemp_exponent = 1.0f,
+                                             .typical_p = 1.0f,
+                                             .top_n_sigma = -1.0f,
+                                             .xtc_threshold = 0.1f,
+                                             .dry_base = 1.75f,
+                                             .dry_allowed_length = 2,
+                                             .dry_penalty_last_n = 64,
+                                             .mirostat_tau = 5.0f,
+                                             .mirostat_eta = 0.1f,
+                                             .adaptive_target = -1.0f,
+                                             .adaptive_decay = 0.9f };
+}
+
+static ak_status take(const struct akunu_sampling *given, struct akunu_sampling *sampling, struct ak_error *error)
+{
+    akunu_sampling_default(sampling);
+    return ak_versioned_take(sampling, sizeof *sampling, given, "akunu_sampling", error);
+}
+
+enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
+{
+    struct akunu_sampling sampling;
+    struct ak_error error = { 0 };
+    if (take(given, &sampling, &error) == AKUNU_OK && ak_sampling_check(&sampling, &error) == AKUNU_OK)
+        return AKUNU_OK;
+    ak_api_fail(&error);
+    return error.status;
 }
 
 static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given, struct akunu_sampler *sampler,
                         struct ak_error *error)
 {
     struct akunu_sampling sampling;
-    akunu_sampling_default(&sampling);
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-    AK_TRY(ak_versioned_take(&sampling, sizeof sampling, given, "akunu_sampling", error));
+    AK_TRY(take(given, &sampling, error));
+    if (sampling.grammar)
+        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->matcher, error));
     return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size, model->inner->tokenizer, &sampler->inner, error);
 }
 
@@ -51,6 +82,7 @@ void akunu_sampler_free(struct akunu_sampler *sampler)
 {
     if (!sampler)
         return;
+    ak_grammar_matcher_free(sampler->matcher);
     ak_sampler_free(sampler->inner);
     ak_free(sampler);
 }
@@ -66,6 +98,17 @@ void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
         ak_sampler_accept(sampler->inner, token);
 }
 
+static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token, struct ak_error *error)
+{
+    const uint32_t *allowed;
+    bool fine;
+    if (!sampler->matcher)
+        return ak_sampler_choose(sampler->inner, logits, token, error);
+    AK_TRY(ak_grammar_matcher_mask(sampler->matcher, &allowed, error));
+    AK_TRY(ak_sampler_choose_allowed(sampler->inner, logits, allowed, token, error));
+    return ak_grammar_matcher_token(sampler->matcher, *token, &fine, error);
+}
+
 akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
 {
     struct ak_error error;
@@ -74,7 +117,7 @@ akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
     if (!sampler || !logits)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the sampler or the logits are NULL");
     else
-        ak_sampler_choose(sampler->inner, logits, &token, &error);
+        sample(sampler, logits, &token, &error);
     if (error.status == AKUNU_OK)
         return token;
     ak_api_fail(&error);

@@ -90,6 +90,8 @@ struct ak_backend_ops {
     void (*close)(struct ak_backend *b);
     const char *(*describe)(const struct ak_backend *b); /* "avx512" */
     bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_type type);
+    /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are not. */
+    bool (*exact)(const struct ak_backend *b);
 
     /* Of a backend that is put together of others: whose the weights of a layer are
      * (AK_NO_LAYER: those outside of layers). NULL: it has them all itself. */

@@ -50,20 +50,30 @@ static ak_status check(const void *bytes, size_t n, struct ak_error *error)
     return AKUNU_OK;
 }
 
-ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error)
+static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals, json_t **out, struct ak_error *error)
 {
     json_error_t why;
     *out = NULL;
     AK_TRY(check(bytes, n, error));
-    size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
+    flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
     *out = json_loadb(bytes, n, flags, &why);
-    if (!*out && json_error_code(&why) == json_error_numeric_overflow)
+    if (!*out && as_reals && json_error_code(&why) == json_error_numeric_overflow)
         *out = json_loadb(bytes, n, flags | JSON_DECODE_INT_AS_REAL, &why);
     if (*out)
         return AKUNU_OK;
     if (json_error_code(&why) == json_error_out_of_memory)
         return ak_fail_memory(error, "what a JSON text holds", 0);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: %s (line %d, column %d)", why.text, why.line, why.column);
+}
+
+ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error)
+{
+    return parse(bytes, n, 0, true, out, error);
+}
+
+ak_status ak_json_parse_given(const void *bytes, size_t n, json_t **out, struct ak_error *error)
+{
+    return parse(bytes, n, JSON_ALLOW_NUL, false, out, error);
 }
 
 const char *ak_json_kind(const json_t *value)

@@ -20,6 +20,10 @@ enum {
  * bits, which Python writes, all of the text's integers are given as reals. */
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error);
 
+/* The same for what a program or a person gives instead of a file: a string may have U+0000,
+ * and integers stay integers: one beyond 64 bits is refused. */
+ak_status ak_json_parse_given(const void *bytes, size_t n, json_t **out, struct ak_error *error);
+
 /* "an object", "a list", …: what a value is, for messages. */
 const char *ak_json_kind(const json_t *value);
 

@@ -3,9 +3,10 @@
 #include <string.h>
 
 static const char *const cache_words[] = { "list", "prune", NULL };
+static const char *const completion_words[] = { "bash", "zsh", "fish", "models", "cpus", NULL };
 
 const struct cli_command cli_commands[] = {
-    { "run", CLI_RUN, cli_run, "continue a prompt (the default command)",
+    { "run", CLI_RUN, cli_run, "chat, or continue a prompt (the default command)",
       "akunu-cli run -p \"The lighthouse keeper climbed\" -n 100", NULL, NULL },
     { "tokenize", CLI_TOKENIZE, cli_tokenize, "text to tokens",
       "akunu-cli tokenize -m model.gguf --ids -p \"Hello, world\"", NULL, NULL },
@@ -21,15 +22,26 @@ const struct cli_command cli_commands[] = {
       "akunu-cli embed -m model --json -p \"a first text\" -p \"a second one\"", NULL, "prompt" },
     { "convert", CLI_CONVERT, cli_convert, "any model as a GGUF file",
       "akunu-cli convert -m Qwen3-0.6B/ --outtype f16 --outfile qwen3-0.6b-f16.gguf", NULL, NULL },
+    { "apply-template", CLI_APPLY_TEMPLATE, cli_apply_template, "a conversation as the prompt that a model expects",
+      "akunu-cli apply-template -m model.gguf --messages conversation.json", NULL, NULL },
+    { "grammar-check", CLI_GRAMMAR_CHECK, cli_grammar_check, "is a text one of a grammar or of a JSON Schema?",
+      "akunu-cli grammar-check -j schema.json -f answer.json", NULL, NULL },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
       "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL, NULL },
     { "models", CLI_MODELS, cli_models, "which formats, architectures and types this build reads",
       "akunu-cli models", NULL, NULL },
     { "cache", CLI_CACHE, cli_cache, "the cache of packed weights: list it, prune it",
       "akunu-cli cache prune --older-than 30", cache_words, NULL },
+    { "completion", CLI_COMPLETION, cli_completion, "what completes akunu-cli's words in a shell",
+      "source <(akunu-cli completion bash)", completion_words, NULL },
 };
 
 const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;
+
+bool cli_is_shown(const struct cli_command *command)
+{
+    return !(command->bit & CLI_HIDDEN);
+}
 
 const struct cli_command *cli_command_named(const char *name)
 {

@@ -32,13 +32,14 @@ static int read_all(FILE *file, const char *name, struct cli_text *out)
     }
 }
 
-static int read_file(const char *path, struct cli_text *out)
+int cli_read_file(const char *flag, const char *path, struct cli_text *out)
 {
+    *out = (struct cli_text){ 0 };
     if (strcmp(path, "-") == 0)
         return read_all(stdin, "standard input", out);
     FILE *file = fopen(path, "rb");
     if (!file)
-        return cli_failure("cannot read -f %s: %s", path, strerror(errno));
+        return cli_failure("cannot read %s %s: %s", flag, path, strerror(errno));
     int code = read_all(file, path, out);
     fclose(file);
     return code;
@@ -59,12 +60,26 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
     }
     if (!cli_has_input(o))
         return cli_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe", what);
-    int code = read_file(o->file ? o->file : "-", out);
+    int code = cli_read_file("-f", o->file ? o->file : "-", out);
     if (code != CLI_EXIT_OK) {
         free(out->bytes);
         *out = (struct cli_text){ 0 };
     }
     return code;
+}
+
+int cli_read_named(const char *path, const char *flag, struct cli_text *out)
+{
+    int code = cli_read_file(flag, path, out);
+    char *terminated = code == CLI_EXIT_OK ? realloc(out->bytes, out->n + 1) : NULL;
+    if (terminated) {
+        terminated[out->n] = '\0';
+        out->bytes = terminated;
+        return CLI_EXIT_OK;
+    }
+    free(out->bytes);
+    *out = (struct cli_text){ 0 };
+    return code == CLI_EXIT_OK ? cli_no_memory() : code;
 }
 
 const char *cli_ids_name(const struct cli_options *o)

@@ -32,3 +32,8 @@ bool cli_interrupted(void)
 {
     return interrupted != 0;
 }
+
+void cli_interrupt_clear(void)
+{
+    interrupted = 0;
+}

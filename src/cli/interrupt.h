@@ -11,4 +11,7 @@ void cli_interrupt_install(void);
 /* Whether Ctrl-C was pressed. */
 bool cli_interrupted(void);
 
+/* Takes notice of it: the next one is a first one again. */
+void cli_interrupt_clear(void);
+
 #endif

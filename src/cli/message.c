@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/utf8.h"
+
 int cli_exit_of(enum akunu_status status)
 {
     switch (status) {
@@ -75,6 +77,28 @@ int cli_library_failure(void)
     return cli_exit_of(status);
 }
 
+const char *cli_shown(const char *text, char out[CLI_SHOWN_BYTES])
+{
+    static const char more[] = "\xe2\x80\xa6";
+    size_t n = 0, n_text = strlen(text);
+    for (size_t i = 0; i < n_text;) {
+        size_t length = cli_utf8_length(text + i, n_text - i);
+        bool plain = length > 1 || (length == 1 && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+        if (n + 8 + sizeof more > CLI_SHOWN_BYTES) {
+            memcpy(out + n, more, sizeof more);
+            return out;
+        }
+        if (plain)
+            memcpy(out + n, text + i, length);
+        else
+            snprintf(out + n, 5, "\\x%02x", (unsigned char)text[i]);
+        n += plain ? length : 4;
+        i += plain ? length : 1;
+    }
+    out[n] = '\0';
+    return out;
+}
+
 void cli_warn(const char *format, ...)
 {
     va_list arguments;
@@ -89,4 +113,13 @@ void cli_aside(const char *format, ...)
     va_start(arguments, format);
     say(2, "", format, arguments);
     va_end(arguments);
+}
+
+void cli_tell(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
 }

@@ -28,9 +28,16 @@ int cli_no_memory(void);
 /* Says what the library's last failed call said and returns its exit code. */
 int cli_library_failure(void);
 
+/* `text` for a message: control characters as escapes, and not too much of it. */
+enum { CLI_SHOWN_BYTES = 100 };
+const char *cli_shown(const char *text, char out[CLI_SHOWN_BYTES]);
+
 /* A warning, and an aside that a terminal shows dimmed. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What a person asked for in a chat: a line as it is. */
+void cli_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Whether escape sequences may be written to `stream`: a terminal that knows
  * them, and NO_COLOR unset or empty. */

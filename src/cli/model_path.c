@@ -40,23 +40,37 @@ static bool ends_with(const char *text, const char *end)
     return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Counts the models in `folder`; *name, to be freed, is one of them. */
-static size_t models_in(const char *folder, char **name)
+static void each_in(const char *folder, void (*each)(const char *name, void *user), void *user)
 {
-    size_t n = 0;
     DIR *dir = opendir(folder);
-    *name = NULL;
-    if (!dir)
-        return 0;
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (!ends_with(entry->d_name, ".gguf"))
-            continue;
-        n++;
-        free(*name);
-        *name = strdup(entry->d_name);
-    }
-    closedir(dir);
-    return n;
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        if (ends_with(entry->d_name, ".gguf"))
+            each(entry->d_name, user);
+    if (dir)
+        closedir(dir);
+}
+
+int cli_models_each(void (*each)(const char *name, void *user), void *user)
+{
+    char *folder = models_folder();
+    if (!folder)
+        return cli_no_memory();
+    each_in(folder, each, user);
+    free(folder);
+    return CLI_EXIT_OK;
+}
+
+struct only {
+    size_t n;
+    char *name; /* one of them */
+};
+
+static void count(const char *name, void *user)
+{
+    struct only *only = user;
+    only->n++;
+    free(only->name);
+    only->name = strdup(name);
 }
 
 static int find_default(const char *folder, char **path)
@@ -70,14 +84,14 @@ static int find_default(const char *folder, char **path)
     }
     free(fetched);
 
-    char *only;
-    size_t n = models_in(folder, &only);
-    *path = n == 1 && only ? join(folder, only, "") : NULL;
-    free(only);
+    struct only only = { 0 };
+    each_in(folder, count, &only);
+    *path = only.n == 1 && only.name ? join(folder, only.name, "") : NULL;
+    free(only.name);
     if (*path)
         return CLI_EXIT_OK;
-    if (n > 1)
-        return cli_usage("which model? There are %zu in %s: name one with -m", n, folder);
+    if (only.n > 1)
+        return cli_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
     return cli_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let ./quickstart fetch one into %s", folder);
 }
 
@@ -93,7 +107,7 @@ static int find_named(const char *folder, const char *name, char **path)
         free(*path);
         *path = NULL;
     }
-    cli_failure("-m %s: no such model here or in %s", name, folder);
+    cli_failure("-m %s: no such model here or in %s, and no preset of that name", name, folder);
     return CLI_EXIT_MODEL;
 }
 

@@ -11,4 +11,8 @@
  * named and there is none to choose. */
 int cli_model_path(const char *name, char **path);
 
+/* Calls `each` with the name of every model in the models folder. Gives CLI_EXIT_OK, or
+ * CLI_EXIT_MEMORY after a message; a folder that is not there is empty. */
+int cli_models_each(void (*each)(const char *name, void *user), void *user);
+
 #endif

@@ -2,9 +2,12 @@
 
 static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL }; /* in the order of enum akunu_kv_type */
 static const char *const prefills[] = { "auto", "own", "blas", NULL }; /* in the order of enum akunu_prefill */
+static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL }; /* of enum akunu_speculation */
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
+static const char *const templates[] = { "chatml", "gemma", "llama3", "phi3", "zephyr", NULL };
+static const char *const backends[] = { "cpu", "opencl", NULL };
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL }; /* in the order of enum akunu_pooling */
 
 enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
@@ -21,6 +24,7 @@ const struct cli_flag cli_flags[] = {
     { .name = "cpu", .kind = CLI_FLAG_TEXT, .value = "ISA", .group = "Model", .commands = LOADS, .offset = MEMBER(cpu),
       .help = "highest instruction set to use: scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm (the best there is)" },
     { .name = "backend", .kind = CLI_FLAG_TEXT, .value = "NAME", .group = "Model", .commands = LOADS, .offset = MEMBER(backend),
+      .choices = backends,
       .help = "what computes: cpu or opencl (cpu)" },
     { .name = "device", .kind = CLI_FLAG_TEXT, .value = "NAME", .group = "Model", .commands = LOADS, .offset = MEMBER(device),
       .help = "which OpenCL device: its number, or a part of its name (the first GPU, else the first)" },
@@ -38,7 +42,7 @@ const struct cli_flag cli_flags[] = {
     { .name = "strict", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(strict),
       .help = "a tensor that the architecture does not know is an error" },
     { .name = "override-kv", .kind = CLI_FLAG_TEXTS, .value = "KEY=TYPE:VALUE", .group = "Model",
-      .commands = LOADS | CLI_TOKENIZE | CLI_DETOKENIZE | CLI_INSPECT | CLI_CONVERT, .offset = MEMBER(override_kv),
+      .commands = LOADS | CLI_TOKENIZE | CLI_DETOKENIZE | CLI_INSPECT | CLI_CONVERT | CLI_APPLY_TEMPLATE, .offset = MEMBER(override_kv),
       .help = "metadata in place of the file's; TYPE is int, float, bool or str; several: give it again" },
     { .name = "relaxed", .kind = CLI_FLAG_SWITCH, .group = "Model", .commands = LOADS, .offset = MEMBER(relaxed),
       .help = "faster kernels for float weights that round otherwise; results then depend on machine, batch and threads" },
@@ -54,6 +58,10 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(texts), .source = true, .help = "a text; several: give it again, or without the flag" },
     { .name = "file", .brief = "f", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_EMBED,
       .offset = MEMBER(file), .source = true, .help = "a file whose lines are texts (- is standard input)" },
+    { .name = "prompt", .brief = "p", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Prompt", .commands = CLI_GRAMMAR_CHECK,
+      .offset = MEMBER(prompt), .source = true, .help = "the text to check" },
+    { .name = "file", .brief = "f", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_GRAMMAR_CHECK,
+      .offset = MEMBER(file), .source = true, .help = "the text is this file's bytes (- is standard input)" },
     { .name = "ids", .kind = CLI_FLAG_TEXT, .value = "IDS", .group = "Prompt", .commands = CLI_LOGITS | CLI_DETOKENIZE,
       .offset = MEMBER(ids), .source = true, .help = "token ids, separated by blanks or commas; taken as they are" },
     { .name = "file", .brief = "f", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_LOGITS | CLI_DETOKENIZE,
@@ -64,6 +72,22 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(no_parse_special), .help = "control tokens written in the text are ordinary text" },
     { .name = "no-display-prompt", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_display_prompt),
       .help = "print only the continuation" },
+
+    { .name = "conversation", .brief = "cnv", .kind = CLI_FLAG_SWITCH, .group = "Chat", .commands = CLI_RUN, .offset = MEMBER(conversation),
+      .help = "chat, also where standard input is no terminal: then each line of it is a message" },
+    { .name = "no-conversation", .brief = "no-cnv", .kind = CLI_FLAG_SWITCH, .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(no_conversation), .help = "never chat: continue a prompt" },
+    { .name = "system-prompt", .brief = "sys", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(system_prompt), .help = "what the model is told before the conversation" },
+    { .name = "system-prompt-file", .brief = "sysf", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(system_prompt_file), .help = "the same from a file" },
+    { .name = "chat-template", .kind = CLI_FLAG_TEXT, .value = "NAME|TEXT", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(chat_template), .choices = templates,
+      .help = "form of the conversation in place of the model's: chatml, gemma, llama3, phi3, zephyr, one of the model's, or a template in Jinja" },
+    { .name = "chat-template-file", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(chat_template_file), .help = "the same from a file, in Jinja" },
+    { .name = "kwargs", .alias = "chat-template-kwargs", .kind = CLI_FLAG_TEXT, .value = "JSON", .group = "Chat", .commands = CLI_RUN,
+      .offset = MEMBER(kwargs), .help = "variables for the template, as {\"enable_thinking\": false}" },
 
     { .name = "predict", .alias = "n-predict", .brief = "n", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_RUN,
       .offset = MEMBER(n_predict), .low = -1, .high = INT32_MAX, .help = "tokens to generate (-1: until the text or the context ends)" },
@@ -111,6 +135,27 @@ const struct cli_flag cli_flags[] = {
     { .name = "ignore-eos", .kind = CLI_FLAG_SWITCH, .group = "Sampling", .commands = CLI_RUN, .offset = MEMBER(ignore_eos),
       .help = "never end the text before -n tokens" },
 
+    { .name = "grammar", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Grammar", .commands = CLI_RUN | CLI_GRAMMAR_CHECK,
+      .offset = MEMBER(grammar), .help = "the text is one of this grammar (GBNF)" },
+    { .name = "grammar-file", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Grammar", .commands = CLI_RUN | CLI_GRAMMAR_CHECK,
+      .offset = MEMBER(grammar_file), .help = "the same from a file" },
+    { .name = "json-schema", .brief = "j", .kind = CLI_FLAG_TEXT, .value = "SCHEMA", .group = "Grammar", .commands = CLI_RUN | CLI_GRAMMAR_CHECK,
+      .offset = MEMBER(json_schema), .help = "the text is JSON that this schema allows; the schema itself where it begins with {, else a file" },
+    { .name = "json-schema-lax", .kind = CLI_FLAG_SWITCH, .group = "Grammar", .commands = CLI_RUN | CLI_GRAMMAR_CHECK,
+      .offset = MEMBER(schema_lax), .help = "pass over keywords of a schema that are not supported, with a warning, in place of refusing them" },
+
+    { .name = "spec-type", .kind = CLI_FLAG_CHOICE, .value = "WHAT", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(spec_type), .choices = speculations,
+      .help = "what guesses the next tokens: none, ngram-simple (the text before), draft-simple (-md), or both as they pay (auto)" },
+    { .name = "model-draft", .alias = "spec-draft-model", .brief = "md", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Speculation",
+      .commands = CLI_RUN, .offset = MEMBER(draft_model), .help = "a smaller model of the same vocabulary that guesses; the text stays the same" },
+    { .name = "draft-max", .alias = "spec-draft-n-max", .kind = CLI_FLAG_INT, .value = "N", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(draft_max), .low = 1, .high = 1024, .help = "most guesses a pass; more than 15 are never made (15)" },
+    { .name = "draft-min", .alias = "spec-draft-n-min", .kind = CLI_FLAG_INT, .value = "N", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(draft_min), .low = 0, .high = 15, .help = "fewer guesses are not tried (1)" },
+    { .name = "draft-p-min", .alias = "spec-draft-p-min", .kind = CLI_FLAG_REAL, .value = "P", .group = "Speculation", .commands = CLI_RUN,
+      .offset = MEMBER(draft_p_min), .low = 0, .high = 1, .help = "the draft model stops where it is less sure than P (0)" },
+
     { .name = "chunks", .kind = CLI_FLAG_INT, .value = "K", .group = "Measuring", .commands = CLI_PERPLEXITY, .offset = MEMBER(chunks),
       .low = -1, .high = INT32_MAX, .help = "chunks to score (0 or -1: all)" },
     { .name = "n-prompt", .brief = "p", .kind = CLI_FLAG_LIST, .value = "N,…", .group = "Measuring", .commands = CLI_BENCH,
@@ -129,6 +174,27 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(profile_out), .help = "where --tune writes (the user's akunu/profile.yaml)" },
     { .name = "repetitions", .brief = "r", .kind = CLI_FLAG_INT, .value = "N", .group = "Measuring", .commands = CLI_BENCH,
       .offset = MEMBER(repetitions), .low = 1, .high = 10000, .help = "timed runs of each test, after one that is not timed (5)" },
+
+    { .name = "chat-template-file", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(chat_template_file), .help = "a template in place of the model's; with -m its special tokens are the model's" },
+    { .name = "chat-template", .kind = CLI_FLAG_TEXT, .value = "NAME", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(chat_template), .help = "which of the model's templates (tool_use with --tools where there is one, else default)" },
+    { .name = "messages", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(messages), .help = "the conversation: a list of messages as JSON (- is standard input)" },
+    { .name = "tools", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(tools), .help = "tools that the model may call: a list as JSON" },
+    { .name = "documents", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(documents), .help = "documents that it may cite: a list as JSON" },
+    { .name = "kwargs", .kind = CLI_FLAG_TEXT, .value = "JSON", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(kwargs), .help = "an object of further variables: '{\"enable_thinking\": false}'" },
+    { .name = "no-generation-prompt", .kind = CLI_FLAG_SWITCH, .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(no_generation_prompt), .help = "do not end with what an answer begins with" },
+    { .name = "continue-final-message", .kind = CLI_FLAG_TEXT, .value = "FIELD", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(continue_message), .help = "end inside this field (content) of the last message; implies --no-generation-prompt" },
+    { .name = "bos-token", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(bos_token), .help = "what the template knows as bos_token (the model's)" },
+    { .name = "eos-token", .kind = CLI_FLAG_TEXT, .value = "TEXT", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
+      .offset = MEMBER(eos_token), .help = "what the template knows as eos_token (the model's)" },
 
     { .name = "cache-dir", .kind = CLI_FLAG_TEXT, .value = "DIR", .group = "Cache", .commands = CLI_CACHE, .offset = MEMBER(cache_dir),
       .help = "the folder (${XDG_CACHE_HOME:-~/.cache}/akunu)" },
@@ -169,7 +235,9 @@ const struct cli_flag cli_flags[] = {
     { .name = "verbose", .brief = "v", .kind = CLI_FLAG_SWITCH, .group = "Output", .commands = LOADS, .offset = MEMBER(verbose),
       .help = "tell what is chosen and done" },
 
-    { .name = "help", .brief = "h", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(help),
+    { .name = "config", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Other", .commands = CLI_ALL, .offset = MEMBER(config),
+      .help = "configuration to use alone (the system's and the user's akunu/config.yaml, where they exist)" },
+    { .name = "help", .brief = "h", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL | CLI_HIDDEN, .offset = MEMBER(help),
       .help = "this text" },
     { .name = "version", .kind = CLI_FLAG_SWITCH, .group = "Other", .commands = CLI_ALL, .offset = MEMBER(version),
       .help = "version, build and instruction sets" },

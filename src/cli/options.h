@@ -1,5 +1,6 @@
 /* The flags of every command, in one table (options.c) that drives parsing,
- * --help, the AKUNU_… environment and the suggestions for unknown flags. */
+ * --help, the AKUNU_… environment, the keys of configuration files and the
+ * suggestions for what is unknown. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -12,7 +13,12 @@ enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
     CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
-    CLI_ALL = (1 << 11) - 1
+    CLI_APPLY_TEMPLATE = 1 << 11, CLI_GRAMMAR_CHECK = 1 << 12,
+    CLI_ALL = (1 << 13) - 1,
+    /* for shells and for those who install akunu: no help tells of these, and neither
+     * the environment nor a configuration changes what they print */
+    CLI_COMPLETION = 1 << 16,
+    CLI_HIDDEN = CLI_COMPLETION
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -31,12 +37,14 @@ struct cli_texts {
     const char *values[CLI_MAX_TEXTS + 1]; /* ends with NULL */
 };
 
-/* What was asked for. Strings point into argv or the environment, NULL where
- * not given; numbers hold their defaults. */
+/* What was asked for. Strings point into argv, the environment or the
+ * configuration, NULL where not given; numbers hold their defaults. */
 struct cli_options {
     enum cli_command_bit command;
     const char *word;               /* one of the command's words: "list", "prune" */
     bool help, version;
+    const char *config;             /* the file to read in place of the system's and the user's */
+    struct cli_config *configuration;
 
     const char *model, *cpu, *backend, *device, *cache_dir, *profile;
     struct cli_texts override_kv;
@@ -50,6 +58,9 @@ struct cli_options {
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
 
+    bool conversation, no_conversation;
+    const char *system_prompt, *system_prompt_file;
+
     int64_t n_predict;              /* -1: until the text or the context ends */
     int64_t context;                /* 0: the command's own choice */
     int64_t batch, threads;         /* 0: the library's default */
@@ -60,6 +71,14 @@ struct cli_options {
     double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, repeat_last_n;
     bool ignore_eos;
+
+    const char *grammar, *grammar_file, *json_schema;
+    bool schema_lax;
+
+    int spec_type;                  /* enum akunu_speculation */
+    const char *draft_model;
+    int64_t draft_max, draft_min;   /* 0: the library's default */
+    double draft_p_min;
 
     const char *out;
     int out_type;                   /* of convert: 0 as stored, else an index into the types */
@@ -74,6 +93,12 @@ struct cli_options {
     int64_t repetitions;
     int form;                       /* enum cli_output_form */
     bool json, sha256, verbose, markdown;
+
+    const char *chat_template, *chat_template_file;
+    const char *messages, *tools, *documents; /* files */
+    const char *kwargs, *bos_token, *eos_token;
+    const char *continue_message;   /* the field to go on with */
+    bool no_generation_prompt;
 
     bool all;
     int64_t older_than;             /* days; -1: not given */
@@ -100,7 +125,7 @@ struct cli_flag {
     unsigned commands;      /* that take it: enum cli_command_bit */
     size_t offset;          /* of its member in struct cli_options */
     double low, high;
-    const char *const *choices; /* ends with NULL */
+    const char *const *choices; /* ends with NULL; of a text: what completion offers */
     bool source;            /* gives what to work on: at most one of these */
 };
 
@@ -110,6 +135,7 @@ const char *cli_kv_type_name(int type);
 /* "F16": a value of `out_type`; NULL: as stored. */
 const char *cli_out_type_name(int type);
 
+enum { CLI_MAX_FLAGS = 192 };
 extern const struct cli_flag cli_flags[];
 extern const size_t cli_n_flags;
 
@@ -126,13 +152,18 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 extern const size_t cli_n_commands;
 
+/* Whether people are told of it. */
+bool cli_is_shown(const struct cli_command *command);
+
 /* NULL where there is none of that name. */
 const struct cli_command *cli_command_named(const char *name);
 
-/* Fills *options from the arguments behind the command and from the
- * environment. Gives CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. --help and
- * --version end the parsing at once. */
+/* Fills *options from the arguments behind the command, from the environment and
+ * from configuration files. Gives CLI_EXIT_OK, or another code after a message.
+ * --help and --version end the parsing at once. Whatever it gives,
+ * cli_options_free(options) is to be called. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, struct cli_options *options);
+void cli_options_free(struct cli_options *options);
 
 /* "AKUNU_CTX_SIZE" for ctx-size. `out` holds CLI_ENV_BYTES. */
 enum { CLI_ENV_BYTES = 64 };

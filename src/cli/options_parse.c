@@ -1,4 +1,4 @@
-/* From argv and the environment to struct cli_options. */
+/* From argv, the environment and configuration files to struct cli_options. */
 #include "cli/options.h"
 
 #include <assert.h>
@@ -7,22 +7,9 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
+#include "cli/configuration.h"
 #include "cli/message.h"
-#include "cli/number.h"
-
-enum { MAX_FLAGS = 96 };
-
-/* Where a value came from; a stronger one is larger. */
-enum source { ABSENT = 0, ENVIRONMENT = 1, ARGUMENT = 2 };
-
-/* What was found for the flag of the same index. */
-struct found {
-    enum source source;
-    const char *text; /* of a switch: "1" from an argument */
-    struct cli_texts all; /* what a flag was given that may be repeated */
-    char joint;       /* between the two where they are shown: ' ' or '=' */
-    char shown[CLI_ENV_BYTES]; /* the flag as it was typed, or its variable */
-};
+#include "cli/options_found.h"
 
 static void set_defaults(const struct cli_command *command, struct cli_options *o)
 {
@@ -76,7 +63,7 @@ static size_t find_flag(unsigned commands, const char *name, size_t n)
 /* Says that `typed` is no flag of the command, and what was probably meant. */
 static int unknown_flag(const struct cli_command *command, const char *typed, const char *name, size_t n)
 {
-    const char *words[2 * MAX_FLAGS];
+    const char *words[2 * CLI_MAX_FLAGS];
     size_t n_words = 0;
     char text[64];
     int shown = (int)(name - typed) + (int)n;
@@ -120,7 +107,13 @@ static int read_word(const struct cli_command *command, const char *typed, struc
                      nearest ? nearest : "", command->name);
 }
 
-static int add_text(struct found *f, const char *text)
+/* --help and --version are given whatever else is wrong, and by arguments alone. */
+static bool is_help(const struct cli_flag *flag)
+{
+    return flag->offset == offsetof(struct cli_options, help) || flag->offset == offsetof(struct cli_options, version);
+}
+
+static int add_text(struct cli_found *f, const char *text)
 {
     if (f->all.n == CLI_MAX_TEXTS)
         return cli_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
@@ -129,17 +122,17 @@ static int add_text(struct found *f, const char *text)
 }
 
 /* A word that is no flag, as the value of one. */
-static int read_operand(const struct cli_command *command, const char *typed, struct found *found)
+static int read_operand(const struct cli_command *command, const char *typed, struct cli_found *found)
 {
-    struct found *f = &found[find_flag(command->bit, command->operand, strlen(command->operand))];
+    struct cli_found *f = &found[find_flag(command->bit, command->operand, strlen(command->operand))];
     snprintf(f->shown, sizeof f->shown, "--%s", command->operand);
-    f->source = ARGUMENT;
-    f->joint = ' ';
+    f->source = CLI_SOURCE_ARGUMENT;
+    f->joint = " ";
     f->text = typed;
     return add_text(f, typed);
 }
 
-static int read_arguments(const struct cli_command *command, int argc, char **argv, struct cli_options *options, struct found *found)
+static int read_arguments(const struct cli_command *command, int argc, char **argv, struct cli_options *options, struct cli_found *found)
 {
     for (int i = 0; i < argc; i++) {
         const char *typed = argv[i];
@@ -165,17 +158,17 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
             return unknown_flag(command, typed, name, n);
 
         const struct cli_flag *flag = &cli_flags[index];
-        struct found *f = &found[index];
+        struct cli_found *f = &found[index];
         size_t n_shown = (size_t)(name - typed) + n; /* shorter than CLI_ENV_BYTES: a known name */
         memcpy(f->shown, typed, n_shown);
         f->shown[n_shown] = '\0';
-        f->source = ARGUMENT;
-        f->joint = ' ';
+        f->source = CLI_SOURCE_ARGUMENT;
+        f->joint = " ";
         if (flag->kind == CLI_FLAG_SWITCH) {
             if (equals)
                 return cli_usage("%s takes no value, but has '%s'", f->shown, equals + 1);
             f->text = "1";
-            if (flag->offset == offsetof(struct cli_options, help) || flag->offset == offsetof(struct cli_options, version))
+            if (is_help(flag))
                 return CLI_EXIT_OK;
         } else if (equals) {
             f->text = equals + 1;
@@ -200,19 +193,19 @@ void cli_environment_name(const struct cli_flag *flag, char *out)
     out[n] = '\0';
 }
 
-static void read_environment(const struct cli_command *command, struct found *found)
+static void read_environment(const struct cli_command *command, struct cli_found *found)
 {
     for (size_t i = 0; i < cli_n_flags; i++) {
         const struct cli_flag *flag = &cli_flags[i];
         char name[CLI_ENV_BYTES];
-        if (!(flag->commands & command->bit) || found[i].source != ABSENT || strcmp(flag->group, "Other") == 0)
+        if (!(flag->commands & command->bit) || found[i].source != CLI_SOURCE_NONE || is_help(flag))
             continue;
         cli_environment_name(flag, name);
         const char *text = getenv(name);
         if (!text || !*text)
             continue;
-        found[i].source = ENVIRONMENT;
-        found[i].joint = '=';
+        found[i].source = CLI_SOURCE_ENVIRONMENT;
+        found[i].joint = "=";
         found[i].text = text;
         found[i].all = (struct cli_texts){ 1, { text } };
         memcpy(found[i].shown, name, sizeof name);
@@ -220,18 +213,18 @@ static void read_environment(const struct cli_command *command, struct found *fo
 }
 
 /* At most one flag says what to work on; one from the environment yields. */
-static int settle_sources(struct found *found)
+static int settle_sources(struct cli_found *found)
 {
-    const struct found *chosen = NULL;
-    enum source strongest = ABSENT;
+    const struct cli_found *chosen = NULL;
+    enum cli_source strongest = CLI_SOURCE_NONE;
     for (size_t i = 0; i < cli_n_flags; i++)
         if (cli_flags[i].source && found[i].source > strongest)
             strongest = found[i].source;
     for (size_t i = 0; i < cli_n_flags; i++) {
-        if (!cli_flags[i].source || found[i].source == ABSENT)
+        if (!cli_flags[i].source || found[i].source == CLI_SOURCE_NONE)
             continue;
         if (found[i].source < strongest)
-            found[i].source = ABSENT;
+            found[i].source = CLI_SOURCE_NONE;
         else if (chosen)
             return cli_usage("%s and %s: only one of them can be given", chosen->shown, found[i].shown);
         else
@@ -240,112 +233,8 @@ static int settle_sources(struct found *found)
     return CLI_EXIT_OK;
 }
 
-static bool is_one_of(const char *text, const char *const *words, int *index)
-{
-    for (int i = 0; words && words[i]; i++)
-        if (strcmp(text, words[i]) == 0) {
-            *index = i;
-            return true;
-        }
-    return false;
-}
-
-static int set_switch(const struct found *f, bool *out)
-{
-    static const char *const yes[] = { "1", "true", "yes", "on", NULL };
-    static const char *const no[] = { "0", "false", "no", "off", NULL };
-    int index;
-    *out = is_one_of(f->text, yes, &index);
-    if (*out || is_one_of(f->text, no, &index))
-        return CLI_EXIT_OK;
-    return cli_usage("%s%c%s: expected 1 or 0", f->shown, f->joint, f->text);
-}
-
-static int set_choice(const struct cli_flag *flag, const struct found *f, int *out)
-{
-    char known[64] = "";
-    if (is_one_of(f->text, flag->choices, out))
-        return CLI_EXIT_OK;
-    for (int i = 0; flag->choices[i]; i++) {
-        strcat(known, i ? ", " : "");
-        strcat(known, flag->choices[i]);
-    }
-    return cli_usage("%s%c%s: expected one of %s", f->shown, f->joint, f->text, known);
-}
-
-static int bad_number(const struct cli_flag *flag, const struct found *f, const char *kind)
-{
-    return cli_usage("%s%c%s: expected %s from %.10g to %.10g", f->shown, f->joint, f->text, kind, flag->low, flag->high);
-}
-
-static bool in_range(const struct cli_flag *flag, double value)
-{
-    return value >= flag->low && value <= flag->high;
-}
-
-/* Adds the numbers of one value. */
-static int add_to_list(const struct cli_flag *flag, const struct found *f, struct cli_list *out)
-{
-    for (const char *p = f->text;; p++) {
-        size_t n = strcspn(p, ",");
-        char word[24];
-        if (out->n == CLI_MAX_LIST)
-            return cli_usage("%s%c%s: more than %d numbers", f->shown, f->joint, f->text, CLI_MAX_LIST);
-        if (n >= sizeof word)
-            return bad_number(flag, f, "whole numbers with commas between,");
-        memcpy(word, p, n);
-        word[n] = '\0';
-        int64_t *value = &out->values[out->n++];
-        if (!cli_parse_int(word, value) || !in_range(flag, (double)*value))
-            return bad_number(flag, f, "whole numbers with commas between,");
-        p += n;
-        if (*p == '\0')
-            return CLI_EXIT_OK;
-    }
-}
-
-static int set_list(const struct cli_flag *flag, const struct found *f, struct cli_list *out)
-{
-    int code = CLI_EXIT_OK;
-    out->n = 0;
-    for (size_t i = 0; i < f->all.n && code == CLI_EXIT_OK; i++) {
-        struct found one = *f;
-        one.text = f->all.values[i];
-        code = add_to_list(flag, &one, out);
-    }
-    return code;
-}
-
-static int set_value(const struct cli_flag *flag, const struct found *f, struct cli_options *options)
-{
-    void *member = (char *)options + flag->offset;
-    switch (flag->kind) {
-    case CLI_FLAG_SWITCH:
-        return set_switch(f, member);
-    case CLI_FLAG_TEXT:
-        *(const char **)member = f->text;
-        return CLI_EXIT_OK;
-    case CLI_FLAG_INT:
-        if (!cli_parse_int(f->text, member) || !in_range(flag, (double)*(int64_t *)member))
-            return bad_number(flag, f, "a whole number");
-        return CLI_EXIT_OK;
-    case CLI_FLAG_REAL:
-        if (!cli_parse_real(f->text, member) || !in_range(flag, *(double *)member))
-            return bad_number(flag, f, "a number");
-        return CLI_EXIT_OK;
-    case CLI_FLAG_LIST:
-        return set_list(flag, f, member);
-    case CLI_FLAG_TEXTS:
-        *(struct cli_texts *)member = f->all;
-        return CLI_EXIT_OK;
-    case CLI_FLAG_CHOICE:
-        return set_choice(flag, f, member);
-    }
-    return CLI_EXIT_USAGE;
-}
-
 /* The machine's instruction sets are known only at run time. */
-static int check_cpu(const struct cli_options *o, const struct found *f)
+static int check_cpu(const struct cli_options *o, const struct cli_found *f)
 {
     char known[256] = "";
     const char *name;
@@ -357,32 +246,60 @@ static int check_cpu(const struct cli_options *o, const struct found *f)
             strcat(known, name);
         }
     }
-    return o->cpu ? cli_usage("%s%c%s: this machine or build does not have it; it has %s", f->shown, f->joint, o->cpu, known) : CLI_EXIT_OK;
+    return o->cpu ? cli_bad_value(f, "this machine or build does not have it; it has %s", known) : CLI_EXIT_OK;
+}
+
+/* Brings what configuration files say to the flags that nothing stronger has. */
+static int read_configuration(const struct cli_command *command, struct cli_found *found, struct cli_options *options)
+{
+    size_t config = find_flag(command->bit, "config", strlen("config"));
+    int code = cli_config_read(found[config].source != CLI_SOURCE_NONE ? found[config].text : NULL, options->configuration);
+    return code == CLI_EXIT_OK ? cli_found_from_config(command, options->configuration, found) : code;
+}
+
+/* One message for whatever is wrong, so only the first is told. */
+static int set_values(struct cli_found *found, struct cli_options *options)
+{
+    const struct cli_found *cpu = NULL;
+    int code = settle_sources(found);
+    for (size_t i = 0; code == CLI_EXIT_OK && i < cli_n_flags; i++) {
+        if (found[i].source == CLI_SOURCE_NONE)
+            continue;
+        code = cli_set_value(&cli_flags[i], &found[i], options);
+        if (cli_flags[i].offset == offsetof(struct cli_options, cpu))
+            cpu = &found[i];
+    }
+    return code == CLI_EXIT_OK ? check_cpu(options, cpu) : code;
 }
 
 int cli_options_parse(const struct cli_command *command, int argc, char **argv, struct cli_options *options)
 {
-    struct found found[MAX_FLAGS];
-    assert(cli_n_flags <= MAX_FLAGS);
+    struct cli_found found[CLI_MAX_FLAGS];
+    assert(cli_n_flags <= CLI_MAX_FLAGS);
     memset(found, 0, sizeof found);
     set_defaults(command, options);
     int code = read_arguments(command, argc, argv, options, found);
     if (code != CLI_EXIT_OK)
         return code;
 
-    for (size_t i = 0; i < cli_n_flags; i++) /* help is given whatever else is wrong */
-        if (found[i].source == ARGUMENT && strcmp(cli_flags[i].group, "Other") == 0)
-            return set_value(&cli_flags[i], &found[i], options);
+    for (size_t i = 0; i < cli_n_flags; i++)
+        if (found[i].source == CLI_SOURCE_ARGUMENT && is_help(&cli_flags[i]))
+            return cli_set_value(&cli_flags[i], &found[i], options);
 
+    if (command->bit & CLI_HIDDEN)
+        return set_values(found, options);
     read_environment(command, found);
-    code = settle_sources(found);
-    const struct found *cpu = NULL;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < cli_n_flags; i++) {
-        if (found[i].source == ABSENT)
-            continue;
-        code = set_value(&cli_flags[i], &found[i], options);
-        if (cli_flags[i].offset == offsetof(struct cli_options, cpu))
-            cpu = &found[i];
-    }
-    return code == CLI_EXIT_OK ? check_cpu(options, cpu) : code;
+    options->configuration = calloc(1, sizeof *options->configuration);
+    if (!options->configuration)
+        return cli_no_memory();
+    code = read_configuration(command, found, options);
+    return code == CLI_EXIT_OK ? set_values(found, options) : code;
+}
+
+void cli_options_free(struct cli_options *options)
+{
+    if (options->configuration)
+        cli_config_free(options->configuration);
+    free(options->configuration);
+    options->configuration = NULL;
 }

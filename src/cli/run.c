@@ -1,4 +1,4 @@
-/* run: continues a prompt and streams the text. */
+/* run: continues a prompt and streams the text; chat.c has conversations. */
 #include "cli/commands.h"
 
 #include <stdlib.h>
@@ -6,6 +6,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "cli/generation.h"
+#include "cli/grammar.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -13,10 +15,13 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/speculation.h"
 
 struct run {
     const struct cli_options *options;
-    struct cli_loaded loaded;
+    struct cli_loaded loaded, draft;
+    struct akunu_generation generation;
+    struct akunu_grammar *grammar; /* NULL: any text */
     struct cli_output out;
     struct cli_text prompt;
     akunu_token *ids;
@@ -70,7 +75,7 @@ static int read_prompt(struct run *run)
 {
     const struct cli_options *o = run->options;
     if (!cli_has_input(o))
-        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a pipe (chat comes with a later version)");
+        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a pipe, or chat (-cnv)");
     int code = cli_read_text(o, "a prompt", &run->prompt);
     if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt)
         return cli_usage("the prompt is empty: %s has no bytes", o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
@@ -89,8 +94,7 @@ static int tokenize_prompt(struct run *run)
     return code;
 }
 
-/* A seed that is short enough to be typed again. */
-static int64_t random_seed(void)
+int64_t cli_random_seed(void)
 {
     uint32_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
@@ -98,7 +102,7 @@ static int64_t random_seed(void)
     return seed;
 }
 
-static void fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
+void cli_fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
 {
     s->temperature = (float)o->temperature;
     s->top_k = (int32_t)o->top_k;
@@ -120,14 +124,16 @@ static double rate(uint64_t n, double seconds)
 /* The quiet last line, on a line of its own whatever came before. */
 static void say_speed(const struct run *run, const struct akunu_result *r, int64_t seed)
 {
-    char drawn[48] = "";
+    char drawn[48] = "", guessed[64] = "";
+    if (r->n_drafted > 0)
+        snprintf(guessed, sizeof guessed, " (%llu of %llu guesses right)", (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
     if (run->options->temperature > 0.0 && run->options->seed < 0)
         snprintf(drawn, sizeof drawn, ", seed %lld", (long long)seed);
     /* the first token comes with the prompt */
     double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
     fputc('\n', stderr);
-    cli_aside("prompt %llu tokens, %.1f tok/s; generated %llu, %.1f tok/s; load %.2f s%s", (unsigned long long)r->n_prompt,
-              rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, speed, run->loaded.load_seconds, drawn);
+    cli_aside("prompt %llu tokens, %.1f tok/s; generated %llu, %.1f tok/s%s; load %.2f s%s", (unsigned long long)r->n_prompt,
+              rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, speed, guessed, run->loaded.load_seconds, drawn);
 }
 
 static const char *stop_name(enum akunu_stop stop)
@@ -143,7 +149,7 @@ static const char *stop_name(enum akunu_stop stop)
 
 static void print_json(struct run *run, const struct akunu_result *r, int64_t seed)
 {
-    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I}",
+    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
                               "text", cli_json_text(run->text.bytes, run->text.n),
                               "stop", stop_name(r->stop),
                               "n_prompt", (json_int_t)r->n_prompt,
@@ -151,7 +157,9 @@ static void print_json(struct run *run, const struct akunu_result *r, int64_t se
                               "prompt_seconds", cli_json_real(r->prompt_seconds),
                               "generate_seconds", cli_json_real(r->generate_seconds),
                               "load_seconds", cli_json_real(run->loaded.load_seconds),
-                              "seed", (json_int_t)seed);
+                              "seed", (json_int_t)seed,
+                              "n_drafted", (json_int_t)r->n_drafted,
+                              "n_accepted", (json_int_t)r->n_accepted);
     if (cli_json_print(&run->out, value))
         cli_output_text(&run->out, "\n");
 }
@@ -159,12 +167,11 @@ static void print_json(struct run *run, const struct akunu_result *r, int64_t se
 static int generate(struct run *run)
 {
     const struct cli_options *o = run->options;
-    int64_t seed = o->seed >= 0 ? o->seed : random_seed();
-    struct akunu_generation generation;
+    int64_t seed = o->seed >= 0 ? o->seed : cli_random_seed();
     struct akunu_result result = { .size = sizeof result };
-    akunu_generation_default(&generation);
-    generation.max_tokens = o->n_predict;
-    fill_sampling(o, seed, &generation.sampling);
+    run->generation.max_tokens = o->n_predict;
+    cli_fill_sampling(o, seed, &run->generation.sampling);
+    run->generation.sampling.grammar = run->grammar;
 
     if (!o->json && !o->no_display_prompt) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
@@ -172,7 +179,7 @@ static int generate(struct run *run)
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
     }
     run->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &generation,
+    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &run->generation,
                                               on_piece, on_cancel, run, &result);
     cli_progress_end(&run->progress);
 
@@ -197,10 +204,25 @@ static int generate(struct run *run)
     return code;
 }
 
+/* On a terminal where nothing was given to continue, unless it is said otherwise. */
+static bool is_chat(const struct cli_options *o)
+{
+    return o->conversation || (!o->no_conversation && !o->json && !cli_has_input(o));
+}
+
 int cli_run(const struct cli_options *o)
 {
-    struct run run = { .options = o, .loaded = { .sequence = -1 }, .out = cli_output_stdout() };
+    if (o->conversation && o->no_conversation)
+        return cli_usage("-cnv and -no-cnv: only one of them can be given");
+    if (o->conversation && o->json)
+        return cli_usage("--json is for a text that is continued; a chat has none (/save writes it as JSON)");
+    if (is_chat(o))
+        return cli_chat(o);
+    struct run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
+    akunu_generation_default(&run.generation);
     int code = read_prompt(&run);
+    if (code == CLI_EXIT_OK)
+        code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &run.grammar);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &run.loaded);
     if (code == CLI_EXIT_OK)
@@ -211,8 +233,12 @@ int cli_run(const struct cli_options *o)
         code = cli_failure("the prompt has %zu tokens and the context holds %u (-c sets its size)", run.n_ids,
                            akunu_session_context(run.loaded.session));
     if (code == CLI_EXIT_OK)
+        code = cli_speculation(o, run.loaded.session, &run.draft, &run.generation);
+    if (code == CLI_EXIT_OK)
         code = generate(&run);
+    cli_unload(&run.draft);
     cli_unload(&run.loaded);
+    akunu_grammar_free(run.grammar);
     free(run.ids);
     free(run.prompt.bytes);
     free(run.text.bytes);

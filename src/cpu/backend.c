@@ -68,6 +68,12 @@ static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_type typ
     return op < AK_OP_COUNT && type < AK_TYPE_COUNT;
 }
 
+/* Rounding to BF16 may begin between one token and few. */
+static bool exact(const struct ak_backend *b)
+{
+    return !((const struct ak_cpu *)b)->relaxed;
+}
+
 static uint32_t layout(const struct ak_backend *b, enum ak_type type)
 {
     (void)b;
@@ -161,6 +167,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .close = close_backend,
     .describe = describe,
     .supports = supports,
+    .exact = exact,
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,

@@ -4,8 +4,20 @@
 
 #include "session/session.h"
 
+/* What akunu_generate is given. */
+struct ak_request {
+    struct ak_session *session;
+    int32_t sequence;
+    const int32_t *ids;
+    size_t n_ids;
+    const struct akunu_generation *generation;
+    struct ak_session *draft; /* in place of generation->draft */
+    akunu_piece_fn *on_piece;
+    akunu_cancel_fn *cancel;
+    void *user;
+};
+
 /* As akunu_generate. *result is always filled in: what was done before a failure. */
-ak_status ak_generate(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n_ids, const struct akunu_generation *generation,
-                      akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user, struct akunu_result *result, struct ak_error *error);
+ak_status ak_generate(const struct ak_request *request, struct akunu_result *result, struct ak_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* One pass: the caller's tokens are checked, put in the backend's order, given
  * room in the cache, and run. Nothing changes before all is known to fit. */
-#include "session/sampler.h"
+#include <string.h>
+
 #include "session/session.h"
 
 static ak_status check_token(const struct ak_session *s, size_t i, int32_t token, int32_t sequence, struct ak_error *error)
@@ -212,12 +213,11 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
     return AKUNU_OK;
 }
 
-ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next,
+ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw, int32_t *next,
                           struct ak_error *error)
 {
-    struct akunu_batch_token only = { .token = token, .sequence = sequence, .logits = true };
-    AK_TRY(ak_session_pass(s, s->sampled, &only, 1, draw, error));
+    AK_TRY(ak_session_pass(s, s->sampled, tokens, n, draw, error));
     s->n_last = 0; /* the last pass is not one of the plain table's */
-    *next = s->backend->ops->chosen(s->sampled)[0];
-    return *next >= 0 ? AKUNU_OK : ak_sampler_nothing_left(error);
+    memcpy(next, s->backend->ops->chosen(s->sampled), n * sizeof *next);
+    return AKUNU_OK;
 }

@@ -1,49 +1,11 @@
-#include "session/sampler.h"
-
-#include <float.h>
 #include <math.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/math.h"
 #include "base/mem.h"
-#include "session/candidates.h"
-#include "session/random.h"
-
-struct ak_sampler {
-    struct akunu_sampling params;
-    float log_min_p;
-    uint32_t n_vocab;
-    struct ak_random random;
-
-    float *logits; /* as changed by penalties and forbidden ends */
-    struct ak_candidates candidates;
-    int32_t *ends; /* forbidden tokens */
-    uint32_t n_ends;
-
-    /* the tokens that penalties look at */
-    bool penalised;
-    uint32_t *counts;    /* of each token in the window */
-    int32_t *window;     /* a ring; NULL: the whole context is looked at */
-    uint32_t window_size, window_next, window_filled;
-};
-
-static ak_status check(const struct akunu_sampling *p, struct ak_error *error)
-{
-    const struct { const char *name; float value; } numbers[] = {
-        { "temperature", p->temperature },         { "top_p", p->top_p },
-        { "min_p", p->min_p },                     { "repeat_penalty", p->repeat_penalty },
-        { "presence_penalty", p->presence_penalty }, { "frequency_penalty", p->frequency_penalty },
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!isfinite(numbers[i].value))
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s is not a finite number", numbers[i].name);
-    if (p->repeat_penalty <= 0.0f)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "repeat_penalty is %g: it must be above 0 (1 switches it off)",
-                       (double)p->repeat_penalty);
-    if (p->repeat_last_n < -1)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "repeat_last_n is %d: it must be -1 (all tokens) or more", (int)p->repeat_last_n);
-    return AKUNU_OK;
-}
+#include "session/sampler_state.h"
+#include "session/sampling_check.h"
 
 static ak_status seed(struct ak_sampler *s, struct ak_error *error)
 {
@@ -54,59 +16,133 @@ static ak_status seed(struct ak_sampler *s, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status find_ends(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+/* True where the parameters give the sampler something to do. */
+static bool is_active(const struct ak_sampler *s, enum ak_sampling_step step)
 {
-    size_t n = ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab);
-    for (size_t i = 0; i < n; i++)
-        s->n_ends += ak_tokenizer_is_end(tokenizer, (int32_t)i);
-    s->ends = ak_alloc(s->n_ends, sizeof *s->ends);
-    if (!s->ends)
-        return ak_fail_memory(error, "the sampler", 0);
-    uint32_t found = 0;
-    for (size_t i = 0; i < n; i++)
+    const struct akunu_sampling *p = &s->params;
+    switch (step) {
+    case AK_SAMPLING_PENALTIES: return ak_penalties_wanted(p);
+    case AK_SAMPLING_DRY: return ak_dry_wanted(p);
+    case AK_SAMPLING_TOP_N_SIGMA: return p->top_n_sigma > 0.0f;
+    case AK_SAMPLING_TOP_K: return p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
+    case AK_SAMPLING_TYPICAL: return p->typical_p > 0.0f && p->typical_p < 1.0f;
+    case AK_SAMPLING_TOP_P: return p->top_p < 1.0f;
+    case AK_SAMPLING_MIN_P: return p->min_p > 0.0f;
+    case AK_SAMPLING_XTC: return p->xtc_probability > 0.0f && p->xtc_threshold <= 0.5f;
+    case AK_SAMPLING_TEMPERATURE: return p->temperature != 1.0f || p->dynatemp_range > 0.0f;
+    case AK_SAMPLING_ADAPTIVE_P: return false; /* it chooses, behind all others */
+    }
+    return false;
+}
+
+/* Mirostat takes the place of all samplers but the temperature, which then is never dynamic. */
+static ak_status wanted_order(struct ak_sampler *s, struct ak_sampling_order *out, struct ak_error *error)
+{
+    if (s->params.mirostat == 0)
+        return ak_sampling_order(&s->params, out, error);
+    *out = (struct ak_sampling_order){ .steps = { AK_SAMPLING_TEMPERATURE }, .n = 1 };
+    s->params.dynatemp_range = 0.0f;
+    s->mirostat = (struct ak_mirostat){ .version = s->params.mirostat,
+                                        .tau = (double)s->params.mirostat_tau,
+                                        .eta = (double)s->params.mirostat_eta,
+                                        .mu = 2.0 * (double)s->params.mirostat_tau,
+                                        .n_vocab = s->n_vocab };
+    return AKUNU_OK;
+}
+
+static ak_status settle_order(struct ak_sampler *s, struct ak_error *error)
+{
+    const struct akunu_sampling *p = &s->params;
+    struct ak_sampling_order wanted;
+    AK_TRY(wanted_order(s, &wanted, error));
+    for (uint32_t i = 0; i < wanted.n; i++) {
+        if (wanted.steps[i] == AK_SAMPLING_TEMPERATURE && p->temperature <= 0.0f && p->dynatemp_range <= 0.0f)
+            s->greedy = true;
+        if (wanted.steps[i] == AK_SAMPLING_ADAPTIVE_P)
+            s->adaptive = true;
+    }
+    for (uint32_t i = 0; i < wanted.n; i++)
+        if (is_active(s, wanted.steps[i]) && (!s->greedy || ak_sampling_edits(wanted.steps[i])))
+            s->order.steps[s->order.n++] = wanted.steps[i];
+    while (s->n_leading < s->order.n && ak_sampling_edits(s->order.steps[s->n_leading]))
+        s->n_leading++;
+    if (s->adaptive)
+        ak_adaptive_p_init(&s->adaptive_p, p);
+    return AKUNU_OK;
+}
+
+static bool has_step(const struct ak_sampler *s, enum ak_sampling_step step)
+{
+    for (uint32_t i = 0; i < s->order.n; i++)
+        if (s->order.steps[i] == step)
+            return true;
+    return false;
+}
+
+/* The caller's bias, then minus infinity for every end where these are forbidden. */
+static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+{
+    const struct akunu_sampling *p = &s->params;
+    size_t n_known = p->ignore_end && tokenizer ? ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab) : 0, n;
+    size_t n_ends = 0;
+    for (size_t i = 0; i < n_known; i++)
+        n_ends += ak_tokenizer_is_end(tokenizer, (int32_t)i);
+    if (!ak_add_size(p->n_logit_bias, n_ends, &n) || !(s->bias = ak_alloc(n, sizeof *s->bias)))
+        return ak_fail_memory(error, "the logit bias", 0);
+    for (size_t i = 0; i < p->n_logit_bias; i++) {
+        int32_t token = p->logit_bias[i].token;
+        if (token < 0 || (uint32_t)token >= s->n_vocab)
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "logit bias: %d is no token of this model, which has 0 to %u", (int)token,
+                           s->n_vocab - 1);
+        s->bias[s->n_bias++] = p->logit_bias[i];
+    }
+    for (size_t i = 0; i < n_known; i++)
         if (ak_tokenizer_is_end(tokenizer, (int32_t)i))
-            s->ends[found++] = (int32_t)i;
+            s->bias[s->n_bias++] = (struct akunu_logit_bias){ .token = (int32_t)i, .bias = -INFINITY };
     return AKUNU_OK;
 }
 
 static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
 {
-    const struct akunu_sampling *p = &s->params;
-    s->penalised = p->repeat_last_n != 0 &&
-                   (p->repeat_penalty != 1.0f || p->presence_penalty != 0.0f || p->frequency_penalty != 0.0f);
     s->logits = ak_alloc(s->n_vocab, sizeof *s->logits);
     s->candidates.items = ak_alloc(s->n_vocab, sizeof *s->candidates.items);
     s->candidates.weights = ak_alloc(s->n_vocab, sizeof *s->candidates.weights);
-    bool ok = s->logits && s->candidates.items && s->candidates.weights;
-    if (s->penalised) {
-        s->counts = ak_alloc(s->n_vocab, sizeof *s->counts);
-        ok = ok && s->counts;
-        if (p->repeat_last_n > 0) {
-            s->window_size = (uint32_t)p->repeat_last_n;
-            s->window = ak_alloc(s->window_size, sizeof *s->window);
-            ok = ok && s->window;
-        }
-    }
-    if (!ok)
+    if (!s->logits || !s->candidates.items || !s->candidates.weights)
         return ak_fail_memory(error, "the sampler", 0);
-    return p->ignore_end && tokenizer ? find_ends(s, tokenizer, error) : AKUNU_OK;
+    if (has_step(s, AK_SAMPLING_PENALTIES))
+        AK_TRY(ak_penalties_init(&s->penalties, &s->params, s->n_vocab, error));
+    if (has_step(s, AK_SAMPLING_DRY))
+        AK_TRY(ak_dry_init(&s->dry, &s->params, tokenizer, s->n_vocab, error));
+    s->history.size = s->penalties.window > s->dry.window ? s->penalties.window : s->dry.window;
+    s->history.ring = ak_alloc(s->history.size, sizeof *s->history.ring);
+    return s->history.ring ? AKUNU_OK : ak_fail_memory(error, "the sampler's history", 0);
+}
+
+static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+{
+    if (s->params.min_p > 0.0f)
+        s->log_min_p = (float)ak_log((double)s->params.min_p);
+    AK_TRY(seed(s, error));
+    AK_TRY(settle_order(s, error));
+    AK_TRY(make_bias(s, tokenizer, error));
+    AK_TRY(allocate(s, tokenizer, error));
+    s->params.samplers = s->params.sampler_seq = NULL;
+    s->params.dry_sequence_breakers = NULL;
+    s->params.logit_bias = NULL;
+    return AKUNU_OK;
 }
 
 ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab, const struct ak_tokenizer *tokenizer,
                             struct ak_sampler **out, struct ak_error *error)
 {
     *out = NULL;
-    AK_TRY(check(sampling, error));
+    AK_TRY(ak_sampling_check(sampling, error));
     struct ak_sampler *s = ak_alloc(1, sizeof *s);
     if (!s)
         return ak_fail_memory(error, "the sampler", sizeof *s);
     s->params = *sampling;
     s->n_vocab = n_vocab;
-    if (sampling->min_p > 0.0f)
-        s->log_min_p = (float)ak_log((double)sampling->min_p);
-    ak_status status = seed(s, error);
-    if (status == AKUNU_OK)
-        status = allocate(s, tokenizer, error);
+    ak_status status = init(s, tokenizer, error);
     if (status != AKUNU_OK) {
         ak_sampler_free(s);
         return status;
@@ -122,9 +158,10 @@ void ak_sampler_free(struct ak_sampler *s)
     ak_free(s->logits);
     ak_free(s->candidates.items);
     ak_free(s->candidates.weights);
-    ak_free(s->ends);
-    ak_free(s->counts);
-    ak_free(s->window);
+    ak_free(s->bias);
+    ak_free(s->history.ring);
+    ak_penalties_release(&s->penalties);
+    ak_dry_release(&s->dry);
     ak_free(s);
 }
 
@@ -141,94 +178,21 @@ uint64_t ak_sampler_bits(struct ak_sampler *s)
 bool ak_sampler_is_plain(const struct ak_sampler *s)
 {
     const struct akunu_sampling *p = &s->params;
-    bool filtered = (p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab) || p->top_p < 1.0f || p->min_p > 0.0f;
-    return (p->temperature <= 0.0f || !filtered) && !s->penalised && s->n_ends == 0;
+    if (s->n_bias > 0)
+        return false;
+    if (s->greedy)
+        return s->order.n == 0;
+    bool tempered = s->order.n == 1 && s->order.steps[0] == AK_SAMPLING_TEMPERATURE && p->dynatemp_range <= 0.0f;
+    bool as_it_is = s->order.n == 0 && p->temperature == 1.0f;
+    return (tempered || as_it_is) && !s->adaptive && s->mirostat.version == 0;
 }
 
 void ak_sampler_accept(struct ak_sampler *s, int32_t token)
 {
-    if (!s->penalised || token < 0 || (uint32_t)token >= s->n_vocab)
+    if (token < 0 || (uint32_t)token >= s->n_vocab)
         return;
-    if (s->window) {
-        if (s->window_filled == s->window_size)
-            s->counts[s->window[s->window_next]]--;
-        else
-            s->window_filled++;
-        s->window[s->window_next] = token;
-        s->window_next = (s->window_next + 1) % s->window_size;
-    }
-    s->counts[token]++;
-}
-
-/* Dividing lowers a positive logit; a negative one is lowered by multiplying. */
-static float penalise(const struct akunu_sampling *p, float logit, uint32_t count)
-{
-    float repeated = logit > 0.0f ? logit / p->repeat_penalty : logit * p->repeat_penalty;
-    return repeated - ((float)count * p->frequency_penalty + p->presence_penalty);
-}
-
-/* Penalties and forbidden ends on a copy in which every value can be compared and
- * subtracted. */
-static const float *prepare(struct ak_sampler *s, const float *logits)
-{
-    for (uint32_t i = 0; i < s->n_vocab; i++) {
-        float x = logits[i];
-        if (s->penalised && s->counts[i] > 0)
-            x = penalise(&s->params, x, s->counts[i]);
-        x = x > -INFINITY ? x : -INFINITY; /* NaN */
-        s->logits[i] = x < FLT_MAX ? x : FLT_MAX;
-    }
-    for (uint32_t i = 0; i < s->n_ends; i++)
-        s->logits[s->ends[i]] = -INFINITY;
-    return s->logits;
-}
-
-/* The first of the largest values; n where none is above minus infinity. The
- * maxima of separate lanes come first, because compilers can vectorise them. */
-static uint32_t argmax(const float *x, uint32_t n)
-{
-    enum { LANES = 16 };
-    float lane[LANES], best = -INFINITY;
-    uint32_t i = 0;
-    for (int j = 0; j < LANES; j++)
-        lane[j] = -INFINITY;
-    for (; n - i >= LANES; i += LANES)
-        for (uint32_t j = 0; j < LANES; j++)
-            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
-    for (; i < n; i++)
-        lane[0] = x[i] > lane[0] ? x[i] : lane[0];
-    for (int j = 0; j < LANES; j++)
-        best = lane[j] > best ? lane[j] : best;
-    if (best == -INFINITY)
-        return n;
-    for (i = 0; x[i] != best; i++)
-        ;
-    return i;
-}
-
-ak_status ak_sampler_nothing_left(struct ak_error *error)
-{
-    return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: the model gave no logit that is a number");
-}
-
-ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error)
-{
-    const struct akunu_sampling *p = &s->params;
-    struct ak_candidates *c = &s->candidates;
-    if (p->temperature <= 0.0f) {
-        uint32_t best = argmax(s->penalised || s->n_ends ? prepare(s, logits) : logits, s->n_vocab);
-        if (best == s->n_vocab)
-            return ak_sampler_nothing_left(error);
-        *token = (int32_t)best;
-        return AKUNU_OK;
-    }
-    ak_candidates_collect(c, prepare(s, logits), s->n_vocab, p->top_k > 0 ? (uint32_t)p->top_k : 0);
-    if (c->n == 0)
-        return ak_sampler_nothing_left(error);
-    if (p->top_p < 1.0f)
-        ak_candidates_top_p(c, p->top_p);
-    if (p->min_p > 0.0f)
-        ak_candidates_min_p(c, s->log_min_p);
-    *token = ak_candidates_draw(c, p->temperature, ak_random_unit(&s->random));
-    return AKUNU_OK;
+    if (s->penalties.counts)
+        ak_penalties_accept(&s->penalties, &s->history, token);
+    ak_history_push(&s->history, token);
+    ak_adaptive_p_accept(&s->adaptive_p, token);
 }

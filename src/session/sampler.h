@@ -1,8 +1,16 @@
 /* Choosing the next token from logits.
  *
- * The order is: penalties, ends forbidden, top-k, top-p, min-p, temperature, draw;
- * each as llama.cpp defines it. Every operation is of base/math.h or exact, so a
- * seed gives the same text on every machine. All memory is allocated at creation.
+ * logits → allowed tokens → logit bias → the samplers in their order → draw
+ *
+ * Each sampler is a file of its own and works as llama.cpp defines it. Every operation is of
+ * base/math.h or exact, so a seed gives the same text on every machine. All memory is
+ * allocated at creation.
+ *
+ * Where it differs from llama.cpp: of equal logits the lower id is the likelier one (there
+ * it depends on the sort); sums are doubles (there floats), which shows only where a cut
+ * falls on a rounding error; a temperature of 0 takes the likeliest token after penalties
+ * and bias whatever the filters are (there XTC and typical may take that one away); one
+ * generator gives all random numbers (there each sampler has its own with the same seed).
  */
 #ifndef AK_SESSION_SAMPLER_H
 #define AK_SESSION_SAMPLER_H
@@ -34,7 +42,12 @@ void ak_sampler_accept(struct ak_sampler *s, int32_t token);
 
 /* Of equal logits the lower id counts as the likelier token; NaN counts as minus
  * infinity. Where no token is left (all NaN or minus infinity, or only tokens
- * that end the text, which are forbidden) it is AKUNU_ERROR_NUMERIC. */
+ * that are forbidden) it is AKUNU_ERROR_NUMERIC. */
 ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error);
+
+/* The same among the tokens t whose bit t % 32 of allowed[t / 32] is set, as though the
+ * vocabulary had no others: what a sampler counts or sums up is of these. */
+ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token,
+                                    struct ak_error *error);
 
 #endif

@@ -213,7 +213,8 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
     if (s->sampled)
         return AKUNU_OK;
     struct ak_prepare_options options = s->options;
-    options.max_tokens = options.max_logits = 1;
+    bool exact = s->backend->ops->exact && s->backend->ops->exact(s->backend);
+    options.max_tokens = options.max_logits = !exact ? 1 : s->batch < AK_FEW_TOKENS ? s->batch : AK_FEW_TOKENS;
     return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights, &s->model->spec, &options, s->kv.pool,
                                     &s->sampled, error);
 }

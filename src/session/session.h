@@ -7,6 +7,7 @@
 #ifndef AK_SESSION_SESSION_H
 #define AK_SESSION_SESSION_H
 
+#include "session/costs.h"
 #include "session/kv.h"
 #include "session/model.h"
 
@@ -17,8 +18,8 @@ struct ak_session {
     struct ak_kv kv;
     struct ak_prepare_options options;
     struct ak_cpus cpus;
-    struct ak_prepared *plain, *sampled; /* sampled: one token a pass; NULL until it is prepared */
-    struct ak_prepared *hidden;          /* the same; an encoder's passes are `plain` ones */
+    struct ak_prepared *plain, *sampled; /* sampled: few tokens a pass; NULL until it is prepared */
+    struct ak_prepared *hidden;          /* of any pass, NULL until then too; an encoder's passes are `plain` ones */
     uint32_t batch;
     uint32_t full;            /* tokens at which a pass of several texts is full, at most `batch` */
 
@@ -35,6 +36,7 @@ struct ak_session {
     double *sums;             /* [width]: of a text's hidden states */
 
     uint64_t n_passes, n_tokens;
+    struct ak_costs costs;
 };
 
 /* How many threads to use: the host's number; else the environment's
@@ -67,9 +69,10 @@ ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *e
 
 /* Makes ak_session_draw ready; at once where it is. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
-/* Appends one token and draws the next one from its distribution at a temperature; at 0 the
- * likeliest. Leaves no logits. AKUNU_ERROR_NUMERIC where none of them is a number. */
-ak_status ak_session_draw(struct ak_session *s, int32_t sequence, int32_t token, struct ak_draw draw, int32_t *next,
+/* Appends n tokens, at most AK_FEW_TOKENS, of one where the backend is not exact, and draws what
+ * follows each from its distribution at a temperature; at 0 the likeliest. All have .logits set.
+ * Leaves no logits; next[i] is -1 where none of them is a number. */
+ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw, int32_t *next,
                           struct ak_error *error);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);

@@ -18,7 +18,8 @@ static const char *const side_names[] = {
     "config.json", index_name, AK_HF_MANIFEST, "generation_config.json", "tokenizer.json", "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "vocab.json", "merges.txt", "vocab.txt",
-    "chat_template.jinja", "chat_template.json", "preprocessor_config.json", "modules.json", "1_Pooling/config.json",
+    "chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja", "additional_chat_templates/rag.jinja",
+    "preprocessor_config.json", "modules.json", "1_Pooling/config.json",
     "sentence_bert_config.json", "config_sentence_transformers.json",
 };
 enum { N_SIDES = sizeof side_names / sizeof *side_names };

@@ -1,0 +1,121 @@
+#include "api/error.h"
+#include "api/text.h"
+#include "api/versioned.h"
+#include "base/mem.h"
+#include "text/calls/reply.h"
+
+#include <string.h>
+
+struct akunu_reply {
+    struct ak_reply *inner;
+};
+
+void akunu_reply_params_default(struct akunu_reply_params *params)
+{
+    *params = (struct akunu_reply_params){.size = sizeof *params, .calls = true, .reasoning = true};
+}
+
+static ak_status find_format(const struct akunu_reply_params *p, const struct ak_call_format **out, struct ak_error *error)
+{
+    if (!p->format || strcmp(p->format, "auto") == 0) {
+        *out = ak_call_format_detect(p->chat_template, p->tokenizer ? p->tokenizer->inner : NULL);
+        return AKUNU_OK;
+    }
+    *out = ak_call_format_named(p->format);
+    if (!*out)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no format of tool calls has the name \"%s\"", p->format);
+    return AKUNU_OK;
+}
+
+static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *on_event, void *user, struct ak_reply **out,
+                        struct ak_error *error)
+{
+    struct akunu_reply_params p;
+    struct ak_reply_settings settings = {.on_event = on_event, .user = user};
+
+    akunu_reply_params_default(&p);
+    AK_TRY(ak_versioned_take(&p, sizeof p, given, "akunu_reply_params", error));
+    AK_TRY(find_format(&p, &settings.format, error));
+    settings.prompt = p.prompt;
+    settings.tools = p.tools;
+    settings.calls = p.calls;
+    settings.reasoning = p.reasoning;
+    settings.seed = p.seed;
+    return ak_reply_create(&settings, out, error);
+}
+
+struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params, akunu_reply_fn *on_event, void *user)
+{
+    struct ak_error error = {0};
+    struct akunu_reply *reply = ak_alloc(1, sizeof *reply);
+
+    if (!reply)
+        ak_fail_memory(&error, "a reply", sizeof *reply);
+    else
+        create(params, on_event, user, &reply->inner, &error);
+    if (error.status == AKUNU_OK)
+        return reply;
+    ak_api_fail(&error);
+    akunu_reply_free(reply);
+    return NULL;
+}
+
+void akunu_reply_free(struct akunu_reply *reply)
+{
+    if (!reply)
+        return;
+    ak_reply_free(reply->inner);
+    ak_free(reply);
+}
+
+enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, size_t n_bytes)
+{
+    struct ak_error error = {0};
+
+    if (!reply || (!text && n_bytes))
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply, or its text, is NULL");
+    else
+        ak_reply_push(reply->inner, text ? text : "", n_bytes, &error);
+    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
+
+enum akunu_status akunu_reply_end(struct akunu_reply *reply)
+{
+    struct ak_error error = {0};
+
+    if (!reply)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply is NULL");
+    else
+        ak_reply_end(reply->inner, &error);
+    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
+
+const char *akunu_reply_message(struct akunu_reply *reply)
+{
+    struct ak_error error = {0};
+    const char *message = NULL;
+
+    if (!reply)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply is NULL");
+    else
+        ak_reply_message(reply->inner, &message, &error);
+    if (!message)
+        ak_api_fail(&error);
+    return message;
+}
+
+const char *akunu_reply_notes(const struct akunu_reply *reply)
+{
+    return reply ? ak_reply_notes(reply->inner) : "";
+}
+
+const char *akunu_reply_format(const struct akunu_reply *reply)
+{
+    return reply ? ak_reply_format(reply->inner)->name : "";
+}
+
+const char *akunu_reply_format_name(size_t i)
+{
+    const struct ak_call_format *format = ak_call_format_at(i);
+    return format ? format->name : NULL;
+}

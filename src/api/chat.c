@@ -1,0 +1,130 @@
+#include "api/error.h"
+#include "api/model.h"
+#include "api/versioned.h"
+#include "base/mem.h"
+#include "text/chat.h"
+
+/* The handle is the inner object itself. */
+static struct ak_chat *inner(struct akunu_template *chat)
+{
+    return (struct ak_chat *)chat;
+}
+
+static const struct ak_chat *inner_of(const struct akunu_template *chat)
+{
+    return (const struct ak_chat *)chat;
+}
+
+static struct akunu_template *give(struct ak_chat *chat, ak_status status, const struct ak_error *error)
+{
+    if (status == AKUNU_OK)
+        return (struct akunu_template *)chat;
+    ak_api_fail(error);
+    return NULL;
+}
+
+static ak_status load(const char *path, const char *const *override_kv, struct ak_chat **out, struct ak_error *error)
+{
+    struct ak_provider *provider;
+    if (!path)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
+    AK_TRY(ak_provider_open(path, &provider, error));
+    ak_status status = AKUNU_OK;
+    for (; override_kv && *override_kv && status == AKUNU_OK; override_kv++)
+        status = ak_provider_override(provider, *override_kv, error);
+    if (status == AKUNU_OK)
+        status = ak_chat_open(provider, out, error);
+    ak_provider_close(provider);
+    return status;
+}
+
+struct akunu_template *akunu_template_load(const char *path, const char *const *override_kv)
+{
+    struct ak_error error = { 0 };
+    struct ak_chat *chat = NULL;
+    ak_status status = load(path, override_kv, &chat, &error);
+    return give(chat, status, &error);
+}
+
+struct akunu_template *akunu_model_template(const struct akunu_model *model)
+{
+    struct ak_error error = { 0 };
+    struct ak_chat *chat = NULL;
+    ak_status status = model ? ak_chat_open(model->inner->provider, &chat, &error)
+                             : ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
+    return give(chat, status, &error);
+}
+
+struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes, const struct akunu_template *tokens)
+{
+    struct ak_error error = { 0 };
+    struct ak_chat *chat = NULL;
+    ak_status status;
+    if (!text && n_bytes > 0)
+        status = ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the template's text is NULL");
+    else if (n_bytes > UINT32_MAX)
+        status = ak_fail(&error, AKUNU_ERROR_UNSUPPORTED, "a template of %zu bytes, where at most %u are possible", n_bytes, UINT32_MAX);
+    else
+        status = ak_chat_from_text((struct ak_text){ text ? text : "", (uint32_t)n_bytes }, inner_of(tokens), &chat, &error);
+    return give(chat, status, &error);
+}
+
+void akunu_template_free(struct akunu_template *chat)
+{
+    ak_chat_free(inner(chat));
+}
+
+bool akunu_template_is_fallback(const struct akunu_template *chat)
+{
+    return chat && ak_chat_is_fallback(inner_of(chat));
+}
+
+const char *akunu_template_name(const struct akunu_template *chat, size_t i)
+{
+    return chat ? ak_chat_name(inner_of(chat), i) : NULL;
+}
+
+const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools, size_t *n_bytes)
+{
+    struct ak_text text = { NULL, 0 };
+    if (chat)
+        text = ak_chat_text(inner_of(chat), name, tools);
+    if (n_bytes)
+        *n_bytes = text.n;
+    return text.bytes;
+}
+
+void akunu_chat_default(struct akunu_chat *chat)
+{
+    if (chat)
+        *chat = (struct akunu_chat){ .size = sizeof *chat, .add_generation_prompt = true };
+}
+
+static ak_status render(const struct akunu_template *chat, const struct akunu_chat *given, char **out, size_t *n_bytes, struct ak_error *error)
+{
+    struct akunu_chat input;
+    akunu_chat_default(&input);
+    if (!chat)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the template is NULL");
+    AK_TRY(ak_versioned_take(&input, sizeof input, given, "akunu_chat", error));
+    if (!input.messages)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no messages are given");
+    return ak_chat_render(inner_of(chat), &input, out, n_bytes, error);
+}
+
+char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input, size_t *n_bytes)
+{
+    struct ak_error error = { 0 };
+    char *text = NULL;
+    size_t n = 0;
+    if (render(chat, input, &text, &n, &error) != AKUNU_OK)
+        ak_api_fail(&error);
+    if (n_bytes)
+        *n_bytes = n;
+    return text;
+}
+
+void akunu_text_free(char *text)
+{
+    ak_free(text);
+}

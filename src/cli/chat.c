@@ -1,0 +1,225 @@
+/* run as a conversation: reads messages and commands, until there are no more. */
+#include "cli/chat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/generation.h"
+#include "cli/grammar.h"
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "cli/speculation.h"
+
+static const char prompt[] = "> ", more[] = "... ";
+
+/* ---- A message --------------------------------------------------------------------- */
+
+static int append(struct cli_text *text, const char *bytes, size_t n)
+{
+    char *larger = realloc(text->bytes, text->n + n + 2);
+    if (!larger)
+        return cli_no_memory();
+    memcpy(larger + text->n, bytes, n);
+    text->bytes = larger;
+    text->n += n;
+    larger[text->n] = '\0';
+    return CLI_EXIT_OK;
+}
+
+static bool begins_block(const char *line)
+{
+    return strncmp(line, "\"\"\"", 3) == 0;
+}
+
+static bool ends_block(const char *line, size_t n)
+{
+    return n >= 3 && memcmp(line + n - 3, "\"\"\"", 3) == 0;
+}
+
+/* Reads a message of one or several lines: with \ at their ends, between """, or pasted
+ * together. *result tells how it ended; text->bytes is to be freed. */
+static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_line *result)
+{
+    const char *line;
+    size_t n;
+    bool block = false, goes_on = true;
+    int code = CLI_EXIT_OK;
+    for (bool first = true; goes_on && code == CLI_EXIT_OK; first = false) {
+        *result = cli_line_read(chat->editor, first ? prompt : more, &line, &n);
+        if (*result == CLI_LINE_END && !first && text->n > 0)
+            *result = CLI_LINE_TEXT; /* what there is is a message */
+        else if (*result == CLI_LINE_NO_MEMORY)
+            return cli_no_memory();
+        else if (*result == CLI_LINE_TEXT) {
+            cli_line_remember(chat->editor, line);
+            if (first && begins_block(line)) {
+                block = true;
+                line += 3;
+                n -= 3;
+            } else if (!first) {
+                code = append(text, "\n", 1);
+            }
+            bool closes = block && ends_block(line, n);
+            bool continues = !block && n > 0 && line[n - 1] == '\\';
+            if (code == CLI_EXIT_OK)
+                code = append(text, line, n - (closes ? 3 : continues ? 1 : 0));
+            goes_on = block ? !closes : continues || (line[0] != '/' && cli_line_is_waiting(chat->editor));
+            continue;
+        }
+        return code;
+    }
+    return code;
+}
+
+static bool is_blank(const struct cli_text *text)
+{
+    return strspn(text->bytes, " \t\r\n") == text->n;
+}
+
+static int take(struct cli_chat *chat, const struct cli_text *text)
+{
+    int code;
+    if (is_blank(text))
+        return CLI_EXIT_OK;
+    if (cli_chat_obey(chat, text->bytes, &code))
+        return code;
+    code = cli_chat_add(chat, "user", text->bytes, text->n);
+    return code == CLI_EXIT_OK ? cli_chat_answer(chat) : code;
+}
+
+/* ---- The conversation -------------------------------------------------------------- */
+
+/* At the prompt Ctrl-C drops the line; where there is none, a second one leaves. */
+static bool leaves(struct cli_chat *chat, bool *warned)
+{
+    cli_interrupt_clear();
+    if (*warned || !cli_line_is_typed(chat->editor))
+        return true;
+    *warned = true;
+    cli_aside("Ctrl-C again, Ctrl-D or /exit leaves");
+    return false;
+}
+
+static int converse(struct cli_chat *chat)
+{
+    bool warned = false;
+    int code = CLI_EXIT_OK;
+    while (!chat->quit) {
+        struct cli_text text = { 0 };
+        enum cli_line result;
+        if (cli_line_is_typed(chat->editor))
+            fputc('\n', stderr);
+        code = read_message(chat, &text, &result);
+        if (code == CLI_EXIT_OK && result == CLI_LINE_TEXT)
+            code = take(chat, &text);
+        free(text.bytes);
+        if (result == CLI_LINE_DROPPED)
+            cli_interrupt_clear();
+        if (result == CLI_LINE_INTERRUPTED) {
+            if (leaves(chat, &warned))
+                return CLI_EXIT_INTERRUPTED;
+            continue;
+        }
+        warned = false;
+        if (result == CLI_LINE_END)
+            return CLI_EXIT_OK;
+        if (chat->out.error != 0 || code == CLI_EXIT_MEMORY)
+            return code;
+        if (code != CLI_EXIT_OK && !cli_line_is_typed(chat->editor))
+            return code; /* nobody is there to put it right */
+    }
+    return CLI_EXIT_OK;
+}
+
+static void greet(const struct cli_chat *chat)
+{
+    const char *path = chat->loaded.path, *slash = strrchr(path, '/');
+    if (cli_line_is_typed(chat->editor))
+        cli_aside("%s, %u tokens of context. /help, Ctrl-D leaves.", slash && slash[1] ? slash + 1 : path,
+                  akunu_session_context(chat->loaded.session));
+}
+
+static int set_up_system(struct cli_chat *chat)
+{
+    const struct cli_options *o = chat->options;
+    struct cli_text text = { 0 };
+    if (o->system_prompt && o->system_prompt_file)
+        return cli_usage("-sys and -sysf: only one of them can be given");
+    if (o->system_prompt && *o->system_prompt)
+        return cli_chat_set_system(chat, o->system_prompt);
+    if (!o->system_prompt_file)
+        return CLI_EXIT_OK;
+    int code = cli_read_file("-sysf", o->system_prompt_file, &text);
+    if (code == CLI_EXIT_OK && text.n > 0)
+        code = append(&text, "", 0);
+    if (code == CLI_EXIT_OK && text.n > 0)
+        code = cli_chat_set_system(chat, text.bytes);
+    free(text.bytes);
+    return code;
+}
+
+/* -p and -f are the first message. */
+static int take_first(struct cli_chat *chat)
+{
+    const struct cli_options *o = chat->options;
+    struct cli_text text = { 0 };
+    if (!o->prompt && !o->file)
+        return CLI_EXIT_OK;
+    int code = cli_read_text(o, "a message", &text);
+    if (code == CLI_EXIT_OK)
+        code = cli_chat_add(chat, "user", text.bytes, text.n);
+    free(text.bytes);
+    return code == CLI_EXIT_OK ? cli_chat_answer(chat) : code;
+}
+
+static int open_chat(struct cli_chat *chat)
+{
+    const struct cli_options *o = chat->options;
+    chat->messages = json_array();
+    chat->editor = cli_line_editor_new();
+    if (!chat->messages || !chat->editor)
+        return cli_no_memory();
+    int code = set_up_system(chat);
+    if (code == CLI_EXIT_OK)
+        code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &chat->grammar);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_model(o, &chat->loaded);
+    if (code == CLI_EXIT_OK)
+        code = cli_need_tokenizer(&chat->loaded, "run");
+    if (code == CLI_EXIT_OK)
+        chat->template = cli_chat_template(o, &chat->loaded, &code);
+    if (code == CLI_EXIT_OK)
+        code = cli_open_session(o, &chat->loaded, (uint32_t)o->context, (uint32_t)o->batch);
+    akunu_generation_default(&chat->generation);
+    chat->generation.max_tokens = o->n_predict;
+    chat->generation.sampling.grammar = chat->grammar;
+    chat->generation.special = true; /* such tokens mark reasoning */
+    if (code == CLI_EXIT_OK)
+        code = cli_speculation(o, chat->loaded.session, &chat->draft, &chat->generation);
+    return code;
+}
+
+int cli_chat(const struct cli_options *o)
+{
+    struct cli_chat chat = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
+    chat.seed = o->seed >= 0 ? o->seed : cli_random_seed();
+    int code = open_chat(&chat);
+    if (code == CLI_EXIT_OK) {
+        greet(&chat);
+        code = take_first(&chat);
+    }
+    if (code == CLI_EXIT_OK)
+        code = converse(&chat);
+    free(chat.held);
+    json_decref(chat.messages);
+    akunu_grammar_free(chat.grammar);
+    akunu_template_free(chat.template);
+    cli_line_editor_free(chat.editor);
+    cli_unload(&chat.draft);
+    cli_unload(&chat.loaded);
+    return cli_output_end(&chat.out, code);
+}

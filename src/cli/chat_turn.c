@@ -1,0 +1,328 @@
+/* One answer: the conversation as a prompt, what of it the KV cache holds already, and
+ * the text as it comes. */
+#include "cli/chat.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/generation.h"
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "cli/progress.h"
+#include "cli/utf8.h"
+
+struct turn {
+    struct cli_chat *chat;
+    akunu_token *ids; /* the prompt, and behind it what is generated */
+    size_t n_ids, capacity;
+    size_t n_kept;    /* of the prompt: in the KV cache already */
+    struct akunu_reply *reply;
+    struct cli_output thoughts;
+    bool reasoning;   /* what was written last is */
+    bool wrote;
+    char last;        /* byte of the line at hand, NUL: none */
+    bool no_memory;
+    struct cli_progress progress;
+    size_t n_new;     /* tokens that were told */
+};
+
+/* ---- The prompt -------------------------------------------------------------------- */
+
+static char *render(const struct cli_chat *chat, size_t *n)
+{
+    struct akunu_chat input;
+    char *messages = json_dumps(chat->messages, JSON_COMPACT);
+    if (!messages) {
+        cli_no_memory();
+        return NULL;
+    }
+    akunu_chat_default(&input);
+    input.messages = messages;
+    input.kwargs = chat->options->kwargs;
+    input.add_generation_prompt = true;
+    char *prompt = akunu_template_render(chat->template, &input, n);
+    free(messages);
+    if (!prompt)
+        cli_library_failure();
+    return prompt;
+}
+
+/* Templates write BOS themselves, but for some; the model says whether it wants one. */
+static bool wants_bos(const struct akunu_tokenizer *tokenizer)
+{
+    akunu_token first[8];
+    int64_t n = akunu_tokenize(tokenizer, "", 0, AKUNU_ADD_SPECIAL, first, sizeof first / sizeof *first);
+    return n > 0 && first[0] == akunu_token_bos(tokenizer);
+}
+
+static int tokenize(struct turn *turn, const char *prompt, size_t n)
+{
+    const struct akunu_tokenizer *tokenizer = turn->chat->loaded.tokenizer;
+    const struct cli_text text = { (char *)(uintptr_t)prompt, n };
+    int code = cli_tokens_of(tokenizer, &text, AKUNU_PARSE_SPECIAL, &turn->ids, &turn->n_ids);
+    if (code != CLI_EXIT_OK)
+        return code;
+    akunu_token bos = akunu_token_bos(tokenizer);
+    bool add = wants_bos(tokenizer) && (turn->n_ids == 0 || turn->ids[0] != bos);
+    turn->capacity = turn->n_ids + 1 + 64;
+    akunu_token *larger = realloc(turn->ids, turn->capacity * sizeof *larger);
+    if (!larger)
+        return cli_no_memory();
+    turn->ids = larger;
+    if (add) {
+        memmove(larger + 1, larger, turn->n_ids * sizeof *larger);
+        larger[0] = bos;
+        turn->n_ids++;
+    }
+    return turn->n_ids ? CLI_EXIT_OK : cli_failure("the chat template makes nothing of the conversation");
+}
+
+/* Rewinds the KV cache to what it has in common with the prompt, whose last token at
+ * least is run again, for its logits. */
+static int keep_prefix(struct turn *turn)
+{
+    struct cli_chat *chat = turn->chat;
+    size_t n = 0;
+    while (n < chat->n_held && n + 1 < turn->n_ids && chat->held[n] == turn->ids[n])
+        n++;
+    turn->n_kept = n;
+    if (akunu_sequence_rewind(chat->loaded.session, chat->loaded.sequence, (uint32_t)n) == AKUNU_OK)
+        return CLI_EXIT_OK;
+    return cli_library_failure();
+}
+
+static int full(const struct turn *turn)
+{
+    return cli_failure("the conversation would have %zu tokens and the context holds %u, so the message is not sent: /undo takes back "
+                       "the last exchange, /clear begins anew, -c sets the size", turn->n_ids, akunu_session_context(turn->chat->loaded.session));
+}
+
+/* ---- The text ---------------------------------------------------------------------- */
+
+/* Reasoning is no result: where standard output is for a program it goes to standard error. */
+static struct cli_output *output_of(struct turn *turn)
+{
+    return turn->reasoning && !isatty(STDOUT_FILENO) ? &turn->thoughts : &turn->chat->out;
+}
+
+static void end_line(struct turn *turn)
+{
+    if (turn->last && turn->last != '\n')
+        cli_output_text(output_of(turn), "\n");
+    turn->last = '\0';
+}
+
+static void end_reasoning(struct turn *turn)
+{
+    struct cli_output *out = output_of(turn);
+    end_line(turn);
+    cli_output_text(out, cli_colour(out->file) ? "\033[0m\n" : "[answer]\n");
+    turn->reasoning = false;
+}
+
+static void begin_reasoning(struct turn *turn)
+{
+    end_line(turn);
+    turn->reasoning = true;
+    struct cli_output *out = output_of(turn);
+    cli_output_text(out, cli_colour(out->file) ? "\033[2m" : "[reasoning]\n");
+}
+
+/* To a terminal without what steers it. */
+static void write_text(struct turn *turn, const char *text, size_t n)
+{
+    struct cli_output *out = output_of(turn);
+    bool terminal = isatty(fileno(out->file));
+    for (size_t i = 0; i < n;) {
+        size_t length = cli_utf8_length(text + i, n - i);
+        unsigned char c = (unsigned char)text[i];
+        length = length ? length : 1;
+        bool steers = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f || (length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        if (!terminal || !steers)
+            cli_output_bytes(out, text + i, length);
+        i += length;
+    }
+    turn->wrote = true;
+    turn->last = text[n - 1];
+}
+
+static void on_event(const struct akunu_reply_event *event, void *user)
+{
+    struct turn *turn = user;
+    if (event->n_bytes == 0 || (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
+        return;
+    if (turn->reasoning && event->kind == AKUNU_REPLY_CONTENT)
+        end_reasoning(turn);
+    if (!turn->reasoning && event->kind == AKUNU_REPLY_REASONING)
+        begin_reasoning(turn);
+    write_text(turn, event->text, event->n_bytes);
+}
+
+static bool keep_token(struct turn *turn, akunu_token token)
+{
+    size_t n = turn->n_ids + turn->n_new;
+    if (n == turn->capacity) {
+        akunu_token *larger = realloc(turn->ids, 2 * turn->capacity * sizeof *larger);
+        if (!larger)
+            return false;
+        turn->ids = larger;
+        turn->capacity *= 2;
+    }
+    turn->ids[n] = token;
+    turn->n_new++;
+    return true;
+}
+
+static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
+{
+    struct turn *turn = user;
+    cli_progress_end(&turn->progress);
+    if (token >= 0 && !keep_token(turn, token))
+        turn->no_memory = true;
+    else if (n > 0 && akunu_reply_push(turn->reply, text, n) != AKUNU_OK)
+        turn->no_memory = true;
+    return !turn->no_memory && cli_output_flush(&turn->chat->out) && !cli_interrupted();
+}
+
+static bool on_cancel(void *user)
+{
+    struct turn *turn = user;
+    uint32_t done = akunu_sequence_length(turn->chat->loaded.session, turn->chat->loaded.sequence);
+    if (done < turn->n_ids)
+        cli_progress_show(&turn->progress, "prompt", (double)done / (double)turn->n_ids);
+    return cli_interrupted();
+}
+
+/* ---- The answer -------------------------------------------------------------------- */
+
+static struct akunu_reply *new_reply(struct turn *turn, const char *prompt)
+{
+    struct akunu_reply_params params;
+    akunu_reply_params_default(&params);
+    params.chat_template = akunu_template_text(turn->chat->template, NULL, false, NULL);
+    params.tokenizer = turn->chat->loaded.tokenizer;
+    params.prompt = prompt;
+    params.calls = false;
+    struct akunu_reply *reply = akunu_reply_new(&params, on_event, turn);
+    if (!reply)
+        cli_library_failure();
+    return reply;
+}
+
+static double rate(double n, double seconds)
+{
+    return seconds > 0.0 ? n / seconds : 0.0;
+}
+
+static void say_speed(const struct turn *turn, const struct akunu_result *r)
+{
+    const struct cli_chat *chat = turn->chat;
+    uint64_t more = r->n_generated ? r->n_generated - 1 : 0; /* the first token comes with the prompt */
+    cli_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u", (unsigned long long)r->n_generated,
+              r->n_generated == 1 ? "" : "s", rate((double)more, r->generate_seconds), (unsigned long long)r->n_prompt, turn->n_kept,
+              rate((double)r->n_prompt, r->prompt_seconds), akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
+              akunu_session_context(chat->loaded.session));
+}
+
+/* What of the answer the conversation and the KV cache have now. */
+static int settle(struct turn *turn, const struct akunu_result *result)
+{
+    struct cli_chat *chat = turn->chat;
+    int code = CLI_EXIT_OK;
+    if (akunu_reply_end(turn->reply) != AKUNU_OK)
+        return cli_no_memory();
+    const char *text = akunu_reply_message(turn->reply);
+    json_t *message = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    if (!message)
+        return cli_no_memory();
+    if (json_is_null(json_object_get(message, "content")))
+        json_object_set_new(message, "content", json_string(""));
+    if (turn->wrote) {
+        if (json_array_append(chat->messages, message) != 0)
+            code = cli_no_memory();
+        chat->n_answers++;
+        chat->seed++;
+    }
+    json_decref(message);
+    chat->n_prompt += result->n_prompt;
+    chat->n_reused += turn->n_kept;
+    chat->n_generated += result->n_generated;
+    chat->prompt_seconds += result->prompt_seconds;
+    chat->generate_seconds += result->generate_seconds;
+    return code;
+}
+
+static void hold(struct turn *turn)
+{
+    struct cli_chat *chat = turn->chat;
+    free(chat->held);
+    chat->held = turn->ids;
+    chat->n_held = akunu_sequence_length(chat->loaded.session, chat->loaded.sequence);
+    turn->ids = NULL;
+}
+
+static int generate(struct turn *turn)
+{
+    struct cli_chat *chat = turn->chat;
+    struct akunu_result result = { .size = sizeof result };
+    cli_fill_sampling(chat->options, chat->seed, &chat->generation.sampling);
+
+    turn->progress = cli_progress_begin();
+    enum akunu_status status = akunu_generate(chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
+                                              turn->n_ids - turn->n_kept, &chat->generation, on_piece, on_cancel, turn, &result);
+    cli_progress_end(&turn->progress);
+    bool stopped = cli_interrupted() || status == AKUNU_ERROR_CANCELLED;
+    cli_interrupt_clear();
+
+    int code = turn->no_memory ? cli_no_memory() : settle(turn, &result);
+    if (turn->reasoning)
+        end_reasoning(turn);
+    end_line(turn);
+    cli_output_flush(&chat->out);
+    hold(turn);
+    if (code == CLI_EXIT_OK && status != AKUNU_OK && !stopped)
+        code = cli_library_failure();
+    if (stopped)
+        cli_aside(turn->wrote ? "stopped" : "stopped before the answer: the message is taken back");
+    else if (status == AKUNU_OK && result.stop == AKUNU_STOP_LENGTH)
+        cli_aside("cut after %lld tokens (-n)", (long long)chat->options->n_predict);
+    else if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
+        cli_warn("the context is full (%u tokens), so the answer is cut: /undo takes back the last exchange, /clear begins anew, -c sets the size",
+                 akunu_session_context(chat->loaded.session));
+    else if (code == CLI_EXIT_OK && !turn->wrote)
+        cli_aside("the model says nothing: the message is taken back");
+    if (code == CLI_EXIT_OK && result.n_prompt > 0)
+        say_speed(turn, &result);
+    return code;
+}
+
+int cli_chat_answer(struct cli_chat *chat)
+{
+    struct turn turn = { .chat = chat, .thoughts = { .file = stderr } };
+    size_t n = 0;
+    int code = CLI_EXIT_FAILURE;
+    char *prompt = render(chat, &n);
+    if (prompt)
+        code = tokenize(&turn, prompt, n);
+    if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded.session))
+        code = full(&turn);
+    if (code == CLI_EXIT_OK)
+        code = keep_prefix(&turn);
+    if (code == CLI_EXIT_OK) {
+        turn.reply = new_reply(&turn, prompt);
+        code = turn.reply ? generate(&turn) : CLI_EXIT_FAILURE;
+    }
+    if (!turn.wrote && cli_chat_last_is(chat, "user"))
+        cli_chat_drop_last(chat);
+    akunu_reply_free(turn.reply);
+    akunu_text_free(prompt);
+    free(turn.ids);
+    return code;
+}
+
+void cli_chat_forget(struct cli_chat *chat)
+{
+    chat->n_held = 0;
+}

@@ -1,0 +1,68 @@
+/* completion: the script for a shell, or the words that such a script asks for. */
+#include "cli/completion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "akunu/akunu.h"
+#include "cli/commands.h"
+#include "cli/configuration.h"
+#include "cli/message.h"
+#include "cli/model_path.h"
+
+enum cli_offer cli_offer_of(const struct cli_flag *flag)
+{
+    if (strcmp(flag->name, "model") == 0)
+        return CLI_OFFER_MODELS;
+    if (strcmp(flag->name, "cpu") == 0)
+        return CLI_OFFER_CPUS;
+    if (flag->choices)
+        return CLI_OFFER_CHOICES;
+    if (flag->value && strcmp(flag->value, "FILE") == 0)
+        return CLI_OFFER_FILES;
+    return flag->value && strcmp(flag->value, "DIR") == 0 ? CLI_OFFER_FOLDERS : CLI_OFFER_NOTHING;
+}
+
+static void put_presets(struct cli_output *out)
+{
+    struct cli_config config;
+    const char *last = "";
+    cli_config_read(NULL, &config); /* of a damaged one what can be read: shells hide the message */
+    for (size_t i = 0; i < config.n; i++) {
+        const char *preset = config.settings[i].preset;
+        if (preset && strcmp(preset, last) != 0)
+            cli_output_format(out, "%s\n", last = preset);
+    }
+    cli_config_free(&config);
+}
+
+static void put_cpus(struct cli_output *out)
+{
+    const char *name;
+    for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
+        cli_output_format(out, "%s\n", name);
+}
+
+static void put_name(const char *name, void *user)
+{
+    cli_output_format(user, "%s\n", name);
+}
+
+int cli_completion(const struct cli_options *o)
+{
+    struct cli_output out = cli_output_stdout();
+    int code = CLI_EXIT_OK;
+    if (strcmp(o->word, "bash") == 0)
+        cli_complete_bash(&out);
+    else if (strcmp(o->word, "zsh") == 0)
+        cli_complete_zsh(&out);
+    else if (strcmp(o->word, "fish") == 0)
+        cli_complete_fish(&out);
+    else if (strcmp(o->word, "cpus") == 0)
+        put_cpus(&out);
+    else {
+        put_presets(&out);
+        code = cli_models_each(put_name, &out);
+    }
+    return cli_output_end(&out, code);
+}

@@ -1,0 +1,21 @@
+/* Completion of akunu-cli's words by shells, made of the tables of commands and
+ * flags. */
+#ifndef CLI_COMPLETION_H
+#define CLI_COMPLETION_H
+
+#include "cli/options.h"
+#include "cli/output.h"
+
+/* What a shell offers for a flag's value. */
+enum cli_offer {
+    CLI_OFFER_NOTHING, CLI_OFFER_FILES, CLI_OFFER_FOLDERS, CLI_OFFER_CHOICES,
+    CLI_OFFER_MODELS, /* files, and what `akunu-cli completion models` prints */
+    CLI_OFFER_CPUS    /* what `akunu-cli completion cpus` prints */
+};
+enum cli_offer cli_offer_of(const struct cli_flag *flag);
+
+void cli_complete_bash(struct cli_output *out);
+void cli_complete_zsh(struct cli_output *out);
+void cli_complete_fish(struct cli_output *out);
+
+#endif

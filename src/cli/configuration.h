@@ -1,0 +1,51 @@
+/* Configuration files: YAML whose keys are the long flags, and presets of
+ * models.
+ *
+ *     threads: 8
+ *     models:
+ *       coder:                        # -m coder
+ *         model: ~/models/qwen.gguf
+ *         temp: 0.2
+ */
+#ifndef CLI_CONFIGURATION_H
+#define CLI_CONFIGURATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/options.h"
+
+/* One key of a file. Strings live as long as the configuration. */
+struct cli_setting {
+    const char *file;        /* for messages, with the line of the key */
+    unsigned long line;
+    const struct cli_flag *flag; /* a flag of that name; the command at hand may have another one, or none */
+    const char *preset;      /* that it belongs to; NULL: it holds always */
+    struct cli_texts values; /* one, or those of a list */
+};
+
+/* In the order of their strength, the weakest first. */
+struct cli_config {
+    struct cli_setting *settings;
+    size_t n, capacity;
+    char **strings; /* all that the settings point to */
+    size_t n_strings;
+};
+
+/* Reads the file at `path`, or where that is NULL those of the system and of the
+ * user that are there; a preset of the user's replaces the system's of that name.
+ * Gives an exit code, after a message unless it is CLI_EXIT_OK: an unknown key, a
+ * key given twice, a value that is no text or list. Whatever it gives,
+ * cli_config_free(out) is to be called. */
+int cli_config_read(const char *path, struct cli_config *out);
+void cli_config_free(struct cli_config *config);
+
+/* Adds the settings of one file's n bytes; `name` is what messages call it. */
+int cli_config_parse(const char *name, const char *text, size_t n, struct cli_config *config);
+
+/* A copy that lives as long as the configuration; NULL without memory. */
+const char *cli_config_keep(struct cli_config *config, const char *text, size_t n);
+
+bool cli_config_has_preset(const struct cli_config *config, const char *name);
+
+#endif

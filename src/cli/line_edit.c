@@ -1,0 +1,244 @@
+#include "cli/line_edit.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/interrupt.h"
+#include "cli/message.h"
+#include "config.h"
+
+#ifdef HAVE_AK_LIBEDIT
+#include <histedit.h>
+#include <wchar.h>
+
+enum { HISTORY_LINES = 1000 };
+#endif
+
+struct cli_line_editor {
+    bool typed;
+    char *line; /* of getline */
+    size_t capacity;
+#ifdef HAVE_AK_LIBEDIT
+    EditLine *edit; /* NULL: the terminal's own editing serves */
+    History *history;
+    char prompt[64]; /* \1 encloses what takes no column */
+#endif
+};
+
+/* ---- The terminal's own ------------------------------------------------------------- */
+
+static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, const char **text, size_t *n)
+{
+    if (e->typed) {
+        fputs(prompt, stderr);
+        fflush(stderr);
+    }
+    errno = 0;
+    ssize_t got = cli_interrupted() ? -1 : getline(&e->line, &e->capacity, stdin);
+    if (got < 0) {
+        bool interrupted = cli_interrupted(), no_memory = errno == ENOMEM;
+        clearerr(stdin);
+        if (e->typed)
+            fputc('\n', stderr);
+        return interrupted ? CLI_LINE_INTERRUPTED : no_memory ? CLI_LINE_NO_MEMORY : CLI_LINE_END;
+    }
+    if (got > 0 && e->line[got - 1] == '\n')
+        e->line[--got] = '\0';
+    *text = e->line;
+    *n = (size_t)got;
+    return CLI_LINE_TEXT;
+}
+
+/* ---- libedit ----------------------------------------------------------------------- */
+
+#ifdef HAVE_AK_LIBEDIT
+static char *prompt_of(EditLine *edit)
+{
+    void *editor = NULL;
+    el_get(edit, EL_CLIENTDATA, &editor);
+    return ((struct cli_line_editor *)editor)->prompt;
+}
+
+/* Waits for a byte. Ctrl-C is let in only while it waits, so that none comes between the
+ * look and the wait. */
+static ssize_t read_byte(char *out)
+{
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+    sigset_t interrupt, before;
+    int ready = -1;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    while (!cli_interrupted() && ready < 0) {
+        ready = ppoll(&input, 1, NULL, &before);
+        if (ready < 0 && errno != EINTR)
+            break;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return ready > 0 ? read(STDIN_FILENO, out, 1) : -1;
+}
+
+/* One character. libedit's own reader goes on after Ctrl-C. */
+static int read_character(EditLine *edit, wchar_t *out)
+{
+    char bytes[8];
+    mbstate_t state = { 0 };
+    (void)edit;
+    for (size_t n = 0; n < sizeof bytes; n++) {
+        ssize_t got = read_byte(bytes + n);
+        if (got <= 0)
+            return (int)got;
+        memset(&state, 0, sizeof state);
+        size_t length = mbrtowc(out, bytes, n + 1, &state);
+        if (length == 0)
+            *out = L'\0';
+        if (length <= n + 1)
+            return 1;
+        if (length == (size_t)-1) {
+            *out = L'?';
+            return 1;
+        }
+    }
+    return -1;
+}
+
+/* Colour goes between \1, so that libedit does not count it. */
+static void set_prompt(struct cli_line_editor *e, const char *prompt)
+{
+    if (cli_colour(stderr))
+        snprintf(e->prompt, sizeof e->prompt, "\1\033[1m\1%s\1\033[0m\1", prompt);
+    else
+        snprintf(e->prompt, sizeof e->prompt, "%s", prompt);
+}
+
+static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, const char **text, size_t *n)
+{
+    int count = 0;
+    set_prompt(e, prompt);
+    el_resize(e->edit);
+    const char *line = el_gets(e->edit, &count);
+    if (cli_interrupted()) {
+        const LineInfo *typed = el_line(e->edit);
+        bool dropped = typed && typed->lastchar > typed->buffer;
+        fputc('\n', stderr);
+        el_reset(e->edit);
+        return dropped ? CLI_LINE_DROPPED : CLI_LINE_INTERRUPTED;
+    }
+    if (!line || count <= 0) {
+        fputc('\n', stderr);
+        return CLI_LINE_END;
+    }
+    free(e->line);
+    e->line = strdup(line);
+    if (!e->line)
+        return CLI_LINE_NO_MEMORY;
+    *n = strcspn(e->line, "\n");
+    e->line[*n] = '\0';
+    *text = e->line;
+    return CLI_LINE_TEXT;
+}
+
+/* Characters are the locale's; without one they are UTF-8, as files are. */
+static void choose_characters(void)
+{
+    const char *chosen = setlocale(LC_CTYPE, "");
+    if (!chosen || strcmp(chosen, "C") == 0 || strcmp(chosen, "POSIX") == 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+static void begin_editing(struct cli_line_editor *e)
+{
+    HistEvent event;
+    const char *terminal = getenv("TERM");
+    if (!terminal || strcmp(terminal, "dumb") == 0)
+        return;
+    choose_characters();
+    e->edit = el_init("akunu-cli", stdin, stderr, stderr);
+    if (!e->edit)
+        return;
+    el_set(e->edit, EL_CLIENTDATA, e);
+    el_set(e->edit, EL_PROMPT_ESC, prompt_of, '\1');
+    el_set(e->edit, EL_EDITOR, "emacs");
+    el_set(e->edit, EL_SIGNAL, 1); /* the terminal is itself again whatever a signal does */
+    el_set(e->edit, EL_GETCFN, read_character);
+    el_source(e->edit, NULL); /* a person's ~/.editrc */
+    e->history = history_init();
+    if (e->history) {
+        history(e->history, &event, H_SETSIZE, HISTORY_LINES);
+        history(e->history, &event, H_SETUNIQUE, 1);
+        el_set(e->edit, EL_HIST, history, e->history);
+    }
+}
+#endif
+
+/* ---- Either ------------------------------------------------------------------------ */
+
+struct cli_line_editor *cli_line_editor_new(void)
+{
+    struct cli_line_editor *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->typed = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+#ifdef HAVE_AK_LIBEDIT
+    if (e->typed)
+        begin_editing(e);
+#endif
+    return e;
+}
+
+void cli_line_editor_free(struct cli_line_editor *e)
+{
+    if (!e)
+        return;
+#ifdef HAVE_AK_LIBEDIT
+    if (e->history)
+        history_end(e->history);
+    if (e->edit)
+        el_end(e->edit);
+#endif
+    free(e->line);
+    free(e);
+}
+
+bool cli_line_is_typed(const struct cli_line_editor *e)
+{
+    return e->typed;
+}
+
+enum cli_line cli_line_read(struct cli_line_editor *e, const char *prompt, const char **text, size_t *n)
+{
+#ifdef HAVE_AK_LIBEDIT
+    if (e->edit)
+        return read_edited(e, prompt, text, n);
+#endif
+    return read_plain(e, prompt, text, n);
+}
+
+bool cli_line_is_waiting(const struct cli_line_editor *e)
+{
+#ifdef HAVE_AK_LIBEDIT
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+    return e->edit && poll(&input, 1, 0) > 0 && (input.revents & POLLIN);
+#else
+    (void)e;
+    return false;
+#endif
+}
+
+void cli_line_remember(struct cli_line_editor *e, const char *text)
+{
+#ifdef HAVE_AK_LIBEDIT
+    HistEvent event;
+    if (e->history && *text)
+        history(e->history, &event, H_ENTER, text);
+#else
+    (void)e;
+    (void)text;
+#endif
+}

@@ -1,0 +1,131 @@
+/* A value's text, wherever it came from, as the member of struct cli_options. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/message.h"
+#include "cli/number.h"
+#include "cli/options_found.h"
+
+int cli_bad_value(const struct cli_found *f, const char *format, ...)
+{
+    char expected[512], value[CLI_SHOWN_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(expected, sizeof expected, format, arguments);
+    va_end(arguments);
+    if (f->file)
+        return cli_usage("%s:%lu: %s%s%s: %s", f->file, f->line, f->shown, f->joint, cli_shown(f->text, value), expected);
+    return cli_usage("%s%s%s: %s", f->shown, f->joint, cli_shown(f->text, value), expected);
+}
+
+static bool is_one_of(const char *text, const char *const *words, int *index)
+{
+    for (int i = 0; words && words[i]; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+/* YAML's words too, in any case. */
+static bool is_word(const char *text, const char *const *words)
+{
+    while (*words && strcasecmp(text, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static int set_switch(const struct cli_found *f, bool *out)
+{
+    static const char *const yes[] = { "1", "true", "yes", "on", NULL };
+    static const char *const no[] = { "0", "false", "no", "off", NULL };
+    *out = is_word(f->text, yes);
+    if (*out || is_word(f->text, no))
+        return CLI_EXIT_OK;
+    return cli_bad_value(f, "expected %s", f->file ? "true or false" : "1 or 0");
+}
+
+static int set_choice(const struct cli_flag *flag, const struct cli_found *f, int *out)
+{
+    char known[256] = "";
+    size_t n = 0;
+    if (is_one_of(f->text, flag->choices, out))
+        return CLI_EXIT_OK;
+    for (int i = 0; flag->choices[i] && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", flag->choices[i]);
+    return cli_bad_value(f, "expected one of %s", known);
+}
+
+static int bad_number(const struct cli_flag *flag, const struct cli_found *f, const char *kind)
+{
+    return cli_bad_value(f, "expected %s from %.10g to %.10g", kind, flag->low, flag->high);
+}
+
+static bool in_range(const struct cli_flag *flag, double value)
+{
+    return value >= flag->low && value <= flag->high;
+}
+
+/* Adds the numbers of one value. */
+static int add_to_list(const struct cli_flag *flag, const struct cli_found *f, struct cli_list *out)
+{
+    for (const char *p = f->text;; p++) {
+        size_t n = strcspn(p, ",");
+        char word[24];
+        if (out->n == CLI_MAX_LIST)
+            return cli_bad_value(f, "more than %d numbers", CLI_MAX_LIST);
+        if (n >= sizeof word)
+            return bad_number(flag, f, "whole numbers with commas between,");
+        memcpy(word, p, n);
+        word[n] = '\0';
+        int64_t *value = &out->values[out->n++];
+        if (!cli_parse_int(word, value) || !in_range(flag, (double)*value))
+            return bad_number(flag, f, "whole numbers with commas between,");
+        p += n;
+        if (*p == '\0')
+            return CLI_EXIT_OK;
+    }
+}
+
+static int set_list(const struct cli_flag *flag, const struct cli_found *f, struct cli_list *out)
+{
+    int code = CLI_EXIT_OK;
+    out->n = 0;
+    for (size_t i = 0; i < f->all.n && code == CLI_EXIT_OK; i++) {
+        struct cli_found one = *f;
+        one.text = f->all.values[i];
+        code = add_to_list(flag, &one, out);
+    }
+    return code;
+}
+
+int cli_set_value(const struct cli_flag *flag, const struct cli_found *f, struct cli_options *options)
+{
+    void *member = (char *)options + flag->offset;
+    switch (flag->kind) {
+    case CLI_FLAG_SWITCH:
+        return set_switch(f, member);
+    case CLI_FLAG_TEXT:
+        *(const char **)member = f->text;
+        return CLI_EXIT_OK;
+    case CLI_FLAG_INT:
+        if (!cli_parse_int(f->text, member) || !in_range(flag, (double)*(int64_t *)member))
+            return bad_number(flag, f, "a whole number");
+        return CLI_EXIT_OK;
+    case CLI_FLAG_REAL:
+        if (!cli_parse_real(f->text, member) || !in_range(flag, *(double *)member))
+            return bad_number(flag, f, "a number");
+        return CLI_EXIT_OK;
+    case CLI_FLAG_LIST:
+        return set_list(flag, f, member);
+    case CLI_FLAG_TEXTS:
+        *(struct cli_texts *)member = f->all;
+        return CLI_EXIT_OK;
+    case CLI_FLAG_CHOICE:
+        return set_choice(flag, f, member);
+    }
+    return CLI_EXIT_USAGE;
+}

@@ -1,0 +1,37 @@
+/* Which format a model's calls have. A template shows earlier calls in the form in which
+ * the model is to make the next ones, or tells it of that form in words. */
+#include "text/calls/format.h"
+
+#include <string.h>
+
+static bool shows(const struct ak_call_format *f, const char *chat_template)
+{
+    if (!f->signs[0])
+        return false;
+    for (size_t i = 0; i < AK_MOST_SIGNS && f->signs[i]; i++)
+        if (!strstr(chat_template, f->signs[i]))
+            return false;
+    return true;
+}
+
+static bool has_token(const struct ak_tokenizer *tokenizer, const char *text)
+{
+    int32_t id;
+    size_t n;
+    struct ak_error ignored;
+
+    return ak_tokenize(tokenizer, text, strlen(text), AKUNU_PARSE_SPECIAL, &id, 1, &n, &ignored) == AKUNU_OK && n == 1;
+}
+
+const struct ak_call_format *ak_call_format_detect(const char *chat_template, const struct ak_tokenizer *tokenizer)
+{
+    const struct ak_call_format *f;
+
+    for (size_t i = 0; chat_template && (f = ak_call_format_at(i)); i++)
+        if (shows(f, chat_template))
+            return f;
+    for (size_t i = 0; tokenizer && (f = ak_call_format_at(i)); i++)
+        if (f->token && has_token(tokenizer, f->token))
+            return f;
+    return ak_call_format_named("generic");
+}

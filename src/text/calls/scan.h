@@ -1,0 +1,51 @@
+/* A byte at a time: is this JSON (RFC 8259), and where do its parts begin and end?
+ * Bytes are taken to be UTF-8 already. What only a whole value tells, such as names
+ * given twice and lone surrogates, is looked at afterwards (base/json.h). */
+#ifndef AK_TEXT_CALLS_SCAN_H
+#define AK_TEXT_CALLS_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { AK_SCAN_MOST_DEPTH = 64 };
+
+enum ak_scan_state {
+    AK_SCAN_VALUE,  /* a value must come; all zero: the beginning */
+    AK_SCAN_FIRST_VALUE, /* or the end of the list */
+    AK_SCAN_NAME,   /* a member's name must come */
+    AK_SCAN_FIRST_NAME, /* or the end of the object */
+    AK_SCAN_COLON,
+    AK_SCAN_AFTER,  /* a value is complete */
+    AK_SCAN_STRING, /* inside a string … */
+    AK_SCAN_ESCAPE,
+    AK_SCAN_HEX,
+    AK_SCAN_NUMBER,
+    AK_SCAN_WORD,   /* true, false, null */
+};
+
+struct ak_scan {
+    uint8_t state; /* enum ak_scan_state */
+    uint8_t depth; /* how many objects and lists are open */
+    bool name;     /* the string is a member's name */
+    uint8_t n_left; /* hexadecimal digits of an escape, or letters of a word */
+    uint8_t number; /* how far a number is: its own states, in scan.c */
+    const char *word;
+    uint64_t objects; /* bit d: what is open at depth d + 1 is an object */
+};
+
+enum ak_scan_step {
+    AK_SCAN_MORE, /* the byte belongs to the value, or to the blanks before it */
+    AK_SCAN_DONE, /* it was the last one of an object, a list or a string at depth 0 */
+    AK_SCAN_BAD,  /* it can stand nowhere here */
+};
+
+/* Numbers and words at depth 0 have no last byte and are AK_SCAN_BAD: values of interest
+ * are objects and lists. */
+enum ak_scan_step ak_scan_byte(struct ak_scan *s, char byte);
+
+static inline bool ak_is_blank(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+#endif

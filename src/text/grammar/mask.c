@@ -1,0 +1,91 @@
+/* Which tokens are allowed: the trie of the vocabulary is walked, and what is below a byte
+ * that is not allowed is passed over. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "text/grammar/matcher_state.h"
+
+enum { TIDY_EACH = 4096 };
+
+/* Tokens by their bytes; m->walk[0] is the place. */
+static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
+{
+    const struct ak_token_trie *t = m->trie;
+    for (uint32_t i = 0, n = 0; i < t->n_nodes; n++) {
+        const struct ak_trie_byte *node = &t->nodes[i];
+        uint32_t to = ak_machine_step(&m->machine, m->walk[node->depth - 1], node->byte);
+        if (to == AK_PLACE_UNKNOWN)
+            return false;
+        if (to == AK_PLACE_NOWHERE) {
+            i = node->skip;
+            continue;
+        }
+        m->walk[node->depth] = to;
+        for (int32_t token = node->token; token >= 0; token = t->same[token])
+            ak_mask_set(bits, (uint32_t)token);
+        if (n % TIDY_EACH == 0)
+            ak_matcher_tidy(m, node->depth + 1u);
+        i++;
+    }
+    return true;
+}
+
+/* Tokens that the grammar names, and those without bytes where it waits. */
+static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint32_t *bits)
+{
+    const struct ak_token_trie *t = m->trie;
+    const struct ak_machine *machine = &m->machine;
+    for (uint32_t i = 0; i < machine->places[place].n; i++) {
+        const struct ak_part *p = &m->g->parts[machine->frames[machine->pool[machine->places[place].first + i]].part];
+        if (p->kind == AK_PART_TOKEN && !p->b) {
+            ak_mask_set(bits, (uint32_t)m->token_ids[p->a]);
+        } else if (p->kind == AK_PART_TOKEN) {
+            for (uint32_t token = 0; token < t->n_tokens; token++)
+                if (m->token_ids[p->a] != (int32_t)token && !ak_mask_has(t->ends, token))
+                    ak_mask_set(bits, token);
+        } else if (p->kind == AK_PART_UNTIL) {
+            for (uint32_t w = 0; w < ak_mask_words(t); w++)
+                bits[w] |= t->others[w];
+        }
+    }
+}
+
+static bool make(struct ak_grammar_matcher *m, uint32_t *bits)
+{
+    uint32_t words = ak_mask_words(m->trie);
+    memset(bits, 0, words * sizeof *bits);
+    if (!walk(m, bits))
+        return false;
+    add_named(m, m->walk[0], bits);
+    if (m->machine.places[m->walk[0]].may_end)
+        for (uint32_t w = 0; w < words; w++)
+            bits[w] |= m->trie->ends[w];
+    return true;
+}
+
+ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error)
+{
+    ak_matcher_tidy(m, 0);
+    m->walk[0] = ak_machine_like(&m->machine, m->place);
+    if (m->walk[0] == AK_PLACE_UNKNOWN)
+        return ak_matcher_failure(m, error);
+    uint32_t kept = m->machine.places[m->walk[0]].mask;
+    if (kept > 0) {
+        *mask = m->masks[kept - 1].bits;
+        return AKUNU_OK;
+    }
+    struct ak_kept_mask *slot = &m->masks[m->oldest];
+    m->machine.places[slot->place].mask = 0;
+    slot->place = AK_PLACE_NOWHERE;
+    if (!slot->bits)
+        slot->bits = ak_alloc(ak_mask_words(m->trie), sizeof *slot->bits);
+    if (!slot->bits)
+        return ak_fail_memory(error, "a mask of tokens", 0);
+    if (!make(m, slot->bits))
+        return ak_matcher_failure(m, error);
+    slot->place = m->walk[0];
+    m->machine.places[slot->place].mask = m->oldest + 1;
+    m->oldest = (m->oldest + 1) % m->n_masks;
+    *mask = slot->bits;
+    return AKUNU_OK;
+}

@@ -1,0 +1,146 @@
+#include "text/grammar/trie.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct entry {
+    const char *bytes;
+    uint32_t n;
+    int32_t token;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = memcmp(x->bytes, y->bytes, ak_min_size(x->n, y->n));
+    if (order == 0)
+        order = (x->n > y->n) - (x->n < y->n);
+    return order ? order : (x->token > y->token) - (x->token < y->token);
+}
+
+/* Token by token: what it stands for, or which other kind it is. */
+static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
+{
+    size_t room = 0, n = 0;
+    for (uint32_t i = 0; i < t->n_tokens; i++) {
+        int32_t id = (int32_t)i;
+        size_t bytes = 0;
+        t->first[i] = (uint32_t)n;
+        if (ak_tokenizer_is_end(t->tokenizer, id)) {
+            ak_mask_set(t->ends, i);
+            continue;
+        }
+        if (room - n < AK_TOKEN_MOST_BYTES) {
+            room = (n + AK_TOKEN_MOST_BYTES) * 2;
+            char *grown = room < UINT32_MAX ? ak_realloc(t->bytes, room, 1) : NULL;
+            if (!grown)
+                return ak_fail_memory(error, "the vocabulary's bytes", room);
+            t->bytes = grown;
+        }
+        if (!ak_tokenizer_is_control(t->tokenizer, id))
+            AK_TRY(ak_detokenize(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n, AK_TOKEN_MOST_BYTES, &bytes, error));
+        if (bytes == 0)
+            ak_mask_set(t->others, i);
+        else if (bytes <= AK_TOKEN_MOST_BYTES)
+            n += bytes;
+    }
+    for (uint32_t i = t->n_tokens; i <= t->n_vocab; i++)
+        t->first[i] = (uint32_t)n;
+    return AKUNU_OK;
+}
+
+/* Sorted entries become nodes; `open` has the node of each depth that is being filled. */
+static void add_nodes(struct ak_token_trie *t, const struct entry *list, uint32_t n)
+{
+    uint32_t open[AK_TOKEN_MOST_BYTES], depth = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t common = 0;
+        while (common < depth && common < list[i].n && t->nodes[open[common]].byte == (unsigned char)list[i].bytes[common])
+            common++;
+        while (depth > common)
+            t->nodes[open[--depth]].skip = t->n_nodes;
+        for (; depth < list[i].n; depth++) {
+            open[depth] = t->n_nodes++;
+            t->nodes[open[depth]] = (struct ak_trie_byte){ .token = -1, .depth = (uint16_t)(depth + 1),
+                                                           .byte = (unsigned char)list[i].bytes[depth] };
+        }
+        struct ak_trie_byte *last = &t->nodes[open[depth - 1]];
+        t->same[list[i].token] = last->token;
+        last->token = list[i].token;
+        t->longest = depth > t->longest ? depth : t->longest;
+    }
+    while (depth > 0)
+        t->nodes[open[--depth]].skip = t->n_nodes;
+}
+
+static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)
+{
+    struct entry *list = ak_alloc(t->n_tokens, sizeof *list);
+    uint32_t n = 0;
+    t->nodes = ak_alloc(t->first[t->n_vocab], sizeof *t->nodes);
+    if (!list || !t->nodes) {
+        ak_free(list);
+        return ak_fail_memory(error, "the vocabulary's trie", (uint64_t)t->first[t->n_vocab] * sizeof *t->nodes);
+    }
+    for (uint32_t i = 0; i < t->n_tokens; i++)
+        if (t->first[i + 1] > t->first[i])
+            list[n++] = (struct entry){ t->bytes + t->first[i], t->first[i + 1] - t->first[i], (int32_t)i };
+    qsort(list, n, sizeof *list, by_bytes);
+    add_nodes(t, list, n);
+    ak_free(list);
+    struct ak_trie_byte *fit = ak_realloc(t->nodes, t->n_nodes, sizeof *fit);
+    t->nodes = fit ? fit : t->nodes;
+    return AKUNU_OK;
+}
+
+ak_status ak_token_trie_create(const struct ak_tokenizer *tokenizer, uint32_t n_vocab, struct ak_token_trie **out, struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_token_trie *t = ak_alloc(1, sizeof *t);
+    if (!t)
+        return ak_fail_memory(error, "the vocabulary's trie", sizeof *t);
+    t->tokenizer = tokenizer;
+    t->n_vocab = n_vocab;
+    t->n_tokens = (uint32_t)ak_min_size(ak_tokenizer_n_tokens(tokenizer), n_vocab);
+    t->first = ak_alloc((size_t)n_vocab + 1, sizeof *t->first);
+    t->same = ak_alloc(n_vocab, sizeof *t->same);
+    t->ends = ak_alloc(ak_mask_words(t), sizeof *t->ends);
+    t->others = ak_alloc(ak_mask_words(t), sizeof *t->others);
+    ak_status status = t->first && t->same && t->ends && t->others ? AKUNU_OK : ak_fail_memory(error, "the vocabulary's trie", 0);
+    if (status == AKUNU_OK)
+        status = read_tokens(t, error);
+    if (status == AKUNU_OK)
+        status = add_tokens(t, error);
+    if (status != AKUNU_OK) {
+        ak_token_trie_free(t);
+        return status;
+    }
+    *out = t;
+    return AKUNU_OK;
+}
+
+void ak_token_trie_free(struct ak_token_trie *t)
+{
+    if (!t)
+        return;
+    ak_free(t->nodes);
+    ak_free(t->same);
+    ak_free(t->bytes);
+    ak_free(t->first);
+    ak_free(t->ends);
+    ak_free(t->others);
+    ak_free(t);
+}
+
+uint64_t ak_token_trie_bytes(const struct ak_token_trie *t)
+{
+    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_vocab * 8 + t->first[t->n_vocab] +
+           (uint64_t)ak_mask_words(t) * 8;
+}
+
+uint32_t ak_token_trie_n_vocab(const struct ak_token_trie *t)
+{
+    return t->n_vocab;
+}

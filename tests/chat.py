@@ -1,0 +1,275 @@
+"""Chats with akunu-cli as a person at a terminal does, and as scripts do.
+
+$AK_CLI, $AK_TEST_DATA, $AK_TEST_MODELS: as in test_cli.sh. What the tiny model says
+is no language, so what is looked at is everything around it; with the fetched model
+an answer is read as well.
+"""
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+CLI = os.environ["AK_CLI"]
+TINY = os.path.join(os.environ["AK_TEST_DATA"], "model.gguf")
+REAL = os.path.join(os.environ.get("AK_TEST_MODELS", ""), "SmolLM2-135M-Instruct.Q4_1.gguf")
+WORK = tempfile.mkdtemp()
+SPEED = rb"\d+ tokens?, [\d.]+ tok/s; prompt \d+ \(\d+ kept\), [\d.]+ tok/s; context \d+ of \d+"
+ENVIRONMENT = dict(os.environ, TERM="xterm", XDG_CONFIG_HOME=WORK, HOME=WORK)
+ENVIRONMENT.pop("NO_COLOR", None)
+
+checks = failures = 0
+
+
+def check(what, good, shown=b""):
+    global checks, failures
+    checks += 1
+    if not good:
+        failures += 1
+        print("FAIL %s\n    %r" % (what, shown[-600:]))
+
+
+class Terminal:
+    """The program in a pseudo-terminal."""
+
+    def __init__(self, *arguments, model=TINY, environment=ENVIRONMENT):
+        self.shown, self.seen = b"", 0
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(CLI, [CLI, "run", "-m", model, "-n", "12", "-s", "1", *arguments], environment)
+
+    def read(self, seconds):
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            more = os.read(self.fd, 65536)
+        except OSError:  # what Linux says where the program has gone
+            return False
+        self.shown += more
+        return bool(more)
+
+    def expect(self, pattern, what, seconds=20):
+        """Waits for a pattern in what was not looked at yet; gives what was shown up to it."""
+        end = time.time() + seconds
+        while True:
+            found = re.search(pattern, self.shown[self.seen:])
+            if found or time.time() > end:
+                break
+            if not self.read(0.05):
+                found = re.search(pattern, self.shown[self.seen:])
+                break
+        check(what, found, self.shown[self.seen:])
+        shown = self.shown[self.seen:self.seen + found.end()] if found else b""
+        self.seen += len(shown)
+        return shown
+
+    def prompt(self):
+        return self.expect(rb"\r\n[^\r\n]*> (\x1b\[[0-9;]*m)?", "a prompt")
+
+    def say(self, text, pattern, what):
+        os.write(self.fd, text)
+        return self.expect(pattern, what)
+
+    def ends(self, code, what):
+        end = time.time() + 10
+        while time.time() < end and self.read(0.05):
+            pass
+        pid, status = 0, 0
+        while pid == 0 and time.time() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            time.sleep(0.01)
+        check(what, pid and os.waitstatus_to_exitcode(status) == code, self.shown)
+        os.close(self.fd)
+
+
+def commands():
+    talk = os.path.join(WORK, "talk.json")
+    t = Terminal()
+    t.expect(rb"model\.gguf, \d+ tokens of context", "a greeting")
+    t.prompt()
+    first = t.say(b"abc\r", SPEED, "an answer's speed")
+    check("the speed is dim", b"\x1b[2m" in first, first)
+    check("a first turn keeps nothing", b"(0 kept)" in first, first)
+    t.prompt()
+    again = t.say(b"more\r", SPEED, "a second answer")
+    check("a second turn keeps the first", not b"(0 kept)" in again and b" kept)" in again, again)
+    t.prompt()
+    t.say(b"/save " + talk.encode() + b"\r", rb"saved 4 messages", "/save")
+    with open(talk) as file:
+        messages = json.load(file)
+    check("the conversation is saved", [m["role"] for m in messages] == ["user", "assistant"] * 2 and messages[0]["content"] == "abc")
+    t.prompt()
+    t.say(b"/undo\r", rb"taken back", "/undo")
+    t.prompt()
+    t.say(b"/regen\r", SPEED, "/regen")
+    t.prompt()
+    t.say(b"/system Be brief.\r", rb"system prompt is set", "/system TEXT")
+    t.prompt()
+    t.say(b"/system\r", rb"Be brief\.", "/system")
+    t.prompt()
+    t.say(b"/clear\r", rb"with the same system prompt", "/clear")
+    t.prompt()
+    t.say(b"/regen\r", rb"nothing to answer", "/regen without a message")
+    t.prompt()
+    t.say(b"/load " + talk.encode() + b"\r", rb"4 messages from", "/load")
+    t.prompt()
+    t.say(b"/load /nonexistent\r", rb"cannot read /nonexistent", "/load of nothing")
+    t.prompt()
+    t.say(b"/save\r", rb"/save needs a file", "/save without a name")
+    t.prompt()
+    t.say(b"/stats\r", rb"KV cache", "/stats")
+    t.prompt()
+    t.say(b"/hepl\r", rb"did you mean /help\?", "a command that is none")
+    t.prompt()
+    t.say(b"/help\r", rb"(?s)/regen .*/exit", "/help")
+    t.prompt()
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+
+
+def typing():
+    saved = os.path.join(WORK, "typed.json")
+    t = Terminal()
+    t.prompt()
+    t.say(b"one\\\r", rb"\.\.\. ", "a line that goes on")
+    t.say(b"two\r", SPEED, "its answer")
+    t.prompt()
+    t.say(b'"""three\r', rb"\.\.\. ", "a block")
+    t.say(b"\r", rb"\.\.\. ", "an empty line of it")
+    t.say(b'four"""\r', SPEED, "its answer")
+    t.prompt()
+    t.say(b"pas\rted\rli", rb"ted\r\n", "pasted lines")
+    t.say(b"nes\r", SPEED, "are one message")
+    t.prompt()
+    t.say(b" /usr is a path\r", SPEED, "what begins with a blank is no command")
+    t.prompt()
+    os.write(t.fd, b"/save " + saved.encode() + b"\r")
+    t.prompt()
+    with open(saved) as file:
+        said = [m["content"] for m in json.load(file) if m["role"] == "user"]
+    check("messages of several lines", said == ["one\ntwo", "three\n\nfour", "pas\nted\nli" + "nes", " /usr is a path"], repr(said).encode())
+    os.write(t.fd, b"\x04")
+    t.ends(0, "Ctrl-D leaves")
+
+
+def interrupts():
+    t = Terminal("-n", "-1", "--ignore-eos", "-c", "4096")
+    t.prompt()
+    t.say(b"abc\r", rb"abc[^\r]*\r\n.*.{8}", "an answer begins")
+    t.say(b"\x03", rb"stopped", "Ctrl-C stops it")
+    t.prompt()
+    os.write(t.fd, b"\x03")
+    t.expect(rb"Ctrl-C again", "Ctrl-C at the prompt")
+    t.prompt()
+    os.write(t.fd, b"\x03")
+    t.ends(130, "a second Ctrl-C leaves")
+
+
+def colours():
+    t = Terminal(environment=dict(ENVIRONMENT, NO_COLOR="1"))
+    t.prompt()
+    t.say(b"abc\r", SPEED, "an answer without colours")
+    check("no colours where they are not wanted", b"\x1b[2m" not in t.shown and b"\x1b[1m" not in t.shown, t.shown)
+    os.write(t.fd, b"\x04")
+    t.ends(0, "Ctrl-D")
+    t = Terminal(environment=dict(ENVIRONMENT, TERM="dumb"))
+    t.prompt()
+    t.say(b"abc\n", SPEED, "an answer on a dumb terminal")
+    check("no escape sequences on a dumb terminal", b"\x1b" not in t.shown, t.shown)
+    os.write(t.fd, b"/exit\n")
+    t.ends(0, "/exit")
+
+
+def reasoning():
+    grammar = 'root ::= "<think>a\\nb</think>" "\\nyes"'
+    t = Terminal("-n", "-1", "--grammar", grammar)
+    t.prompt()
+    shown = t.say(b"abc\r", SPEED, "an answer with reasoning")
+    check("reasoning is dimmed", b"\x1b[2ma\r\nb\r\n\x1b[0m\r\nyes\r\n" in shown, shown)
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    t = Terminal("-n", "-1", "--grammar", grammar, environment=dict(ENVIRONMENT, NO_COLOR="1"))
+    t.prompt()
+    shown = t.say(b"abc\r", SPEED, "the same without colours")
+    check("reasoning is named", b"[reasoning]\r\na\r\nb\r\n[answer]\r\nyes\r\n" in shown, shown)
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    saved = os.path.join(WORK, "reasoned.json")
+    r = run(b"abc\n/save " + saved.encode() + b"\n", "-cnv", "-n", "-1", "--grammar", grammar)
+    check("a program gets the answer alone", r.stdout == b"yes\n" and b"a\nb\n" in r.stderr, r.stdout + r.stderr)
+    with open(saved) as file:
+        last = json.load(file)[-1]
+    check("what was thought is kept apart", last == {"role": "assistant", "content": "yes", "reasoning_content": "a\nb"}, repr(last).encode())
+
+
+def full():
+    t = Terminal("-c", "64", "-n", "200", "--ignore-eos")
+    t.prompt()
+    t.say(b"abc\r", rb"the context is full \(64 tokens\), so the answer is cut: /undo", "a full context")
+    t.prompt()
+    t.say(b"more\r", rb"context holds 64, so the message is not sent: /undo", "a message that does not fit")
+    t.prompt()
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+
+
+def run(text, *arguments, model=TINY):
+    return subprocess.run([CLI, "run", "-m", model, "-n", "8", "--temp", "0", *arguments], input=text, env=ENVIRONMENT, capture_output=True)
+
+
+def piped():
+    r = run(b"abc\n/exit\nnever\n", "-cnv")
+    check("a script of two lines", r.returncode == 0 and r.stdout.endswith(b"\n") and len(r.stdout) > 1, r.stderr)
+    check("its speed is on standard error", len(re.findall(SPEED, r.stderr)) == 1 and b"tok/s" not in r.stdout, r.stderr)
+    check("no prompt where nobody types", b"> " not in r.stdout + r.stderr and b"\x1b" not in r.stdout + r.stderr, r.stderr)
+    same = run(b"", "-cnv", "-p", "abc")
+    check("-p is the first message", same.stdout == r.stdout, same.stdout)
+    check("no message, no answer", run(b"", "-cnv").returncode == 0)
+    r = run(b"a" * 2000 + b"\n", "-cnv", "-c", "64")
+    check("a message that does not fit is a failure", r.returncode == 1 and b"context holds 64" in r.stderr, r.stderr)
+    check("nothing is dropped silently", r.stdout == b"", r.stdout)
+    r = run(b"a\0b\xff\n", "-cnv")
+    check("NUL and what is no UTF-8", r.returncode == 0, r.stderr)
+    r = run(b"/nonsense\nabc\n", "-cnv")
+    check("a command that is none ends a script", r.returncode == 2 and b"there is no /nonsense" in r.stderr, r.stderr)
+    r = run(b"abc", "-cnv", "-no-cnv")
+    check("both flags", r.returncode == 2, r.stderr)
+    r = run(b"abc", "-cnv", "--json")
+    check("-cnv --json", r.returncode == 2, r.stderr)
+    r = run(b"abc\n", "-cnv", "--chat-template", "nonsense")
+    check("a template that is none", r.returncode == 2 and b"chatml, gemma" in r.stderr, r.stderr)
+    r = run(b"abc\n", "-cnv", "--chat-template", "{{ messages[0].content }}")
+    check("a template that is given", r.returncode == 0, r.stderr)
+    r = run(b"abc\n", "-cnv", "--chat-template", "{{ nonsense(")
+    check("a template that is damaged", r.returncode != 0 and r.stderr, r.stderr)
+    r = run(b"abc\n", "-cnv", "--chat-template", "{{ raise_exception('no such talk') }}")
+    check("a template that refuses", r.returncode != 0 and b"no such talk" in r.stderr, r.stderr)
+    r = run(b"abc\n", "-cnv", "--chat-template-file", "/nonexistent")
+    check("a template's file that is none", r.returncode == 1 and b"/nonexistent" in r.stderr, r.stderr)
+    for name in "chatml", "gemma", "llama3", "phi3", "zephyr":
+        r = run(b"abc\ndef\n", "-cnv", "--chat-template", name, "-sys", "Be brief.")
+        check("--chat-template " + name, r.returncode == 0, r.stderr)
+
+
+def real():
+    if not os.path.exists(REAL):
+        print("the model that quickstart fetches is not here")
+        return
+    messages = os.path.join(WORK, "messages.json")
+    with open(messages, "w") as file:
+        json.dump([{"role": "user", "content": "What is the capital of France?"}], file)
+    prompt = subprocess.run([CLI, "apply-template", "-m", REAL, "--messages", messages], env=ENVIRONMENT, capture_output=True).stdout
+    raw = run(prompt, "--no-display-prompt", model=REAL)
+    r = run(b"What is the capital of France?\nAnd of Italy?\n", "-cnv", model=REAL)
+    check("the first answer is what follows the rendered prompt", len(raw.stdout) > 10 and r.stdout.startswith(raw.stdout), r.stdout + raw.stdout)
+    check("a second turn keeps the first", r.returncode == 0 and len(re.findall(rb"\(0 kept\)", r.stderr)) == 1, r.stderr)
+    check("the model's own template is used", b"ChatML" not in r.stderr, r.stderr)
+
+for part in commands, typing, interrupts, colours, reasoning, full, piped, real:
+    part()
+print("%d of %d checks passed" % (checks - failures, checks))
+sys.exit(failures != 0)

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Conversations in a pseudo-terminal and through pipes (REQUIREMENTS H2, F5): tests/chat.py.
+# Without a python3 that has pseudo-terminals there is nothing to try them with.
+python3 -c 'import pty' 2>/dev/null || { echo "no python3 here"; exit 77; }
+exec python3 "${AK_TEST_SOURCE:?}/tests/chat.py"

@@ -1,0 +1,463 @@
+/* Speculation (row F8): a text is the same with guesses and without them, whoever guesses
+ * and whatever the sampler; what stops a text leaves the same behind. */
+#include "session/speculate.h"
+
+#include <math.h>
+
+#include "api/session.h"
+#include "golden_model.h"
+
+enum { MOST_TOLD = 200 };
+
+struct told {
+    size_t n;
+    akunu_token tokens[MOST_TOLD];
+    size_t stop_after; /* 0: never */
+    struct akunu_result result;
+    uint32_t length;   /* of the sequence, in the end */
+};
+
+static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+{
+    struct told *told = user;
+    (void)text, (void)n_bytes;
+    if (token < 0)
+        return true;
+    ck_assert_uint_lt(told->n, MOST_TOLD);
+    told->tokens[told->n++] = token;
+    return told->n != told->stop_after;
+}
+
+/* A prompt that says everything twice. */
+static size_t prompt_of(const char *name, akunu_token ids[4 * GOLDEN_TOKENS])
+{
+    struct golden_text text;
+    golden_read_text(name, &text);
+    size_t n = text.n_prompt < 24 ? text.n_prompt : 24;
+    memcpy(ids, text.ids, n * sizeof *ids);
+    memcpy(ids + n, text.ids, n * sizeof *ids);
+    return 2 * n;
+}
+
+static void generate(struct akunu_session *session, const char *name, const struct akunu_generation *params, size_t stop_after,
+                     enum akunu_status expected, struct told *told)
+{
+    akunu_token ids[4 * GOLDEN_TOKENS];
+    size_t n = prompt_of(name, ids);
+    akunu_sequence sequence = akunu_sequence_new(session);
+    *told = (struct told){ .stop_after = stop_after, .result = { .size = sizeof told->result } };
+    enum akunu_status status = akunu_generate(session, sequence, ids, n, params, on_piece, NULL, told, &told->result);
+    ck_assert_msg(status == expected, "%s: %s", name, akunu_last_error());
+    told->length = akunu_sequence_length(session, sequence);
+    akunu_sequence_free(session, sequence);
+}
+
+static void check_same(const struct told *got, const struct told *expected, const char *name)
+{
+    ck_assert_msg(got->n == expected->n, "%s: %zu tokens and %zu", name, got->n, expected->n);
+    ck_assert_msg(memcmp(got->tokens, expected->tokens, got->n * sizeof *got->tokens) == 0, "%s: another text", name);
+    ck_assert_int_eq(got->result.stop, expected->result.stop);
+    ck_assert_uint_eq(got->result.n_generated, expected->result.n_generated);
+    ck_assert_uint_eq(got->length, expected->length);
+    ck_assert_uint_le(got->result.n_accepted, got->result.n_drafted);
+}
+
+/* Greedy, all samplers of the defaults, penalties, and draws of the backend; low enough a
+ * temperature that texts repeat. */
+enum { MODES = 4 };
+static struct akunu_generation params_of(int mode, int seed)
+{
+    struct akunu_generation params;
+    akunu_generation_default(&params);
+    params.max_tokens = 60;
+    params.sampling.seed = (uint64_t)seed;
+    params.sampling.temperature = mode == 0 ? 0.0f : 0.25f;
+    params.sampling.ignore_end = mode == 2;
+    if (mode == 2)
+        params.sampling.frequency_penalty = 0.05f;
+    if (mode == 3) {
+        params.sampling.top_k = 0;
+        params.sampling.top_p = 1.0f;
+        params.sampling.min_p = 0.0f;
+    }
+    return params;
+}
+
+/* As if a pass of many tokens took hardly more than that of one: then guesses are made as
+ * soon as there are any, whatever else this machine does. */
+static void make_guesses_cheap(struct akunu_session *session)
+{
+    for (uint32_t n = 1; n <= AK_FEW_TOKENS; n++)
+        session->inner->costs.seconds[n] = 1e6 + n;
+}
+
+/* By the text itself, and with a draft model that is the model: its guesses are right where the
+ * likeliest token is chosen. */
+START_TEST(same_text)
+{
+    const char *name = goldens[_i].name;
+    struct akunu_model *model = golden_load(name, NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+    akunu_sequence sequence = akunu_sequence_new(draft);
+    struct ak_error error;
+    bool possible = ak_speculation_is_possible(session->inner, &error) == AKUNU_OK;
+    uint64_t n_accepted = 0;
+    for (int mode = 0; mode < MODES; mode++)
+        for (int seed = 1; seed <= (mode == 0 ? 1 : 2); seed++) {
+            struct akunu_generation params = params_of(mode, seed);
+            struct told with, without;
+            params.speculation = AKUNU_SPECULATION_NONE;
+            generate(session, name, &params, 0, AKUNU_OK, &without);
+            ck_assert_uint_eq(without.result.n_drafted, 0);
+            params.speculation = AKUNU_SPECULATION_AUTO;
+            make_guesses_cheap(session);
+            generate(session, name, &params, 0, AKUNU_OK, &with);
+            check_same(&with, &without, name);
+            ck_assert(possible || with.result.n_drafted == 0);
+            if (!possible)
+                continue;
+            params.draft = draft;
+            params.draft_sequence = sequence;
+            make_guesses_cheap(session);
+            generate(session, name, &params, 0, AKUNU_OK, &with);
+            check_same(&with, &without, name);
+            n_accepted += with.result.n_accepted;
+        }
+    ck_assert_msg(!possible || n_accepted > 0, "%s: no guess was right", name);
+    akunu_session_free(draft);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Keys and values of every type that a cache may have. */
+START_TEST(same_text_of_caches)
+{
+    struct akunu_model *model = golden_load("qwen3", NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, (enum akunu_kv_type)_i);
+    struct akunu_generation params = params_of(0, 1);
+    struct told with, without;
+    params.speculation = AKUNU_SPECULATION_NONE;
+    params.max_tokens = 120; /* over the end of a page */
+    generate(session, "qwen3", &params, 0, AKUNU_OK, &without);
+    params.speculation = AKUNU_SPECULATION_NGRAM;
+    make_guesses_cheap(session);
+    generate(session, "qwen3", &params, 0, AKUNU_OK, &with);
+    check_same(&with, &without, "qwen3");
+    ck_assert_uint_gt(with.result.n_accepted, 0);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Every token may be the last one: the host's wish, the length. */
+START_TEST(stops)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+    akunu_sequence sequence = akunu_sequence_new(draft);
+    uint64_t n_accepted = 0;
+    for (size_t n = 1; n < 40; n++)
+        for (int by_length = 0; by_length < 2; by_length++) {
+            struct akunu_generation params = params_of(0, 1);
+            struct told with, without;
+            params.max_tokens = by_length ? (int64_t)n : 60;
+            params.speculation = AKUNU_SPECULATION_NONE;
+            generate(session, "qwen2", &params, by_length ? 0 : n, AKUNU_OK, &without);
+            params.speculation = AKUNU_SPECULATION_DRAFT;
+            params.draft = draft;
+            params.draft_sequence = sequence;
+            make_guesses_cheap(session);
+            generate(session, "qwen2", &params, by_length ? 0 : n, AKUNU_OK, &with);
+            check_same(&with, &without, "qwen2");
+            ck_assert_int_eq(with.result.stop, by_length ? AKUNU_STOP_LENGTH : AKUNU_STOP_CALLBACK);
+            n_accepted += with.result.n_accepted;
+        }
+    ck_assert_uint_gt(n_accepted, 100);
+    akunu_session_free(draft);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Until the context is full, and its pages, of which another sequence has some. */
+START_TEST(full_context)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    for (int shared = 0; shared < 2; shared++) {
+        struct akunu_session_params session_params = golden_params(2, 64, AKUNU_KV_F16);
+        session_params.context = 160;
+        session_params.max_sequences = 2;
+        struct akunu_session *session = akunu_session_new(model, &session_params), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+        struct golden_text text;
+        struct told with, without;
+        struct akunu_generation params = params_of(0, 1);
+        akunu_sequence other = akunu_sequence_new(session);
+        size_t last;
+        golden_read_text("qwen2", &text);
+        if (shared) {
+            akunu_token ids[128];
+            for (int i = 0; i < 128; i++)
+                ids[i] = text.ids[i % 20];
+            ck_assert_int_eq(akunu_prefill(session, other, ids, 128, NULL, NULL, &last), AKUNU_OK);
+        }
+        params.max_tokens = -1;
+        params.speculation = AKUNU_SPECULATION_NONE;
+        generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
+        ck_assert_int_eq(without.result.stop, AKUNU_STOP_CONTEXT);
+        params.speculation = AKUNU_SPECULATION_DRAFT;
+        params.draft = draft;
+        params.draft_sequence = akunu_sequence_new(draft);
+        make_guesses_cheap(session);
+        generate(session, "qwen2", &params, 0, AKUNU_OK, &with);
+        check_same(&with, &without, "qwen2");
+        ck_assert_uint_gt(with.result.n_accepted, 0);
+        akunu_session_free(draft);
+        akunu_session_free(session);
+    }
+    akunu_model_free(model);
+}
+END_TEST
+
+/* ---- A draft model --------------------------------------------------------------- */
+
+/* One that agrees always, since it is the same, and one that seldom does. */
+START_TEST(draft_models)
+{
+    static const char *const drafts[] = { "qwen2", "qwen3" };
+    struct akunu_model *model = golden_load("qwen2", NULL), *smaller = golden_load(drafts[_i], NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(smaller, 1, 32, AKUNU_KV_F16);
+    akunu_sequence sequence = akunu_sequence_new(draft);
+    uint64_t n_drafted = 0, n_accepted = 0;
+    for (int mode = 0; mode < MODES; mode++)
+        for (int only = 0; only < 2; only++) {
+            struct akunu_generation params = params_of(mode, 3);
+            struct told with, without;
+            params.speculation = AKUNU_SPECULATION_NONE;
+            generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
+            params.speculation = only ? AKUNU_SPECULATION_DRAFT : AKUNU_SPECULATION_AUTO;
+            params.draft = draft;
+            params.draft_sequence = sequence;
+            make_guesses_cheap(session);
+            generate(session, "qwen2", &params, 0, AKUNU_OK, &with);
+            check_same(&with, &without, drafts[_i]);
+            n_drafted += only ? with.result.n_drafted : 0;
+            n_accepted += only ? with.result.n_accepted : 0;
+            if (_i == 0 && mode == 0 && only)
+                ck_assert_uint_eq(with.result.n_accepted, with.result.n_drafted);
+        }
+    ck_assert_uint_gt(n_drafted, 0);
+    if (_i == 0)
+        ck_assert_uint_gt(n_accepted, 100);
+    akunu_session_free(draft);
+    akunu_session_free(session);
+    akunu_model_free(smaller);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* A draft whose context ends before the text does. */
+START_TEST(short_draft)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session_params small = golden_params(1, 32, AKUNU_KV_F16);
+    small.context = 64;
+    small.max_sequences = 1;
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = akunu_session_new(model, &small);
+    struct akunu_generation params = params_of(0, 3);
+    struct told with, without;
+    params.speculation = AKUNU_SPECULATION_NONE;
+    generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
+    params.speculation = AKUNU_SPECULATION_DRAFT;
+    params.draft = draft;
+    params.draft_sequence = akunu_sequence_new(draft);
+    make_guesses_cheap(session);
+    generate(session, "qwen2", &params, 0, AKUNU_OK, &with);
+    check_same(&with, &without, "qwen2");
+    ck_assert_uint_gt(with.result.n_accepted, 0);
+    akunu_session_free(draft);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Few, many and sure guesses. */
+START_TEST(limits)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+    akunu_sequence sequence = akunu_sequence_new(draft);
+    static const struct { uint32_t most, least; float p; bool any; } cases[] = {
+        { 1, 0, 0.0f, true }, { 100, 0, 0.0f, true }, { 4, 4, 0.0f, true }, { 0, 3, 0.0f, true }, { 2, 3, 0.0f, false }, { 0, 0, 1.1f, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct akunu_generation params = params_of(0, 3);
+        struct told with, without;
+        params.speculation = AKUNU_SPECULATION_NONE;
+        generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
+        params.speculation = AKUNU_SPECULATION_DRAFT;
+        params.draft = draft;
+        params.draft_sequence = sequence;
+        params.draft_max = cases[i].most;
+        params.draft_min = cases[i].least;
+        params.draft_p_min = cases[i].p;
+        make_guesses_cheap(session);
+        generate(session, "qwen2", &params, 0, AKUNU_OK, &with);
+        check_same(&with, &without, "qwen2");
+        ck_assert_msg((with.result.n_drafted > 0) == cases[i].any, "case %zu: %d guesses", i, (int)with.result.n_drafted);
+    }
+    akunu_session_free(draft);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+static void check_refused(struct akunu_session *session, const struct akunu_generation *params, enum akunu_status status, const char *said)
+{
+    struct told told;
+    generate(session, "qwen2", params, 0, status, &told);
+    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(), said);
+    ck_assert_uint_eq(told.length, 0);
+}
+
+START_TEST(refused)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL), *state = golden_load("lfm2", NULL), *other = golden_load("gpt2", NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *running = golden_session(state, 2, 64, AKUNU_KV_F16);
+    struct akunu_session *foreign = golden_session(other, 1, 64, AKUNU_KV_F16), *good = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct akunu_generation params = params_of(0, 1);
+    params.speculation = (enum akunu_speculation)9;
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "speculation is 9");
+    params.speculation = AKUNU_SPECULATION_DRAFT;
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "no draft session is given");
+    params.draft = session;
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "the one that generates");
+    params.draft = good;
+    params.draft_sequence = 0;
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "there is no sequence 0");
+    params.draft = foreign;
+    params.draft_sequence = akunu_sequence_new(foreign);
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs");
+    params.draft = running;
+    check_refused(session, &params, AKUNU_ERROR_UNSUPPORTED, "the draft model keeps a running state");
+    params.draft = NULL;
+    params.speculation = AKUNU_SPECULATION_NGRAM;
+    check_refused(running, &params, AKUNU_ERROR_UNSUPPORTED, "the model keeps a running state");
+    akunu_session_free(foreign);
+    akunu_session_free(good);
+    akunu_session_free(running);
+    akunu_session_free(session);
+    akunu_model_free(other);
+    akunu_model_free(state);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* ---- Lookup ----------------------------------------------------------------------- */
+
+static struct ak_lookup lookup_of(const char *letters, uint32_t room)
+{
+    struct ak_lookup l;
+    ck_assert_int_eq(ak_lookup_create(room, &l, NULL), AKUNU_OK);
+    for (; *letters; letters++)
+        ak_lookup_push(&l, *letters);
+    return l;
+}
+
+START_TEST(lookups)
+{
+    static const struct { const char *text; uint32_t alike; const char *next; } cases[] = {
+        { "", 0, "" }, { "a", 0, "" }, { "ab", 0, "" }, { "abab", 2, "abab" }, { "aaaa", 3, "aaaa" }, { "abcxabc", 3, "xabc" },
+        { "abcdzzbcdyybcd", 3, "yybcd" },       /* the last of equally good ones */
+        { "uabcdzzvbcdyyabcd", 4, "zzvbcdyy" }, /* a longer one before a later one */
+        { "abcdef", 0, "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_lookup l = lookup_of(cases[i].text, 100);
+        uint32_t at = 0, found = ak_lookup_find(&l, &at), n = (uint32_t)strlen(cases[i].next);
+        int32_t next[16];
+        ck_assert_msg(found == cases[i].alike, "'%s': %u alike", cases[i].text, found);
+        if (found > 0) {
+            ak_lookup_copy(&l, at, n, next);
+            for (uint32_t j = 0; j < n; j++)
+                ck_assert_msg(next[j] == cases[i].next[j], "'%s': %c at %u", cases[i].text, (char)next[j], j);
+        }
+        ak_lookup_clear(&l);
+    }
+    struct ak_lookup l = lookup_of("abcdabcd", 5); /* what has no room is left out */
+    ck_assert_uint_eq(l.n, 5);
+    ak_lookup_clear(&l);
+}
+END_TEST
+
+/* Of any text: what is found stands where it is said to. */
+START_TEST(random_lookups)
+{
+    uint32_t x = 7;
+    for (int text = 0; text < 50; text++) {
+        struct ak_lookup l = lookup_of("", 400);
+        for (int i = 0; i < 400; i++) {
+            uint32_t at = 0, found = ak_lookup_find(&l, &at);
+            if (found > 0) {
+                ck_assert_uint_le(found, at);
+                ck_assert_uint_lt(at, l.n);
+                ck_assert_mem_eq(l.tokens + at - found, l.tokens + l.n - found, found * sizeof *l.tokens);
+            }
+            ak_lookup_push(&l, (int32_t)((x = x * 1664525u + 1013904223u) >> 28) % (2 + text % 8));
+        }
+        ak_lookup_clear(&l);
+    }
+}
+END_TEST
+
+/* ---- Costs ------------------------------------------------------------------------ */
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) < 1e-9;
+}
+
+START_TEST(costs)
+{
+    struct ak_costs c = { { 0 } };
+    ck_assert(is_near(ak_costs_of(&c, 4), 0.0));
+    ak_costs_learn(&c, 1, 1.0);
+    ck_assert(is_near(ak_costs_of(&c, 1), 1.0));
+    ck_assert(ak_costs_of(&c, 2) > 1.0 && ak_costs_of(&c, 16) < 3.0); /* thought, not measured */
+    for (int i = 0; i < 200; i++)
+        ak_costs_learn(&c, 5, 1.8);
+    ck_assert(fabs(ak_costs_of(&c, 5) - 1.8) < 0.01);
+    ck_assert(fabs(ak_costs_of(&c, 3) - 1.4) < 0.01);
+    ck_assert(ak_costs_of(&c, 9) > 1.8);
+    for (int i = 0; i < 10; i++) /* once in a while a pass is a hundred times slower */
+        ak_costs_learn(&c, 1, i % 5 == 0 ? 100.0 : 1.0);
+    ck_assert(ak_costs_of(&c, 1) < 1.15);
+    for (int i = 0; i < 100; i++) /* and passes of a longer text stay slower */
+        ak_costs_learn(&c, 1, 2.0);
+    ck_assert(ak_costs_of(&c, 1) > 1.95);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("speculate");
+    TCase *tests = tcase_create("speculate");
+    tcase_set_timeout(tests, 300);
+    tcase_add_loop_test(tests, same_text, 0, N_GOLDENS);
+    tcase_add_loop_test(tests, same_text_of_caches, 0, 5);
+    tcase_add_test(tests, stops);
+    tcase_add_test(tests, full_context);
+    tcase_add_loop_test(tests, draft_models, 0, 2);
+    tcase_add_test(tests, short_draft);
+    tcase_add_test(tests, limits);
+    tcase_add_test(tests, refused);
+    tcase_add_test(tests, lookups);
+    tcase_add_test(tests, random_lookups);
+    tcase_add_test(tests, costs);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
