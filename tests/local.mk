@@ -6,6 +6,7 @@ include tests/calls.mk
 include tests/convert.mk
 include tests/embed.mk
 include tests/gguf.mk
+include tests/grammar.mk
 include tests/hf.mk
 include tests/hf_quant.mk
 include tests/kernels.mk

@@ -257,6 +257,46 @@ AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
 AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes);
 AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes);
 
+/* ---- Grammars --------------------------------------------------------------- */
+
+/* Which texts a model may write (akunu_sampling.grammar). Immutable; it may be used by any
+ * number of threads, and must outlive the samplers and calls that it was given to. */
+struct akunu_grammar;
+
+/* From GBNF, the grammars of llama.cpp (docs/grammar.md). Messages begin with line and
+ * column. A token that is referred to is looked up where the grammar is used. */
+AKUNU_API struct akunu_grammar *akunu_grammar_parse(const char *text, size_t n_bytes);
+
+enum akunu_schema_form {
+    AKUNU_SCHEMA_WRITING = 0, /* for a model: members in the order of the schema, little white space */
+    AKUNU_SCHEMA_READING = 1  /* for checking texts: any way in which JSON may be written */
+};
+struct akunu_schema_params {
+    size_t size;
+    enum akunu_schema_form form; /* AKUNU_SCHEMA_WRITING */
+    bool lax;                    /* false; a keyword that is not supported is passed over with a warning to log, else refused */
+    akunu_log_fn *log;           /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_schema_params_default(struct akunu_schema_params *params);
+
+/* From a JSON Schema (draft 2020-12): JSON texts that it allows, and none that it forbids.
+ * params may be NULL. AKUNU_ERROR_UNSUPPORTED: the message names a keyword that no grammar
+ * is made of, and its place; AKUNU_ERROR_FORMAT: it is no schema. */
+AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes, const struct akunu_schema_params *params);
+
+/* A grammar that waits: any text may come before one of the words, which end with NULL, and
+ * after it a text of `grammar`; with `again` this goes on, else the text ends there. It need
+ * not outlive what is made of it. */
+AKUNU_API struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar, const char *const *words, bool again);
+AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
+
+/* Is the whole text allowed? *at, which may be NULL, is the first byte that is not: n_bytes
+ * where the text is, or could be with more behind it. With a tokenizer control tokens in the
+ * text are those tokens; NULL: a token that the grammar names by its text stands for that text. */
+AKUNU_API enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar, const struct akunu_tokenizer *tokenizer,
+                                                const char *text, size_t n_bytes, bool *allowed, size_t *at);
+
 /* ---- Chat templates ---------------------------------------------------------- */
 
 /* What turns a conversation into the prompt that a model was trained on: the Jinja templates
@@ -699,6 +739,11 @@ struct akunu_sampling {
 
     const struct akunu_logit_bias *logit_bias; /* n of them; those of one token add up */
     size_t n_logit_bias;
+
+    /* NULL: any text. Tokens that it does not allow are taken away before all samplers; tokens that end
+     * the text are allowed where the grammar may end, and where it must a text ends by itself. akunu_sample
+     * takes each token that it chooses for the next one of the text. */
+    const struct akunu_grammar *grammar;
 };
 AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling);
 

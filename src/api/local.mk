@@ -3,6 +3,7 @@ libak_la_SOURCES += src/api/chat.c
 libak_la_SOURCES += src/api/device.c
 libak_la_SOURCES += src/api/embed.c
 libak_la_SOURCES += src/api/generate.c
+libak_la_SOURCES += src/api/grammar.c
 libak_la_SOURCES += src/api/model.c
 libak_la_SOURCES += src/api/model.h
 libak_la_SOURCES += src/api/profile.c

@@ -2,11 +2,13 @@
 #include "api/model.h"
 #include "api/versioned.h"
 #include "base/mem.h"
+#include "session/constraint.h"
 #include "session/sampler.h"
 #include "session/sampling_check.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;
+    struct ak_grammar_matcher *matcher; /* NULL: any text */
 };
 
 void akunu_sampling_default(struct akunu_sampling *sampling)
@@ -56,6 +58,8 @@ static ak_status create(const struct akunu_model *model, const struct akunu_samp
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     AK_TRY(take(given, &sampling, error));
+    if (sampling.grammar)
+        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->matcher, error));
     return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size, model->inner->tokenizer, &sampler->inner, error);
 }
 
@@ -78,6 +82,7 @@ void akunu_sampler_free(struct akunu_sampler *sampler)
 {
     if (!sampler)
         return;
+    ak_grammar_matcher_free(sampler->matcher);
     ak_sampler_free(sampler->inner);
     ak_free(sampler);
 }
@@ -93,6 +98,17 @@ void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
         ak_sampler_accept(sampler->inner, token);
 }
 
+static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token, struct ak_error *error)
+{
+    const uint32_t *allowed;
+    bool fine;
+    if (!sampler->matcher)
+        return ak_sampler_choose(sampler->inner, logits, token, error);
+    AK_TRY(ak_grammar_matcher_mask(sampler->matcher, &allowed, error));
+    AK_TRY(ak_sampler_choose_allowed(sampler->inner, logits, allowed, token, error));
+    return ak_grammar_matcher_token(sampler->matcher, *token, &fine, error);
+}
+
 akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
 {
     struct ak_error error;
@@ -101,7 +117,7 @@ akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
     if (!sampler || !logits)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the sampler or the logits are NULL");
     else
-        ak_sampler_choose(sampler->inner, logits, &token, &error);
+        sample(sampler, logits, &token, &error);
     if (error.status == AKUNU_OK)
         return token;
     ak_api_fail(&error);

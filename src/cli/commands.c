@@ -21,6 +21,8 @@ const struct cli_command cli_commands[] = {
       "akunu-cli embed -m model --json -p \"a first text\" -p \"a second one\"", NULL, "prompt" },
     { "convert", CLI_CONVERT, cli_convert, "any model as a GGUF file",
       "akunu-cli convert -m Qwen3-0.6B/ --outtype f16 --outfile qwen3-0.6b-f16.gguf", NULL, NULL },
+    { "grammar-check", CLI_GRAMMAR_CHECK, cli_grammar_check, "is a text one of a grammar or of a JSON Schema?",
+      "akunu-cli grammar-check -j schema.json -f answer.json", NULL, NULL },
     { "bench", CLI_BENCH, cli_bench, "speed of prompt and generation",
       "akunu-cli bench -m model.gguf -p 512 -n 128 -d 0,4096", NULL, NULL },
     { "models", CLI_MODELS, cli_models, "which formats, architectures and types this build reads",

@@ -16,6 +16,8 @@ int cli_bench(const struct cli_options *options);
 int cli_models(const struct cli_options *options);
 int cli_cache(const struct cli_options *options);
 
+int cli_grammar_check(const struct cli_options *options);
+
 /* --list-devices, of any command that loads a model. */
 int cli_list_devices(void);
 

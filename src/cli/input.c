@@ -32,13 +32,14 @@ static int read_all(FILE *file, const char *name, struct cli_text *out)
     }
 }
 
-static int read_file(const char *path, struct cli_text *out)
+int cli_read_file(const char *flag, const char *path, struct cli_text *out)
 {
+    *out = (struct cli_text){ 0 };
     if (strcmp(path, "-") == 0)
         return read_all(stdin, "standard input", out);
     FILE *file = fopen(path, "rb");
     if (!file)
-        return cli_failure("cannot read -f %s: %s", path, strerror(errno));
+        return cli_failure("cannot read %s %s: %s", flag, path, strerror(errno));
     int code = read_all(file, path, out);
     fclose(file);
     return code;
@@ -59,7 +60,7 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
     }
     if (!cli_has_input(o))
         return cli_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe", what);
-    int code = read_file(o->file ? o->file : "-", out);
+    int code = cli_read_file("-f", o->file ? o->file : "-", out);
     if (code != CLI_EXIT_OK) {
         free(out->bytes);
         *out = (struct cli_text){ 0 };

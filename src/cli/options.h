@@ -12,7 +12,8 @@ enum cli_command_bit {
     CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
     CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
     CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
-    CLI_ALL = (1 << 11) - 1
+    CLI_GRAMMAR_CHECK = 1 << 12,
+    CLI_ALL = (1 << 13) - 1
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
@@ -60,6 +61,9 @@ struct cli_options {
     double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, repeat_last_n;
     bool ignore_eos;
+
+    const char *grammar, *grammar_file, *json_schema;
+    bool schema_lax;
 
     int spec_type;                  /* enum akunu_speculation */
     const char *draft_model;

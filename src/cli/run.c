@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "cli/grammar.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -19,6 +20,7 @@ struct run {
     const struct cli_options *options;
     struct cli_loaded loaded, draft;
     struct akunu_generation generation;
+    struct akunu_grammar *grammar; /* NULL: any text */
     struct cli_output out;
     struct cli_text prompt;
     akunu_token *ids;
@@ -169,6 +171,7 @@ static int generate(struct run *run)
     struct akunu_result result = { .size = sizeof result };
     run->generation.max_tokens = o->n_predict;
     fill_sampling(o, seed, &run->generation.sampling);
+    run->generation.sampling.grammar = run->grammar;
 
     if (!o->json && !o->no_display_prompt) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
@@ -207,6 +210,8 @@ int cli_run(const struct cli_options *o)
     akunu_generation_default(&run.generation);
     int code = read_prompt(&run);
     if (code == CLI_EXIT_OK)
+        code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &run.grammar);
+    if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &run.loaded);
     if (code == CLI_EXIT_OK)
         code = tokenize_prompt(&run);
@@ -221,6 +226,7 @@ int cli_run(const struct cli_options *o)
         code = generate(&run);
     cli_unload(&run.draft);
     cli_unload(&run.loaded);
+    akunu_grammar_free(run.grammar);
     free(run.ids);
     free(run.prompt.bytes);
     free(run.text.bytes);

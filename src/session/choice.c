@@ -8,13 +8,16 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
     AK_TRY(ak_sampler_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer, &c->sampler, error));
     if (model->tokenizer)
         AK_TRY(ak_text_stream_create(model->tokenizer, flags, &c->stream, error));
-    c->plain = ak_sampler_is_plain(c->sampler);
+    if (generation->sampling.grammar)
+        AK_TRY(ak_constraint_begin(model, generation->sampling.grammar->inner, &c->matcher, error));
+    c->plain = ak_sampler_is_plain(c->sampler) && !c->matcher;
     c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature, .seed = ak_sampler_bits(c->sampler) };
     return AKUNU_OK;
 }
 
 void ak_choice_clear(struct ak_choice *c)
 {
+    ak_grammar_matcher_free(c->matcher);
     ak_text_stream_free(c->stream);
     ak_sampler_free(c->sampler);
 }
@@ -27,7 +30,20 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
 
 ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
 {
-    return ak_sampler_choose(c->sampler, logits, token, error);
+    const uint32_t *allowed;
+    if (!c->matcher)
+        return ak_sampler_choose(c->sampler, logits, token, error);
+    AK_TRY(ak_grammar_matcher_mask(c->matcher, &allowed, error));
+    return ak_sampler_choose_allowed(c->sampler, logits, allowed, token, error);
+}
+
+ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n, struct ak_error *error)
+{
+    size_t n_forced = 0;
+    if (c->matcher)
+        AK_TRY(ak_grammar_matcher_forced(c->matcher, tokens, most, &n_forced, error));
+    *n = (uint32_t)n_forced;
+    return AKUNU_OK;
 }
 
 static bool ends_text(const struct ak_choice *c, int32_t token)
@@ -53,10 +69,24 @@ static ak_status tell(struct ak_choice *c, bool *more, struct ak_error *error)
     return AKUNU_OK;
 }
 
+/* Tells the grammar of the last token; *complete: nothing may follow. */
+static ak_status follow(struct ak_choice *c, bool *complete, struct ak_error *error)
+{
+    bool allowed = true;
+    *complete = false;
+    if (!c->matcher)
+        return AKUNU_OK;
+    AK_TRY(ak_grammar_matcher_token(c->matcher, c->token, &allowed, error));
+    if (!allowed)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar does not allow token %d here", (int)c->token);
+    *complete = ak_grammar_matcher_must_end(c->matcher);
+    return AKUNU_OK;
+}
+
 /* The text's end comes before the length. */
 ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *error)
 {
-    bool more;
+    bool more, complete;
     c->token = token;
     if (ends_text(c, token)) {
         end(c, AKUNU_STOP_END);
@@ -64,9 +94,12 @@ ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *er
     }
     c->result->n_generated++;
     ak_sampler_accept(c->sampler, token);
+    AK_TRY(follow(c, &complete, error));
     AK_TRY(tell(c, &more, error));
     if (!more)
         end(c, AKUNU_STOP_CALLBACK);
+    else if (complete)
+        end(c, AKUNU_STOP_END);
     else if (c->result->n_generated == c->limit)
         end(c, AKUNU_STOP_LENGTH);
     return AKUNU_OK;

@@ -3,6 +3,7 @@
 #ifndef AK_SESSION_CHOICE_H
 #define AK_SESSION_CHOICE_H
 
+#include "session/constraint.h"
 #include "session/sampler.h"
 #include "session/session.h"
 
@@ -12,6 +13,7 @@ struct ak_choice {
     uint64_t limit;                /* of tokens */
     struct ak_sampler *sampler;
     struct ak_text_stream *stream; /* NULL: the model has no vocabulary */
+    struct ak_grammar_matcher *matcher; /* NULL: any text is allowed */
     bool plain;                    /* a Gumbel step may choose: `draw` says how */
     struct ak_draw draw;           /* the same for the whole text: noise goes by positions */
     akunu_piece_fn *on_piece;      /* NULL allowed */
@@ -24,6 +26,10 @@ struct ak_choice {
 /* Makes the sampler and the stream; the others of *c are the caller's to set before. */
 ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation, struct ak_error *error);
 void ak_choice_clear(struct ak_choice *c);
+
+/* Tokens that the grammar says come next, at most `most`: a pass may run them before they
+ * are chosen. None without a grammar. */
+ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n, struct ak_error *error);
 
 /* Tells the sampler of tokens that are in the context. */
 void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n);

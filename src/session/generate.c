@@ -13,6 +13,7 @@ struct generation {
     struct ak_draft draft;
     struct ak_speculation speculation;
     bool speculates;
+    bool runs_ahead; /* tokens that a grammar forces may be run before they are chosen */
 };
 
 /* ---- Before the text ------------------------------------------------------------ */
@@ -57,6 +58,7 @@ static ak_status begin(struct generation *g, struct ak_error *error)
         AK_TRY(ak_session_prepare_sampled(g->session, error));
     ak_choice_see(&g->choice, sequence->tokens, sequence->length);
     ak_choice_see(&g->choice, g->request->ids, g->request->n_ids);
+    g->runs_ahead = g->choice.matcher && ak_speculation_is_possible(g->session, NULL) == AKUNU_OK;
     return begin_speculation(g, sequence, error);
 }
 
@@ -148,9 +150,14 @@ static ak_status step(struct generation *g, struct ak_error *error)
     uint32_t length = ak_kv_sequence(&g->session->kv, g->sequence)->length, n_right;
     int32_t chosen[AK_FEW_TOKENS], guessed[AK_GUESS_MOST];
     struct ak_guess guess = { .n = 0 };
-    if (g->speculates)
+    bool forced = false;
+    if (g->runs_ahead) {
+        AK_TRY(ak_choice_forced(&g->choice, room_for_guesses(g), guessed, &guess.n, error));
+        forced = guess.n > 0;
+    }
+    if (g->speculates && !forced)
         AK_TRY(ak_speculation_guess(&g->speculation, room_for_guesses(g), &guess, error));
-    for (uint32_t i = 0; i < guess.n; i++) /* the text grows over them */
+    for (uint32_t i = 0; i < guess.n && !forced; i++) /* the text grows over them */
         guessed[i] = guess.tokens[i];
     guess.tokens = guessed;
 
@@ -158,6 +165,8 @@ static ak_status step(struct generation *g, struct ak_error *error)
     AK_TRY(run(g, &guess, chosen, error));
     double seconds = ak_seconds() - started;
     AK_TRY(take_right_ones(g, &guess, chosen, length, &n_right, error));
+    if (forced)
+        return AKUNU_OK;
     if (g->speculates)
         ak_speculation_learn(&g->speculation, &guess, n_right, seconds);
     g->choice.result->n_drafted += guess.n;

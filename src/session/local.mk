@@ -8,6 +8,8 @@ libak_la_SOURCES += \
 	src/session/choice.c \
 	src/session/choice.h \
 	src/session/choose.c \
+	src/session/constraint.c \
+	src/session/constraint.h \
 	src/session/costs.c \
 	src/session/costs.h \
 	src/session/draft.c \

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "pack/cache.h"
 #include "session/available.h"
+#include "session/constraint.h"
 #include "session/session.h"
 
 struct loader {
@@ -112,6 +113,7 @@ static ak_status bind_weights(struct loader *l)
 static ak_status make_tokenizer(struct loader *l)
 {
     AK_TRY(ak_tokenizer_open(l->model->provider, &l->model->tokenizer, l->error));
+    AK_TRY(ak_constraints_create(&l->model->constraints, l->error));
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 
@@ -258,6 +260,7 @@ void ak_model_free(struct ak_model *m)
     ak_weights_clear(&m->weights);
     ak_binding_clear(&m->binding);
     ak_spec_clear(&m->spec);
+    ak_constraints_free(m->constraints);
     ak_tokenizer_free(m->tokenizer);
     ak_provider_close(m->provider);
     ak_free(m);

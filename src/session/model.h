@@ -6,6 +6,8 @@
 #include "dispatch/table.h"
 #include "text/tokenizer.h"
 
+struct ak_constraints;
+
 struct ak_model {
     struct ak_cpu_profile profile;
     struct ak_backend *backend;
@@ -14,6 +16,7 @@ struct ak_model {
     struct ak_binding binding;
     struct ak_weights weights;
     struct ak_tokenizer *tokenizer; /* NULL: the file has no vocabulary */
+    struct ak_constraints *constraints; /* what grammars need of it */
     struct ak_table table; /* of an encoder that of hidden states, and the others are empty */
     struct ak_table sampled_table, hidden_table;
 };

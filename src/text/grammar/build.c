@@ -48,7 +48,7 @@ static bool room(struct ak_build *b, void *array, uint32_t *capacity, uint32_t n
     return true;
 }
 
-void ak_build_add(struct ak_build *b, struct ak_part_list *list, uint32_t part)
+void ak_build_append(struct ak_build *b, struct ak_part_list *list, uint32_t part)
 {
     if (room(b, &list->items, &list->room, list->n, 1, sizeof *list->items))
         list->items[list->n++] = part;

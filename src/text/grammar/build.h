@@ -28,7 +28,7 @@ struct ak_part_list {
     uint32_t *items;
     uint32_t n, room;
 };
-void ak_build_add(struct ak_build *b, struct ak_part_list *list, uint32_t part);
+void ak_build_append(struct ak_build *b, struct ak_part_list *list, uint32_t part);
 
 void ak_build_begin(struct ak_build *b, struct ak_error *error);
 void ak_build_drop(struct ak_build *b); /* gives up; also after a failed begin */

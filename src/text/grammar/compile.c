@@ -62,7 +62,7 @@ static uint32_t choose(struct ak_compiler *c, const struct ak_terms *t, uint32_t
     json_array_foreach(alternatives, i, schema) {
         struct ak_terms some = { 0 };
         alternative(c, t, term, schema, &some);
-        ak_build_add(&c->build, &list, compile(c, &some, values_done));
+        ak_build_append(&c->build, &list, compile(c, &some, values_done));
         ak_terms_free(&some);
         if (!ak_schema_ok(c))
             break;
@@ -100,7 +100,7 @@ static bool try(struct ak_compiler *c, const struct ak_terms *t, const json_t *v
     ak_compiler_begin(&inner, c->build.error);
     uint32_t root = compile(&inner, t, values_done);
     ak_status status = ak_build_finish(&inner.build, root, &g);
-    char *text = status == AKUNU_OK ? ak_json_text(value) : NULL;
+    char *text = status == AKUNU_OK ? ak_json_written(value) : NULL;
     if (text)
         yes = takes(g, text, NULL);
     else if (ak_schema_ok(c))
@@ -170,7 +170,7 @@ static uint32_t values_part(struct ak_compiler *c, const struct ak_terms *t, con
     json_array_foreach(values, i, value) {
         if (!(types & type_of(value)) || (!plain && !try(c, t, value, true)))
             continue;
-        ak_build_add(&c->build, &list, ak_schema_literal(c, value));
+        ak_build_append(&c->build, &list, ak_schema_literal(c, value));
     }
     uint32_t part = ak_build_choice(&c->build, list.items, list.n);
     ak_free(list.items);

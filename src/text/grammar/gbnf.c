@@ -374,7 +374,7 @@ static uint32_t sequence(struct parser *p, bool nested)
     struct ak_part_list list = { 0 };
     uint32_t part;
     while (ok(p) && item(p, &part))
-        ak_build_add(&p->build, &list, repeated(p, part, nested));
+        ak_build_append(&p->build, &list, repeated(p, part, nested));
     part = ak_build_sequence(&p->build, list.items, list.n);
     ak_free(list.items);
     return part;
@@ -385,7 +385,7 @@ static uint32_t alternatives(struct parser *p, bool nested)
     struct ak_part_list list = { 0 };
     do {
         space(p, nested || list.n > 0);
-        ak_build_add(&p->build, &list, sequence(p, nested));
+        ak_build_append(&p->build, &list, sequence(p, nested));
     } while (ok(p) && take(p, '|'));
     uint32_t part = ak_build_choice(&p->build, list.items, list.n);
     ak_free(list.items);

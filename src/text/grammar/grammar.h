@@ -96,6 +96,11 @@ struct ak_grammar {
     uint32_t root; /* a part */
 };
 
+/* The public handle. */
+struct akunu_grammar {
+    struct ak_grammar *inner;
+};
+
 void ak_grammar_free(struct ak_grammar *g); /* NULL allowed */
 
 /* Has the grammar a text at all? Schemas may forbid everything. */

@@ -8,7 +8,7 @@
 enum { TIDY_EACH = 4096 };
 
 /* Tokens by their bytes; m->walk[0] is the place. */
-static bool walk(struct ak_grammar_matcher *m, uint64_t *bits)
+static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
 {
     const struct ak_token_trie *t = m->trie;
     for (uint32_t i = 0, n = 0; i < t->n_nodes; n++) {
@@ -31,7 +31,7 @@ static bool walk(struct ak_grammar_matcher *m, uint64_t *bits)
 }
 
 /* Tokens that the grammar names, and those without bytes where it waits. */
-static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint64_t *bits)
+static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint32_t *bits)
 {
     const struct ak_token_trie *t = m->trie;
     const struct ak_machine *machine = &m->machine;
@@ -50,7 +50,7 @@ static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint64
     }
 }
 
-static bool make(struct ak_grammar_matcher *m, uint64_t *bits)
+static bool make(struct ak_grammar_matcher *m, uint32_t *bits)
 {
     uint32_t words = ak_mask_words(m->trie);
     memset(bits, 0, words * sizeof *bits);
@@ -63,7 +63,7 @@ static bool make(struct ak_grammar_matcher *m, uint64_t *bits)
     return true;
 }
 
-ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint64_t **mask, struct ak_error *error)
+ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
     m->walk[0] = ak_machine_like(&m->machine, m->place);

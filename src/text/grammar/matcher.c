@@ -62,7 +62,7 @@ static ak_status create(struct ak_grammar_matcher *m, struct ak_error *error)
 {
     if (m->trie) {
         m->token_ids = ak_alloc(m->g->n_tokens, sizeof *m->token_ids);
-        size_t n = MASK_BYTES / (ak_mask_words(m->trie) * sizeof(uint64_t) + 1);
+        size_t n = MASK_BYTES / (ak_mask_words(m->trie) * sizeof(uint32_t) + 1);
         m->n_masks = (uint32_t)ak_max_size(LEAST_MASKS, ak_min_size(n, MOST_MASKS));
         m->masks = ak_alloc(m->n_masks, sizeof *m->masks);
         if (!m->token_ids || !m->masks)

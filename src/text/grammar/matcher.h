@@ -61,9 +61,9 @@ ak_status ak_grammar_matcher_token(struct ak_grammar_matcher *m, int32_t token, 
 enum { AK_GRAMMAR_MOST_BACK = 64 };
 void ak_grammar_matcher_back(struct ak_grammar_matcher *m, unsigned n);
 
-/* The allowed tokens: bit i % 64 of word i / 64 for each token i of n_vocab. Valid until
+/* The allowed tokens: bit i % 32 of word i / 32 for each token i of n_vocab. Valid until
  * the next call with this matcher. */
-ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint64_t **mask, struct ak_error *error);
+ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error);
 
 /* What must come next, whatever the model thinks: tokens, at most `capacity` ≤
  * AK_GRAMMAR_MOST_BACK, as the tokenizer cuts the bytes that are forced. The last one of a

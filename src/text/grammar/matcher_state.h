@@ -7,7 +7,7 @@
 
 struct ak_kept_mask {
     uint32_t place; /* AK_PLACE_NOWHERE: free */
-    uint64_t *bits; /* NULL: never used */
+    uint32_t *bits; /* NULL: never used */
 };
 
 struct ak_grammar_matcher {

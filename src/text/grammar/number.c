@@ -152,7 +152,7 @@ static uint32_t listed(struct ak_compiler *c, int64_t low, int64_t high, int64_t
     for (int64_t v = first < low ? first + step : first; v <= high && ak_schema_ok(c); v += step) {
         char text[AK_NUMBER_BYTES];
         snprintf(text, sizeof text, "%lld", (long long)v);
-        ak_build_add(&c->build, &list, ak_build_text(&c->build, text));
+        ak_build_append(&c->build, &list, ak_build_text(&c->build, text));
     }
     uint32_t part = ak_build_two(&c->build, ak_build_choice(&c->build, list.items, list.n), zeros(c));
     ak_free(list.items);
@@ -171,11 +171,11 @@ static uint32_t divided(struct ak_compiler *c, uint32_t divisor, bool positive)
         list.n = 0;
         for (uint32_t d = i == divisor; d < 10; d++) { /* i = divisor: the first digit, which is no 0 */
             uint32_t from = i == divisor ? 0 : i;
-            ak_build_add(b, &list, ak_build_two(b, ak_build_byte_range(b, (unsigned char)('0' + d), (unsigned char)('0' + d)),
+            ak_build_append(b, &list, ak_build_two(b, ak_build_byte_range(b, (unsigned char)('0' + d), (unsigned char)('0' + d)),
                                                 ak_build_call(b, base + (from * 10 + d) % divisor)));
         }
         if (i == 0)
-            ak_build_add(b, &list, AK_BUILD_EMPTY);
+            ak_build_append(b, &list, AK_BUILD_EMPTY);
         if (i < divisor)
             ak_build_define(b, base + i, ak_build_choice(b, list.items, list.n));
     }

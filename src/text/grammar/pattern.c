@@ -349,7 +349,7 @@ static uint32_t sequence(struct reader *r)
 {
     struct ak_part_list items = { 0 };
     while (ok(r) && peek(r) >= 0 && peek(r) != '|' && peek(r) != ')')
-        ak_build_add(&r->build, &items, repeated(r));
+        ak_build_append(&r->build, &items, repeated(r));
     uint32_t out = list(r, AK_PATTERN_SEQUENCE, &items);
     ak_free(items.items);
     return out;
@@ -359,7 +359,7 @@ static uint32_t choice(struct reader *r)
 {
     struct ak_part_list items = { 0 };
     do
-        ak_build_add(&r->build, &items, sequence(r));
+        ak_build_append(&r->build, &items, sequence(r));
     while (ok(r) && take(r, '|'));
     uint32_t out = list(r, AK_PATTERN_CHOICE, &items);
     ak_free(items.items);

@@ -173,16 +173,16 @@ static uint32_t sizes(struct sizes *s)
     }
     memset(s->rules, 0xff, n_rules * sizeof *s->rules);
     s->length = low;
-    ak_build_add(b, &list, before_point(s, true, s->high && high == low));
+    ak_build_append(b, &list, before_point(s, true, s->high && high == low));
     if (!s->high || high > low + 1) {
         /* longer than the one and, where there is another bound, shorter than it */
         uint32_t most = s->high ? (uint32_t)high - 2 : s->c->reading ? AK_MANY : (uint32_t)ak_max_size(MOST_WRITTEN - 1, low + 1);
         uint32_t whole = ak_build_two(b, digit(s, 1, 9), ak_build_repeat(b, digit(s, 0, 9), (uint32_t)low, most));
-        ak_build_add(b, &list, ak_build_two(b, whole, after_point(s, false, false)));
+        ak_build_append(b, &list, ak_build_two(b, whole, after_point(s, false, false)));
     }
     if (s->high && high > low) {
         s->length = high;
-        ak_build_add(b, &list, before_point(s, false, true));
+        ak_build_append(b, &list, before_point(s, false, true));
     }
     uint32_t part = ak_build_choice(b, list.items, list.n);
     ak_free(list.items);

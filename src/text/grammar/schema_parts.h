@@ -101,7 +101,7 @@ uint32_t ak_schema_space(struct ak_compiler *c);
 json_t *ak_schema_values(struct ak_compiler *c, const struct ak_terms *t);
 uint32_t ak_schema_literal(struct ak_compiler *c, const json_t *value);
 bool ak_json_same(const json_t *a, const json_t *b); /* as JSON Schema has it: 1 and 1.0 are */
-char *ak_json_text(const json_t *value);             /* free with ak_free; NULL without memory */
+char *ak_json_written(const json_t *value);             /* free with ak_free; NULL without memory */
 
 /* decimal.c: numbers as digits. */
 struct ak_decimal {

@@ -192,7 +192,7 @@ uint32_t ak_schema_quoted_dfa(struct ak_compiler *c, const struct ak_dfa *d)
         const struct ak_dfa_state *state = &d->states[i];
         list.n = 0;
         if (state->accepts)
-            ak_build_add(b, &list, quote(c));
+            ak_build_append(b, &list, quote(c));
         for (uint32_t j = 0; j < state->n; j++) {
             const struct ak_dfa_edge *e = &d->edges[state->first + j];
             if (done[state->first + j])
@@ -205,7 +205,7 @@ uint32_t ak_schema_quoted_dfa(struct ak_compiler *c, const struct ak_dfa *d)
                 done[state->first + k] = 1;
                 ak_char_set_add(b, &s, f->low, f->high);
             }
-            ak_build_add(b, &list, ak_build_two(b, char_part(c, &s, c->reading), ak_build_call(b, base + e->to)));
+            ak_build_append(b, &list, ak_build_two(b, char_part(c, &s, c->reading), ak_build_call(b, base + e->to)));
         }
         ak_build_define(b, base + i, ak_build_choice(b, list.items, list.n));
     }
@@ -221,20 +221,20 @@ uint32_t ak_schema_quoted(struct ak_compiler *c, const char *text, size_t n)
     struct ak_part_list list = { 0 };
     struct ak_char_set one = { 0 };
     size_t plain = 0; /* what stands for itself is a literal */
-    ak_build_add(b, &list, quote(c));
+    ak_build_append(b, &list, quote(c));
     for (size_t at = 0; at < n && ak_schema_ok(c);) {
         struct ak_utf8 u = ak_utf8_next(text + at, n - at);
         if (c->reading || u.code < 0x20 || u.code == '"' || u.code == '\\') {
-            ak_build_add(b, &list, ak_build_literal(b, text + plain, at - plain));
+            ak_build_append(b, &list, ak_build_literal(b, text + plain, at - plain));
             one.n = 0;
             ak_char_set_add(b, &one, u.code, u.code);
-            ak_build_add(b, &list, char_part(c, &one, c->reading));
+            ak_build_append(b, &list, char_part(c, &one, c->reading));
             plain = at + u.bytes;
         }
         at += u.bytes;
     }
-    ak_build_add(b, &list, ak_build_literal(b, text + plain, n - plain));
-    ak_build_add(b, &list, quote(c));
+    ak_build_append(b, &list, ak_build_literal(b, text + plain, n - plain));
+    ak_build_append(b, &list, quote(c));
     uint32_t part = ak_build_sequence(b, list.items, list.n);
     ak_free(list.items);
     ak_char_set_free(&one);

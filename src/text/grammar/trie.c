@@ -137,7 +137,7 @@ void ak_token_trie_free(struct ak_token_trie *t)
 uint64_t ak_token_trie_bytes(const struct ak_token_trie *t)
 {
     return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_vocab * 8 + t->first[t->n_vocab] +
-           (uint64_t)ak_mask_words(t) * 16;
+           (uint64_t)ak_mask_words(t) * 8;
 }
 
 uint32_t ak_token_trie_n_vocab(const struct ak_token_trie *t)

@@ -23,12 +23,12 @@ struct ak_token_trie {
     int32_t *same;    /* of each token another one with the same bytes, -1: none */
     char *bytes;      /* of token i: bytes[first[i] … first[i + 1]) */
     uint32_t *first;
-    uint64_t *ends;   /* sets of tokens: those that end a text, */
-    uint64_t *others; /* and those that neither do nor have bytes */
+    uint32_t *ends;   /* sets of tokens: those that end a text, */
+    uint32_t *others; /* and those that neither do nor have bytes */
 };
 
-static inline uint32_t ak_mask_words(const struct ak_token_trie *t) { return (t->n_vocab + 63) / 64; }
-static inline void ak_mask_set(uint64_t *mask, uint32_t i) { mask[i / 64] |= UINT64_C(1) << (i % 64); }
-static inline bool ak_mask_has(const uint64_t *mask, uint32_t i) { return mask[i / 64] >> (i % 64) & 1; }
+static inline uint32_t ak_mask_words(const struct ak_token_trie *t) { return (t->n_vocab + 31) / 32; }
+static inline void ak_mask_set(uint32_t *mask, uint32_t i) { mask[i / 32] |= UINT32_C(1) << (i % 32); }
+static inline bool ak_mask_has(const uint32_t *mask, uint32_t i) { return mask[i / 32] >> (i % 32) & 1; }
 
 #endif

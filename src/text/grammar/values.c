@@ -90,7 +90,7 @@ static ak_status write(struct ak_buffer *b, const json_t *v)
     }
 }
 
-char *ak_json_text(const json_t *value)
+char *ak_json_written(const json_t *value)
 {
     struct ak_buffer b = { 0 };
     if (write(&b, value) != AKUNU_OK || ak_buffer_add(&b, "", 1, NULL) != AKUNU_OK) {
@@ -131,17 +131,17 @@ static uint32_t array(struct ak_compiler *c, const json_t *value)
     struct ak_part_list list = { 0 };
     json_t *item;
     size_t i;
-    ak_build_add(b, &list, ak_build_text(b, "["));
+    ak_build_append(b, &list, ak_build_text(b, "["));
     json_array_foreach(value, i, item) {
         if (i > 0) {
-            ak_build_add(b, &list, c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY);
-            ak_build_add(b, &list, ak_build_text(b, ","));
+            ak_build_append(b, &list, c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY);
+            ak_build_append(b, &list, ak_build_text(b, ","));
         }
-        ak_build_add(b, &list, ak_schema_space(c));
-        ak_build_add(b, &list, ak_schema_literal(c, item));
+        ak_build_append(b, &list, ak_schema_space(c));
+        ak_build_append(b, &list, ak_schema_literal(c, item));
     }
-    ak_build_add(b, &list, ak_schema_space(c));
-    ak_build_add(b, &list, ak_build_text(b, "]"));
+    ak_build_append(b, &list, ak_schema_space(c));
+    ak_build_append(b, &list, ak_build_text(b, "]"));
     uint32_t part = ak_build_sequence(b, list.items, list.n);
     ak_free(list.items);
     return part;

@@ -1,0 +1,61 @@
+#include "cli/grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/input.h"
+#include "cli/message.h"
+
+static void on_log(enum akunu_log_level level, const char *line, void *user)
+{
+    (void)user;
+    if (level >= AKUNU_LOG_WARN)
+        cli_warn("%s", line);
+}
+
+/* A grammar that is none, or that is not supported, is a wrong value of a flag. */
+static int failure(const char *flag)
+{
+    if (akunu_last_status() == AKUNU_ERROR_MEMORY)
+        return cli_no_memory();
+    return cli_usage("%s: %s", flag, akunu_last_error());
+}
+
+static int parse(const char *flag, const char *text, size_t n, struct akunu_grammar **out)
+{
+    *out = akunu_grammar_parse(text, n);
+    return *out ? CLI_EXIT_OK : failure(flag);
+}
+
+static int from_schema(const struct cli_options *o, const char *text, size_t n, enum akunu_schema_form form, struct akunu_grammar **out)
+{
+    struct akunu_schema_params params;
+    akunu_schema_params_default(&params);
+    params.form = form;
+    params.lax = o->schema_lax;
+    params.log = on_log;
+    *out = akunu_grammar_from_schema(text, n, &params);
+    return *out ? CLI_EXIT_OK : failure("-j");
+}
+
+int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form, struct akunu_grammar **out)
+{
+    struct cli_text file = { 0 };
+    int code;
+    *out = NULL;
+    if (!!o->grammar + !!o->grammar_file + !!o->json_schema > 1)
+        return cli_usage("one grammar is expected: --grammar, --grammar-file or -j");
+    if (o->grammar)
+        return parse("--grammar", o->grammar, strlen(o->grammar), out);
+    if (o->json_schema && o->json_schema[strspn(o->json_schema, " \t\r\n")] == '{')
+        return from_schema(o, o->json_schema, strlen(o->json_schema), form, out);
+    if (!o->grammar_file && !o->json_schema)
+        return CLI_EXIT_OK;
+    code = cli_read_file(o->grammar_file ? "--grammar-file" : "-j", o->grammar_file ? o->grammar_file : o->json_schema, &file);
+    if (code == CLI_EXIT_FAILURE)
+        code = CLI_EXIT_USAGE;
+    if (code == CLI_EXIT_OK)
+        code = o->grammar_file ? parse("--grammar-file", file.bytes, file.n, out) : from_schema(o, file.bytes, file.n, form, out);
+    free(file.bytes);
+    return code;
+}
