@@ -428,6 +428,26 @@ AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
 /* Number i of the formats that are known, NULL past the end. */
 AKUNU_API const char *akunu_reply_format_name(size_t i);
 
+struct akunu_calls_params {
+    size_t size;
+    const char *choice; /* OpenAI's tool_choice: "auto" (NULL too), "none", "required", a tool's name, or the object that names one */
+    bool parallel;      /* more than one call in a reply; default true */
+    bool lax;           /* false; what a tool's schema asks for and no grammar keeps is passed over with a warning to log, else refused */
+    akunu_log_fn *log;  /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_calls_params_default(struct akunu_calls_params *params);
+
+/* The grammar (akunu_sampling.grammar) that holds a model to calls of these tools, with
+ * arguments that their schemas allow, in the form that akunu_reply reads; `reply` says which
+ * one, as in akunu_reply_new, and has the tools. With "auto" any text may come: the grammar
+ * begins with a call's first marker (where a format has none, with the first byte of the
+ * reply), and ends with the call. With "required" and a name nothing but reasoning comes
+ * before the call. calls NULL: the defaults. *out is NULL where there is nothing to
+ * constrain: no tools, or "none". AKUNU_ERROR_UNSUPPORTED: the message names the keyword. */
+AKUNU_API enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply, const struct akunu_calls_params *calls,
+                                                   struct akunu_grammar **out);
+
 /* ---- Models ---------------------------------------------------------------- */
 
 struct akunu_model;

@@ -2,6 +2,7 @@
 #include "api/text.h"
 #include "api/versioned.h"
 #include "base/mem.h"
+#include "text/calls/grammar.h"
 #include "text/calls/reply.h"
 
 #include <string.h>
@@ -42,6 +43,57 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     settings.reasoning = p.reasoning;
     settings.seed = p.seed;
     return ak_reply_create(&settings, out, error);
+}
+
+void akunu_calls_params_default(struct akunu_calls_params *params)
+{
+    *params = (struct akunu_calls_params){.size = sizeof *params, .parallel = true};
+}
+
+static ak_status create_grammar(const struct akunu_reply_params *reply, const struct akunu_calls_params *calls, struct ak_grammar **out,
+                                struct ak_error *error)
+{
+    struct akunu_reply_params p;
+    struct akunu_calls_params c;
+    struct ak_call_rules rules = {0};
+
+    akunu_reply_params_default(&p);
+    akunu_calls_params_default(&c);
+    AK_TRY(ak_versioned_take(&p, sizeof p, reply, "akunu_reply_params", error));
+    AK_TRY(ak_versioned_take(&c, sizeof c, calls, "akunu_calls_params", error));
+    AK_TRY(find_format(&p, &rules.format, error));
+    rules.tokenizer = p.tokenizer ? p.tokenizer->inner : NULL;
+    rules.chat_template = p.chat_template;
+    rules.prompt = p.prompt;
+    rules.tools = p.tools;
+    rules.choice = c.choice;
+    rules.parallel = c.parallel;
+    rules.lax = c.lax;
+    rules.log = (struct ak_log){c.log, c.user};
+    return ak_call_grammar(&rules, out, error);
+}
+
+enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply, const struct akunu_calls_params *calls,
+                                         struct akunu_grammar **out)
+{
+    struct ak_error error = {0};
+    struct ak_grammar *inner = NULL;
+
+    if (!out) {
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "where the grammar goes is NULL");
+        return ak_api_fail(&error);
+    }
+    *out = NULL;
+    create_grammar(reply, calls, &inner, &error);
+    if (error.status == AKUNU_OK && inner && !(*out = ak_alloc(1, sizeof **out)))
+        ak_fail_memory(&error, "a grammar", sizeof **out);
+    if (error.status != AKUNU_OK) {
+        ak_grammar_free(inner);
+        return ak_api_fail(&error);
+    }
+    if (inner)
+        (*out)->inner = inner;
+    return AKUNU_OK;
 }
 
 struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params, akunu_reply_fn *on_event, void *user)

@@ -117,6 +117,7 @@ libak_la_SOURCES += \
 	src/text/calls/detect.c \
 	src/text/calls/emit.c \
 	src/text/calls/format.h src/text/calls/formats.c \
+	src/text/calls/grammar.c src/text/calls/grammar.h \
 	src/text/calls/harmony.c \
 	src/text/calls/intake.c \
 	src/text/calls/json_body.c \
@@ -127,6 +128,10 @@ libak_la_SOURCES += \
 	src/text/calls/prose.c \
 	src/text/calls/python_body.c \
 	src/text/calls/reply.c src/text/calls/reply.h \
+	src/text/calls/rule_markers.c \
+	src/text/calls/rule_values.c \
+	src/text/calls/rules.h \
 	src/text/calls/scan.c src/text/calls/scan.h \
 	src/text/calls/state.h \
-	src/text/calls/tools.c src/text/calls/tools.h
+	src/text/calls/tools.c src/text/calls/tools.h \
+	src/text/grammar/schema_build.c src/text/grammar/schema_build.h

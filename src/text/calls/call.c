@@ -151,10 +151,9 @@ static void split_id(struct ak_reply *r)
     r->name[n] = '\0';
 }
 
-static enum ak_progress no_name_end(struct ak_reply *r, size_t n)
+static enum ak_progress no_name_end(struct ak_reply *r, const char *end)
 {
-    return ak_broken(r, "its name is followed by something else than \"%s\"%s", r->shape->name_end + strspn(r->shape->name_end, " "),
-                     n ? "" : ", and has no bytes");
+    return ak_broken(r, "its name is followed by something else than \"%s\"", end + strspn(end, " "));
 }
 
 static enum ak_progress name(struct ak_reply *r)
@@ -167,7 +166,7 @@ static enum ak_progress name(struct ak_reply *r)
         return AK_WAIT;
     AK_GO(ak_read_word(r, "<>[](){}\"'=,;|`", &n));
     if (n == 0)
-        return no_name_end(r, n);
+        return ak_broken(r, "no name stands where one is expected");
     from = r->at + n;
     if (shape->id_begin) {
         enum ak_match match = ak_match(r, from, shape->id_begin);
@@ -182,7 +181,7 @@ static enum ak_progress name(struct ak_reply *r)
     if (match == AK_MATCH_PART)
         return AK_WAIT;
     if (match == AK_MATCH_NO)
-        return no_name_end(r, n);
+        return no_name_end(r, end);
     memcpy(r->name, r->text.bytes + r->at, n);
     memcpy(r->id, r->text.bytes + from, n_id);
     r->name[n] = r->id[n_id] = '\0';

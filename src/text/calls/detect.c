@@ -1,8 +1,10 @@
-/* Which format a model's calls have. A template shows earlier calls in the form in which
+/* Which format a model's calls have, and whether its answer begins inside of reasoning. A template shows earlier calls in the form in which
  * the model is to make the next ones, or tells it of that form in words. */
 #include "text/calls/format.h"
 
 #include <string.h>
+
+#include "text/calls/scan.h"
 
 static bool shows(const struct ak_call_format *f, const char *chat_template)
 {
@@ -34,4 +36,19 @@ const struct ak_call_format *ak_call_format_detect(const char *chat_template, co
         if (f->token && has_token(tokenizer, f->token))
             return f;
     return ak_call_format_named("generic");
+}
+
+const struct ak_thinking *ak_thinking_begun(const char *prompt)
+{
+    const struct ak_thinking *t;
+    size_t n = prompt ? strlen(prompt) : 0;
+
+    while (n && ak_is_blank(prompt[n - 1]))
+        n--;
+    for (size_t i = 0; (t = ak_thinking_at(i)); i++) {
+        size_t n_open = strlen(t->open);
+        if (n >= n_open && memcmp(prompt + n - n_open, t->open, n_open) == 0)
+            return t;
+    }
+    return NULL;
 }

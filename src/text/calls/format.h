@@ -40,6 +40,8 @@ struct ak_call_shape {
     bool in_reasoning; /* its first marker ends reasoning too */
     /* JSON's names as the model was taught them, for the grammar; the parser takes any. NULL: "name", "arguments" */
     const char *json_name, *json_arguments;
+    const char *json_id; /* the name of an id: a number before the tool's name; NULL: there is none */
+    bool id_last;        /* it is nine letters or digits after the arguments, if it is there */
 };
 
 enum { AK_MOST_SHAPES = 4, AK_MOST_SIGNS = 3, AK_MOST_DROPS = 6 };
@@ -64,6 +66,8 @@ struct ak_thinking {
 const struct ak_call_format *ak_call_format_at(size_t i);
 const struct ak_call_format *ak_call_format_named(const char *name); /* NULL: there is none */
 const struct ak_thinking *ak_thinking_at(size_t i);
+/* Which reasoning the template began at the prompt's end; NULL: none. prompt may be NULL. */
+const struct ak_thinking *ak_thinking_begun(const char *prompt);
 
 /* By the template's text, else by the vocabulary's tokens, else "generic". Either may be NULL. */
 const struct ak_call_format *ak_call_format_detect(const char *chat_template, const struct ak_tokenizer *tokenizer);

@@ -123,7 +123,7 @@ static const struct ak_call_format formats[] = {
     },
     {
         .name = "mistral-list", /* Mistral 7B v0.3, Nemo, Large 2 */
-        .shapes = {{.body = AK_BODY_JSON, .begin = "[TOOL_CALLS]", .list = true},
+        .shapes = {{.body = AK_BODY_JSON, .begin = "[TOOL_CALLS]", .list = true, .json_id = "id", .id_last = true},
                    {.body = AK_BODY_ARGUMENTS, .begin = "[TOOL_CALLS]", .name_end = "[ARGS]", .id_begin = "[CALL_ID]"}},
         .n_shapes = 2,
         .signs = {"[TOOL_CALLS]"},
@@ -144,7 +144,8 @@ static const struct ak_call_format formats[] = {
                     .end = " <|END_ACTION|>",
                     .list = true,
                     .json_name = "tool_name",
-                    .json_arguments = "parameters"}},
+                    .json_arguments = "parameters",
+                    .json_id = "tool_call_id"}},
         .n_shapes = 1,
         .signs = {"<|START_ACTION|>"},
         .token = "<|START_ACTION|>",

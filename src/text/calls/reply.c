@@ -4,22 +4,6 @@
 
 #include "text/calls/state.h"
 
-/* Does the prompt end inside of reasoning that the template began? */
-static const struct ak_thinking *begun_by_prompt(const char *prompt)
-{
-    const struct ak_thinking *t;
-    size_t n = prompt ? strlen(prompt) : 0;
-
-    while (n && ak_is_blank(prompt[n - 1]))
-        n--;
-    for (size_t i = 0; (t = ak_thinking_at(i)); i++) {
-        size_t n_open = strlen(t->open);
-        if (n >= n_open && memcmp(prompt + n - n_open, t->open, n_open) == 0)
-            return t;
-    }
-    return NULL;
-}
-
 ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_reply **out, struct ak_error *error)
 {
     struct ak_reply *r = *out = ak_alloc(1, sizeof *r);
@@ -32,7 +16,7 @@ ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_re
     r->seed = settings->seed;
     r->on_event = settings->on_event;
     r->user = settings->user;
-    r->thinking = begun_by_prompt(settings->prompt);
+    r->thinking = ak_thinking_begun(settings->prompt);
     r->fresh = true;
     r->beside = r->thinking && r->reasoning;
     r->place = r->format->harmony ? AK_PLACE_HEADER : AK_PLACE_TEXT;
