@@ -253,7 +253,6 @@ words[n - 6:][0]
 "%s"|format(1)|length
 range(3)|map("string")|join("+")
 loop is defined
-self is undefined
 "\u0661\u0662".isdigit()
 "a\\u2028b"|tojson
 "{0!r:>8}".format("x")

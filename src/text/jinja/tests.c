@@ -77,7 +77,7 @@ static struct ak_jval test_sequence(struct ak_j *j, args_of a, const struct ak_j
 {
     (void)j, (void)rest;
     bool view = a[0].kind == AK_J_LIST && a[0].as.list->form > AK_J_RANGE;
-    return ak_j_bool(ak_j_has_length(a[0]) && !view && a[0].kind != AK_J_LOOP && a[0].kind != AK_J_UNDEFINED);
+    return ak_j_bool(ak_j_has_length(a[0]) && !view && a[0].kind != AK_J_LOOP);
 }
 
 static struct ak_jval test_iterable(struct ak_j *j, args_of a, const struct ak_jargs *rest)
