@@ -9,6 +9,7 @@ include tests/gguf.mk
 include tests/grammar.mk
 include tests/hf.mk
 include tests/hf_quant.mk
+include tests/jinja.mk
 include tests/kernels.mk
 include tests/kernels_hash.mk
 include tests/kv.mk

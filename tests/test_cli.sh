@@ -75,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed convert bench models cache; do
+for command in run tokenize detokenize inspect logits perplexity embed convert apply-template bench models cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -206,6 +206,42 @@ check "detokenize of a pipe"
 check "ids from a pipe"
 exits 1 tokenize -m "$model" --ids -f "$work/absent"
 says "absent"
+
+# ---- apply-template (F5) ----
+cat >"$work/messages.json" <<'END'
+[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße <b>"}, {"role": "assistant", "content": "4 "}]
+END
+printf '%s' '{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}{% if tools %}{{ tools|tojson }}{% endif %}{% if add_generation_prompt %}[assistant]{% endif %}{{ x }}' >"$work/template.jinja"
+echo '[{"name": "f"}]' >"$work/tools.json"
+exits 0 apply-template --chat-template-file "$work/template.jinja" --messages "$work/messages.json" --tools "$work/tools.json" --eos-token '</s>' --kwargs '{"x": 1.50}'
+printf '%s' '[system]Be brief.</s>[user]Grüße <b></s>[assistant]4 </s>[{"name": "f"}][assistant]1.5' | cmp -s - "$out"
+check "the prompt as rendered, nothing added"
+says_nothing
+exits 0 apply-template --chat-template-file "$work/template.jinja" --messages "$work/messages.json" --no-generation-prompt --json
+prints_line '\{"prompt": ".*"\}'
+exits 0 apply-template --chat-template-file "$work/template.jinja" --messages "$work/messages.json" --continue-final-message content
+printf '%s' '[system]Be brief.[user]Grüße <b>[assistant]4 ' | cmp -s - "$out"
+check "the prompt ends inside the last message"
+exits 0 apply-template -m "$data/models/gemma.gguf" --messages "$work/messages.json"
+prints '<|im_start|>user'
+says "has no chat template: ChatML is used"
+exits 0 apply-template -m "$data/models/gemma.gguf" --chat-template-file "$work/template.jinja" --messages "$work/messages.json"
+says_nothing
+"$cli" apply-template --chat-template-file "$work/template.jinja" --messages - <"$work/messages.json" >"$out" 2>"$err"
+check "messages of a pipe"
+exits 2 apply-template -m "$model"
+says "--messages"
+exits 1 apply-template -m "$model" --messages "$work/none.json"
+says "cannot read --messages"
+exits 1 apply-template -m "$model" --messages "$work/tools.json" --chat-template-file "$work/template.jinja" --kwargs '{'
+says "kwargs: no JSON"
+echo '{{ raise_exception("Not " ~ messages[0].role) }}' >"$work/template.jinja"
+exits 1 apply-template --chat-template-file "$work/template.jinja" --messages "$work/messages.json"
+says "line 1, column 4: Not system"
+prints_nothing
+echo '{% for m in messages %}' >"$work/template.jinja"
+exits 3 apply-template --chat-template-file "$work/template.jinja" --messages "$work/messages.json"
+says "chat template: line 1, column"
 
 # ---- convert, models ----
 exits 2 convert -m "$model"

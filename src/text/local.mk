@@ -64,6 +64,7 @@ libak_la_SOURCES += \
 	src/text/jinja/json.c \
 	src/text/jinja/lexer.c \
 	src/text/jinja/loop.c \
+	src/text/jinja/markup.c src/text/jinja/markup.h \
 	src/text/jinja/methods.c \
 	src/text/jinja/methods_query.c \
 	src/text/jinja/methods_split.c \

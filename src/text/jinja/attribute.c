@@ -1,6 +1,7 @@
 /* object.name, object[subscript] and object[a:b:c]. */
 #include "text/jinja/builtins.h"
 #include "text/jinja/filters.h"
+#include "text/jinja/markup.h"
 
 static const struct ak_jval absent = { .kind = AK_J_ABSENT };
 
@@ -64,7 +65,7 @@ static int64_t bound(struct ak_j *j, struct ak_jval v, int64_t otherwise, int64_
 }
 
 struct span {
-    int64_t start, step;
+    int64_t start, stop, step;
     size_t n;
 };
 
@@ -79,7 +80,7 @@ static struct span span_of(struct ak_j *j, const struct ak_jval *slice, size_t l
     int64_t start = bound(j, slice[0], step < 0 ? high : low, n, low, high);
     int64_t stop = bound(j, slice[1], step < 0 ? low : high, n, low, high);
     int64_t count = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0) : (start > stop ? (start - stop - 1) / -step + 1 : 0);
-    return (struct span){ start, step, (size_t)count };
+    return (struct span){ start, stop, step, (size_t)count };
 }
 
 static struct ak_jval slice_string(struct ak_j *j, const struct ak_jstr *s, const struct ak_jval *slice)
@@ -108,13 +109,15 @@ static struct ak_jval slice_list(struct ak_j *j, const struct ak_jlist *list, co
     if (list->form == AK_J_RANGE) {
         part->start = (int64_t)((uint64_t)list->start + (uint64_t)span.start * (uint64_t)list->step);
         part->step = (int64_t)((uint64_t)list->step * (uint64_t)span.step);
-        part->stop = (int64_t)((uint64_t)part->start + span.n * (uint64_t)part->step);
+        part->stop = (int64_t)((uint64_t)list->start + (uint64_t)span.stop * (uint64_t)list->step);
     }
     return ak_j_of_list(part);
 }
 
 static struct ak_jval slice(struct ak_j *j, struct ak_jval object, const struct ak_jval *bounds)
 {
+    if (ak_j_is_safe(object))
+        return ak_j_mark_safe(j, slice_string(j, object.as.string, bounds));
     if (object.kind == AK_J_STRING)
         return slice_string(j, object.as.string, bounds);
     if (object.kind == AK_J_LIST && object.as.list->form <= AK_J_RANGE)

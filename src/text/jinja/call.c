@@ -1,5 +1,6 @@
 #include "text/jinja/builtins.h"
 #include "text/jinja/exec.h"
+#include "text/jinja/markup.h"
 
 static const struct ak_jval absent = { .kind = AK_J_ABSENT };
 
@@ -43,7 +44,7 @@ struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *built
         bind(j, builtin, args, a + 1);
     struct ak_jval value = builtin->fn(j, a, args);
     ak_j_leave(j);
-    return value;
+    return builtin->keeps_safe && ak_j_is_safe(first) ? ak_j_mark_safe(j, value) : value;
 }
 
 /* ---- Macros ---- */
@@ -162,6 +163,8 @@ static struct ak_jval call_function(struct ak_j *j, const struct ak_jcallable *c
 {
     if (callable->what == AK_J_MACRO)
         return call_macro(j, callable, args);
+    if (callable->what == AK_J_METHOD && ak_j_is_safe(callable->self))
+        return ak_j_call_safe(j, callable, args);
     return ak_j_call_builtin(j, callable->builtin, callable->self, args);
 }
 

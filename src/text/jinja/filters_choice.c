@@ -34,7 +34,8 @@ struct ak_jval ak_j_member_at(struct ak_j *j, struct ak_jval item, struct ak_jva
 static struct ak_jargs args_from(const struct ak_jargs *args, size_t first)
 {
     struct ak_jargs rest = *args;
-    rest.values += first;
+    if (first > 0)
+        rest.values += first;
     rest.n -= first;
     return rest;
 }
@@ -130,10 +131,10 @@ static struct ak_jval filter_rejectattr(struct ak_j *j, const struct ak_jval *a,
 }
 
 const struct ak_jbuiltin ak_j_choice_filters[] = {
-    { "map", filter_map, 0, { NULL }, true },
-    { "select", filter_select, 0, { NULL }, true },
-    { "reject", filter_reject, 0, { NULL }, true },
-    { "selectattr", filter_selectattr, 0, { NULL }, true },
-    { "rejectattr", filter_rejectattr, 0, { NULL }, true },
-    { NULL, NULL, 0, { NULL }, false },
+    { "map", filter_map, 0, { NULL }, true, false },
+    { "select", filter_select, 0, { NULL }, true, false },
+    { "reject", filter_reject, 0, { NULL }, true, false },
+    { "selectattr", filter_selectattr, 0, { NULL }, true, false },
+    { "rejectattr", filter_rejectattr, 0, { NULL }, true, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

@@ -248,11 +248,11 @@ static struct ak_jval filter_striptags(struct ak_j *j, const struct ak_jval *a, 
 }
 
 const struct ak_jbuiltin ak_j_layout_filters[] = {
-    { "center", filter_center, 0, { "width" }, false },
-    { "indent", filter_indent, 0, { "width", "first", "blank" }, false },
-    { "truncate", filter_truncate, 0, { "length", "killwords", "end", "leeway" }, false },
-    { "wordcount", filter_wordcount, 0, { NULL }, false },
-    { "wordwrap", filter_wordwrap, 0, { "width", "break_long_words", "wrapstring", "break_on_hyphens" }, false },
-    { "striptags", filter_striptags, 0, { NULL }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "center", filter_center, 0, { "width" }, false, true },
+    { "indent", filter_indent, 0, { "width", "first", "blank" }, false, true },
+    { "truncate", filter_truncate, 0, { "length", "killwords", "end", "leeway" }, false, true },
+    { "wordcount", filter_wordcount, 0, { NULL }, false, false },
+    { "wordwrap", filter_wordwrap, 0, { "width", "break_long_words", "wrapstring", "break_on_hyphens" }, false, false },
+    { "striptags", filter_striptags, 0, { NULL }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

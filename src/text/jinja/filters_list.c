@@ -141,16 +141,16 @@ static struct ak_jval filter_slice(struct ak_j *j, const struct ak_jval *a, cons
 }
 
 const struct ak_jbuiltin ak_j_list_filters[] = {
-    { "length", filter_length, 0, { NULL }, false },
-    { "count", filter_length, 0, { NULL }, false },
-    { "list", filter_list, 0, { NULL }, false },
-    { "first", filter_first, 0, { NULL }, false },
-    { "last", filter_last, 0, { NULL }, false },
-    { "reverse", filter_reverse, 0, { NULL }, false },
-    { "items", filter_items, 0, { NULL }, false },
-    { "join", filter_join, 0, { "d", "attribute" }, false },
-    { "sum", filter_sum, 0, { "attribute", "start" }, false },
-    { "batch", filter_batch, 1, { "linecount", "fill_with" }, false },
-    { "slice", filter_slice, 1, { "slices", "fill_with" }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "length", filter_length, 0, { NULL }, false, false },
+    { "count", filter_length, 0, { NULL }, false, false },
+    { "list", filter_list, 0, { NULL }, false, false },
+    { "first", filter_first, 0, { NULL }, false, false },
+    { "last", filter_last, 0, { NULL }, false, false },
+    { "reverse", filter_reverse, 0, { NULL }, false, false },
+    { "items", filter_items, 0, { NULL }, false, false },
+    { "join", filter_join, 0, { "d", "attribute" }, false, false },
+    { "sum", filter_sum, 0, { "attribute", "start" }, false, false },
+    { "batch", filter_batch, 1, { "linecount", "fill_with" }, false, false },
+    { "slice", filter_slice, 1, { "slices", "fill_with" }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

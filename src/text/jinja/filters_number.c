@@ -149,17 +149,17 @@ static struct ak_jval filter_pprint(struct ak_j *j, const struct ak_jval *a, con
 }
 
 static const struct ak_jbuiltin value_filters[] = {
-    { "default", filter_default, 0, { "default_value", "boolean" }, false },
-    { "d", filter_default, 0, { "default_value", "boolean" }, false },
-    { "attr", filter_attr, 1, { "name" }, false },
-    { "tojson", ak_j_to_json, 0, { "ensure_ascii", "indent", "separators", "sort_keys" }, false },
-    { "pprint", filter_pprint, 0, { NULL }, false },
-    { "abs", filter_abs, 0, { NULL }, false },
-    { "int", filter_int, 0, { "default", "base" }, false },
-    { "float", filter_float, 0, { "default" }, false },
-    { "round", filter_round, 0, { "precision", "method" }, false },
-    { "filesizeformat", filter_filesizeformat, 0, { "binary" }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "default", filter_default, 0, { "default_value", "boolean" }, false, false },
+    { "d", filter_default, 0, { "default_value", "boolean" }, false, false },
+    { "attr", filter_attr, 1, { "name" }, false, false },
+    { "tojson", ak_j_to_json, 0, { "ensure_ascii", "indent", "separators", "sort_keys" }, false, false },
+    { "pprint", filter_pprint, 0, { NULL }, false, false },
+    { "abs", filter_abs, 0, { NULL }, false, false },
+    { "int", filter_int, 0, { "default", "base" }, false, false },
+    { "float", filter_float, 0, { "default" }, false, false },
+    { "round", filter_round, 0, { "precision", "method" }, false, false },
+    { "filesizeformat", filter_filesizeformat, 0, { "binary" }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };
 
 const struct ak_jbuiltin *ak_j_filter(const struct ak_jstr *name)

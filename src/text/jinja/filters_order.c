@@ -133,11 +133,11 @@ static struct ak_jval filter_groupby(struct ak_j *j, const struct ak_jval *a, co
 }
 
 const struct ak_jbuiltin ak_j_order_filters[] = {
-    { "sort", filter_sort, 0, { "reverse", "case_sensitive", "attribute" }, false },
-    { "dictsort", filter_dictsort, 0, { "case_sensitive", "by", "reverse" }, false },
-    { "unique", filter_unique, 0, { "case_sensitive", "attribute" }, false },
-    { "min", filter_min, 0, { "case_sensitive", "attribute" }, false },
-    { "max", filter_max, 0, { "case_sensitive", "attribute" }, false },
-    { "groupby", filter_groupby, 1, { "attribute", "default", "case_sensitive" }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "sort", filter_sort, 0, { "reverse", "case_sensitive", "attribute" }, false, false },
+    { "dictsort", filter_dictsort, 0, { "case_sensitive", "by", "reverse" }, false, false },
+    { "unique", filter_unique, 0, { "case_sensitive", "attribute" }, false, false },
+    { "min", filter_min, 0, { "case_sensitive", "attribute" }, false, false },
+    { "max", filter_max, 0, { "case_sensitive", "attribute" }, false, false },
+    { "groupby", filter_groupby, 1, { "attribute", "default", "case_sensitive" }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

@@ -4,6 +4,7 @@
 #include "text/jinja/builtins.h"
 #include "text/jinja/case.h"
 #include "text/jinja/filters.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/text.h"
 
 static struct ak_jval filter_string(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
@@ -67,26 +68,23 @@ static struct ak_jval filter_replace(struct ak_j *j, const struct ak_jval *a, co
     return ak_j_replace(j, ak_j_str(j, a[0]), ak_j_str(j, a[1]), ak_j_str(j, a[2]), count);
 }
 
-static void put_escaped(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s)
+static struct ak_jval filter_safe(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        char c = s->bytes[i];
-        const char *name = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : NULL;
-        if (name)
-            ak_j_put_text(j, out, name);
-        else
-            ak_j_put_bytes(j, out, &c, 1);
-    }
+    (void)rest;
+    return ak_j_mark_safe(j, ak_j_of_str(ak_j_str(j, a[0])));
 }
 
 static struct ak_jval filter_escape(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
 {
-    struct ak_jout out = { 0 };
+    (void)rest;
+    return ak_j_escape(j, a[0]);
+}
+
+static struct ak_jval filter_forceescape(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
     const struct ak_jstr *s = ak_j_str(j, a[0]);
     (void)rest;
-    ak_j_spend(j, s->n / 4);
-    put_escaped(j, &out, s);
-    return ak_j_finish(j, &out);
+    return ak_j_escape(j, ak_j_string_at(j, s->bytes, s->n)); /* a copy that is not marked */
 }
 
 static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
@@ -104,9 +102,9 @@ static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a, co
             if (key->bytes[k] && strchr(" \t\n\r\f\v/>=", key->bytes[k]))
                 ak_j_fail(j, "invalid character in attribute name: %s", ak_j_show(j, pair->key));
         ak_j_put_text(j, &out, out.n > 0 || !ak_j_given(a[1]) || ak_j_truth(a[1]) ? " " : "");
-        put_escaped(j, &out, key);
+        ak_j_put_str(j, &out, ak_j_escape(j, pair->key).as.string);
         ak_j_put_text(j, &out, "=\"");
-        put_escaped(j, &out, ak_j_str(j, pair->value));
+        ak_j_put_str(j, &out, ak_j_escape(j, pair->value).as.string);
         ak_j_put_text(j, &out, "\"");
     }
     return ak_j_finish(j, &out);
@@ -166,19 +164,19 @@ static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a, con
 }
 
 const struct ak_jbuiltin ak_j_text_filters[] = {
-    { "string", filter_string, 0, { NULL }, false },
-    { "safe", filter_string, 0, { NULL }, false }, /* nothing is ever escaped by itself */
-    { "upper", filter_upper, 0, { NULL }, false },
-    { "lower", filter_lower, 0, { NULL }, false },
-    { "capitalize", filter_capitalize, 0, { NULL }, false },
-    { "title", filter_title, 0, { NULL }, false },
-    { "trim", filter_trim, 0, { "chars" }, false },
-    { "replace", filter_replace, 2, { "old", "new", "count" }, false },
-    { "escape", filter_escape, 0, { NULL }, false },
-    { "e", filter_escape, 0, { NULL }, false },
-    { "forceescape", filter_escape, 0, { NULL }, false },
-    { "xmlattr", filter_xmlattr, 0, { "autospace" }, false },
-    { "urlencode", filter_urlencode, 0, { NULL }, false },
-    { "format", filter_format, 0, { NULL }, true },
-    { NULL, NULL, 0, { NULL }, false },
+    { "string", filter_string, 0, { NULL }, false, true },
+    { "safe", filter_safe, 0, { NULL }, false, false },
+    { "upper", filter_upper, 0, { NULL }, false, true },
+    { "lower", filter_lower, 0, { NULL }, false, true },
+    { "capitalize", filter_capitalize, 0, { NULL }, false, true },
+    { "title", filter_title, 0, { NULL }, false, false },
+    { "trim", filter_trim, 0, { "chars" }, false, true },
+    { "replace", filter_replace, 2, { "old", "new", "count" }, false, false },
+    { "escape", filter_escape, 0, { NULL }, false, false },
+    { "e", filter_escape, 0, { NULL }, false, false },
+    { "forceescape", filter_forceescape, 0, { NULL }, false, false },
+    { "xmlattr", filter_xmlattr, 0, { "autospace" }, false, false },
+    { "urlencode", filter_urlencode, 0, { NULL }, false, false },
+    { "format", filter_format, 0, { NULL }, true, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

@@ -151,14 +151,14 @@ static struct ak_jval function_strftime_now(struct ak_j *j, const struct ak_jval
 }
 
 static const struct ak_jbuiltin functions[] = {
-    { "range", function_range, 0, { NULL }, true },
-    { "dict", function_dict, 0, { NULL }, true },
-    { "namespace", function_namespace, 0, { NULL }, true },
-    { "cycler", function_cycler, 0, { NULL }, true },
-    { "joiner", function_joiner, 0, { NULL }, true },
-    { "raise_exception", function_raise, 0, { NULL }, true },
-    { "strftime_now", function_strftime_now, 0, { NULL }, true },
-    { NULL, NULL, 0, { NULL }, false },
+    { "range", function_range, 0, { NULL }, true, false },
+    { "dict", function_dict, 0, { NULL }, true, false },
+    { "namespace", function_namespace, 0, { NULL }, true, false },
+    { "cycler", function_cycler, 0, { NULL }, true, false },
+    { "joiner", function_joiner, 0, { NULL }, true, false },
+    { "raise_exception", function_raise, 0, { NULL }, true, false },
+    { "strftime_now", function_strftime_now, 0, { NULL }, true, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };
 
 const struct ak_jbuiltin *ak_j_function(const struct ak_jstr *name)

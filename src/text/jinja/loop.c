@@ -117,7 +117,7 @@ static struct ak_jval loop_changed(struct ak_j *j, const struct ak_jval *a, cons
 }
 
 const struct ak_jbuiltin ak_j_loop_methods[] = {
-    { "cycle", loop_cycle, 0, { NULL }, true },
-    { "changed", loop_changed, 0, { NULL }, true },
-    { NULL },
+    { "cycle", loop_cycle, 0, { NULL }, true, false },
+    { "changed", loop_changed, 0, { NULL }, true, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

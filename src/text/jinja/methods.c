@@ -59,13 +59,13 @@ static struct ak_jval dict_fromkeys(struct ak_j *j, const struct ak_jval *a, con
 }
 
 const struct ak_jbuiltin ak_j_dict_methods[] = {
-    { "get", dict_get, 1, { "key", "default" }, false },
-    { "items", dict_items, 0, { NULL }, false },
-    { "keys", dict_keys, 0, { NULL }, false },
-    { "values", dict_values, 0, { NULL }, false },
-    { "copy", dict_copy, 0, { NULL }, false },
-    { "fromkeys", dict_fromkeys, 1, { "iterable", "value" }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "get", dict_get, 1, { "key", "default" }, false, false },
+    { "items", dict_items, 0, { NULL }, false, false },
+    { "keys", dict_keys, 0, { NULL }, false, false },
+    { "values", dict_values, 0, { NULL }, false, false },
+    { "copy", dict_copy, 0, { NULL }, false, false },
+    { "fromkeys", dict_fromkeys, 1, { "iterable", "value" }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };
 
 /* ---- list, tuple, range ---- */
@@ -102,10 +102,10 @@ static struct ak_jval list_copy(struct ak_j *j, const struct ak_jval *a, const s
 }
 
 static const struct ak_jbuiltin list_methods[] = {
-    { "index", list_index, 1, { "value", "start", "stop" }, false },
-    { "count", list_count, 1, { "value" }, false },
-    { "copy", list_copy, 0, { NULL }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "index", list_index, 1, { "value", "start", "stop" }, false, false },
+    { "count", list_count, 1, { "value" }, false, false },
+    { "copy", list_copy, 0, { NULL }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };
 
 /* ---- cycler ---- */
@@ -127,9 +127,9 @@ static struct ak_jval cycler_reset(struct ak_j *j, const struct ak_jval *a, cons
 }
 
 static const struct ak_jbuiltin cycler_methods[] = {
-    { "next", cycler_next, 0, { NULL }, false },
-    { "reset", cycler_reset, 0, { NULL }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "next", cycler_next, 0, { NULL }, false, false },
+    { "reset", cycler_reset, 0, { NULL }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };
 
 /* ---- All of them ---- */

@@ -46,7 +46,7 @@ static size_t skip_blanks_back(const struct ak_jstr *s, size_t at, bool blanks)
 static void split_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, int64_t most)
 {
     for (size_t at = skip_blanks(s, 0, true), end; at < s->n; at = skip_blanks(s, end, true), most--) {
-        end = most == 0 ? skip_blanks_back(s, s->n, true) : skip_blanks(s, at, false);
+        end = most == 0 ? s->n : skip_blanks(s, at, false);
         add_part(j, list, s, at, end);
         if (most == 0)
             return;
@@ -56,7 +56,7 @@ static void split_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_
 static void rsplit_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, int64_t most)
 {
     for (size_t at = skip_blanks_back(s, s->n, true), begin; at > 0; at = skip_blanks_back(s, begin, true), most--) {
-        begin = most == 0 ? skip_blanks(s, 0, true) : skip_blanks_back(s, at, false);
+        begin = most == 0 ? 0 : skip_blanks_back(s, at, false);
         add_part(j, list, s, begin, at);
         if (most == 0)
             break;
@@ -184,10 +184,10 @@ static struct ak_jval method_splitlines(struct ak_j *j, const struct ak_jval *a,
 }
 
 const struct ak_jbuiltin ak_j_string_splits[] = {
-    { "split", method_split, 0, { "sep", "maxsplit" }, false },
-    { "rsplit", method_rsplit, 0, { "sep", "maxsplit" }, false },
-    { "partition", method_partition, 1, { "sep" }, false },
-    { "rpartition", method_rpartition, 1, { "sep" }, false },
-    { "splitlines", method_splitlines, 0, { "keepends" }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "split", method_split, 0, { "sep", "maxsplit" }, false, false },
+    { "rsplit", method_rsplit, 0, { "sep", "maxsplit" }, false, false },
+    { "partition", method_partition, 1, { "sep" }, false, false },
+    { "rpartition", method_rpartition, 1, { "sep" }, false, false },
+    { "splitlines", method_splitlines, 0, { "keepends" }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };

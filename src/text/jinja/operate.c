@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/jinja/exec.h"
+#include "text/jinja/markup.h"
 
 static bool is_integer(struct ak_jval v)
 {
@@ -173,6 +174,14 @@ static struct ak_jval repeat_list(struct ak_j *j, const struct ak_jlist *list, i
     return ak_j_of_list(all);
 }
 
+/* What is added to a marked text is escaped. */
+static struct ak_jval add_strings(struct ak_j *j, struct ak_jval a, struct ak_jval b)
+{
+    if (!ak_j_is_safe(a) && !ak_j_is_safe(b))
+        return ak_j_concat(j, a.as.string, b.as.string);
+    return ak_j_mark_safe(j, ak_j_concat(j, ak_j_escape(j, a).as.string, ak_j_escape(j, b).as.string));
+}
+
 static bool is_sequence(struct ak_jval v)
 {
     return v.kind == AK_J_STRING || (v.kind == AK_J_LIST && v.as.list->form <= AK_J_TUPLE);
@@ -180,7 +189,10 @@ static bool is_sequence(struct ak_jval v)
 
 static struct ak_jval repeat(struct ak_j *j, struct ak_jval sequence, int64_t times)
 {
-    return sequence.kind == AK_J_STRING ? ak_j_repeat(j, sequence.as.string, times) : repeat_list(j, sequence.as.list, times);
+    if (sequence.kind != AK_J_STRING)
+        return repeat_list(j, sequence.as.list, times);
+    struct ak_jval text = ak_j_repeat(j, sequence.as.string, times);
+    return ak_j_is_safe(sequence) ? ak_j_mark_safe(j, text) : text;
 }
 
 struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b)
@@ -196,7 +208,7 @@ struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, st
     if (strcmp(op, "*") == 0 && is_integer(a) && is_sequence(b))
         return repeat(j, b, integer(a));
     if (strcmp(op, "+") == 0 && a.kind == AK_J_STRING && b.kind == AK_J_STRING)
-        return ak_j_concat(j, a.as.string, b.as.string);
+        return add_strings(j, a, b);
     if (strcmp(op, "+") == 0 && is_sequence(a) && is_sequence(b) && a.kind == b.kind && a.as.list->form == b.as.list->form)
         return add_lists(j, a.as.list, b.as.list);
     fail_operands(j, op, a, b);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/jinja/format.h"
+#include "text/jinja/markup.h"
 
 struct values {
     const struct ak_jval *all; /* of a tuple, or the one */
@@ -166,6 +167,8 @@ static void put_one(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s
 
 struct ak_jval ak_j_percent(struct ak_j *j, const struct ak_jstr *s, struct ak_jval given)
 {
+    if (s->safe)
+        given = ak_j_escape_all(j, given);
     struct values values = { .all = &given, .n = 1 };
     struct ak_jout out = { 0 };
     bool is_tuple = ak_j_is_form(given, AK_J_TUPLE);
@@ -186,5 +189,6 @@ struct ak_jval ak_j_percent(struct ak_j *j, const struct ak_jstr *s, struct ak_j
     bool mapping = given.kind == AK_J_DICT || (given.kind == AK_J_LIST && !is_tuple);
     if (values.at < values.n && !mapping)
         ak_j_fail(j, "not all arguments converted during string formatting");
-    return ak_j_finish(j, &out);
+    struct ak_jval text = ak_j_finish(j, &out);
+    return s->safe ? ak_j_mark_safe(j, text) : text;
 }

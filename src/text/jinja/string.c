@@ -223,5 +223,5 @@ void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
 
 struct ak_jval ak_j_finish(struct ak_j *j, const struct ak_jout *out)
 {
-    return ak_j_string_at(j, out->bytes, out->n);
+    return ak_j_string_at(j, out->n ? out->bytes : "", out->n);
 }

@@ -2,6 +2,7 @@
 #include "text/jinja/builtins.h"
 #include "text/jinja/case.h"
 #include "text/jinja/exec.h"
+#include "text/jinja/markup.h"
 
 typedef const struct ak_jval *args_of;
 
@@ -76,7 +77,7 @@ static struct ak_jval test_sequence(struct ak_j *j, args_of a, const struct ak_j
 {
     (void)j, (void)rest;
     bool view = a[0].kind == AK_J_LIST && a[0].as.list->form > AK_J_RANGE;
-    return ak_j_bool(ak_j_has_length(a[0]) && !view && a[0].kind != AK_J_LOOP && a[0].kind != AK_J_UNDEFINED);
+    return ak_j_bool(ak_j_has_length(a[0]) && !view && a[0].kind != AK_J_LOOP);
 }
 
 static struct ak_jval test_iterable(struct ak_j *j, args_of a, const struct ak_jargs *rest)
@@ -93,8 +94,8 @@ static struct ak_jval test_callable(struct ak_j *j, args_of a, const struct ak_j
 
 static struct ak_jval test_escaped(struct ak_j *j, args_of a, const struct ak_jargs *rest)
 {
-    (void)j, (void)a, (void)rest;
-    return ak_j_bool(false);
+    (void)j, (void)rest;
+    return ak_j_bool(ak_j_is_safe(a[0]));
 }
 
 static struct ak_jval test_sameas(struct ak_j *j, args_of a, const struct ak_jargs *rest)
@@ -198,46 +199,46 @@ static struct ak_jval test_le(struct ak_j *j, args_of a, const struct ak_jargs *
 }
 
 static const struct ak_jbuiltin tests[] = {
-    { "defined", test_defined, 0, { NULL }, false },
-    { "undefined", test_undefined, 0, { NULL }, false },
-    { "none", test_none, 0, { NULL }, false },
-    { "string", test_string, 0, { NULL }, false },
-    { "mapping", test_mapping, 0, { NULL }, false },
-    { "sequence", test_sequence, 0, { NULL }, false },
-    { "iterable", test_iterable, 0, { NULL }, false },
-    { "callable", test_callable, 0, { NULL }, false },
-    { "boolean", test_boolean, 0, { NULL }, false },
-    { "true", test_true, 0, { NULL }, false },
-    { "false", test_false, 0, { NULL }, false },
-    { "integer", test_integer, 0, { NULL }, false },
-    { "float", test_float, 0, { NULL }, false },
-    { "number", test_number, 0, { NULL }, false },
-    { "escaped", test_escaped, 0, { NULL }, false },
-    { "sameas", test_sameas, 1, { "other" }, false },
-    { "in", test_in, 1, { "seq" }, false },
-    { "filter", test_filter, 0, { NULL }, false },
-    { "test", test_test, 0, { NULL }, false },
-    { "upper", test_upper, 0, { NULL }, false },
-    { "lower", test_lower, 0, { NULL }, false },
-    { "even", test_even, 0, { NULL }, false },
-    { "odd", test_odd, 0, { NULL }, false },
-    { "divisibleby", test_divisibleby, 1, { "num" }, false },
-    { "eq", test_eq, 1, { "b" }, false },
-    { "equalto", test_eq, 1, { "b" }, false },
-    { "==", test_eq, 1, { "b" }, false },
-    { "ne", test_ne, 1, { "b" }, false },
-    { "!=", test_ne, 1, { "b" }, false },
-    { "gt", test_gt, 1, { "b" }, false },
-    { "greaterthan", test_gt, 1, { "b" }, false },
-    { ">", test_gt, 1, { "b" }, false },
-    { "ge", test_ge, 1, { "b" }, false },
-    { ">=", test_ge, 1, { "b" }, false },
-    { "lt", test_lt, 1, { "b" }, false },
-    { "lessthan", test_lt, 1, { "b" }, false },
-    { "<", test_lt, 1, { "b" }, false },
-    { "le", test_le, 1, { "b" }, false },
-    { "<=", test_le, 1, { "b" }, false },
-    { NULL, NULL, 0, { NULL }, false },
+    { "defined", test_defined, 0, { NULL }, false, false },
+    { "undefined", test_undefined, 0, { NULL }, false, false },
+    { "none", test_none, 0, { NULL }, false, false },
+    { "string", test_string, 0, { NULL }, false, false },
+    { "mapping", test_mapping, 0, { NULL }, false, false },
+    { "sequence", test_sequence, 0, { NULL }, false, false },
+    { "iterable", test_iterable, 0, { NULL }, false, false },
+    { "callable", test_callable, 0, { NULL }, false, false },
+    { "boolean", test_boolean, 0, { NULL }, false, false },
+    { "true", test_true, 0, { NULL }, false, false },
+    { "false", test_false, 0, { NULL }, false, false },
+    { "integer", test_integer, 0, { NULL }, false, false },
+    { "float", test_float, 0, { NULL }, false, false },
+    { "number", test_number, 0, { NULL }, false, false },
+    { "escaped", test_escaped, 0, { NULL }, false, false },
+    { "sameas", test_sameas, 1, { "other" }, false, false },
+    { "in", test_in, 1, { "seq" }, false, false },
+    { "filter", test_filter, 0, { NULL }, false, false },
+    { "test", test_test, 0, { NULL }, false, false },
+    { "upper", test_upper, 0, { NULL }, false, false },
+    { "lower", test_lower, 0, { NULL }, false, false },
+    { "even", test_even, 0, { NULL }, false, false },
+    { "odd", test_odd, 0, { NULL }, false, false },
+    { "divisibleby", test_divisibleby, 1, { "num" }, false, false },
+    { "eq", test_eq, 1, { "b" }, false, false },
+    { "equalto", test_eq, 1, { "b" }, false, false },
+    { "==", test_eq, 1, { "b" }, false, false },
+    { "ne", test_ne, 1, { "b" }, false, false },
+    { "!=", test_ne, 1, { "b" }, false, false },
+    { "gt", test_gt, 1, { "b" }, false, false },
+    { "greaterthan", test_gt, 1, { "b" }, false, false },
+    { ">", test_gt, 1, { "b" }, false, false },
+    { "ge", test_ge, 1, { "b" }, false, false },
+    { ">=", test_ge, 1, { "b" }, false, false },
+    { "lt", test_lt, 1, { "b" }, false, false },
+    { "lessthan", test_lt, 1, { "b" }, false, false },
+    { "<", test_lt, 1, { "b" }, false, false },
+    { "le", test_le, 1, { "b" }, false, false },
+    { "<=", test_le, 1, { "b" }, false, false },
+    { NULL, NULL, 0, { NULL }, false, false },
 };
 
 const struct ak_jbuiltin *ak_j_test(const struct ak_jstr *name)

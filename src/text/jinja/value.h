@@ -46,6 +46,7 @@ struct ak_jstr {
     const char *bytes;
     size_t n, n_chars;
     struct ak_jroom *room; /* what lies behind the bytes; NULL: nothing of its own */
+    bool safe;             /* marked as HTML: markup.h */
 };
 
 enum ak_jform {
@@ -102,6 +103,7 @@ struct ak_jbuiltin {
     unsigned n_required; /* parameters that have no default, a[0] aside */
     const char *params[AK_J_MOST_PARAMS];
     bool variadic;
+    bool keeps_safe; /* a filter that gives marked text for marked text */
 };
 
 struct ak_jnode;

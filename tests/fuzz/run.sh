@@ -1,0 +1,18 @@
+#!/bin/sh
+# Builds a fuzz target with the sources that it reaches, sanitised, and runs it: usage
+# run.sh SOURCE-ROOT NAME SECONDS, from a build folder. New inputs go to fuzz/NAME there; the
+# seeds stay as they are. $FUZZ_CC, $CPPFLAGS, $LIBS: as `make fuzz` gives them.
+set -eu
+root=$1 name=$2 seconds=$3
+mkdir -p "fuzz/$name"
+case $name in
+# What the target needs of the library, by folder or file.
+jinja) sources="src/text/jinja/*.c src/text/unicode.c src/text/utf8.c src/base/error.c src/base/mem.c src/base/show.c" ;;
+*) echo "tests/fuzz/run.sh: no sources are named for $name" >&2; exit 2 ;;
+esac
+for source in $sources; do echo "$root"/$source; done > "fuzz/$name.sources"
+# shellcheck disable=SC2046,SC2086
+$FUZZ_CC -std=gnu11 -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+    $CPPFLAGS -o "fuzz/$name-fuzzer" "$root/tests/fuzz/$name.c" $(cat "fuzz/$name.sources") $LIBS
+"./fuzz/$name-fuzzer" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -max_len=4096 -print_final_stats=1 \
+    -artifact_prefix="fuzz/$name-" "fuzz/$name" "$root/tests/fuzz/corpus/$name"
