@@ -585,6 +585,18 @@ AKUNU_API void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token t
 /* Chooses from vocab_size logits, which stay as they are. -1 on failure. */
 AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits);
 
+/* ln of the probability that the model gives a token: of the softmax of its logits as they are, before
+ * bias, samplers and temperature. OpenAI's `logprobs` and `top_logprobs` and llama.cpp's `n_probs` are these. */
+struct akunu_logprob {
+    akunu_token token;
+    float logprob;
+};
+/* Of vocab_size logits: that of `token` to *logprob, and the n_top likeliest ones, the likeliest first, to top,
+ * which may be NULL where n_top is 0. Where fewer tokens than that have a logit that is a number, the others are
+ * token -1 with minus infinity. AKUNU_ERROR_ARGUMENT: the token is none of the vocabulary, or n_top is more than that. */
+AKUNU_API enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob,
+                                           struct akunu_logprob *top, size_t n_top);
+
 /* ---- Generating -------------------------------------------------------------- */
 
 /* Guessing the next tokens, so that one pass makes several. It changes the speed alone: a text is
@@ -596,6 +608,9 @@ enum akunu_speculation {
     AKUNU_SPECULATION_NGRAM = 2, /* by what followed the same tokens earlier in the text */
     AKUNU_SPECULATION_DRAFT = 3  /* by a draft model alone */
 };
+
+/* The log-probability of a token that was chosen, and of the n_top likeliest ones, as akunu_logprobs gives them. */
+typedef void akunu_logprobs_fn(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user);
 
 struct akunu_generation {
     size_t size;
@@ -614,6 +629,11 @@ struct akunu_generation {
     uint32_t draft_max;             /* guesses a pass, at most 15 (0: 15) */
     uint32_t draft_min;             /* fewer are not worth a pass (0: 1) */
     float draft_p_min;              /* a draft model stops where it is less sure than this (0) */
+
+    /* NULL, or told of each token just before on_piece is, with the same `user`. It costs a walk over the vocabulary
+     * a token. Draws without filters, which the backend makes otherwise, then take other random numbers. */
+    akunu_logprobs_fn *on_logprobs;
+    uint32_t n_top_logprobs;        /* at most the vocabulary's size */
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
 

@@ -1,7 +1,10 @@
+#include <string.h>
+
 #include "api/error.h"
 #include "api/model.h"
 #include "api/versioned.h"
 #include "base/mem.h"
+#include "session/logprobs.h"
 #include "session/sampler.h"
 #include "session/sampling_check.h"
 
@@ -106,4 +109,30 @@ akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
         return token;
     ak_api_fail(&error);
     return -1;
+}
+
+static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob, struct akunu_logprob *top, size_t n_top,
+                          struct ak_error *error)
+{
+    struct ak_logprobs l = { 0 };
+    if (!logits || !logprob || (!top && n_top > 0))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the logits, or where log-probabilities go, are NULL");
+    if (vocab_size > INT32_MAX || token < 0 || (size_t)token >= vocab_size || n_top > vocab_size)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %d and %zu likeliest ones: the vocabulary has %zu", (int)token, n_top, vocab_size);
+    ak_status status = ak_logprobs_init(&l, (uint32_t)n_top, (uint32_t)vocab_size, error);
+    if (status == AKUNU_OK) {
+        *logprob = ak_logprobs_of(&l, logits, (uint32_t)vocab_size, token);
+        if (n_top > 0)
+            memcpy(top, l.top, n_top * sizeof *top);
+    }
+    ak_logprobs_release(&l);
+    return status;
+}
+
+enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob, struct akunu_logprob *top,
+                                 size_t n_top)
+{
+    struct ak_error error = { 0 };
+    ak_status status = logprobs(logits, vocab_size, token, logprob, top, n_top, &error);
+    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

@@ -29,6 +29,7 @@ akunu_cli_SOURCES += src/cli/output.c src/cli/output.h
 akunu_cli_SOURCES += src/cli/perplexity.c
 akunu_cli_SOURCES += src/cli/progress.c src/cli/progress.h
 akunu_cli_SOURCES += src/cli/run.c
+akunu_cli_SOURCES += src/cli/sampling.c src/cli/sampling.h
 akunu_cli_SOURCES += src/cli/speculation.c src/cli/speculation.h
 akunu_cli_SOURCES += src/cli/suggest.c
 akunu_cli_SOURCES += src/cli/tokenize.c

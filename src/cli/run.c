@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "cli/input.h"
@@ -13,12 +12,15 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/sampling.h"
 #include "cli/speculation.h"
 
 struct run {
     const struct cli_options *options;
     struct cli_loaded loaded, draft;
     struct akunu_generation generation;
+    struct cli_sampling sampling;
+    json_t *logprobs;     /* of each token, where they are asked for */
     struct cli_output out;
     struct cli_text prompt;
     akunu_token *ids;
@@ -91,27 +93,12 @@ static int tokenize_prompt(struct run *run)
     return code;
 }
 
-/* A seed that is short enough to be typed again. */
-static int64_t random_seed(void)
+static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user)
 {
-    uint32_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint32_t)getpid();
-    return seed;
-}
-
-static void fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
-{
-    s->temperature = (float)o->temperature;
-    s->top_k = (int32_t)o->top_k;
-    s->top_p = (float)o->top_p;
-    s->min_p = (float)o->min_p;
-    s->repeat_penalty = (float)o->repeat_penalty;
-    s->repeat_last_n = (int32_t)o->repeat_last_n;
-    s->presence_penalty = (float)o->presence_penalty;
-    s->frequency_penalty = (float)o->frequency_penalty;
-    s->seed = (uint64_t)seed;
-    s->ignore_end = o->ignore_eos;
+    struct run *run = user;
+    json_t *one = cli_json_logprobs(run->loaded.tokenizer, token, logprob, top, n_top);
+    if (json_array_append_new(run->logprobs, one) != 0)
+        run->no_memory = true;
 }
 
 static double rate(uint64_t n, double seconds)
@@ -158,6 +145,10 @@ static void print_json(struct run *run, const struct akunu_result *r, int64_t se
                               "seed", (json_int_t)seed,
                               "n_drafted", (json_int_t)r->n_drafted,
                               "n_accepted", (json_int_t)r->n_accepted);
+    if (run->logprobs && value && json_object_set(value, "logprobs", run->logprobs) != 0) {
+        json_decref(value);
+        value = NULL;
+    }
     if (cli_json_print(&run->out, value))
         cli_output_text(&run->out, "\n");
 }
@@ -165,10 +156,14 @@ static void print_json(struct run *run, const struct akunu_result *r, int64_t se
 static int generate(struct run *run)
 {
     const struct cli_options *o = run->options;
-    int64_t seed = o->seed >= 0 ? o->seed : random_seed();
+    int64_t seed = (int64_t)run->sampling.params.seed;
     struct akunu_result result = { .size = sizeof result };
     run->generation.max_tokens = o->n_predict;
-    fill_sampling(o, seed, &run->generation.sampling);
+    run->generation.sampling = run->sampling.params;
+    if (o->logprobs >= 0) {
+        run->generation.on_logprobs = on_logprobs;
+        run->generation.n_top_logprobs = (uint32_t)o->logprobs;
+    }
 
     if (!o->json && !o->no_display_prompt) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
@@ -205,9 +200,17 @@ int cli_run(const struct cli_options *o)
 {
     struct run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
     akunu_generation_default(&run.generation);
-    int code = read_prompt(&run);
+    int code = cli_sampling(o, &run.sampling);
+    if (code == CLI_EXIT_OK && o->logprobs >= 0 && !o->json)
+        code = cli_usage("--logprobs %lld: they come with --json alone", (long long)o->logprobs);
+    if (code == CLI_EXIT_OK)
+        code = read_prompt(&run);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &run.loaded);
+    if (code == CLI_EXIT_OK)
+        code = cli_check_bias(&run.sampling, run.loaded.model);
+    if (code == CLI_EXIT_OK && o->logprobs >= 0 && !(run.logprobs = json_array()))
+        code = cli_no_memory();
     if (code == CLI_EXIT_OK)
         code = tokenize_prompt(&run);
     if (code == CLI_EXIT_OK)
@@ -224,5 +227,6 @@ int cli_run(const struct cli_options *o)
     free(run.ids);
     free(run.prompt.bytes);
     free(run.text.bytes);
+    json_decref(run.logprobs);
     return cli_output_end(&run.out, code);
 }

@@ -8,7 +8,10 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
     AK_TRY(ak_sampler_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer, &c->sampler, error));
     if (model->tokenizer)
         AK_TRY(ak_text_stream_create(model->tokenizer, flags, &c->stream, error));
-    c->plain = ak_sampler_is_plain(c->sampler);
+    c->on_logprobs = generation->on_logprobs;
+    if (c->on_logprobs)
+        AK_TRY(ak_logprobs_init(&c->logprobs, generation->n_top_logprobs, model->spec.config.vocab_size, error));
+    c->plain = ak_sampler_is_plain(c->sampler) && !c->on_logprobs;
     c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature, .seed = ak_sampler_bits(c->sampler) };
     return AKUNU_OK;
 }
@@ -17,6 +20,7 @@ void ak_choice_clear(struct ak_choice *c)
 {
     ak_text_stream_free(c->stream);
     ak_sampler_free(c->sampler);
+    ak_logprobs_release(&c->logprobs);
 }
 
 void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
@@ -25,9 +29,12 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
         ak_sampler_accept(c->sampler, ids[i]);
 }
 
-ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
+ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
 {
-    return ak_sampler_choose(c->sampler, logits, token, error);
+    AK_TRY(ak_sampler_choose(c->sampler, logits, token, error));
+    if (c->on_logprobs)
+        c->logprob = ak_logprobs_of(&c->logprobs, logits, c->session->model->spec.config.vocab_size, *token);
+    return AKUNU_OK;
 }
 
 static bool ends_text(const struct ak_choice *c, int32_t token)
@@ -49,6 +56,8 @@ static ak_status tell(struct ak_choice *c, bool *more, struct ak_error *error)
     size_t n_bytes = 0;
     if (c->stream)
         AK_TRY(ak_text_stream_push(c->stream, c->token, &text, &n_bytes, error));
+    if (c->on_logprobs)
+        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->user);
     *more = !c->on_piece || c->on_piece(c->token, text, n_bytes, c->user);
     return AKUNU_OK;
 }

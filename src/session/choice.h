@@ -3,6 +3,7 @@
 #ifndef AK_SESSION_CHOICE_H
 #define AK_SESSION_CHOICE_H
 
+#include "session/logprobs.h"
 #include "session/sampler.h"
 #include "session/session.h"
 
@@ -15,7 +16,10 @@ struct ak_choice {
     bool plain;                    /* a Gumbel step may choose: `draw` says how */
     struct ak_draw draw;           /* the same for the whole text: noise goes by positions */
     akunu_piece_fn *on_piece;      /* NULL allowed */
+    akunu_logprobs_fn *on_logprobs; /* NULL allowed */
     void *user;
+    struct ak_logprobs logprobs;   /* of the token chosen last, where they are asked for */
+    float logprob;
     int32_t token;                 /* the last one chosen; not in the sequence yet */
     bool ended;                    /* result->stop says why */
     struct akunu_result *result;
@@ -29,7 +33,7 @@ void ak_choice_clear(struct ak_choice *c);
 void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n);
 
 /* Chooses from logits, as the sampler says. */
-ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error);
+ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error);
 
 /* `token` is the next one of the text: tells of it, unless it ends the text. */
 ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *error);

@@ -24,6 +24,8 @@ libak_la_SOURCES += \
 	src/session/history.h \
 	src/session/kv.c \
 	src/session/kv.h \
+	src/session/logprobs.c \
+	src/session/logprobs.h \
 	src/session/lookup.c \
 	src/session/lookup.h \
 	src/session/mirostat.c \
