@@ -602,6 +602,19 @@ AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_
                                            const struct akunu_generation *generation, akunu_piece_fn *on_piece,
                                            akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
 
+/* As akunu_piece_fn, of choice number `choice`, 0 … n-1. Return false to stop that choice. */
+typedef bool akunu_choice_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes, void *user);
+
+/* Continues one prompt n times at once: the prompt is run once and its pages are shared, and each
+ * pass takes a token of every choice. Choice i is the text that akunu_generate gives with the
+ * seed + i. sequences[0] is the caller's; the others are filled in with forks of it, for the caller
+ * to free, and with -1 on failure. The session needs n sequences (max_sequences), passes of n tokens
+ * and a context for the prompt once and all continuations. Nothing is guessed. results: NULL, or n of
+ * them, each with its size. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
+AKUNU_API enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+                                                   size_t n_ids, const struct akunu_generation *generation, akunu_choice_fn *on_piece,
+                                                   akunu_cancel_fn *cancel, void *user, struct akunu_result *results);
+
 /* ---- Converting --------------------------------------------------------------- */
 
 /* `fraction` of the work done, 0 … 1. Return false to stop. */

@@ -1,5 +1,9 @@
 #include "session/choice.h"
 
+#include <math.h>
+
+#include "base/gumbel.h"
+
 ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation, struct ak_error *error)
 {
     const struct ak_model *model = c->session->model;
@@ -28,6 +32,22 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
 ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
 {
     return ak_sampler_choose(c->sampler, logits, token, error);
+}
+
+ak_status ak_choice_draw(const struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error)
+{
+    float best = -INFINITY;
+    if (!c->plain || c->draw.temperature <= 0.0f)
+        return ak_choice_choose(c, logits, token, error);
+    *token = -1;
+    for (uint32_t i = 0; i < c->session->model->spec.config.vocab_size; i++) {
+        float score = ak_gumbel_score(logits[i], c->draw.temperature, c->draw.seed, position, i);
+        if (score > best) {
+            best = score;
+            *token = (int32_t)i;
+        }
+    }
+    return *token >= 0 ? AKUNU_OK : ak_sampler_nothing_left(error);
 }
 
 static bool ends_text(const struct ak_choice *c, int32_t token)

@@ -31,6 +31,10 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n);
 /* Chooses from logits, as the sampler says. */
 ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error);
 
+/* The same for a token after the first, which follows the one at `position`: as the backend
+ * draws where the choice is a plain one. */
+ak_status ak_choice_draw(const struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error);
+
 /* `token` is the next one of the text: tells of it, unless it ends the text. */
 ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *error);
 

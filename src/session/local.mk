@@ -5,6 +5,8 @@ libak_la_SOURCES += \
 	src/session/candidates.h \
 	src/session/choice.c \
 	src/session/choice.h \
+	src/session/choices.c \
+	src/session/choices.h \
 	src/session/costs.c \
 	src/session/costs.h \
 	src/session/draft.c \
