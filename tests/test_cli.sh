@@ -264,6 +264,22 @@ cp "$out" "$work/seeded"
 exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
 cmp -s "$out" "$work/seeded"
 check "a seed gives the same text"
+
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt --spec-type none
+cmp -s "$out" "$work/seeded"
+check "and without guesses too"
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt -md "$model"
+cmp -s "$out" "$work/seeded"
+check "and with a draft model"
+exits 2 run -m "$model" -p "once upon" --spec-type draft-simple
+says "needs a draft model"
+exits 2 run -m "$model" -p "once upon" --spec-type none -md "$model"
+says "no draft model is to be used"
+
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 0 -np 2 --json
+grep -q '"seed": 1' "$out"
+check "choices have the next seeds"
+exits 2 run -m "$model" -p "once upon" -np 0
 exits 0 run -m "$model" -p "once upon" -n 5 --ignore-eos --json
 prints '"n_generated": 5'
 exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1

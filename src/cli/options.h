@@ -61,6 +61,7 @@ struct cli_options {
     int64_t top_k, repeat_last_n;
     bool ignore_eos;
 
+    int64_t choices;
     int spec_type;                  /* enum akunu_speculation */
     const char *draft_model;
     int64_t draft_max, draft_min;   /* 0: the library's default */

@@ -44,6 +44,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .repeat_last_n = sampling.repeat_last_n,
         .presence_penalty = (double)sampling.presence_penalty,
         .frequency_penalty = (double)sampling.frequency_penalty,
+        .choices = 1,
         .chunks = -1,
         .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },
