@@ -265,6 +265,22 @@ exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-pr
 cmp -s "$out" "$work/seeded"
 check "a seed gives the same text"
 
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt --spec-type none
+cmp -s "$out" "$work/seeded"
+check "and without guesses too"
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt -md "$model"
+cmp -s "$out" "$work/seeded"
+check "and with a draft model"
+exits 2 run -m "$model" -p "once upon" --spec-type draft-simple
+says "needs a draft model"
+exits 2 run -m "$model" -p "once upon" --spec-type none -md "$model"
+says "no draft model is to be used"
+
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 0 -np 2 --json
+grep -q '"seed": 1' "$out"
+check "choices have the next seeds"
+exits 2 run -m "$model" -p "once upon" -np 0
+
 # ---- Sampling ----
 sampled="run -m $model --no-cache -n 16 --seed 7 --no-display-prompt"
 exits 0 $sampled -p "once upon" --temp 0.9
@@ -313,6 +329,14 @@ exits 0 $sampled -p "once upon" -n 3 --json --logprobs 2 --temp 0
 prints '"logprobs": [{"id": '
 [ "$(grep -o '"logprob":' "$out" | wc -l)" -eq 9 ]
 check "three tokens with two likeliest each have log-probabilities"
+bare="--temp 1.5 --sampler-seq t --json"
+exits 0 $sampled -p "once upon" $bare
+grep -o '"text": [^,]*, "stop' "$out" | head -1 >"$work/drawn"
+exits 0 $sampled -p "once upon" $bare --logprobs 0
+grep -o '"text": [^,]*, "stop' "$out" | head -1 | cmp -s - "$work/drawn"
+check "log-probabilities do not change what the backend would have drawn"
+exits 2 $sampled -p "once upon" --json --logprobs 0 -np 2
+says "no -np"
 exits 0 run -m "$model" -p "once upon" -n 5 --ignore-eos --json
 prints '"n_generated": 5'
 exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1

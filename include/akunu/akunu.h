@@ -630,8 +630,8 @@ struct akunu_generation {
     uint32_t draft_min;             /* fewer are not worth a pass (0: 1) */
     float draft_p_min;              /* a draft model stops where it is less sure than this (0) */
 
-    /* NULL, or told of each token just before on_piece is, with the same `user`. It costs a walk over the vocabulary
-     * a token. Draws without filters, which the backend makes otherwise, then take other random numbers. */
+    /* NULL, or told of each token just before on_piece is, which of several choices tells the number. It gets the
+     * same `user`, changes no text and costs a walk over the vocabulary a token. */
     akunu_logprobs_fn *on_logprobs;
     uint32_t n_top_logprobs;        /* at most the vocabulary's size */
 };
@@ -662,6 +662,19 @@ struct akunu_result {
 AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
                                            const struct akunu_generation *generation, akunu_piece_fn *on_piece,
                                            akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
+
+/* As akunu_piece_fn, of choice number `choice`, 0 … n-1. Return false to stop that choice. */
+typedef bool akunu_choice_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes, void *user);
+
+/* Continues one prompt n times at once: the prompt is run once and its pages are shared, and each
+ * pass takes a token of every choice. Choice i is the text that akunu_generate gives with the
+ * seed + i. sequences[0] is the caller's; the others are filled in with forks of it, for the caller
+ * to free, and with -1 on failure. The session needs n sequences (max_sequences), passes of n tokens
+ * and a context for the prompt once and all continuations. Nothing is guessed. results: NULL, or n of
+ * them, each with its size. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
+AKUNU_API enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+                                                   size_t n_ids, const struct akunu_generation *generation, akunu_choice_fn *on_piece,
+                                                   akunu_cancel_fn *cancel, void *user, struct akunu_result *results);
 
 /* ---- Converting --------------------------------------------------------------- */
 

@@ -158,6 +158,9 @@ const struct cli_flag cli_flags[] = {
     { .name = "ignore-eos", .kind = CLI_FLAG_SWITCH, .group = "Sampling", .commands = CLI_RUN, .offset = MEMBER(ignore_eos),
       .help = "never end the text before -n tokens" },
 
+    { .name = "parallel", .alias = "choices", .brief = "np", .kind = CLI_FLAG_INT, .value = "N", .group = "Sampling", .commands = CLI_RUN,
+      .offset = MEMBER(choices), .low = 1, .high = 256, .help = "texts to make at once, with the seeds from -s on; the prompt is run once (1)" },
+
     { .name = "spec-type", .kind = CLI_FLAG_CHOICE, .value = "WHAT", .group = "Speculation", .commands = CLI_RUN,
       .offset = MEMBER(spec_type), .choices = speculations,
       .help = "what guesses the next tokens: none, ngram-simple (the text before), draft-simple (-md), or both as they pay (auto)" },

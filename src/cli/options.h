@@ -66,6 +66,7 @@ struct cli_options {
     bool ignore_eos;
     int64_t logprobs;               /* likeliest tokens to tell of with each one; -1: none, and nothing of it */
 
+    int64_t choices;
     int spec_type;                  /* enum akunu_speculation */
     const char *draft_model;
     int64_t draft_max, draft_min;   /* 0: the library's default */

@@ -60,6 +60,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .adaptive_target = (double)sampling.adaptive_target,
         .adaptive_decay = (double)sampling.adaptive_decay,
         .logprobs = -1,
+        .choices = 1,
         .chunks = -1,
         .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },

@@ -1,5 +1,9 @@
 #include "session/choice.h"
 
+#include <math.h>
+
+#include "base/gumbel.h"
+
 ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation, struct ak_error *error)
 {
     const struct ak_model *model = c->session->model;
@@ -11,7 +15,8 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
     c->on_logprobs = generation->on_logprobs;
     if (c->on_logprobs)
         AK_TRY(ak_logprobs_init(&c->logprobs, generation->n_top_logprobs, model->spec.config.vocab_size, error));
-    c->plain = ak_sampler_is_plain(c->sampler) && !c->on_logprobs;
+    c->plain = ak_sampler_is_plain(c->sampler);
+    c->on_backend = c->plain && !c->on_logprobs;
     c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature, .seed = ak_sampler_bits(c->sampler) };
     return AKUNU_OK;
 }
@@ -29,11 +34,35 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
         ak_sampler_accept(c->sampler, ids[i]);
 }
 
+static void note_logprobs(struct ak_choice *c, const float *logits, int32_t token)
+{
+    if (c->on_logprobs)
+        c->logprob = ak_logprobs_of(&c->logprobs, logits, c->session->model->spec.config.vocab_size, token);
+}
+
 ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
 {
     AK_TRY(ak_sampler_choose(c->sampler, logits, token, error));
-    if (c->on_logprobs)
-        c->logprob = ak_logprobs_of(&c->logprobs, logits, c->session->model->spec.config.vocab_size, *token);
+    note_logprobs(c, logits, *token);
+    return AKUNU_OK;
+}
+
+ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error)
+{
+    float best = -INFINITY;
+    if (!c->plain || c->draw.temperature <= 0.0f)
+        return ak_choice_choose(c, logits, token, error);
+    *token = -1;
+    for (uint32_t i = 0; i < c->session->model->spec.config.vocab_size; i++) {
+        float score = ak_gumbel_score(logits[i], c->draw.temperature, c->draw.seed, position, i);
+        if (score > best) {
+            best = score;
+            *token = (int32_t)i;
+        }
+    }
+    if (*token < 0)
+        return ak_sampler_nothing_left(error);
+    note_logprobs(c, logits, *token);
     return AKUNU_OK;
 }
 
@@ -57,7 +86,7 @@ static ak_status tell(struct ak_choice *c, bool *more, struct ak_error *error)
     if (c->stream)
         AK_TRY(ak_text_stream_push(c->stream, c->token, &text, &n_bytes, error));
     if (c->on_logprobs)
-        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->user);
+        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->logprobs_user);
     *more = !c->on_piece || c->on_piece(c->token, text, n_bytes, c->user);
     return AKUNU_OK;
 }

@@ -7,6 +7,8 @@ libak_la_SOURCES += \
 	src/session/candidates.h \
 	src/session/choice.c \
 	src/session/choice.h \
+	src/session/choices.c \
+	src/session/choices.h \
 	src/session/choose.c \
 	src/session/costs.c \
 	src/session/costs.h \
