@@ -10,7 +10,7 @@
 #include "cli/message.h"
 #include "cli/number.h"
 
-enum { MAX_FLAGS = 96 };
+enum { MAX_FLAGS = 160 };
 
 /* Where a value came from; a stronger one is larger. */
 enum source { ABSENT = 0, ENVIRONMENT = 1, ARGUMENT = 2 };
@@ -44,6 +44,23 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .repeat_last_n = sampling.repeat_last_n,
         .presence_penalty = (double)sampling.presence_penalty,
         .frequency_penalty = (double)sampling.frequency_penalty,
+        .dynatemp_range = (double)sampling.dynatemp_range,
+        .dynatemp_exponent = (double)sampling.dynatemp_exponent,
+        .typical_p = (double)sampling.typical_p,
+        .top_n_sigma = (double)sampling.top_n_sigma,
+        .xtc_probability = (double)sampling.xtc_probability,
+        .xtc_threshold = (double)sampling.xtc_threshold,
+        .dry_multiplier = (double)sampling.dry_multiplier,
+        .dry_base = (double)sampling.dry_base,
+        .dry_allowed_length = sampling.dry_allowed_length,
+        .dry_penalty_last_n = sampling.dry_penalty_last_n,
+        .mirostat = sampling.mirostat,
+        .mirostat_tau = (double)sampling.mirostat_tau,
+        .mirostat_eta = (double)sampling.mirostat_eta,
+        .adaptive_target = (double)sampling.adaptive_target,
+        .adaptive_decay = (double)sampling.adaptive_decay,
+        .logprobs = -1,
+        .choices = 1,
         .chunks = -1,
         .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },

@@ -65,6 +65,10 @@ void ak_grammar_matcher_back(struct ak_grammar_matcher *m, unsigned n);
  * the next call with this matcher. */
 ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error);
 
+/* Is the mask of this place at hand, or is it time to make it since it was asked for before?
+ * Where it is not, testing a few tokens is less work than making it. */
+ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays, struct ak_error *error);
+
 /* What must come next, whatever the model thinks: tokens, at most `capacity` ≤
  * AK_GRAMMAR_MOST_BACK, as the tokenizer cuts the bytes that are forced. The last one of a
  * stretch that another text may follow is left to the model, since it could be cut another
