@@ -75,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed convert bench models cache; do
+for command in run tokenize detokenize inspect logits perplexity embed convert grammar-check bench models cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -90,7 +90,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, tokenize, detokenize, inspect, logits, perplexity, embed, convert, bench"
+says "run, tokenize, detokenize, inspect, logits, perplexity, embed, convert, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"
@@ -342,6 +342,38 @@ prints '"n_generated": 5'
 exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
 says "holds 4"
 prints_nothing
+
+# ---- Grammars (F6): the exact forms and exit codes of grammar-check; run is held to one ----
+schema='{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}'
+printf '%s' "$schema" >"$work/schema.json"
+printf 'root ::= "yes" | "no"\n' >"$work/answer.gbnf"
+exits 0 grammar-check -j "$schema" -p '{"a": 1}'
+exits 0 grammar-check -j "$work/schema.json" -p ' { "a" : 1.0 } '
+exits 1 grammar-check -j "$work/schema.json" -p '{"a": "b"}'
+prints "line 1, column 7 (byte 6)"
+exits 1 grammar-check -j "$schema" -p '{"a": 1'
+prints "ends too early"
+exits 1 grammar-check -j "$schema" --json -p '{'
+prints '"match": false'
+exits 0 grammar-check --grammar-file "$work/answer.gbnf" -p yes
+exits 1 grammar-check --grammar 'root ::= "yes"' -p ye
+exits 2 grammar-check --grammar 'root ::= "a' -p a
+says "1:12: "
+exits 2 grammar-check -j '{"uniqueItems": true}' -p '[]'
+says '"uniqueItems" is not supported'
+exits 0 grammar-check -j '{"uniqueItems": true}' --json-schema-lax -p '[]'
+says '"uniqueItems" is passed over'
+exits 2 grammar-check -p a
+says "a grammar is expected"
+exits 2 grammar-check --grammar a --grammar-file b -p a
+exits 2 grammar-check -j "$work/none.json" -p a
+says "none.json"
+exits 0 grammar-check -m "$model" -j "$schema" -p '{"a":12}'
+exits 0 run -m "$model" --grammar-file "$work/answer.gbnf" -p "Is it so?" -n 50 --no-display-prompt
+grep -qxE "(yes|no)" "$out"
+check "the grammar's text and no more"
+exits 2 run -m "$model" -j '{"if": {}, "then": false}' -p x
+says '"if" is not supported'
 
 # ---- embed: one object a text, rows of an .npy file, texts from anywhere ----
 encoder=$data/encoders/bert/model.gguf

@@ -59,7 +59,7 @@ struct ak_machine {
     uint32_t n_steps;      /* places with steps */
 
     /* the closure in the making */
-    uint32_t epoch;
+    uint32_t epoch, n_expanded;
     uint32_t *work, n_work, room_work;
     uint32_t *set, n_set, room_set;
     bool may_end;

@@ -37,9 +37,10 @@ void ak_grammar_matcher_free(struct ak_grammar_matcher *m); /* NULL allowed */
 ak_status ak_grammar_matcher_reset(struct ak_grammar_matcher *m, struct ak_error *error);
 
 /* The functions below fail with AKUNU_ERROR_MEMORY, or with AKUNU_ERROR_UNSUPPORTED where
- * the grammar is so ambiguous that its configurations exceed AK_GRAMMAR_MOST_CONFIGURATIONS.
+ * the grammar is so ambiguous that its configurations exceed AK_GRAMMAR_MOST_CONFIGURATIONS,
+ * or finding them takes too long.
  * A failed call leaves the matcher where it was. */
-enum { AK_GRAMMAR_MOST_CONFIGURATIONS = 1 << 14, AK_GRAMMAR_MOST_DEPTH = 1 << 15 };
+enum { AK_GRAMMAR_MOST_CONFIGURATIONS = 1 << 13, AK_GRAMMAR_MOST_DEPTH = 1 << 15 };
 
 /* Takes bytes as long as they are allowed; *taken < n: bytes[*taken] is not, and the
  * matcher stands before it. */
