@@ -64,7 +64,7 @@ void ak_constraint_end(struct ak_constraint *c)
 static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token, bool *chosen,
                                 struct ak_error *error)
 {
-    enum { MOST = 64, TRIED_EACH = 4 };
+    enum { MOST = 64, TRIED_EACH = 2 };
     uint32_t k = ak_sampler_n_best(s), n, found = 0;
     int32_t best[MOST];
     *chosen = false;
