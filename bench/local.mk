@@ -15,3 +15,7 @@ bench_programs += bench/opencl
 bench_opencl_SOURCES = bench/opencl.c bench/made_up.h bench/measure.h
 bench_opencl_LDADD = $(AK_BENCH_LIBS)
 endif
+
+bench_programs += bench/grammar
+bench_grammar_SOURCES = bench/grammar.c bench/measure.h
+bench_grammar_LDADD = $(AK_BENCH_LIBS)

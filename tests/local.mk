@@ -3,6 +3,7 @@ include tests/amx.mk
 include tests/base.mk
 include tests/cache.mk
 include tests/calls.mk
+include tests/choices.mk
 include tests/convert.mk
 include tests/embed.mk
 include tests/gguf.mk

@@ -75,7 +75,7 @@ says_nothing() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed convert apply-template bench models cache; do
+for command in run tokenize detokenize inspect logits perplexity embed convert apply-template grammar-check bench models cache; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -300,11 +300,116 @@ cp "$out" "$work/seeded"
 exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
 cmp -s "$out" "$work/seeded"
 check "a seed gives the same text"
+
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt --spec-type none
+cmp -s "$out" "$work/seeded"
+check "and without guesses too"
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt -md "$model"
+cmp -s "$out" "$work/seeded"
+check "and with a draft model"
+exits 2 run -m "$model" -p "once upon" --spec-type draft-simple
+says "needs a draft model"
+exits 2 run -m "$model" -p "once upon" --spec-type none -md "$model"
+says "no draft model is to be used"
+
+exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 0 -np 2 --json
+grep -q '"seed": 1' "$out"
+check "choices have the next seeds"
+exits 2 run -m "$model" -p "once upon" -np 0
+
+# ---- Sampling ----
+sampled="run -m $model --no-cache -n 16 --seed 7 --no-display-prompt"
+exits 0 $sampled -p "once upon" --temp 0.9
+cp "$out" "$work/usual"
+exits 0 $sampled -p "once upon" --temp 0.9 --samplers "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
+cmp -s "$out" "$work/usual"
+check "the usual order by names"
+exits 0 $sampled -p "once upon" --temp 0.9 --sampler-seq edskypmxt
+cmp -s "$out" "$work/usual"
+check "the usual order by letters"
+exits 0 $sampled -p "once upon" --temp 0
+cp "$out" "$work/greedy"
+exits 0 $sampled -p "once upon" --top-k 1 --sampler-seq k --temp 5
+cmp -s "$out" "$work/greedy"
+check "top-k 1 alone takes the likeliest"
+exits 0 $sampled -p "once upon" --temp 2 -l 257+inf -n 3 --json
+prints '" t t t"'
+exits 0 $sampled -p "once upon" --samplers "min_p;adaptive_p" --adaptive-target 0.3 --dynatemp-range 0.5 --typical 0.9 --top-nsigma 2
+for version in 1 2; do
+    exits 0 $sampled -p "once upon" --mirostat $version --mirostat-ent 3 --mirostat-lr 0.2
+done
+exits 0 $sampled -p "once upon" --temp 0 -l 257+50
+prints " t t t t t t t t"
+exits 0 $sampled -p "once upon" --temp 0 -l 257+50 --dry-multiplier 60 --dry-sequence-breaker none
+! grep -qF " t t t t t" "$out"
+check "DRY breaks a repetition off"
+exits 0 $sampled -p "once upon" --temp 0 -l 257+50 --dry-multiplier 60 --dry-sequence-breaker "\\n" --dry-sequence-breaker " t"
+prints " t t t t t t t t"
+exits 2 run -m "$model" -p x --samplers "top_k;nucleos"
+says "'nucleos' is none of penalties, dry"
+exits 2 run -m "$model" -p x --sampler-seq kz
+says "its letter 'z'"
+exits 2 run -m "$model" -p x --samplers top_k --sampler-seq k
+says "only one of them"
+for bad in 5 x+1 5+ 5+nan -1-1 5++1 99999999999+1; do
+    exits 2 run -m "$model" -p x --logit-bias="$bad"
+    says "--logit-bias $bad"
+done
+exits 2 run -m "$model" -p x -l 416-inf
+says "416 is no token of this model, which has 0 to 415"
+exits 2 run -m "$model" -p x --dry-sequence-breaker ""
+says "sequence breaker 1 of DRY has 0 bytes"
+exits 2 run -m "$model" -p x --logprobs 1
+says "--json"
+exits 0 $sampled -p "once upon" -n 3 --json --logprobs 2 --temp 0
+prints '"logprobs": [{"id": '
+[ "$(grep -o '"logprob":' "$out" | wc -l)" -eq 9 ]
+check "three tokens with two likeliest each have log-probabilities"
+bare="--temp 1.5 --sampler-seq t --json"
+exits 0 $sampled -p "once upon" $bare
+grep -o '"text": [^,]*, "stop' "$out" | head -1 >"$work/drawn"
+exits 0 $sampled -p "once upon" $bare --logprobs 0
+grep -o '"text": [^,]*, "stop' "$out" | head -1 | cmp -s - "$work/drawn"
+check "log-probabilities do not change what the backend would have drawn"
+exits 2 $sampled -p "once upon" --json --logprobs 0 -np 2
+says "no -np"
 exits 0 run -m "$model" -p "once upon" -n 5 --ignore-eos --json
 prints '"n_generated": 5'
 exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
 says "holds 4"
 prints_nothing
+
+# ---- Grammars (F6): the exact forms and exit codes of grammar-check; run is held to one ----
+schema='{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}'
+printf '%s' "$schema" >"$work/schema.json"
+printf 'root ::= "yes" | "no"\n' >"$work/answer.gbnf"
+exits 0 grammar-check -j "$schema" -p '{"a": 1}'
+exits 0 grammar-check -j "$work/schema.json" -p ' { "a" : 1.0 } '
+exits 1 grammar-check -j "$work/schema.json" -p '{"a": "b"}'
+prints "line 1, column 7 (byte 6)"
+exits 1 grammar-check -j "$schema" -p '{"a": 1'
+prints "ends too early"
+exits 1 grammar-check -j "$schema" --json -p '{'
+prints '"match": false'
+exits 0 grammar-check --grammar-file "$work/answer.gbnf" -p yes
+exits 1 grammar-check --grammar 'root ::= "yes"' -p ye
+exits 2 grammar-check --grammar 'root ::= "a' -p a
+says "1:12: "
+exits 2 grammar-check -j '{"uniqueItems": true}' -p '[]'
+says '"uniqueItems" is not supported'
+exits 0 grammar-check -j '{"uniqueItems": true}' --json-schema-lax -p '[]'
+says '"uniqueItems" is passed over'
+exits 2 grammar-check -p a
+says "a grammar is expected"
+exits 2 grammar-check --grammar a --grammar-file b -p a
+exits 2 grammar-check -j "$work/none.json" -p a
+says "none.json"
+exits 0 grammar-check -m "$model" -j "$schema" -p '{"a":12}'
+exits 0 run -m "$model" --grammar-file "$work/answer.gbnf" -p "Is it so?" -n 50 --no-display-prompt
+grep -qxE "(yes|no)" "$out"
+check "the grammar's text and no more"
+exits 2 run -m "$model" -j '{"if": {}, "then": false}' -p x
+says '"if" is not supported'
 
 # ---- embed: one object a text, rows of an .npy file, texts from anywhere ----
 encoder=$data/encoders/bert/model.gguf

@@ -299,7 +299,7 @@ START_TEST(seeded_text)
         }
         params.max_tokens = 60;
         params.sampling.ignore_end = !plain;
-        params.sampling.seed = 3; /* of these, one whose text does not end early */
+        params.sampling.seed = 6; /* of these, one whose text does not end early */
         struct heard a = generate(model, &text, 1, &params, AKUNU_STOP_LENGTH), b = generate(model, &text, 3, &params, AKUNU_STOP_LENGTH);
         ck_assert_mem_eq(a.tokens, b.tokens, a.n * sizeof *a.tokens);
         for (size_t i = 0; i < a.n; i++)

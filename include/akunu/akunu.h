@@ -781,6 +781,18 @@ AKUNU_API void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token t
 /* Chooses from vocab_size logits, which stay as they are. -1 on failure. */
 AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits);
 
+/* ln of the probability that the model gives a token: of the softmax of its logits as they are, before
+ * bias, samplers and temperature. OpenAI's `logprobs` and `top_logprobs` and llama.cpp's `n_probs` are these. */
+struct akunu_logprob {
+    akunu_token token;
+    float logprob;
+};
+/* Of vocab_size logits: that of `token` to *logprob, and the n_top likeliest ones, the likeliest first, to top,
+ * which may be NULL where n_top is 0. Where fewer tokens than that have a logit that is a number, the others are
+ * token -1 with minus infinity. AKUNU_ERROR_ARGUMENT: the token is none of the vocabulary, or n_top is more than that. */
+AKUNU_API enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob,
+                                           struct akunu_logprob *top, size_t n_top);
+
 /* ---- Generating -------------------------------------------------------------- */
 
 /* Guessing the next tokens, so that one pass makes several. It changes the speed alone: a text is
@@ -792,6 +804,9 @@ enum akunu_speculation {
     AKUNU_SPECULATION_NGRAM = 2, /* by what followed the same tokens earlier in the text */
     AKUNU_SPECULATION_DRAFT = 3  /* by a draft model alone */
 };
+
+/* The log-probability of a token that was chosen, and of the n_top likeliest ones, as akunu_logprobs gives them. */
+typedef void akunu_logprobs_fn(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user);
 
 struct akunu_generation {
     size_t size;
@@ -810,6 +825,11 @@ struct akunu_generation {
     uint32_t draft_max;             /* guesses a pass, at most 15 (0: 15) */
     uint32_t draft_min;             /* fewer are not worth a pass (0: 1) */
     float draft_p_min;              /* a draft model stops where it is less sure than this (0) */
+
+    /* NULL, or told of each token just before on_piece is, which of several choices tells the number. It gets the
+     * same `user`, changes no text and costs a walk over the vocabulary a token. */
+    akunu_logprobs_fn *on_logprobs;
+    uint32_t n_top_logprobs;        /* at most the vocabulary's size */
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
 
@@ -838,6 +858,19 @@ struct akunu_result {
 AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
                                            const struct akunu_generation *generation, akunu_piece_fn *on_piece,
                                            akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
+
+/* As akunu_piece_fn, of choice number `choice`, 0 … n-1. Return false to stop that choice. */
+typedef bool akunu_choice_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes, void *user);
+
+/* Continues one prompt n times at once: the prompt is run once and its pages are shared, and each
+ * pass takes a token of every choice. Choice i is the text that akunu_generate gives with the
+ * seed + i. sequences[0] is the caller's; the others are filled in with forks of it, for the caller
+ * to free, and with -1 on failure. The session needs n sequences (max_sequences), passes of n tokens
+ * and a context for the prompt once and all continuations. Nothing is guessed. results: NULL, or n of
+ * them, each with its size. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
+AKUNU_API enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+                                                   size_t n_ids, const struct akunu_generation *generation, akunu_choice_fn *on_piece,
+                                                   akunu_cancel_fn *cancel, void *user, struct akunu_result *results);
 
 /* ---- Converting --------------------------------------------------------------- */
 

@@ -3,6 +3,8 @@
 #include "api/error.h"
 #include "api/session.h"
 #include "api/versioned.h"
+#include "base/mem.h"
+#include "session/choices.h"
 
 void akunu_generation_default(struct akunu_generation *generation)
 {
@@ -23,29 +25,83 @@ static ak_status check(const struct akunu_generation *given, struct ak_error *er
     return AKUNU_OK;
 }
 
+/* The request but for whom it tells; *defaults serve where the caller gave none. */
+static ak_status make_request(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
+                              const struct akunu_generation *generation, struct akunu_generation *defaults, struct ak_request *out,
+                              struct ak_error *error)
+{
+    akunu_generation_default(defaults);
+    if (!generation)
+        generation = defaults;
+    *out = (struct ak_request){ .session = ak_api_session(session, error), .sequence = sequence, .ids = ids, .n_ids = n_ids,
+                                .generation = generation };
+    if (!out->session)
+        return AKUNU_ERROR_ARGUMENT;
+    AK_TRY(check(generation, error));
+    out->draft = generation->draft ? generation->draft->inner : NULL;
+    return ids || n_ids == 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+}
+
 enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
                                  const struct akunu_generation *generation, akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user,
                                  struct akunu_result *result)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
     struct akunu_generation defaults;
     struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
-    akunu_generation_default(&defaults);
-    if (!generation)
-        generation = &defaults;
+    struct ak_request request;
     if (result)
         ak_versioned_give(result, &full, sizeof full, "akunu_result", &error);
-    if (error.status == AKUNU_OK && check(generation, &error) == AKUNU_OK) {
-        if (!ids && n_ids > 0)
-            ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
-        else
-            ak_generate(&(struct ak_request){ .session = s, .sequence = sequence, .ids = ids, .n_ids = n_ids, .generation = generation,
-                                              .draft = generation->draft ? generation->draft->inner : NULL, .on_piece = on_piece,
-                                              .cancel = cancel, .user = user },
-                        &full, &error);
+    if (error.status == AKUNU_OK &&
+        make_request(session, sequence, ids, n_ids, generation, &defaults, &request, &error) == AKUNU_OK) {
+        request.on_piece = on_piece;
+        request.cancel = cancel;
+        request.user = user;
+        ak_generate(&request, &full, &error);
         if (result)
             ak_versioned_give(result, &full, sizeof full, "akunu_result", NULL);
+    }
+    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+}
+
+/* Results lie as far from each other as the caller's version of them is long. */
+static ak_status give_results(struct akunu_result *results, const struct akunu_result *full, size_t n, struct ak_error *error)
+{
+    for (size_t i = 0; results && i < n; i++)
+        AK_TRY(ak_versioned_give((char *)results + i * results->size, &full[i], sizeof *full, "akunu_result", error));
+    return AKUNU_OK;
+}
+
+static ak_status generate_choices(const struct ak_request *request, size_t n, akunu_choice_fn *on_piece, akunu_sequence *sequences,
+                                  struct akunu_result *results, struct ak_error *error)
+{
+    struct akunu_result *full = ak_alloc(n, sizeof *full);
+    if (!full)
+        return ak_fail_memory(error, "the results", n * sizeof *full);
+    ak_status status = give_results(results, full, n, error);
+    if (status == AKUNU_OK) {
+        status = ak_generate_choices(request, n, on_piece, sequences, full, error);
+        give_results(results, full, n, NULL);
+    }
+    ak_free(full);
+    return status;
+}
+
+enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+                                         size_t n_ids, const struct akunu_generation *generation, akunu_choice_fn *on_piece,
+                                         akunu_cancel_fn *cancel, void *user, struct akunu_result *results)
+{
+    struct ak_error error = { 0 };
+    struct akunu_generation defaults;
+    struct ak_request request;
+    for (size_t i = 1; sequences && i < n; i++)
+        sequences[i] = -1;
+    if (!sequences || n == 0) {
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no sequences are given for the choices");
+    } else if (make_request(session, sequences[0], ids, n_ids, generation, &defaults, &request, &error) == AKUNU_OK) {
+        request.cancel = cancel;
+        request.user = user;
+        generate_choices(&request, n, on_piece, sequences, results, &error);
     }
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

@@ -1,14 +1,17 @@
+#include <string.h>
+
 #include "api/error.h"
 #include "api/model.h"
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "session/constraint.h"
+#include "session/logprobs.h"
 #include "session/sampler.h"
 #include "session/sampling_check.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;
-    struct ak_grammar_matcher *matcher; /* NULL: any text */
+    struct ak_constraint constraint;
 };
 
 void akunu_sampling_default(struct akunu_sampling *sampling)
@@ -59,7 +62,7 @@ static ak_status create(const struct akunu_model *model, const struct akunu_samp
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     AK_TRY(take(given, &sampling, error));
     if (sampling.grammar)
-        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->matcher, error));
+        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->constraint, error));
     return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size, model->inner->tokenizer, &sampler->inner, error);
 }
 
@@ -82,7 +85,7 @@ void akunu_sampler_free(struct akunu_sampler *sampler)
 {
     if (!sampler)
         return;
-    ak_grammar_matcher_free(sampler->matcher);
+    ak_constraint_end(&sampler->constraint);
     ak_sampler_free(sampler->inner);
     ak_free(sampler);
 }
@@ -100,13 +103,9 @@ void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
 
 static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token, struct ak_error *error)
 {
-    const uint32_t *allowed;
-    bool fine;
-    if (!sampler->matcher)
-        return ak_sampler_choose(sampler->inner, logits, token, error);
-    AK_TRY(ak_grammar_matcher_mask(sampler->matcher, &allowed, error));
-    AK_TRY(ak_sampler_choose_allowed(sampler->inner, logits, allowed, token, error));
-    return ak_grammar_matcher_token(sampler->matcher, *token, &fine, error);
+    bool allowed;
+    AK_TRY(ak_constraint_choose(&sampler->constraint, sampler->inner, logits, token, error));
+    return sampler->constraint.matcher ? ak_grammar_matcher_token(sampler->constraint.matcher, *token, &allowed, error) : AKUNU_OK;
 }
 
 akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
@@ -122,4 +121,30 @@ akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
         return token;
     ak_api_fail(&error);
     return -1;
+}
+
+static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob, struct akunu_logprob *top, size_t n_top,
+                          struct ak_error *error)
+{
+    struct ak_logprobs l = { 0 };
+    if (!logits || !logprob || (!top && n_top > 0))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the logits, or where log-probabilities go, are NULL");
+    if (vocab_size > INT32_MAX || token < 0 || (size_t)token >= vocab_size || n_top > vocab_size)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %d and %zu likeliest ones: the vocabulary has %zu", (int)token, n_top, vocab_size);
+    ak_status status = ak_logprobs_init(&l, (uint32_t)n_top, (uint32_t)vocab_size, error);
+    if (status == AKUNU_OK) {
+        *logprob = ak_logprobs_of(&l, logits, (uint32_t)vocab_size, token);
+        if (n_top > 0)
+            memcpy(top, l.top, n_top * sizeof *top);
+    }
+    ak_logprobs_release(&l);
+    return status;
+}
+
+enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob, struct akunu_logprob *top,
+                                 size_t n_top)
+{
+    struct ak_error error = { 0 };
+    ak_status status = logprobs(logits, vocab_size, token, logprob, top, n_top, &error);
+    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

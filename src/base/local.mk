@@ -3,6 +3,7 @@ libak_la_SOURCES += src/base/cores.c
 libak_la_SOURCES += src/base/env.c src/base/env.h
 libak_la_SOURCES += src/base/error.c src/base/error.h
 libak_la_SOURCES += src/base/file.c src/base/file.h
+libak_la_SOURCES += src/base/gumbel.h
 libak_la_SOURCES += src/base/half.h
 libak_la_SOURCES += src/base/hash.c src/base/hash.h
 libak_la_SOURCES += src/base/json.c src/base/json.h

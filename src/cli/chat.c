@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/generation.h"
 #include "cli/grammar.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
@@ -183,7 +182,9 @@ static int open_chat(struct cli_chat *chat)
     chat->editor = cli_line_editor_new();
     if (!chat->messages || !chat->editor)
         return cli_no_memory();
-    int code = set_up_system(chat);
+    int code = cli_sampling(o, &chat->sampling);
+    if (code == CLI_EXIT_OK)
+        code = set_up_system(chat);
     if (code == CLI_EXIT_OK)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &chat->grammar);
     if (code == CLI_EXIT_OK)
@@ -193,10 +194,14 @@ static int open_chat(struct cli_chat *chat)
     if (code == CLI_EXIT_OK)
         chat->template = cli_chat_template(o, &chat->loaded, &code);
     if (code == CLI_EXIT_OK)
+        code = cli_check_bias(&chat->sampling, chat->loaded.model);
+    if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &chat->loaded, (uint32_t)o->context, (uint32_t)o->batch);
     akunu_generation_default(&chat->generation);
     chat->generation.max_tokens = o->n_predict;
+    chat->generation.sampling = chat->sampling.params;
     chat->generation.sampling.grammar = chat->grammar;
+    chat->seed = (int64_t)chat->sampling.params.seed;
     chat->generation.special = true; /* such tokens mark reasoning */
     if (code == CLI_EXIT_OK)
         code = cli_speculation(o, chat->loaded.session, &chat->draft, &chat->generation);
@@ -206,7 +211,6 @@ static int open_chat(struct cli_chat *chat)
 int cli_chat(const struct cli_options *o)
 {
     struct cli_chat chat = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
-    chat.seed = o->seed >= 0 ? o->seed : cli_random_seed();
     int code = open_chat(&chat);
     if (code == CLI_EXIT_OK) {
         greet(&chat);

@@ -9,10 +9,12 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/sampling.h"
 
 struct cli_chat {
     const struct cli_options *options;
     struct cli_loaded loaded, draft;
+    struct cli_sampling sampling;
     struct akunu_generation generation; /* but for the seed */
     struct cli_output out;
     struct cli_line_editor *editor;

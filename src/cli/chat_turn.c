@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/generation.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/message.h"
@@ -267,7 +266,7 @@ static int generate(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
     struct akunu_result result = { .size = sizeof result };
-    cli_fill_sampling(chat->options, chat->seed, &chat->generation.sampling);
+    chat->generation.sampling.seed = (uint64_t)chat->seed;
 
     turn->progress = cli_progress_begin();
     enum akunu_status status = akunu_generate(chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,

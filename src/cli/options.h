@@ -68,13 +68,19 @@ struct cli_options {
     int k_type, v_type;             /* enum akunu_kv_type */
 
     int64_t seed;                   /* -1: a random one */
+    const char *samplers, *sampler_seq;
     double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
-    int64_t top_k, repeat_last_n;
+    double dynatemp_range, dynatemp_exponent, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
+    double dry_multiplier, dry_base, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay;
+    int64_t top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat;
+    struct cli_texts dry_sequence_breakers, logit_bias;
     bool ignore_eos;
+    int64_t logprobs;               /* likeliest tokens to tell of with each one; -1: none, and nothing of it */
 
     const char *grammar, *grammar_file, *json_schema;
     bool schema_lax;
 
+    int64_t choices;
     int spec_type;                  /* enum akunu_speculation */
     const char *draft_model;
     int64_t draft_max, draft_min;   /* 0: the library's default */

@@ -3,75 +3,53 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "cli/generation.h"
 #include "cli/grammar.h"
-#include "cli/input.h"
 #include "cli/interrupt.h"
-#include "cli/json.h"
-#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/output.h"
-#include "cli/progress.h"
+#include "cli/run.h"
 #include "cli/speculation.h"
 
-struct run {
-    const struct cli_options *options;
-    struct cli_loaded loaded, draft;
-    struct akunu_generation generation;
-    struct akunu_grammar *grammar; /* NULL: any text */
-    struct cli_output out;
-    struct cli_text prompt;
-    akunu_token *ids;
-    size_t n_ids;
-    struct cli_text text; /* what was generated, kept for --json */
-    bool started;         /* the first token is there */
-    bool no_memory;
-    char last;            /* the last byte on standard output */
-    struct cli_progress progress;
-};
-
-static bool keep_text(struct run *run, const char *text, size_t n)
+bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, size_t n)
 {
-    char *larger = realloc(run->text.bytes, run->text.n + n + 1);
+    char *larger = realloc(to->bytes, to->n + n + 1);
     if (!larger) {
         run->no_memory = true;
         return false;
     }
     if (n > 0)
-        memcpy(larger + run->text.n, text, n);
-    run->text.bytes = larger;
-    run->text.n += n;
+        memcpy(larger + to->n, text, n);
+    to->bytes = larger;
+    to->n += n;
     return true;
 }
 
 static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
 {
-    struct run *run = user;
+    struct cli_run *run = user;
     (void)token;
     if (!run->started)
         cli_progress_end(&run->progress);
     run->started = true;
     if (run->options->json)
-        return keep_text(run, text, n);
+        return cli_run_keep(run, &run->text, text, n);
     if (n == 0)
         return true;
     run->last = text[n - 1];
     return cli_output_bytes(&run->out, text, n) && cli_output_flush(&run->out);
 }
 
-static bool on_cancel(void *user)
+bool cli_run_cancelled(void *user)
 {
-    struct run *run = user;
+    struct cli_run *run = user;
     uint32_t done = akunu_sequence_length(run->loaded.session, run->loaded.sequence);
     if (!run->started)
         cli_progress_show(&run->progress, "prompt", (double)done / (double)run->n_ids);
     return cli_interrupted();
 }
 
-static int read_prompt(struct run *run)
+static int read_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     if (!cli_has_input(o))
@@ -82,7 +60,7 @@ static int read_prompt(struct run *run)
     return code;
 }
 
-static int tokenize_prompt(struct run *run)
+static int tokenize_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     unsigned flags = (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
@@ -94,26 +72,25 @@ static int tokenize_prompt(struct run *run)
     return code;
 }
 
-int64_t cli_random_seed(void)
+static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user)
 {
-    uint32_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint32_t)getpid();
-    return seed;
+    struct cli_run *run = user;
+    json_t *one = cli_json_logprobs(run->loaded.tokenizer, token, logprob, top, n_top);
+    if (json_array_append_new(run->logprobs, one) != 0)
+        run->no_memory = true;
 }
 
-void cli_fill_sampling(const struct cli_options *o, int64_t seed, struct akunu_sampling *s)
+static int begin_logprobs(struct cli_run *run)
 {
-    s->temperature = (float)o->temperature;
-    s->top_k = (int32_t)o->top_k;
-    s->top_p = (float)o->top_p;
-    s->min_p = (float)o->min_p;
-    s->repeat_penalty = (float)o->repeat_penalty;
-    s->repeat_last_n = (int32_t)o->repeat_last_n;
-    s->presence_penalty = (float)o->presence_penalty;
-    s->frequency_penalty = (float)o->frequency_penalty;
-    s->seed = (uint64_t)seed;
-    s->ignore_end = o->ignore_eos;
+    const struct cli_options *o = run->options;
+    if (o->logprobs < 0)
+        return CLI_EXIT_OK;
+    if (!o->json || o->choices > 1)
+        return cli_usage("--logprobs %lld: they come with --json, and for one text (no -np)", (long long)o->logprobs);
+    run->generation.on_logprobs = on_logprobs;
+    run->generation.n_top_logprobs = (uint32_t)o->logprobs;
+    run->logprobs = json_array();
+    return run->logprobs ? CLI_EXIT_OK : cli_no_memory();
 }
 
 static double rate(uint64_t n, double seconds)
@@ -122,13 +99,13 @@ static double rate(uint64_t n, double seconds)
 }
 
 /* The quiet last line, on a line of its own whatever came before. */
-static void say_speed(const struct run *run, const struct akunu_result *r, int64_t seed)
+static void say_speed(const struct cli_run *run, const struct akunu_result *r)
 {
     char drawn[48] = "", guessed[64] = "";
     if (r->n_drafted > 0)
         snprintf(guessed, sizeof guessed, " (%llu of %llu guesses right)", (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
     if (run->options->temperature > 0.0 && run->options->seed < 0)
-        snprintf(drawn, sizeof drawn, ", seed %lld", (long long)seed);
+        snprintf(drawn, sizeof drawn, ", seed %lld", (long long)run->seed);
     /* the first token comes with the prompt */
     double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
     fputc('\n', stderr);
@@ -147,10 +124,10 @@ static const char *stop_name(enum akunu_stop stop)
     return "interrupted";
 }
 
-static void print_json(struct run *run, const struct akunu_result *r, int64_t seed)
+json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text, const struct akunu_result *r, int64_t seed)
 {
     json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
-                              "text", cli_json_text(run->text.bytes, run->text.n),
+                              "text", cli_json_text(text->bytes, text->n),
                               "stop", stop_name(r->stop),
                               "n_prompt", (json_int_t)r->n_prompt,
                               "n_generated", (json_int_t)r->n_generated,
@@ -160,19 +137,26 @@ static void print_json(struct run *run, const struct akunu_result *r, int64_t se
                               "seed", (json_int_t)seed,
                               "n_drafted", (json_int_t)r->n_drafted,
                               "n_accepted", (json_int_t)r->n_accepted);
-    if (cli_json_print(&run->out, value))
-        cli_output_text(&run->out, "\n");
+    if (value && run->logprobs && json_object_set(value, "logprobs", run->logprobs) != 0) {
+        json_decref(value);
+        return NULL;
+    }
+    return value;
 }
 
-static int generate(struct run *run)
+int cli_run_code(const struct cli_run *run, enum akunu_status status)
+{
+    if (run->no_memory)
+        return cli_no_memory();
+    if (status == AKUNU_ERROR_CANCELLED || cli_interrupted())
+        return CLI_EXIT_INTERRUPTED;
+    return status == AKUNU_OK ? CLI_EXIT_OK : cli_library_failure();
+}
+
+static int generate(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
-    int64_t seed = o->seed >= 0 ? o->seed : cli_random_seed();
     struct akunu_result result = { .size = sizeof result };
-    run->generation.max_tokens = o->n_predict;
-    cli_fill_sampling(o, seed, &run->generation.sampling);
-    run->generation.sampling.grammar = run->grammar;
-
     if (!o->json && !o->no_display_prompt) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
         cli_output_flush(&run->out);
@@ -180,27 +164,23 @@ static int generate(struct run *run)
     }
     run->progress = cli_progress_begin();
     enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &run->generation,
-                                              on_piece, on_cancel, run, &result);
+                                              on_piece, cli_run_cancelled, run, &result);
     cli_progress_end(&run->progress);
 
-    int code = CLI_EXIT_OK;
-    if (run->no_memory)
-        code = cli_no_memory();
-    else if (status == AKUNU_ERROR_CANCELLED || cli_interrupted())
-        code = CLI_EXIT_INTERRUPTED;
-    else if (status != AKUNU_OK)
-        code = cli_library_failure();
+    int code = cli_run_code(run, status);
     if (code == CLI_EXIT_INTERRUPTED)
         result.stop = AKUNU_STOP_CALLBACK;
-    if (o->json && (code == CLI_EXIT_OK || code == CLI_EXIT_INTERRUPTED))
-        print_json(run, &result, seed);
-    else if (!o->json && run->last != '\n' && isatty(STDOUT_FILENO))
+    if (o->json && (code == CLI_EXIT_OK || code == CLI_EXIT_INTERRUPTED)) {
+        if (cli_json_print(&run->out, cli_run_json(run, &run->text, &result, run->seed)))
+            cli_output_text(&run->out, "\n");
+    } else if (!o->json && run->last != '\n' && isatty(STDOUT_FILENO)) {
         cli_output_text(&run->out, "\n");
+    }
     cli_output_flush(&run->out);
     if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
         cli_warn("stopped: the context is full (%u tokens; -c sets its size)", akunu_session_context(run->loaded.session));
     if (run->out.error == 0 && result.n_prompt > 0)
-        say_speed(run, &result, seed);
+        say_speed(run, &result);
     return code;
 }
 
@@ -218,13 +198,24 @@ int cli_run(const struct cli_options *o)
         return cli_usage("--json is for a text that is continued; a chat has none (/save writes it as JSON)");
     if (is_chat(o))
         return cli_chat(o);
-    struct run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
+    struct cli_run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
     akunu_generation_default(&run.generation);
-    int code = read_prompt(&run);
+    run.generation.max_tokens = o->n_predict;
+    int code = cli_sampling(o, &run.sampling);
+    run.seed = (int64_t)run.sampling.params.seed;
+    run.generation.sampling = run.sampling.params;
+    if (code == CLI_EXIT_OK)
+        code = begin_logprobs(&run);
+    if (code == CLI_EXIT_OK)
+        code = read_prompt(&run);
     if (code == CLI_EXIT_OK)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &run.grammar);
+    run.generation.sampling.grammar = run.grammar;
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &run.loaded);
+    run.loaded.max_sequences = (uint32_t)o->choices;
+    if (code == CLI_EXIT_OK)
+        code = cli_check_bias(&run.sampling, run.loaded.model);
     if (code == CLI_EXIT_OK)
         code = tokenize_prompt(&run);
     if (code == CLI_EXIT_OK)
@@ -235,12 +226,13 @@ int cli_run(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_speculation(o, run.loaded.session, &run.draft, &run.generation);
     if (code == CLI_EXIT_OK)
-        code = generate(&run);
+        code = o->choices > 1 ? cli_run_choices(&run) : generate(&run);
     cli_unload(&run.draft);
     cli_unload(&run.loaded);
     akunu_grammar_free(run.grammar);
     free(run.ids);
     free(run.prompt.bytes);
     free(run.text.bytes);
+    json_decref(run.logprobs);
     return cli_output_end(&run.out, code);
 }

@@ -3,19 +3,8 @@
  * it is that of the logits. */
 #include <math.h>
 
-#include "base/math.h"
+#include "base/gumbel.h"
 #include "cpu/cpu.h"
-
-/* A number in (0, 1) from (seed, position, index): the output function of
- * SplitMix64 (Steele, Lea, Flood 2014) over a counter. */
-static double uniform(uint64_t seed, uint64_t position, uint64_t index)
-{
-    uint64_t z = seed + (position << 32) * 0x9e3779b97f4a7c15ull + index * 0xbf58476d1ce4e5b9ull + 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    z ^= z >> 31;
-    return ((double)(z >> 12) + 0.5) * 0x1p-52;
-}
 
 void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
@@ -26,7 +15,7 @@ void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
         float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
         for (size_t i = begin; i < end; i++)
-            x[i] = (float)((double)x[i] / (double)p->batch->draw.temperature - ak_log(-ak_log(uniform(p->batch->draw.seed, position, i))));
+            x[i] = ak_gumbel_score(x[i], p->batch->draw.temperature, p->batch->draw.seed, position, i);
     }
 }
 

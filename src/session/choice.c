@@ -1,5 +1,9 @@
 #include "session/choice.h"
 
+#include <math.h>
+
+#include "base/gumbel.h"
+
 ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation, struct ak_error *error)
 {
     const struct ak_model *model = c->session->model;
@@ -9,17 +13,22 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
     if (model->tokenizer)
         AK_TRY(ak_text_stream_create(model->tokenizer, flags, &c->stream, error));
     if (generation->sampling.grammar)
-        AK_TRY(ak_constraint_begin(model, generation->sampling.grammar->inner, &c->matcher, error));
-    c->plain = ak_sampler_is_plain(c->sampler) && !c->matcher;
+        AK_TRY(ak_constraint_begin(model, generation->sampling.grammar->inner, &c->constraint, error));
+    c->on_logprobs = generation->on_logprobs;
+    if (c->on_logprobs)
+        AK_TRY(ak_logprobs_init(&c->logprobs, generation->n_top_logprobs, model->spec.config.vocab_size, error));
+    c->plain = ak_sampler_is_plain(c->sampler) && !c->constraint.matcher;
+    c->on_backend = c->plain && !c->on_logprobs;
     c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature, .seed = ak_sampler_bits(c->sampler) };
     return AKUNU_OK;
 }
 
 void ak_choice_clear(struct ak_choice *c)
 {
-    ak_grammar_matcher_free(c->matcher);
+    ak_constraint_end(&c->constraint);
     ak_text_stream_free(c->stream);
     ak_sampler_free(c->sampler);
+    ak_logprobs_release(&c->logprobs);
 }
 
 void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
@@ -28,20 +37,43 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
         ak_sampler_accept(c->sampler, ids[i]);
 }
 
-ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
+static void note_logprobs(struct ak_choice *c, const float *logits, int32_t token)
 {
-    const uint32_t *allowed;
-    if (!c->matcher)
-        return ak_sampler_choose(c->sampler, logits, token, error);
-    AK_TRY(ak_grammar_matcher_mask(c->matcher, &allowed, error));
-    return ak_sampler_choose_allowed(c->sampler, logits, allowed, token, error);
+    if (c->on_logprobs)
+        c->logprob = ak_logprobs_of(&c->logprobs, logits, c->session->model->spec.config.vocab_size, token);
+}
+
+ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
+{
+    AK_TRY(ak_constraint_choose(&c->constraint, c->sampler, logits, token, error));
+    note_logprobs(c, logits, *token);
+    return AKUNU_OK;
+}
+
+ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error)
+{
+    float best = -INFINITY;
+    if (!c->plain || c->draw.temperature <= 0.0f)
+        return ak_choice_choose(c, logits, token, error);
+    *token = -1;
+    for (uint32_t i = 0; i < c->session->model->spec.config.vocab_size; i++) {
+        float score = ak_gumbel_score(logits[i], c->draw.temperature, c->draw.seed, position, i);
+        if (score > best) {
+            best = score;
+            *token = (int32_t)i;
+        }
+    }
+    if (*token < 0)
+        return ak_sampler_nothing_left(error);
+    note_logprobs(c, logits, *token);
+    return AKUNU_OK;
 }
 
 ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n, struct ak_error *error)
 {
     size_t n_forced = 0;
-    if (c->matcher)
-        AK_TRY(ak_grammar_matcher_forced(c->matcher, tokens, most, &n_forced, error));
+    if (c->constraint.matcher)
+        AK_TRY(ak_grammar_matcher_forced(c->constraint.matcher, tokens, most, &n_forced, error));
     *n = (uint32_t)n_forced;
     return AKUNU_OK;
 }
@@ -65,6 +97,8 @@ static ak_status tell(struct ak_choice *c, bool *more, struct ak_error *error)
     size_t n_bytes = 0;
     if (c->stream)
         AK_TRY(ak_text_stream_push(c->stream, c->token, &text, &n_bytes, error));
+    if (c->on_logprobs)
+        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->logprobs_user);
     *more = !c->on_piece || c->on_piece(c->token, text, n_bytes, c->user);
     return AKUNU_OK;
 }
@@ -74,12 +108,12 @@ static ak_status follow(struct ak_choice *c, bool *complete, struct ak_error *er
 {
     bool allowed = true;
     *complete = false;
-    if (!c->matcher)
+    if (!c->constraint.matcher)
         return AKUNU_OK;
-    AK_TRY(ak_grammar_matcher_token(c->matcher, c->token, &allowed, error));
+    AK_TRY(ak_grammar_matcher_token(c->constraint.matcher, c->token, &allowed, error));
     if (!allowed)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar does not allow token %d here", (int)c->token);
-    *complete = ak_grammar_matcher_must_end(c->matcher);
+    *complete = ak_grammar_matcher_must_end(c->constraint.matcher);
     return AKUNU_OK;
 }
 

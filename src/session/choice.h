@@ -4,6 +4,7 @@
 #define AK_SESSION_CHOICE_H
 
 #include "session/constraint.h"
+#include "session/logprobs.h"
 #include "session/sampler.h"
 #include "session/session.h"
 
@@ -13,11 +14,16 @@ struct ak_choice {
     uint64_t limit;                /* of tokens */
     struct ak_sampler *sampler;
     struct ak_text_stream *stream; /* NULL: the model has no vocabulary */
-    struct ak_grammar_matcher *matcher; /* NULL: any text is allowed */
+    struct ak_constraint constraint;
     bool plain;                    /* a Gumbel step may choose: `draw` says how */
+    bool on_backend;               /* … that of the backend, since nobody asks for the logits */
     struct ak_draw draw;           /* the same for the whole text: noise goes by positions */
     akunu_piece_fn *on_piece;      /* NULL allowed */
+    akunu_logprobs_fn *on_logprobs; /* NULL allowed */
     void *user;
+    struct ak_logprobs logprobs;   /* of the token chosen last, where they are asked for */
+    float logprob;
+    void *logprobs_user;
     int32_t token;                 /* the last one chosen; not in the sequence yet */
     bool ended;                    /* result->stop says why */
     struct akunu_result *result;
@@ -35,7 +41,11 @@ ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *to
 void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n);
 
 /* Chooses from logits, as the sampler says. */
-ak_status ak_choice_choose(const struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error);
+ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error);
+
+/* The same for a token after the first, which follows the one at `position`: as the backend
+ * draws where the choice is a plain one. */
+ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error);
 
 /* `token` is the next one of the text: tells of it, unless it ends the text. */
 ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *error);

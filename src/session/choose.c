@@ -79,6 +79,21 @@ static ak_status choose_best(struct ak_sampler *s, const float *logits, const ui
     return AKUNU_OK;
 }
 
+uint32_t ak_sampler_n_best(const struct ak_sampler *s)
+{
+    if (s->greedy)
+        return 1;
+    bool top_k = s->n_leading < s->order.n && s->order.steps[s->n_leading] == AK_SAMPLING_TOP_K;
+    return top_k ? (uint32_t)s->params.top_k : 0;
+}
+
+const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n, uint32_t *n_found)
+{
+    ak_candidates_collect(&s->candidates, edit_all(s, logits), s->n_vocab, n);
+    *n_found = s->candidates.n;
+    return s->candidates.items;
+}
+
 /* Whether XTC takes its turn is drawn only where it could take something away. */
 static void exclude_top_choices(struct ak_sampler *s)
 {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/mem.h"
+#include "session/candidates.h"
 #include "session/model.h"
 
 struct ak_constraints {
@@ -28,19 +29,79 @@ void ak_constraints_free(struct ak_constraints *c)
     ak_free(c);
 }
 
-ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar, struct ak_grammar_matcher **out,
+ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar, struct ak_constraint *c,
                               struct ak_error *error)
 {
-    struct ak_constraints *c = model->constraints;
+    struct ak_constraints *shared = model->constraints;
+    uint32_t n_vocab = model->spec.config.vocab_size;
     ak_status status = AKUNU_OK;
-    *out = NULL;
+    *c = (struct ak_constraint){ 0 };
     if (!model->tokenizer)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a grammar needs a vocabulary, and the model has none");
     if (!ak_grammar_possible(grammar))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar allows no text at all");
-    pthread_mutex_lock(&c->lock);
-    if (!c->trie)
-        status = ak_token_trie_create(model->tokenizer, model->spec.config.vocab_size, &c->trie, error);
-    pthread_mutex_unlock(&c->lock);
-    return status == AKUNU_OK ? ak_grammar_matcher_create(grammar, c->trie, out, error) : status;
+    pthread_mutex_lock(&shared->lock);
+    if (!shared->trie)
+        status = ak_token_trie_create(model->tokenizer, n_vocab, &shared->trie, error);
+    pthread_mutex_unlock(&shared->lock);
+    AK_TRY(status);
+    c->few = ak_alloc((n_vocab + 31) / 32, sizeof *c->few);
+    if (!c->few)
+        return ak_fail_memory(error, "a mask of tokens", 0);
+    return ak_grammar_matcher_create(grammar, shared->trie, &c->matcher, error);
+}
+
+void ak_constraint_end(struct ak_constraint *c)
+{
+    ak_grammar_matcher_free(c->matcher);
+    ak_free(c->few);
+    *c = (struct ak_constraint){ 0 };
+}
+
+/* Most samplings look at the k best tokens alone. Where enough of the best tokens of all are
+ * allowed, the first k of these are the k best that are allowed, and no mask is needed:
+ * making one is most work where nearly everything is allowed, and then this does. */
+static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token, bool *chosen,
+                                struct ak_error *error)
+{
+    enum { MOST = 64, TRIED_EACH = 2 };
+    uint32_t k = ak_sampler_n_best(s), n, found = 0;
+    int32_t best[MOST];
+    *chosen = false;
+    if (k == 0 || k > MOST)
+        return AKUNU_OK;
+    const struct ak_candidate *candidates = ak_sampler_best(s, logits, k * TRIED_EACH, &n);
+    for (uint32_t i = 0; i < n && found < k; i++) {
+        bool allowed;
+        AK_TRY(ak_grammar_matcher_allows(c->matcher, candidates[i].token, &allowed, error));
+        if (allowed)
+            best[found++] = candidates[i].token;
+        else if (i - found >= k) /* not this way */
+            return AKUNU_OK;
+    }
+    if (found < k)
+        return AKUNU_OK;
+    for (uint32_t i = 0; i < k; i++)
+        c->few[best[i] / 32] |= UINT32_C(1) << (best[i] % 32);
+    ak_status status = ak_sampler_choose_allowed(s, logits, c->few, token, error);
+    for (uint32_t i = 0; i < k; i++)
+        c->few[best[i] / 32] = 0;
+    *chosen = status == AKUNU_OK;
+    return status;
+}
+
+ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token,
+                               struct ak_error *error)
+{
+    const uint32_t *allowed;
+    bool pays, chosen = false;
+    if (!c->matcher)
+        return ak_sampler_choose(s, logits, token, error);
+    AK_TRY(ak_grammar_matcher_mask_pays(c->matcher, &pays, error));
+    if (!pays)
+        AK_TRY(choose_of_best(c, s, logits, token, &chosen, error));
+    if (chosen)
+        return AKUNU_OK;
+    AK_TRY(ak_grammar_matcher_mask(c->matcher, &allowed, error));
+    return ak_sampler_choose_allowed(s, logits, allowed, token, error);
 }

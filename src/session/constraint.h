@@ -2,6 +2,7 @@
 #ifndef AK_SESSION_CONSTRAINT_H
 #define AK_SESSION_CONSTRAINT_H
 
+#include "session/sampler.h"
 #include "text/grammar/matcher.h"
 
 struct ak_model;
@@ -12,9 +13,20 @@ struct ak_constraints;
 ak_status ak_constraints_create(struct ak_constraints **out, struct ak_error *error);
 void ak_constraints_free(struct ak_constraints *c); /* NULL allowed */
 
-/* A matcher for a text of the model. AKUNU_ERROR_UNSUPPORTED: it has no vocabulary;
- * AKUNU_ERROR_ARGUMENT: the grammar has no text, or names tokens that the model lacks. */
-ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar, struct ak_grammar_matcher **out,
+/* One text and its grammar. All zero: any text is allowed. */
+struct ak_constraint {
+    struct ak_grammar_matcher *matcher;
+    uint32_t *few; /* a mask of few tokens; none between calls */
+};
+
+/* AKUNU_ERROR_UNSUPPORTED: the model has no vocabulary; AKUNU_ERROR_ARGUMENT: the grammar has
+ * no text, or names tokens that the model lacks. To be ended in any case. */
+ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar, struct ak_constraint *c,
                               struct ak_error *error);
+void ak_constraint_end(struct ak_constraint *c);
+
+/* As ak_sampler_choose, among the tokens that the grammar allows. */
+ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token,
+                               struct ak_error *error);
 
 #endif

@@ -54,11 +54,11 @@ static ak_status begin(struct generation *g, struct ak_error *error)
     const struct ak_kv_sequence *sequence;
     AK_TRY(ak_session_find(g->session, g->sequence, &sequence, error));
     AK_TRY(ak_choice_begin(&g->choice, g->request->generation, error));
-    if (g->choice.plain)
+    if (g->choice.on_backend)
         AK_TRY(ak_session_prepare_sampled(g->session, error));
     ak_choice_see(&g->choice, sequence->tokens, sequence->length);
     ak_choice_see(&g->choice, g->request->ids, g->request->n_ids);
-    g->runs_ahead = g->choice.matcher && ak_speculation_is_possible(g->session, NULL) == AKUNU_OK;
+    g->runs_ahead = g->choice.constraint.matcher && ak_speculation_is_possible(g->session, NULL) == AKUNU_OK;
     return begin_speculation(g, sequence, error);
 }
 
@@ -110,15 +110,16 @@ static ak_status run(struct generation *g, const struct ak_guess *guess, int32_t
     for (uint32_t i = 0; i <= guess->n; i++)
         tokens[i] = (struct akunu_batch_token){ .token = i == 0 ? g->choice.token : guess->tokens[i - 1], .sequence = g->sequence,
                                                 .logits = true };
-    if (g->choice.plain)
+    if (g->choice.on_backend)
         return ak_session_draw(g->session, tokens, guess->n + 1, g->choice.draw, chosen, error);
     return ak_session_decode(g->session, tokens, guess->n + 1, error);
 }
 
-static ak_status choose(struct generation *g, uint32_t i, const int32_t *chosen, int32_t *token, struct ak_error *error)
+/* What follows token i of the pass, which is at `position`. */
+static ak_status choose(struct generation *g, uint32_t i, uint32_t position, const int32_t *chosen, int32_t *token, struct ak_error *error)
 {
-    if (!g->choice.plain)
-        return ak_choice_choose(&g->choice, ak_session_logits(g->session, i), token, error);
+    if (!g->choice.on_backend)
+        return ak_choice_draw(&g->choice, ak_session_logits(g->session, i), position, token, error);
     *token = chosen[i];
     return *token >= 0 ? AKUNU_OK : ak_sampler_nothing_left(error);
 }
@@ -132,8 +133,7 @@ static ak_status take_right_ones(struct generation *g, const struct ak_guess *gu
     *n_right = 0;
     for (uint32_t i = 0; status == AKUNU_OK && i <= guess->n && !g->choice.ended; i++) {
         int32_t token;
-        length++;
-        status = choose(g, i, chosen, &token, error);
+        status = choose(g, i, length++, chosen, &token, error);
         bool right = status == AKUNU_OK && i < guess->n && token == guess->tokens[i];
         if (status == AKUNU_OK)
             status = take(g, token, error);
@@ -214,7 +214,7 @@ ak_status ak_generate(const struct ak_request *request, struct akunu_result *res
         .session = request->session,
         .sequence = request->sequence,
         .choice = { .session = request->session, .sequence = request->sequence, .on_piece = request->on_piece, .user = request->user,
-                    .result = result },
+                    .logprobs_user = request->user, .result = result },
     };
     *result = (struct akunu_result){ .size = sizeof *result, .stop = AKUNU_STOP_CALLBACK };
     ak_status status = generate(&g, error);

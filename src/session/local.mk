@@ -7,6 +7,8 @@ libak_la_SOURCES += \
 	src/session/candidates.h \
 	src/session/choice.c \
 	src/session/choice.h \
+	src/session/choices.c \
+	src/session/choices.h \
 	src/session/choose.c \
 	src/session/constraint.c \
 	src/session/constraint.h \
@@ -26,6 +28,8 @@ libak_la_SOURCES += \
 	src/session/history.h \
 	src/session/kv.c \
 	src/session/kv.h \
+	src/session/logprobs.c \
+	src/session/logprobs.h \
 	src/session/lookup.c \
 	src/session/lookup.h \
 	src/session/mirostat.c \

@@ -57,18 +57,18 @@ static ak_status check_dry(const struct akunu_sampling *p, struct ak_error *erro
 {
     if (p->dry_penalty_last_n < 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "dry_penalty_last_n is %d: it must be 0 (off) or more", (int)p->dry_penalty_last_n);
-    if (p->dry_multiplier == 0.0f)
-        return AKUNU_OK;
-    if (p->dry_base < 1.0f)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "dry_base is %g: it must be 1 or more", (double)p->dry_base);
-    if (p->dry_allowed_length < 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "dry_allowed_length is %d: it must be 0 or more", (int)p->dry_allowed_length);
     for (size_t i = 0; p->dry_sequence_breakers && p->dry_sequence_breakers[i]; i++) {
         size_t n = strlen(p->dry_sequence_breakers[i]);
         if (n == 0 || n > AK_DRY_BREAKER_BYTES)
             return ak_fail(error, AKUNU_ERROR_ARGUMENT, "sequence breaker %zu of DRY has %zu bytes: it must have 1 to %d", i + 1, n,
                            AK_DRY_BREAKER_BYTES);
     }
+    if (p->dry_multiplier == 0.0f)
+        return AKUNU_OK;
+    if (p->dry_base < 1.0f)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "dry_base is %g: it must be 1 or more", (double)p->dry_base);
+    if (p->dry_allowed_length < 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "dry_allowed_length is %d: it must be 0 or more", (int)p->dry_allowed_length);
     return AKUNU_OK;
 }
 

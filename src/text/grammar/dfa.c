@@ -93,8 +93,10 @@ ak_status ak_dfa_word(const char *text, size_t n, struct ak_dfa *out, struct ak_
 /* Where a character leads; DEAD: nowhere. */
 static uint32_t next(const struct ak_dfa *d, uint32_t state, uint32_t c)
 {
-    const struct ak_dfa_edge *edges = d->edges + d->states[state].first;
     uint32_t low = 0, high = d->states[state].n;
+    if (high == 0)
+        return DEAD;
+    const struct ak_dfa_edge *edges = d->edges + d->states[state].first;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (edges[middle].high < c)

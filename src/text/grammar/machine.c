@@ -5,7 +5,9 @@
 
 #include "base/mem.h"
 
-enum { FIRST_HEADS = 1024, MOST_FRAMES = 1 << 23 };
+/* MOST_EXPANDED: frames looked at for one byte. An object of as many members as a schema may
+ * have takes three a member. */
+enum { FIRST_HEADS = 1024, MOST_FRAMES = 1 << 23, MOST_EXPANDED = 1 << 15 };
 
 static uint32_t mix(uint32_t a, uint32_t b)
 {
@@ -134,7 +136,7 @@ void ak_machine_open(struct ak_machine *m)
             m->frames[i].mark = 0;
         m->epoch = 1;
     }
-    m->n_set = m->n_work = 0;
+    m->n_set = m->n_work = m->n_expanded = 0;
     m->may_end = m->failed = m->crowded = false;
 }
 
@@ -224,8 +226,10 @@ static void expand(struct ak_machine *m, uint32_t frame)
 void ak_machine_enter(struct ak_machine *m, uint32_t frame)
 {
     ak_machine_push(m, frame);
-    while (m->n_work > 0 && !m->failed && !m->crowded)
+    while (m->n_work > 0 && !m->failed && !m->crowded) {
+        m->crowded = ++m->n_expanded > MOST_EXPANDED;
         expand(m, m->work[--m->n_work]);
+    }
 }
 
 void ak_machine_enter_place(struct ak_machine *m, uint32_t place)

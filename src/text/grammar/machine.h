@@ -32,6 +32,7 @@ struct ak_place {
     uint32_t like;      /* the place that has its mask; AK_PLACE_UNKNOWN: not looked for */
     uint32_t mask;      /* its number plus 1; 0: none is kept */
     bool may_end;
+    uint8_t visits;     /* times that its mask was asked for */
 };
 
 /* Which of some members are there, as words: a header, then a bit for each member where
@@ -58,7 +59,7 @@ struct ak_machine {
     uint32_t n_steps;      /* places with steps */
 
     /* the closure in the making */
-    uint32_t epoch;
+    uint32_t epoch, n_expanded;
     uint32_t *work, n_work, room_work;
     uint32_t *set, n_set, room_set;
     bool may_end;

@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "text/grammar/matcher_state.h"
 
-enum { TIDY_EACH = 4096 };
+/* Making a mask takes as long as testing some tens of tokens a few times. */
+enum { TIDY_EACH = 4096, PAYS_AFTER = 8 };
 
 /* Tokens by their bytes; m->walk[0] is the place. */
 static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
@@ -61,6 +62,19 @@ static bool make(struct ak_grammar_matcher *m, uint32_t *bits)
         for (uint32_t w = 0; w < words; w++)
             bits[w] |= m->trie->ends[w];
     return true;
+}
+
+ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays, struct ak_error *error)
+{
+    ak_matcher_tidy(m, 0);
+    uint32_t like = ak_machine_like(&m->machine, m->place);
+    if (like == AK_PLACE_UNKNOWN)
+        return ak_matcher_failure(m, error);
+    struct ak_place *p = &m->machine.places[like];
+    if (p->visits < PAYS_AFTER)
+        p->visits++;
+    *pays = p->mask > 0 || p->visits == PAYS_AFTER;
+    return AKUNU_OK;
 }
 
 ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error)

@@ -10,8 +10,7 @@ enum { MASK_BYTES = 16 << 20, LEAST_MASKS = 16, MOST_MASKS = 1024 };
 ak_status ak_matcher_failure(const struct ak_grammar_matcher *m, struct ak_error *error)
 {
     if (m->machine.crowded)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar is too ambiguous: there are more than %d ways to read the text",
-                       AK_GRAMMAR_MOST_CONFIGURATIONS);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar is too ambiguous: there are too many ways to read the text");
     return ak_fail_memory(error, "a grammar's matcher", 0);
 }
 

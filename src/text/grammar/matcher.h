@@ -37,9 +37,10 @@ void ak_grammar_matcher_free(struct ak_grammar_matcher *m); /* NULL allowed */
 ak_status ak_grammar_matcher_reset(struct ak_grammar_matcher *m, struct ak_error *error);
 
 /* The functions below fail with AKUNU_ERROR_MEMORY, or with AKUNU_ERROR_UNSUPPORTED where
- * the grammar is so ambiguous that its configurations exceed AK_GRAMMAR_MOST_CONFIGURATIONS.
+ * the grammar is so ambiguous that its configurations exceed AK_GRAMMAR_MOST_CONFIGURATIONS,
+ * or finding them takes too long.
  * A failed call leaves the matcher where it was. */
-enum { AK_GRAMMAR_MOST_CONFIGURATIONS = 1 << 14, AK_GRAMMAR_MOST_DEPTH = 1 << 15 };
+enum { AK_GRAMMAR_MOST_CONFIGURATIONS = 1 << 13, AK_GRAMMAR_MOST_DEPTH = 1 << 15 };
 
 /* Takes bytes as long as they are allowed; *taken < n: bytes[*taken] is not, and the
  * matcher stands before it. */
@@ -64,6 +65,10 @@ void ak_grammar_matcher_back(struct ak_grammar_matcher *m, unsigned n);
 /* The allowed tokens: bit i % 32 of word i / 32 for each token i of n_vocab. Valid until
  * the next call with this matcher. */
 ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error);
+
+/* Is the mask of this place at hand, or is it time to make it since it was asked for before?
+ * Where it is not, testing a few tokens is less work than making it. */
+ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays, struct ak_error *error);
 
 /* What must come next, whatever the model thinks: tokens, at most `capacity` ≤
  * AK_GRAMMAR_MOST_BACK, as the tokenizer cuts the bytes that are forced. The last one of a

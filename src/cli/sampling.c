@@ -1,0 +1,171 @@
+#include "cli/sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/number.h"
+
+int64_t cli_random_seed(void)
+{
+    uint32_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint32_t)getpid();
+    return seed;
+}
+
+/* "15043+1", "15043-0.5", "15043-inf", "15043=false" */
+static bool parse_bias(const char *text, struct akunu_logit_bias *out)
+{
+    char id[12];
+    size_t n = strspn(text, "0123456789");
+    const char *value = text + n;
+    int64_t token;
+    double bias;
+    if (n == 0 || n >= sizeof id)
+        return false;
+    memcpy(id, text, n);
+    id[n] = '\0';
+    if (!cli_parse_int(id, &token) || token > INT32_MAX)
+        return false;
+    out->token = (akunu_token)token;
+    if (strcmp(value, "-inf") == 0 || strcmp(value, "=false") == 0)
+        out->bias = -INFINITY;
+    else if (strcmp(value, "+inf") == 0)
+        out->bias = INFINITY;
+    else if ((*value == '+' || *value == '-') && cli_parse_real(value, &bias))
+        out->bias = (float)bias;
+    else
+        return false;
+    return true;
+}
+
+static int set_bias(const struct cli_options *o, struct cli_sampling *s)
+{
+    for (size_t i = 0; i < o->logit_bias.n; i++)
+        if (!parse_bias(o->logit_bias.values[i], &s->bias[i]))
+            return cli_usage("--logit-bias %s: expected a token's id and what is added to its logit: 15043+1, 15043-0.5, 15043-inf (never), "
+                             "15043+inf (always)", o->logit_bias.values[i]);
+    s->params.logit_bias = s->bias;
+    s->params.n_logit_bias = o->logit_bias.n;
+    return CLI_EXIT_OK;
+}
+
+/* "\n", "\t", "\r" and a backslash before anything else; false where there is no room. */
+static bool unescape(const char *text, char *out, size_t capacity)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p++) {
+        char c = *p;
+        if (c == '\\' && p[1]) {
+            c = *++p;
+            c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
+        }
+        if (n + 1 == capacity)
+            return false;
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    return true;
+}
+
+/* "none" forgets those before it, and the usual ones. */
+static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
+{
+    size_t n = 0;
+    if (o->dry_sequence_breakers.n == 0)
+        return CLI_EXIT_OK;
+    for (size_t i = 0; i < o->dry_sequence_breakers.n; i++) {
+        const char *text = o->dry_sequence_breakers.values[i];
+        if (strcmp(text, "none") == 0) {
+            n = 0;
+            continue;
+        }
+        if (!unescape(text, s->breakers[n], CLI_BREAKER_BYTES))
+            return cli_usage("--dry-sequence-breaker %s: expected 1 to 40 bytes", text);
+        s->breaker_list[n] = s->breakers[n];
+        n++;
+    }
+    s->breaker_list[n] = NULL;
+    s->params.dry_sequence_breakers = s->breaker_list;
+    return CLI_EXIT_OK;
+}
+
+int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
+{
+    akunu_sampling_default(&s->params);
+    struct akunu_sampling *p = &s->params;
+    p->seed = (uint64_t)(o->seed >= 0 ? o->seed : cli_random_seed());
+    p->samplers = o->samplers;
+    p->sampler_seq = o->sampler_seq;
+    p->temperature = (float)o->temperature;
+    p->dynatemp_range = (float)o->dynatemp_range;
+    p->dynatemp_exponent = (float)o->dynatemp_exponent;
+    p->top_k = (int32_t)o->top_k;
+    p->top_p = (float)o->top_p;
+    p->min_p = (float)o->min_p;
+    p->typical_p = (float)o->typical_p;
+    p->top_n_sigma = (float)o->top_n_sigma;
+    p->xtc_probability = (float)o->xtc_probability;
+    p->xtc_threshold = (float)o->xtc_threshold;
+    p->repeat_penalty = (float)o->repeat_penalty;
+    p->repeat_last_n = (int32_t)o->repeat_last_n;
+    p->presence_penalty = (float)o->presence_penalty;
+    p->frequency_penalty = (float)o->frequency_penalty;
+    p->dry_multiplier = (float)o->dry_multiplier;
+    p->dry_base = (float)o->dry_base;
+    p->dry_allowed_length = (int32_t)o->dry_allowed_length;
+    p->dry_penalty_last_n = (int32_t)o->dry_penalty_last_n;
+    p->mirostat = (int32_t)o->mirostat;
+    p->mirostat_tau = (float)o->mirostat_tau;
+    p->mirostat_eta = (float)o->mirostat_eta;
+    p->adaptive_target = (float)o->adaptive_target;
+    p->adaptive_decay = (float)o->adaptive_decay;
+    p->ignore_end = o->ignore_eos;
+    int code = set_bias(o, s);
+    if (code == CLI_EXIT_OK)
+        code = set_breakers(o, s);
+    if (code == CLI_EXIT_OK && akunu_sampling_check(p) != AKUNU_OK)
+        return cli_usage("%s", akunu_last_error());
+    return code;
+}
+
+int cli_check_bias(const struct cli_sampling *s, const struct akunu_model *model)
+{
+    struct akunu_model_info info = { .size = sizeof info };
+    akunu_model_get_info(model, &info);
+    for (size_t i = 0; i < s->params.n_logit_bias; i++) {
+        int code = cli_check_ids("--logit-bias", &s->bias[i].token, 1, info.vocab_size);
+        if (code != CLI_EXIT_OK)
+            return code;
+    }
+    return CLI_EXIT_OK;
+}
+
+static json_t *token_text(const struct akunu_tokenizer *tokenizer, akunu_token token)
+{
+    char text[512];
+    int64_t n = akunu_detokenize(tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
+    size_t shown = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text;
+    return cli_json_text(text, shown);
+}
+
+json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob, const struct akunu_logprob *top,
+                          size_t n_top)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n_top && top[i].token >= 0; i++) {
+        json_t *one = json_pack("{s:i, s:o, s:o}", "id", (int)top[i].token, "text", token_text(tokenizer, top[i].token), "logprob",
+                                cli_json_real((double)top[i].logprob));
+        if (json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return json_pack("{s:i, s:o, s:o, s:o}", "id", (int)token, "text", token_text(tokenizer, token), "logprob",
+                     cli_json_real((double)logprob), "top_logprobs", list);
+}
