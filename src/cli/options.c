@@ -66,6 +66,11 @@ const struct cli_flag cli_flags[] = {
     { .name = "no-display-prompt", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_display_prompt),
       .help = "print only the continuation" },
 
+    { .name = "prompt-cache", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(prompt_cache),
+      .help = "keep what the prompt made in this file, and begin from it (long prompts: files of the cache folder)" },
+    { .name = "no-prompt-cache", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_prompt_cache),
+      .help = "run the whole prompt, and keep nothing of it" },
+
     { .name = "predict", .alias = "n-predict", .brief = "n", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_RUN,
       .offset = MEMBER(n_predict), .low = -1, .high = INT32_MAX, .help = "tokens to generate (-1: until the text or the context ends)" },
     { .name = "ctx-size", .brief = "c", .kind = CLI_FLAG_INT, .value = "N", .group = "Size", .commands = CLI_RUN,
