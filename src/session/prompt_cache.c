@@ -181,7 +181,8 @@ static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const
 {
     const char *name;
     int dir = folder_of(path, &name);
-    size_t room = strlen(name) + sizeof ".part";
+    static const char ending[] = ".akunu-part";
+    size_t room = strlen(name) + sizeof ending;
     char *part = ak_alloc(room, 1);
     bool written = false;
     if (dir < 0 || !part) {
@@ -189,7 +190,7 @@ static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const
     } else if (!is_replaceable(dir, name)) {
         *why = "it is another file, and stays as it is";
     } else {
-        snprintf(part, room, "%s.part", name);
+        snprintf(part, room, "%s%s", name, ending);
         written = write_text(dir, s, sequence, n, name, part, why);
     }
     if (dir >= 0)
