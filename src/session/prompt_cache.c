@@ -349,9 +349,11 @@ ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens
         return AKUNU_OK;
     uint32_t n = (uint32_t)n_tokens;
     if (open_best(s, cache, found->tokens, n, false, &best, &common)) {
-        touch(best.fd);
+        bool kept = n - common < NEARLY_ALL;
+        if (kept)
+            touch(best.fd);
         ak_saved_clear(&best);
-        if (n - common < NEARLY_ALL)
+        if (kept)
             return AKUNU_OK;
     }
     if (!cache->file)
