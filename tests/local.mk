@@ -20,6 +20,7 @@ include tests/npy.mk
 include tests/npy_dir.mk
 include tests/opencl.mk
 include tests/profile.mk
+include tests/prompt_cache.mk
 include tests/quant.mk
 include tests/role.mk
 include tests/sampler.mk

@@ -519,6 +519,62 @@ same_logits --cache-dir "$work/l.npy/no"
 says "no cache of the packed weights in $work/l.npy/no"
 [ "$(wc -l <"$err")" -eq 1 ]
 check "one line about it"
+
+# ---- The prompt cache ----
+long=$(awk 'BEGIN { for (i = 0; i < 14; i++) printf "once upon a time %d ", i }')
+asked="run -m $mixed -n 8 --temp 0 --no-display-prompt"
+runs() {
+    exits 0 $asked -p "$long$1" -c 256 ${2:-}
+}
+prompt_of() {
+    runs "$1" --no-prompt-cache
+    cp "$out" "$work/cold"
+}
+exits 0 tokenize -m "$mixed" -p "$long" --ids
+[ "$(wc -w <"$out")" -ge 128 ] && [ "$(wc -w <"$out")" -le 220 ]
+check "the prompt is a long one"
+prompt_of ""
+exits 0 cache list
+! grep -q "a prompt of" "$out"
+check "--no-prompt-cache keeps nothing"
+runs "" --no-cache
+exits 0 cache list
+! grep -q "a prompt of" "$out"
+check "nor does --no-cache"
+runs ""
+! grep -q "of the prompt cache" "$err"
+check "the first time is a cold one"
+exits 0 cache list
+prints "a prompt of"
+for more in "" " the end"; do
+    prompt_of "$more"
+    runs "$more"
+    says "of the prompt cache"
+    cmp -s "$out" "$work/cold"
+    check "a kept prompt gives the same text"
+done
+for file in "$work"/packed/*.prompt; do printf x | dd of="$file" bs=1 seek=20000 conv=notrunc 2>/dev/null; done
+exits 0 cache list
+prints "damaged"
+prompt_of ""
+runs ""
+! grep -q "of the prompt cache" "$err" && cmp -s "$out" "$work/cold"
+check "a damaged file is not used"
+runs ""
+says "of the prompt cache"
+exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt"
+exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt" --json
+grep -q '"n_cached": 0' "$out" && exit_code=1 || exit_code=0
+[ $exit_code -eq 0 ]
+check "--prompt-cache names a file, for short prompts too"
+exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/no/such"
+says "prompt cache: done without"
+[ "$(grep -c "prompt cache" "$err")" -eq 1 ]
+check "one line about it"
+exits 0 cache prune --all
+[ -z "$(ls -A "$work/packed")" ]
+check "prune removes prompts"
+
 exits_with AKUNU_NO_CACHE=1 0 logits -m "$mixed" --ids "$ids" --out "$work/l.npy"
 [ -z "$(ls -A "$work/packed")" ]
 check "AKUNU_NO_CACHE is --no-cache"

@@ -601,6 +601,27 @@ START_TEST(backend_draws)
 }
 END_TEST
 
+/* Where a token's logits depend on the pass that it is in, nothing is guessed. */
+START_TEST(inexact_backends)
+{
+    struct fixture *f = fixture_new();
+    f->backend.inexact = true;
+    open_session(f);
+    int32_t s = new_sequence(f);
+    struct listener l = { .cancel_after = -1 };
+    struct akunu_generation g = greedy(50);
+    g.sampling.temperature = 1.0f; /* draws that come again */
+    struct akunu_result r = generate(f, s, 120, &g, &l, AKUNU_OK);
+    ck_assert_uint_eq(r.n_drafted, 0);
+    ck_assert_uint_eq(((const struct fake_prepared *)(const void *)f->session->sampled)->options.max_tokens, 1);
+    ck_assert_int_eq(ak_session_rewind(f->session, s, 0, &f->error), AKUNU_OK);
+    g.speculation = AKUNU_SPECULATION_NGRAM;
+    generate(f, s, 70, &g, &l, AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "logits depend on the pass"));
+    fixture_free(f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("session");
@@ -620,6 +641,7 @@ int main(void)
     tcase_add_test(tests, host_stops);
     tcase_add_test(tests, penalties_look_back);
     tcase_add_test(tests, backend_draws);
+    tcase_add_test(tests, inexact_backends);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -544,13 +544,14 @@ AKUNU_API const struct akunu_file *akunu_model_file(const struct akunu_model *mo
  * ends in a Gumbel step; NULL where the model is an encoder. Lives with the model. */
 AKUNU_API const char *akunu_model_dump(const struct akunu_model *model, bool sampled);
 
-/* ---- The packed cache ------------------------------------------------------ */
+/* ---- The cache --------------------------------------------------------------- */
 
 /* A model's first load packs its weights into a file of the cache folder, and
  * later ones map that file. What cannot be cached (a full disk, a folder that
  * cannot be written) is packed into memory, and the log says why in one line;
  * results are the same bits either way. Processes that load a model at the same
- * time build it once. Files may be removed at any time, also while in use. */
+ * time build it once. Beside them lie the prompts that akunu_sequence_keep kept.
+ * Files may be removed at any time, also while in use. */
 struct akunu_cache;
 
 enum akunu_cache_state {
@@ -577,6 +578,7 @@ struct akunu_cache_entry {
     enum akunu_cache_state state;
     uint64_t bytes;      /* on disk */
     int64_t built, used; /* seconds since 1970; built is 0 where unknown, used is when it was last mapped */
+    uint64_t n_tokens;   /* of a prompt; 0: packed weights */
 };
 /* i in 0 … count-1. Strings live as long as the cache. */
 AKUNU_API enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t i, struct akunu_cache_entry *entry);
@@ -653,6 +655,37 @@ AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session,
  * by reference, the rest by copy. The state of such models is copied with all tokens of
  * the other one, and computed again for fewer. */
 AKUNU_API akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence, uint32_t length);
+
+/* Writes a sequence's tokens, keys and values to a file, which appears when it is complete, or
+ * not at all; and brings them into an empty sequence of a session with the same model and the
+ * same types of keys and values, on this machine or another, with the same bits.
+ * AKUNU_ERROR_UNSUPPORTED: the model keeps a running state, or runs on a device.
+ * AKUNU_ERROR_FORMAT: the file is damaged, of another model, or writable by others.
+ * AKUNU_ERROR_CONTEXT: its text does not fit. */
+AKUNU_API enum akunu_status akunu_sequence_save(struct akunu_session *session, akunu_sequence sequence, const char *path);
+AKUNU_API enum akunu_status akunu_sequence_load(struct akunu_session *session, akunu_sequence sequence, const char *path);
+
+/* Prompts that were run before, kept on disk. Files are this user's alone (mode 0600). */
+struct akunu_prompt_cache {
+    size_t size;
+    const char *dir;    /* NULL: the folder of the packed weights */
+    const char *file;   /* one file in place of the folder; NULL: none */
+    uint64_t max_bytes; /* of all prompts in the folder: those not used for longest go (2 GiB) */
+    uint32_t least;     /* shorter prompts are neither looked for nor kept (128 tokens) */
+};
+AKUNU_API void akunu_prompt_cache_default(struct akunu_prompt_cache *cache);
+
+/* Gives an empty sequence as many of the prompt's first tokens as a kept one begins with, but
+ * never all of them: run the others, ids + *n_restored and so on, and logits are the same bits
+ * as without. cache may be NULL. What cannot be used (damage, another model, models with a
+ * running state) is done without: then *n_restored is 0, and the session's log has a line. */
+AKUNU_API enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
+                                                   const struct akunu_prompt_cache *cache, size_t *n_restored);
+
+/* Keeps the first n_tokens of a sequence for later prompts, unless nearly all of them are kept
+ * already. What cannot be written is done without, as above. */
+AKUNU_API enum akunu_status akunu_sequence_keep(struct akunu_session *session, akunu_sequence sequence, size_t n_tokens,
+                                                const struct akunu_prompt_cache *cache);
 
 /* One token of a pass. Tokens of a sequence follow its length in order. */
 struct akunu_batch_token {

@@ -1,4 +1,4 @@
-/* The folder of the packed cache, for those who look and clean up. */
+/* The folder of the cache, for those who look and clean up. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,6 +106,7 @@ enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t 
         .bytes = e->bytes,
         .built = e->built,
         .used = e->used,
+        .n_tokens = e->header.n_tokens,
     };
     ak_versioned_give(entry, &full, sizeof full, "akunu_cache_entry", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);

@@ -7,6 +7,7 @@ libak_la_SOURCES += src/api/grammar.c
 libak_la_SOURCES += src/api/model.c
 libak_la_SOURCES += src/api/model.h
 libak_la_SOURCES += src/api/profile.c
+libak_la_SOURCES += src/api/prompt_cache.c
 libak_la_SOURCES += src/api/sampling.c
 libak_la_SOURCES += src/api/session.c
 libak_la_SOURCES += src/api/session.h

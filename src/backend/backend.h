@@ -121,6 +121,9 @@ struct ak_backend_ops {
      * at that, the next pass says so. */
     void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
     void (*copy_state)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
+    /* Where the host reads and writes the pages, one after another; they are the same bytes for
+     * the same tokens on every machine. NULL: it does not. */
+    uint8_t *(*pages)(struct ak_backend *b, void *kv);
 
     /* Turns a table into the backend's own form for one session; kv is the pool. */
     ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,

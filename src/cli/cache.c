@@ -1,4 +1,4 @@
-/* cache: what the folder of packed weights holds, and cleaning it up. */
+/* cache: what the folder of packed weights and kept prompts holds, and cleaning it up. */
 #include "cli/commands.h"
 
 #include <string.h>
@@ -37,8 +37,8 @@ static void age_of(int64_t since, char *out, size_t capacity)
 
 static json_t *json_of(const struct akunu_cache_entry *e)
 {
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I}", "file", e->file, "model", cli_json_text(e->model, strlen(e->model)),
-                     "backend", e->backend, "state", akunu_cache_state_name(e->state), "bytes", cli_json_unsigned(e->bytes),
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:I, s:I}", "file", e->file, "model", cli_json_text(e->model, strlen(e->model)),
+                     "backend", e->backend, "state", akunu_cache_state_name(e->state), "n_tokens", cli_json_unsigned(e->n_tokens), "bytes", cli_json_unsigned(e->bytes),
                      "built", (json_int_t)e->built, "used", (json_int_t)e->used);
 }
 
@@ -50,6 +50,8 @@ static void print_entry(const struct akunu_cache_entry *e, struct cli_output *ou
     age_of(e->built ? e->used : 0, used, sizeof used);
     cli_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state), (double)e->bytes / megabyte, built, used);
     cli_output_escaped(out, model, strlen(model));
+    if (e->n_tokens > 0)
+        cli_output_format(out, ", a prompt of %llu tokens", (unsigned long long)e->n_tokens);
     cli_output_text(out, "\n");
 }
 

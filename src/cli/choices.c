@@ -66,8 +66,10 @@ static void say_speed(const struct choices *c)
 static int generate(struct choices *c)
 {
     struct cli_run *run = c->run;
+    size_t n_ids;
+    const akunu_token *ids = cli_run_ids(run, &n_ids);
     run->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate_choices(run->loaded.session, c->sequences, c->n, run->ids, run->n_ids, &run->generation,
+    enum akunu_status status = akunu_generate_choices(run->loaded.session, c->sequences, c->n, ids, n_ids, &run->generation,
                                                       on_piece, on_cancel, c, c->results);
     cli_progress_end(&run->progress);
     int code = cli_run_code(run, status);

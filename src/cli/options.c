@@ -73,6 +73,11 @@ const struct cli_flag cli_flags[] = {
     { .name = "no-display-prompt", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_display_prompt),
       .help = "print only the continuation" },
 
+    { .name = "prompt-cache", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(prompt_cache),
+      .help = "keep what the prompt made in this file, and begin from it (long prompts: files of the cache folder)" },
+    { .name = "no-prompt-cache", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_prompt_cache),
+      .help = "run the whole prompt, and keep nothing of it" },
+
     { .name = "conversation", .brief = "cnv", .kind = CLI_FLAG_SWITCH, .group = "Chat", .commands = CLI_RUN, .offset = MEMBER(conversation),
       .help = "chat, also where standard input is no terminal: then each line of it is a message" },
     { .name = "no-conversation", .brief = "no-cnv", .kind = CLI_FLAG_SWITCH, .group = "Chat", .commands = CLI_RUN,

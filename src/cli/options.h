@@ -81,6 +81,8 @@ struct cli_options {
     bool schema_lax;
 
     int64_t choices;
+    const char *prompt_cache;       /* a file; NULL: the cache folder */
+    bool no_prompt_cache;
     int spec_type;                  /* enum akunu_speculation */
     const char *draft_model;
     int64_t draft_max, draft_min;   /* 0: the library's default */

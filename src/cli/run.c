@@ -101,7 +101,9 @@ static double rate(uint64_t n, double seconds)
 /* The quiet last line, on a line of its own whatever came before. */
 static void say_speed(const struct cli_run *run, const struct akunu_result *r)
 {
-    char drawn[48] = "", guessed[64] = "";
+    char drawn[48] = "", guessed[64] = "", restored[64] = "";
+    if (run->n_restored > 0)
+        snprintf(restored, sizeof restored, " and %zu of the prompt cache", run->n_restored);
     if (r->n_drafted > 0)
         snprintf(guessed, sizeof guessed, " (%llu of %llu guesses right)", (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
     if (run->options->temperature > 0.0 && run->options->seed < 0)
@@ -109,7 +111,7 @@ static void say_speed(const struct cli_run *run, const struct akunu_result *r)
     /* the first token comes with the prompt */
     double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
     fputc('\n', stderr);
-    cli_aside("prompt %llu tokens, %.1f tok/s; generated %llu, %.1f tok/s%s; load %.2f s%s", (unsigned long long)r->n_prompt,
+    cli_aside("prompt %llu tokens%s, %.1f tok/s; generated %llu, %.1f tok/s%s; load %.2f s%s", (unsigned long long)r->n_prompt, restored,
               rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, speed, guessed, run->loaded.load_seconds, drawn);
 }
 
@@ -126,10 +128,11 @@ static const char *stop_name(enum akunu_stop stop)
 
 json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text, const struct akunu_result *r, int64_t seed)
 {
-    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
+    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
                               "text", cli_json_text(text->bytes, text->n),
                               "stop", stop_name(r->stop),
-                              "n_prompt", (json_int_t)r->n_prompt,
+                              "n_prompt", (json_int_t)(r->n_prompt + run->n_restored),
+                              "n_cached", (json_int_t)run->n_restored,
                               "n_generated", (json_int_t)r->n_generated,
                               "prompt_seconds", cli_json_real(r->prompt_seconds),
                               "generate_seconds", cli_json_real(r->generate_seconds),
@@ -157,13 +160,15 @@ static int generate(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     struct akunu_result result = { .size = sizeof result };
+    size_t n_ids;
+    const akunu_token *ids = cli_run_ids(run, &n_ids);
     if (!o->json && !o->no_display_prompt) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
         cli_output_flush(&run->out);
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
     }
     run->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &run->generation,
+    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, ids, n_ids, &run->generation,
                                               on_piece, cli_run_cancelled, run, &result);
     cli_progress_end(&run->progress);
 
@@ -181,6 +186,30 @@ static int generate(struct cli_run *run)
         cli_warn("stopped: the context is full (%u tokens; -c sets its size)", akunu_session_context(run->loaded.session));
     if (run->out.error == 0 && result.n_prompt > 0)
         say_speed(run, &result);
+    return code;
+}
+
+/* --no-cache keeps nothing at all, but for a file that is named. */
+static bool prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
+{
+    akunu_prompt_cache_default(cache);
+    cache->dir = o->cache_dir;
+    cache->file = o->prompt_cache;
+    if (cache->file)
+        cache->least = 0;
+    return !o->no_prompt_cache && (cache->file || !o->no_cache);
+}
+
+/* Generates, from where an earlier run of the prompt ended. */
+static int generate_from_cache(struct cli_run *run)
+{
+    struct akunu_prompt_cache cache;
+    bool cached = prompt_cache(run->options, &cache);
+    if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
+        return cli_library_failure();
+    int code = run->options->choices > 1 ? cli_run_choices(run) : generate(run);
+    if (cached && code == CLI_EXIT_OK && akunu_sequence_keep(run->loaded.session, run->loaded.sequence, run->n_ids, &cache) != AKUNU_OK)
+        return cli_library_failure();
     return code;
 }
 
@@ -226,7 +255,7 @@ int cli_run(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_speculation(o, run.loaded.session, &run.draft, &run.generation);
     if (code == CLI_EXIT_OK)
-        code = o->choices > 1 ? cli_run_choices(&run) : generate(&run);
+        code = generate_from_cache(&run);
     cli_unload(&run.draft);
     cli_unload(&run.loaded);
     akunu_grammar_free(run.grammar);

@@ -19,7 +19,7 @@ struct cli_run {
     struct cli_output out;
     struct cli_text prompt;
     akunu_token *ids;
-    size_t n_ids;
+    size_t n_ids, n_restored; /* tokens of the prompt, and those that were run before */
     struct cli_text text; /* what was generated, kept for --json */
     int64_t seed;
     bool started;         /* the first token is there */
@@ -30,6 +30,13 @@ struct cli_run {
 
 /* Adds to a text that grows; false without memory, which run->no_memory tells. */
 bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, size_t n);
+
+/* What is left of the prompt to run. */
+static inline const akunu_token *cli_run_ids(const struct cli_run *run, size_t *n)
+{
+    *n = run->n_ids - run->n_restored;
+    return run->ids + run->n_restored;
+}
 
 /* Progress of the prompt; true once Ctrl-C was typed. `user` is the run. */
 bool cli_run_cancelled(void *user);

@@ -123,6 +123,12 @@ static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape 
            (size_t)shape->state_elems * sizeof(float));
 }
 
+static uint8_t *pages(struct ak_backend *b, void *kv)
+{
+    (void)b;
+    return kv;
+}
+
 static ak_status sync(struct ak_prepared *p, struct ak_error *error)
 {
     (void)p, (void)error; /* run returns when all is done */
@@ -175,6 +181,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .free = free_kv,
     .copy_page = copy_page,
     .copy_state = copy_state,
+    .pages = pages,
     .prepare = ak_cpu_prepare,
     .release = ak_cpu_release,
     .run = ak_cpu_run,

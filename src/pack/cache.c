@@ -102,15 +102,9 @@ static bool wait_for_other(struct cache *c)
 
 static void fill_header(const struct cache *c, struct ak_cache_header *header)
 {
-    struct ak_identity source;
-    ak_provider_identity(c->job->source, &source);
-    *header = (struct ak_cache_header){ .block_bytes = c->job->weights->block_bytes, .key = c->key, .source_bytes = source.bytes,
-                                        .source_mtime_ns = source.mtime_ns };
+    *header = (struct ak_cache_header){ .kind = AK_CACHE_PACKED, .block_bytes = c->job->weights->block_bytes, .key = c->key };
     snprintf(header->backend, sizeof header->backend, "%s", c->job->backend->ops->name);
-    char *path = realpath(source.path, NULL);
-    if (path && strlen(path) < sizeof header->source)
-        snprintf(header->source, sizeof header->source, "%s", path);
-    free(path); /* the C library's */
+    ak_cache_header_source(header, c->job->source);
 }
 
 /* Builds the cache in the part that is ours and uses it. */

@@ -4,14 +4,18 @@
  *     KEY.packed          complete; KEY is 32 hexadecimal digits
  *     KEY.packed.part     being written, locked (flock) by its writer; without a
  *                         lock it is what an interrupted writer left
+ *     KEY.prompt          keys and values of a text: session/save.h; the same header
+ *                         and way of writing
  *
  * A file is a header of one page, and from 2 MiB on the block as planned:
  *
- *     0     "akunuPKD", version u32, byte order u32
+ *     0     "akunuPKD" ("akunuKVS" of a text), version u32, byte order u32
  *     16    bytes of the block u64, time of building i64 (seconds since 1970)
  *     32    the key, 32 bytes
- *     64    the model file: bytes u64, time of change i64 (ns), reserved u64[2]
+ *     64    the model file: bytes u64, time of change i64 (ns)
+ *     80    tokens of a text u64, reserved u64
  *     96    backend, 32 bytes; path of the model file, 2048; both end in zeros
+ *     2176  of a text: hash of its tokens and of its pages' hashes, 16 bytes
  *     4064  SHA-256 of all before
  *
  * The header is written last, behind a sync of the block: it is the ready
@@ -38,6 +42,10 @@ enum {
 };
 #define AK_CACHE_ENDING ".packed"
 #define AK_CACHE_PART_ENDING ".packed.part"
+#define AK_CACHE_PROMPT_ENDING ".prompt"
+#define AK_CACHE_PROMPT_PART_ENDING ".prompt.part"
+
+enum ak_cache_kind { AK_CACHE_PACKED = 0, AK_CACHE_PROMPT = 1 };
 
 /* ---- Use (cache.c) --------------------------------------------------------- */
 
@@ -62,17 +70,22 @@ ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, 
 /* "KEY.packed", "KEY.packed.part" */
 void ak_cache_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES]);
 void ak_cache_part_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES]);
+/* "KEY" and any ending. */
+void ak_cache_name_with(const struct ak_cache_key *key, const char *ending, char name[AK_CACHE_NAME_BYTES]);
 
 /* ---- One file (cache_file.c) ----------------------------------------------- */
 
 struct ak_cache_header {
-    uint64_t block_bytes;
+    enum ak_cache_kind kind;
+    uint64_t block_bytes; /* of a text: all behind the header */
     int64_t built;
     struct ak_cache_key key;
     uint64_t source_bytes;
     int64_t source_mtime_ns;
     char backend[AK_CACHE_BACKEND_BYTES];
     char source[AK_CACHE_SOURCE_BYTES]; /* absolute; "" where it did not fit */
+    uint64_t n_tokens;                  /* of a text */
+    uint64_t digest[2];
 };
 
 void ak_cache_header_write(const struct ak_cache_header *header, uint8_t page[AK_CACHE_HEADER]);
@@ -82,6 +95,9 @@ bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_h
 /* Whether `fd` is a complete cache, unchanged since it was built, that nobody
  * else can write to. */
 bool ak_cache_check(int fd, struct ak_cache_header *out);
+
+/* Fills in what a header says of a model's file. */
+void ak_cache_header_source(struct ak_cache_header *header, const struct ak_provider *source);
 
 /* How far a writer is: kept where the header will be. */
 bool ak_cache_put_progress(int fd, uint64_t done, uint64_t total);
@@ -99,6 +115,11 @@ struct ak_cache_build {
 };
 bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled, const char **why);
 
+/* Its two parts, for what is written otherwise; they give errno. The first writes n bytes at an
+ * offset; the second syncs what is in build->fd, writes the header and renames the part. */
+int ak_cache_write(int fd, const void *from, size_t n, uint64_t at);
+int ak_cache_finish(struct ak_cache_build *build);
+
 /* Whether a cache of that many bytes leaves enough free: NULL, or why not. */
 const char *ak_cache_guard(int dir, uint64_t bytes, uint64_t available_memory);
 
@@ -112,12 +133,17 @@ char *ak_cache_default_dir(void);
  * errno. */
 int ak_cache_dir_open(const char *path, bool make);
 
+/* Opens a file of the folder to look at it, which is no use of it: its time of use stays. -1,
+ * errno. */
+int ak_cache_open(int dir, const char *name);
+
 /* Opens and locks `part` in the folder, and empties it. -1: *busy tells that
  * another process writes it, and else errno why it cannot be. */
 int ak_cache_take_part(int dir, const char *part, bool *busy);
 
 struct ak_cache_entry {
     char name[AK_CACHE_NAME_BYTES];
+    enum ak_cache_kind kind;
     enum akunu_cache_state state;
     uint64_t bytes;       /* on disk */
     int64_t built, used;  /* seconds since 1970; built is 0 where unknown */

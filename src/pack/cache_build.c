@@ -30,8 +30,9 @@ struct writer {
     atomic_bool cancelled;
 };
 
-static int write_all(int fd, const uint8_t *from, size_t n, uint64_t at)
+int ak_cache_write(int fd, const void *bytes, size_t n, uint64_t at)
 {
+    const uint8_t *from = bytes;
     while (n > 0) {
         ssize_t written = pwrite(fd, from, n, (off_t)at);
         if (written < 0 && errno == EINTR)
@@ -53,7 +54,7 @@ static void write_window(struct writer *w, uint64_t begin, uint8_t *buffer)
     ak_pack_read_ahead(w->job, begin + AK_PACK_AHEAD, end + AK_PACK_AHEAD);
     memset(buffer + w->overhang, 0, end - begin); /* between weights */
     ak_pack_range(w->job, &range, buffer);
-    int failed = write_all(w->fd, buffer + w->overhang, end - begin, AK_CACHE_DATA + begin);
+    int failed = ak_cache_write(w->fd, buffer + w->overhang, end - begin, AK_CACHE_DATA + begin);
     if (failed)
         atomic_store(&w->failed, failed);
     else /* the disk may begin at once */
@@ -106,7 +107,7 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
 
 /* The block first, then the header, which makes it a cache, then its name. A
  * time that does not stay as it was set would make it one that is never valid. */
-static int finish(struct ak_cache_build *build)
+int ak_cache_finish(struct ak_cache_build *build)
 {
     uint8_t page[AK_CACHE_HEADER];
     struct ak_cache_header checked;
@@ -115,7 +116,7 @@ static int finish(struct ak_cache_build *build)
     if (fsync(build->fd) != 0)
         return errno;
     ak_cache_header_write(&build->header, page);
-    int failed = write_all(build->fd, page, sizeof page, 0);
+    int failed = ak_cache_write(build->fd, page, sizeof page, 0);
     if (failed)
         return failed;
     if (futimens(build->fd, times) != 0 || fsync(build->fd) != 0)
@@ -133,7 +134,7 @@ bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build,
     *cancelled = false;
     int failed = write_block(job, build->fd, cancelled);
     if (!failed && !*cancelled)
-        failed = finish(build);
+        failed = ak_cache_finish(build);
     if (!failed && !*cancelled)
         return true;
     unlinkat(build->dir, build->part, 0);

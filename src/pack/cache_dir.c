@@ -55,6 +55,14 @@ int ak_cache_dir_open(const char *path, bool make)
     return dir;
 }
 
+/* Only the owner may ask for O_NOATIME. */
+int ak_cache_open(int dir, const char *name)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int fd = openat(dir, name, flags | O_NOATIME);
+    return fd < 0 && errno == EPERM ? openat(dir, name, flags) : fd;
+}
+
 /* Whether `fd` is still what `name` names, and ours alone. */
 static bool is_own(int dir, const char *name, int fd)
 {
@@ -90,13 +98,23 @@ int ak_cache_take_part(int dir, const char *part, bool *busy)
 
 /* ---- What is there ----------------------------------------------------------- */
 
-/* 32 hexadecimal digits and one of the two endings. */
-static bool is_cache(const char *name, bool *part)
+/* What a name of 32 hexadecimal digits and one of our endings stands for. */
+struct meaning { enum ak_cache_kind kind; bool part; };
+
+static bool is_cache(const char *name, struct meaning *out)
 {
+    static const struct { const char *ending; struct meaning meaning; } endings[] = {
+        { AK_CACHE_ENDING, { AK_CACHE_PACKED, false } },        { AK_CACHE_PART_ENDING, { AK_CACHE_PACKED, true } },
+        { AK_CACHE_PROMPT_ENDING, { AK_CACHE_PROMPT, false } }, { AK_CACHE_PROMPT_PART_ENDING, { AK_CACHE_PROMPT, true } },
+    };
     if (strspn(name, "0123456789abcdef") != AK_CACHE_KEY_DIGITS)
         return false;
-    *part = strcmp(name + AK_CACHE_KEY_DIGITS, AK_CACHE_PART_ENDING) == 0;
-    return *part || strcmp(name + AK_CACHE_KEY_DIGITS, AK_CACHE_ENDING) == 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(name + AK_CACHE_KEY_DIGITS, endings[i].ending) == 0) {
+            *out = endings[i].meaning;
+            return true;
+        }
+    return false;
 }
 
 /* Ready where the model file is what it was. */
@@ -111,9 +129,9 @@ static enum akunu_cache_state state_of(const struct ak_cache_header *header)
     return AKUNU_CACHE_READY;
 }
 
-static bool look(int dir, const char *name, bool part, struct ak_cache_entry *out)
+static bool look(int dir, const char *name, struct meaning meaning, struct ak_cache_entry *out)
 {
-    *out = (struct ak_cache_entry){ .state = AKUNU_CACHE_DAMAGED };
+    *out = (struct ak_cache_entry){ .kind = meaning.kind, .state = AKUNU_CACHE_DAMAGED };
     memcpy(out->name, name, strlen(name)); /* is_cache: it fits */
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -122,12 +140,12 @@ static bool look(int dir, const char *name, bool part, struct ak_cache_entry *ou
     out->used = st.st_atim.tv_sec;
     if (!S_ISREG(st.st_mode))
         return true;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = ak_cache_open(dir, name);
     if (fd < 0)
         return errno != ENOENT;
-    if (part) {
+    if (meaning.part) {
         out->state = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ? AKUNU_CACHE_BUILDING : AKUNU_CACHE_UNFINISHED;
-    } else if (ak_cache_check(fd, &out->header)) {
+    } else if (ak_cache_check(fd, &out->header) && out->header.kind == meaning.kind) {
         out->state = state_of(&out->header);
         out->built = out->header.built;
     }
@@ -152,9 +170,9 @@ ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, str
         return ak_fail(error, AKUNU_ERROR_IO, "the cache folder cannot be read");
     }
     ak_status status = AKUNU_OK;
-    bool part;
+    struct meaning meaning;
     for (struct dirent *at; status == AKUNU_OK && (at = readdir(folder)) != NULL;) {
-        if (!is_cache(at->d_name, &part))
+        if (!is_cache(at->d_name, &meaning))
             continue;
         struct ak_cache_entry *more = ak_realloc(*entries, *n + 1, sizeof *more);
         if (!more) {
@@ -162,7 +180,7 @@ ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, str
             break;
         }
         *entries = more;
-        *n += look(dir, at->d_name, part, &more[*n]);
+        *n += look(dir, at->d_name, meaning, &more[*n]);
     }
     closedir(folder);
     if (status != AKUNU_OK) {
@@ -177,12 +195,12 @@ ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, str
 
 bool ak_cache_remove(int dir, const char *name)
 {
-    bool part;
-    if (!is_cache(name, &part)) {
+    struct meaning meaning;
+    if (!is_cache(name, &meaning)) {
         errno = EINVAL;
         return false;
     }
-    if (!part)
+    if (!meaning.part)
         return unlinkat(dir, name, 0) == 0;
     /* Under its lock, so that nobody begins to write it at this moment. */
     int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -207,7 +225,7 @@ void ak_cache_sweep(int dir, const char *keep, const struct ak_cache_header *hea
         return;
     for (size_t i = 0; i < n; i++) {
         const struct ak_cache_entry *e = &entries[i];
-        bool replaced = e->built > 0 && header->source[0] != '\0' && strcmp(e->header.source, header->source) == 0 &&
+        bool replaced = e->built > 0 && e->kind == AK_CACHE_PACKED && header->source[0] != '\0' && strcmp(e->header.source, header->source) == 0 &&
                         strcmp(e->header.backend, header->backend) == 0;
         if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced))
             (void)ak_cache_remove(dir, e->name);

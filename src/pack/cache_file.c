@@ -1,15 +1,18 @@
 #include "pack/cache.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "akunuPKD", part_magic[] = "akunuPRT";
+static const char *const magics[] = { [AK_CACHE_PACKED] = "akunuPKD", [AK_CACHE_PROMPT] = "akunuKVS" };
+static const char part_magic[] = "akunuPRT";
 static const uint32_t byte_order = 0x01020304;
 
 enum {
     AT_VERSION = 8, AT_ORDER = 12, AT_BYTES = 16, AT_BUILT = 24, AT_KEY = 32, AT_SOURCE_BYTES = 64, AT_SOURCE_TIME = 72,
-    AT_BACKEND = 96, AT_SOURCE = 128, AT_SUM = AK_CACHE_HEADER - AK_SHA256_BYTES
+    AT_TOKENS = 80, AT_BACKEND = 96, AT_SOURCE = 128, AT_DIGEST = AT_SOURCE + AK_CACHE_SOURCE_BYTES, AT_SUM = AK_CACHE_HEADER - AK_SHA256_BYTES
 };
 
 static void checksum(const uint8_t *page, uint8_t sum[AK_SHA256_BYTES])
@@ -25,7 +28,7 @@ void ak_cache_header_write(const struct ak_cache_header *header, uint8_t page[AK
 {
     const uint32_t version = AK_CACHE_VERSION;
     memset(page, 0, AK_CACHE_HEADER);
-    memcpy(page, magic, 8);
+    memcpy(page, magics[header->kind], 8);
     memcpy(page + AT_VERSION, &version, 4);
     memcpy(page + AT_ORDER, &byte_order, 4);
     memcpy(page + AT_BYTES, &header->block_bytes, 8);
@@ -35,6 +38,8 @@ void ak_cache_header_write(const struct ak_cache_header *header, uint8_t page[AK
     memcpy(page + AT_SOURCE_TIME, &header->source_mtime_ns, 8);
     memcpy(page + AT_BACKEND, header->backend, sizeof header->backend);
     memcpy(page + AT_SOURCE, header->source, sizeof header->source);
+    memcpy(page + AT_TOKENS, &header->n_tokens, 8);
+    memcpy(page + AT_DIGEST, header->digest, sizeof header->digest);
     checksum(page, page + AT_SUM);
 }
 
@@ -45,7 +50,8 @@ bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_h
     memcpy(&version, page + AT_VERSION, 4);
     memcpy(&order, page + AT_ORDER, 4);
     checksum(page, sum);
-    if (memcmp(page, magic, 8) != 0 || version != AK_CACHE_VERSION || order != byte_order || memcmp(sum, page + AT_SUM, sizeof sum) != 0)
+    out->kind = memcmp(page, magics[AK_CACHE_PROMPT], 8) == 0 ? AK_CACHE_PROMPT : AK_CACHE_PACKED;
+    if (memcmp(page, magics[out->kind], 8) != 0 || version != AK_CACHE_VERSION || order != byte_order || memcmp(sum, page + AT_SUM, sizeof sum) != 0)
         return false;
     memcpy(&out->block_bytes, page + AT_BYTES, 8);
     memcpy(&out->built, page + AT_BUILT, 8);
@@ -54,6 +60,8 @@ bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_h
     memcpy(&out->source_mtime_ns, page + AT_SOURCE_TIME, 8);
     memcpy(out->backend, page + AT_BACKEND, sizeof out->backend);
     memcpy(out->source, page + AT_SOURCE, sizeof out->source);
+    memcpy(&out->n_tokens, page + AT_TOKENS, 8);
+    memcpy(out->digest, page + AT_DIGEST, sizeof out->digest);
     if (out->backend[sizeof out->backend - 1] == '\0' && out->source[sizeof out->source - 1] == '\0')
         return true;
     *out = (struct ak_cache_header){ 0 };
@@ -66,10 +74,23 @@ bool ak_cache_check(int fd, struct ak_cache_header *out)
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_uid != geteuid() && st.st_uid != 0))
         return false;
-    if (st.st_size < AK_CACHE_DATA || pread(fd, page, sizeof page, 0) != (ssize_t)sizeof page || !ak_cache_header_read(page, out))
+    if (st.st_size < AK_CACHE_HEADER || pread(fd, page, sizeof page, 0) != (ssize_t)sizeof page || !ak_cache_header_read(page, out))
         return false;
-    return out->block_bytes > 0 && out->block_bytes == (uint64_t)st.st_size - AK_CACHE_DATA && st.st_mtim.tv_sec == out->built &&
+    uint64_t begin = out->kind == AK_CACHE_PROMPT ? AK_CACHE_HEADER : AK_CACHE_DATA, bytes = (uint64_t)st.st_size;
+    return out->block_bytes > 0 && bytes > begin && out->block_bytes == bytes - begin && st.st_mtim.tv_sec == out->built &&
            st.st_mtim.tv_nsec == 0;
+}
+
+void ak_cache_header_source(struct ak_cache_header *header, const struct ak_provider *provider)
+{
+    struct ak_identity source;
+    ak_provider_identity(provider, &source);
+    header->source_bytes = source.bytes;
+    header->source_mtime_ns = source.mtime_ns;
+    char *path = realpath(source.path, NULL);
+    if (path && strlen(path) < sizeof header->source)
+        snprintf(header->source, sizeof header->source, "%s", path);
+    free(path); /* the C library's */
 }
 
 /* ---- How far a writer is ----------------------------------------------------- */

@@ -122,7 +122,7 @@ ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, 
     return AKUNU_OK;
 }
 
-static void name_with(const struct ak_cache_key *key, const char *ending, char name[AK_CACHE_NAME_BYTES])
+void ak_cache_name_with(const struct ak_cache_key *key, const char *ending, char name[AK_CACHE_NAME_BYTES])
 {
     for (int i = 0; i < AK_CACHE_KEY_DIGITS / 2; i++)
         snprintf(name + 2 * i, 3, "%02x", key->digest[i]);
@@ -131,10 +131,10 @@ static void name_with(const struct ak_cache_key *key, const char *ending, char n
 
 void ak_cache_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES])
 {
-    name_with(key, AK_CACHE_ENDING, name);
+    ak_cache_name_with(key, AK_CACHE_ENDING, name);
 }
 
 void ak_cache_part_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES])
 {
-    name_with(key, AK_CACHE_PART_ENDING, name);
+    ak_cache_name_with(key, AK_CACHE_PART_ENDING, name);
 }

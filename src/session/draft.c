@@ -75,11 +75,14 @@ uint32_t ak_draft_behind(const struct ak_draft *d, const int32_t *ids, uint32_t 
     return n - agreed(d, ids, n);
 }
 
-/* Goes back to what both texts begin with; whether there is room for the rest. */
-static bool make_room(struct ak_draft *d, uint32_t same, uint32_t n)
+/* Goes back to what both texts begin with; whether the rest can follow. */
+static bool make_room(struct ak_draft *d, const int32_t *ids, uint32_t same, uint32_t n)
 {
     struct ak_kv *kv = &d->session->kv;
     ak_kv_rewind(kv, d->sequence, same);
+    for (uint32_t i = same; i < n; i++)
+        if ((uint32_t)ids[i] >= d->session->model->spec.config.vocab_size)
+            return false;
     return n <= kv->context && ak_kv_wanted(kv, d->sequence, n - same) <= kv->n_free;
 }
 
@@ -87,7 +90,7 @@ ak_status ak_draft_follow(struct ak_draft *d, const int32_t *ids, uint32_t n, ak
 {
     uint32_t same = n > 1 ? agreed(d, ids, n) : 0;
     size_t last;
-    if (n <= 1 || same >= n - 1 || !make_room(d, same, n - 1))
+    if (n <= 1 || same >= n - 1 || !make_room(d, ids, same, n - 1))
         return AKUNU_OK;
     return ak_session_prefill(d->session, d->sequence, ids + same, n - 1 - same, cancel, user, &last, error);
 }
@@ -110,7 +113,7 @@ ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int3
     size_t last;
     *token = -1;
     *probability = 0.0f;
-    if (!make_room(d, same, n))
+    if (!make_room(d, ids, same, n))
         return AKUNU_OK;
     AK_TRY(ak_session_prefill(s, d->sequence, ids + same, behind, NULL, NULL, &last, error));
     const float *logits = ak_session_logits(s, last);
@@ -120,7 +123,7 @@ ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int3
     if (behind <= AK_FEW_TOKENS)
         ak_costs_learn(&s->costs, behind, seconds);
     d->seconds += seconds;
-    if (!(logits[best] > -INFINITY)) /* not one is a number */
+    if (!(logits[best] > -INFINITY) || best >= d->n_vocab) /* not one is a number, or it is padding */
         return AKUNU_OK;
     *token = (int32_t)best;
     *probability = probability_of_best(logits, n_vocab, best);

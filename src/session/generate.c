@@ -21,7 +21,8 @@ struct generation {
 static ak_status find_draft(struct generation *g, struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
-    g->draft = (struct ak_draft){ .session = g->request->draft, .sequence = g->request->generation->draft_sequence };
+    g->draft = (struct ak_draft){ .session = g->request->draft, .sequence = g->request->generation->draft_sequence,
+                                  .n_vocab = g->session->model->spec.config.vocab_size };
     AK_TRY(ak_draft_check(g->session, g->draft.session, error));
     return ak_session_find(g->draft.session, g->draft.sequence, &found, error);
 }

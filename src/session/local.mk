@@ -39,6 +39,8 @@ libak_la_SOURCES += \
 	src/session/pass.c \
 	src/session/penalties.c \
 	src/session/penalties.h \
+	src/session/prompt_cache.c \
+	src/session/prompt_cache.h \
 	src/session/random.h \
 	src/session/sampler.c \
 	src/session/sampler.h \
@@ -47,6 +49,8 @@ libak_la_SOURCES += \
 	src/session/sampling_check.h \
 	src/session/sampling_order.c \
 	src/session/sampling_order.h \
+	src/session/save.c \
+	src/session/save.h \
 	src/session/session.c \
 	src/session/session.h \
 	src/session/speculate.c \

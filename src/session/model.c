@@ -238,6 +238,7 @@ ak_status ak_model_load(const char *path, const struct akunu_load_params *params
     l.model = ak_alloc(1, sizeof *l.model);
     if (!l.model)
         return ak_fail_memory(error, "a model", sizeof *l.model);
+    l.model->prefill = params->prefill;
     ak_status status = load(&l);
     ak_pool_free(l.pool);
     if (status != AKUNU_OK) {
