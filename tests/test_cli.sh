@@ -365,6 +365,14 @@ exits 0 $sampled -p "once upon" -n 3 --json --logprobs 2 --temp 0
 prints '"logprobs": [{"id": '
 [ "$(grep -o '"logprob":' "$out" | wc -l)" -eq 9 ]
 check "three tokens with two likeliest each have log-probabilities"
+rich="--temp 0.9 --dynatemp-range 0.3 --repeat-penalty 1.1 --dry-multiplier 0.8 --typical 0.95 --xtc-probability 0.3 --top-nsigma 2"
+exits 0 $sampled -p "once upon a time" $rich
+cp "$out" "$work/rich"
+for how in "-b 1" "-b 3" "-t 1" "-c 64" "--spec-type none" $("$cli" --version | sed -n 's/^instruction sets: \(.*\) (best.*/\1/p' | sed 's/[a-z0-9_]*/--cpu=&/g'); do
+    exits 0 $sampled -p "once upon a time" $rich $how
+    cmp -s "$out" "$work/rich"
+    check "the same text with $how"
+done
 bare="--temp 1.5 --sampler-seq t --json"
 exits 0 $sampled -p "once upon" $bare
 grep -o '"text": [^,]*, "stop' "$out" | head -1 >"$work/drawn"

@@ -776,7 +776,7 @@ struct akunu_sampling {
     float xtc_probability;   /* 0.0: off; how often all but the least likely of the tokens go whose … */
     float xtc_threshold;     /* 0.1; … probability is this or more; above 0.5: off */
 
-    /* DRY: a token that would make a repetition of n > allowed tokens longer loses
+    /* DRY: a token that would make a repetition of n ≥ allowed tokens longer loses
      * multiplier · base^(n − allowed); sequence breakers are strings over which none goes. */
     float dry_multiplier;       /* 0.0: off */
     float dry_base;             /* 1.75; 1 or more */

@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 
 static void swap(struct ak_candidate *a, struct ak_candidate *b)
 {
@@ -65,79 +66,90 @@ static void add(struct ak_candidates *c, float logit, uint32_t token)
         c->items[c->n++] = (struct ak_candidate){ .logit = logit < FLT_MAX ? logit : FLT_MAX, .token = (int32_t)token };
 }
 
-enum { BLOCK = 64 };
+enum { BLOCK = 32 }; /* tokens, as many as a word of a mask has */
 
-/* The largest of a block's logits; the maxima of separate lanes come first, because
- * compilers can vectorise them. */
+/* The largest of a block's logits, NaN apart; the maxima of separate lanes come first,
+ * because compilers can vectorise them. */
 static float block_best(const float *logits)
 {
     enum { LANES = 16 };
     float lane[LANES], best = -INFINITY;
     for (int j = 0; j < LANES; j++)
-        lane[j] = -INFINITY;
-    for (int i = 0; i < BLOCK; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lane[j] = logits[i + j] > lane[j] ? logits[i + j] : lane[j];
+        lane[j] = logits[j] > -INFINITY ? logits[j] : -INFINITY;
+    for (int j = 0; j < LANES; j++)
+        lane[j] = logits[LANES + j] > lane[j] ? logits[LANES + j] : lane[j];
     for (int j = 0; j < LANES; j++)
         best = lane[j] > best ? lane[j] : best;
     return best;
+}
+
+/* Which tokens of the block at `first` there are and may be; bit 0 is the first one. */
+static uint32_t block_bits(const uint32_t *allowed, uint32_t n_vocab, uint32_t first)
+{
+    uint32_t there = n_vocab - first < BLOCK ? (1u << (n_vocab - first)) - 1 : UINT32_MAX;
+    return allowed ? allowed[first / BLOCK] & there : there;
+}
+
+static void collect_all(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab)
+{
+    c->n = 0;
+    c->sorted = false;
+    for (uint32_t first = 0; first < n_vocab; first += BLOCK)
+        for (uint32_t bits = block_bits(allowed, n_vocab, first); bits; bits &= bits - 1) {
+            uint32_t token = first + (uint32_t)__builtin_ctz(bits);
+            add(c, logits[token], token);
+        }
 }
 
 /* Puts the token in the place of the heap's worst where it is better; of equal ones the
  * heap's have lower ids. */
 static void replace_worst(struct ak_candidates *c, float logit, uint32_t token)
 {
-    logit = logit < FLT_MAX ? logit : FLT_MAX;
-    if (!(logit > c->items[0].logit))
+    float worst = c->items[0].logit, bounded = logit < FLT_MAX ? logit : FLT_MAX;
+    if (!(logit > worst) || bounded == worst) /* NaN, infinity beside the largest float */
         return;
-    c->items[0] = (struct ak_candidate){ .logit = logit, .token = (int32_t)token };
+    c->items[0] = (struct ak_candidate){ .logit = bounded, .token = (int32_t)token };
     sift_down(c->items, c->n, 0, false);
 }
 
-/* A heap of the k best so far, the worst of them on top: most blocks are turned away
- * by one comparison. */
-static void collect_best(struct ak_candidates *c, const float *logits, uint32_t n_vocab, uint32_t k)
+/* A heap of the k best so far, the worst of them on top: once it is full, most blocks are
+ * turned away by one comparison, whoever of them may be. */
+static void collect_best(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
 {
-    uint32_t i = 0;
-    for (c->n = 0; i < n_vocab && c->n < k; i++)
-        add(c, logits[i], i);
-    make_heap(c->items, c->n, false);
-    while (i < n_vocab) {
-        uint32_t n = n_vocab - i < BLOCK ? n_vocab - i : BLOCK;
-        if (n < BLOCK || block_best(logits + i) > c->items[0].logit)
-            for (uint32_t j = i; j < i + n; j++)
-                if (logits[j] > c->items[0].logit)
-                    replace_worst(c, logits[j], j);
-        i += n;
+    c->n = 0;
+    for (uint32_t first = 0; first < n_vocab; first += BLOCK) {
+        uint32_t bits = block_bits(allowed, n_vocab, first);
+        bool full = bits && c->n == k && n_vocab - first >= BLOCK;
+        if (full && !(block_best(logits + first) > c->items[0].logit))
+            continue;
+        for (; bits; bits &= bits - 1) {
+            uint32_t token = first + (uint32_t)__builtin_ctz(bits);
+            if (c->n == k) {
+                replace_worst(c, logits[token], token);
+                continue;
+            }
+            add(c, logits[token], token);
+            if (c->n == k)
+                make_heap(c->items, k, false);
+        }
     }
+    if (c->n < k)
+        make_heap(c->items, c->n, false);
     sort_heap(c->items, c->n);
     c->sorted = true;
 }
 
-void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab, uint32_t k)
-{
-    if (k > 0 && k < n_vocab) {
-        collect_best(c, logits, n_vocab, k);
-        return;
-    }
-    c->n = 0;
-    c->sorted = false;
-    for (uint32_t i = 0; i < n_vocab; i++)
-        add(c, logits[i], i);
-}
-
 void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
 {
-    c->n = 0;
-    c->sorted = false;
-    for (uint32_t first = 0; first < n_vocab; first += 32)
-        for (uint32_t bits = allowed[first / 32]; bits; bits &= bits - 1) {
-            uint32_t token = first + (uint32_t)__builtin_ctz(bits);
-            if (token < n_vocab)
-                add(c, logits[token], token);
-        }
     if (k > 0 && k < n_vocab)
-        ak_candidates_top_k(c, k);
+        collect_best(c, logits, allowed, n_vocab, k);
+    else
+        collect_all(c, logits, allowed, n_vocab);
+}
+
+void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab, uint32_t k)
+{
+    ak_candidates_collect_allowed(c, logits, NULL, n_vocab, k);
 }
 
 void ak_candidates_refresh(struct ak_candidates *c, const float *by_token)

@@ -35,7 +35,7 @@ static inline bool ak_candidate_better(struct ak_candidate a, struct ak_candidat
 void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab, uint32_t k);
 
 /* The same among the tokens t whose bit t % 32 of allowed[t / 32] is set; bits past the
- * vocabulary do not count. */
+ * vocabulary do not count. NULL: all. */
 void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab, uint32_t k);
 
 /* Gives the candidates the logits that their tokens have in `by_token`; those that are

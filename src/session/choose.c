@@ -137,10 +137,7 @@ static void gather(struct ak_sampler *s, const float *logits, const uint32_t *al
     bool top_k = i < end && s->order.steps[i] == AK_SAMPLING_TOP_K;
     uint32_t k = top_k ? (uint32_t)s->params.top_k : 0;
     const float *edited = edit_all(s, logits);
-    if (allowed)
-        ak_candidates_collect_allowed(c, edited, allowed, s->n_vocab, k);
-    else
-        ak_candidates_collect(c, edited, s->n_vocab, k);
+    ak_candidates_collect_allowed(c, edited, allowed, s->n_vocab, k);
     for (i += top_k; i < end && c->n > 0; i++)
         narrow(s, s->order.steps[i]);
 }

@@ -38,6 +38,9 @@ static void keep_by_zipf(const struct ak_mirostat *m, struct ak_candidates *c)
         before = logit;
     }
     uint32_t k = tokens_for(m, products / squares, c->n);
+    c->sorted = false;
+    if (k == c->n)
+        return;
     for (; popped < k; popped++)
         ak_candidates_pop(c, popped);
     ak_candidates_keep_popped(c, popped);

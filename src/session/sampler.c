@@ -194,5 +194,6 @@ void ak_sampler_accept(struct ak_sampler *s, int32_t token)
     if (s->penalties.counts)
         ak_penalties_accept(&s->penalties, &s->history, token);
     ak_history_push(&s->history, token);
-    ak_adaptive_p_accept(&s->adaptive_p, token);
+    if (s->adaptive)
+        ak_adaptive_p_accept(&s->adaptive_p, token);
 }

@@ -2,15 +2,17 @@
  *
  * logits → allowed tokens → logit bias → the samplers in their order → draw
  *
- * Each sampler is a file of its own and works as llama.cpp defines it. Every operation is of
+ * Each sampler works as llama.cpp defines it; they are in penalties.c, dry.c, truncation.c,
+ * temperature.c, mirostat.c and adaptive_p.c, the order in choose.c. Every operation is of
  * base/math.h or exact, so a seed gives the same text on every machine. All memory is
  * allocated at creation.
  *
  * Where it differs from llama.cpp: of equal logits the lower id is the likelier one (there
  * it depends on the sort); sums are doubles (there floats), which shows only where a cut
- * falls on a rounding error; a temperature of 0 takes the likeliest token after penalties
- * and bias whatever the filters are (there XTC and typical may take that one away); one
- * generator gives all random numbers (there each sampler has its own with the same seed).
+ * falls on a rounding error; a temperature of 0 takes the likeliest token after bias,
+ * penalties and DRY whatever the filters are (there XTC and typical may take that one away);
+ * one generator gives all random numbers (there each sampler has its own with the same seed);
+ * probabilities below e^-87 of the likeliest one's are 0.
  */
 #ifndef AK_SESSION_SAMPLER_H
 #define AK_SESSION_SAMPLER_H
