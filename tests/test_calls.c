@@ -242,6 +242,51 @@ START_TEST(goldens)
 }
 END_TEST
 
+/* What of a template tells the format. */
+START_TEST(detection)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"{{ '<tool_call>' }}{\"name\": \"arguments\"}", "hermes"},
+        {"<tool_call> <function=f> <parameter=x>", "qwen3-coder"},
+        {"<tool_call>{name} <arg_key>", "glm"},
+        {"[TOOL_CALLS] {{ calls }}", "mistral-list"},
+        {"[TOOL_CALLS]{{ name }}[ARGS]", "mistral"},
+        {"<|start|>assistant<|channel|>final<|message|>", "harmony"},
+        {"<｜tool▁calls▁begin｜> ```json", "deepseek-r1"},
+        {"<｜tool▁calls▁begin｜>", "deepseek-v3.1"},
+        {"<|start_header_id|> {\"name\": x, \"parameters\": y}", "llama3"},
+        {"<start_of_turn>model", "gemma"},
+        {"<|im_start|>assistant", "generic"},
+    };
+    struct akunu_reply_params params;
+
+    akunu_reply_params_default(&params);
+    params.chat_template = cases[_i].text;
+    struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
+    ck_assert_str_eq(akunu_reply_format(reply), cases[_i].want);
+    akunu_reply_free(reply);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    struct akunu_reply_params params;
+
+    akunu_reply_params_default(&params);
+    params.format = "nonsense";
+    ck_assert_ptr_null(akunu_reply_new(&params, NULL, NULL));
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "nonsense"));
+    params.format = NULL;
+    params.tools = "{}";
+    ck_assert_ptr_null(akunu_reply_new(&params, NULL, NULL));
+    params.tools = "[{\"type\": \"function\"}]";
+    ck_assert_ptr_null(akunu_reply_new(&params, NULL, NULL));
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "tools[0]"));
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("calls");
@@ -251,6 +296,8 @@ static Suite *suite(void)
     while (akunu_reply_format_name((size_t)n))
         n++;
     tcase_add_loop_test(t, goldens, 0, n);
+    tcase_add_loop_test(t, detection, 0, 11);
+    tcase_add_test(t, refusals);
     suite_add_tcase(s, t);
     return s;
 }
