@@ -68,7 +68,7 @@ class Terminal:
         return shown
 
     def prompt(self):
-        return self.expect(rb"\r\n[^\r\n]*> (\x1b\[[0-9;]*m)?", "a prompt")
+        return self.expect(rb"\r\n[^\r\n]*>(\x1b\[[0-9;]*m)? (\x1b\[[0-9;]*m)?", "a prompt")
 
     def say(self, text, pattern, what):
         os.write(self.fd, text)
@@ -135,11 +135,11 @@ def typing():
     saved = os.path.join(WORK, "typed.json")
     t = Terminal()
     t.prompt()
-    t.say(b"one\\\r", rb"\.\.\. ", "a line that goes on")
+    t.say(b"one\\\r", rb"\.\.\.(\x1b\[0m)? ", "a line that goes on")
     t.say(b"two\r", SPEED, "its answer")
     t.prompt()
-    t.say(b'"""three\r', rb"\.\.\. ", "a block")
-    t.say(b"\r", rb"\.\.\. ", "an empty line of it")
+    t.say(b'"""three\r', rb"\.\.\.(\x1b\[0m)? ", "a block")
+    t.say(b"\r", rb"\.\.\.(\x1b\[0m)? ", "an empty line of it")
     t.say(b'four"""\r', SPEED, "its answer")
     t.prompt()
     t.say(b"pas\rted\rli", rb"ted\r\n", "pasted lines")
@@ -147,7 +147,7 @@ def typing():
     t.prompt()
     t.say(b" /usr is a path\r", SPEED, "what begins with a blank is no command")
     t.prompt()
-    os.write(t.fd, b"/save " + saved.encode() + b"\r")
+    t.say(b"/save " + saved.encode() + b"\r", rb"saved \d+ messages", "/save")
     t.prompt()
     with open(saved) as file:
         said = [m["content"] for m in json.load(file) if m["role"] == "user"]
@@ -170,10 +170,18 @@ def interrupts():
 
 
 def colours():
+    t = Terminal()
+    t.prompt()
+    t.say(b"abc\r", SPEED, "an answer with colours")
+    check("colour ends before what is typed", re.search(rb"\x1b\[1m>\x1b\[0m +abc\r\n", t.shown) is not None, t.shown)
+    t.prompt()
+    os.write(t.fd, b"\x04")
+    t.ends(0, "Ctrl-D")
     t = Terminal(environment=dict(ENVIRONMENT, NO_COLOR="1"))
     t.prompt()
     t.say(b"abc\r", SPEED, "an answer without colours")
     check("no colours where they are not wanted", b"\x1b[2m" not in t.shown and b"\x1b[1m" not in t.shown, t.shown)
+    t.prompt()
     os.write(t.fd, b"\x04")
     t.ends(0, "Ctrl-D")
     t = Terminal(environment=dict(ENVIRONMENT, TERM="dumb"))
