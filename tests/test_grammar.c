@@ -394,8 +394,8 @@ static uint32_t noise(uint32_t *state)
 START_TEST(masks)
 {
     static const char *const texts[] = {
-        "{\"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 200}, \"n\": {\"type\": \"integer\", \"maximum\": 300}}, \"required\": [\"name\", \"n\"],"
-        "\"additionalProperties\": false}",
+        ("{\"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 200}, \"n\": {\"type\": \"integer\", \"maximum\": 300}}, \"required\": [\"name\", \"n\"],"
+         "\"additionalProperties\": false}"),
         "{\"type\": \"array\", \"items\": {\"type\": \"string\", \"pattern\": \"^[a-f]+( |-)\"}, \"minItems\": 3}",
         "{}",
     };
