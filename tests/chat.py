@@ -18,6 +18,7 @@ CLI = os.environ["AK_CLI"]
 TINY = os.path.join(os.environ["AK_TEST_DATA"], "model.gguf")
 REAL = os.path.join(os.environ.get("AK_TEST_MODELS", ""), "SmolLM2-135M-Instruct.Q4_1.gguf")
 WORK = tempfile.mkdtemp()
+EDITED = "AK_EDITED" in os.environ  # the build has libedit
 SPEED = rb"\d+ tokens?, [\d.]+ tok/s; prompt \d+ \(\d+ kept\), [\d.]+ tok/s; context \d+ of \d+"
 ENVIRONMENT = dict(os.environ, TERM="xterm", XDG_CONFIG_HOME=WORK, HOME=WORK)
 ENVIRONMENT.pop("NO_COLOR", None)
@@ -73,6 +74,17 @@ class Terminal:
     def say(self, text, pattern, what):
         os.write(self.fd, text)
         return self.expect(pattern, what)
+
+    def leave(self, what):
+        """Ctrl-D, typed again where it came before the terminal listened for single keys."""
+        for _ in range(10):
+            try:
+                os.write(self.fd, b"\x04")
+            except OSError:
+                break
+            if not self.read(1):
+                break
+        self.ends(0, what)
 
     def ends(self, code, what):
         end = time.time() + 10
@@ -142,18 +154,18 @@ def typing():
     t.say(b"\r", rb"\.\.\.(\x1b\[0m)? ", "an empty line of it")
     t.say(b'four"""\r', SPEED, "its answer")
     t.prompt()
-    t.say(b"pas\rted\rli", rb"ted\r\n", "pasted lines")
-    t.say(b"nes\r", SPEED, "are one message")
-    t.prompt()
+    if EDITED:
+        t.say(b"pas\rted\rli", rb"ted\r\n", "pasted lines")
+        t.say(b"nes\r", SPEED, "are one message")
+        t.prompt()
     t.say(b" /usr is a path\r", SPEED, "what begins with a blank is no command")
     t.prompt()
     t.say(b"/save " + saved.encode() + b"\r", rb"saved \d+ messages", "/save")
     t.prompt()
     with open(saved) as file:
         said = [m["content"] for m in json.load(file) if m["role"] == "user"]
-    check("messages of several lines", said == ["one\ntwo", "three\n\nfour", "pas\nted\nli" + "nes", " /usr is a path"], repr(said).encode())
-    os.write(t.fd, b"\x04")
-    t.ends(0, "Ctrl-D leaves")
+    check("messages of several lines", said == ["one\ntwo", "three\n\nfour"] + ["pas\nted\nli" + "nes"] * EDITED + [" /usr is a path"], repr(said).encode())
+    t.leave("Ctrl-D leaves")
 
 
 def interrupts():
@@ -173,17 +185,15 @@ def colours():
     t = Terminal()
     t.prompt()
     t.say(b"abc\r", SPEED, "an answer with colours")
-    check("colour ends before what is typed", re.search(rb"\x1b\[1m>\x1b\[0m +abc\r\n", t.shown) is not None, t.shown)
+    check("colour ends before what is typed", not EDITED or re.search(rb"\x1b\[1m>\x1b\[0m +abc\r\n", t.shown) is not None, t.shown)
     t.prompt()
-    os.write(t.fd, b"\x04")
-    t.ends(0, "Ctrl-D")
+    t.leave("Ctrl-D")
     t = Terminal(environment=dict(ENVIRONMENT, NO_COLOR="1"))
     t.prompt()
     t.say(b"abc\r", SPEED, "an answer without colours")
     check("no colours where they are not wanted", b"\x1b[2m" not in t.shown and b"\x1b[1m" not in t.shown, t.shown)
     t.prompt()
-    os.write(t.fd, b"\x04")
-    t.ends(0, "Ctrl-D")
+    t.leave("Ctrl-D")
     t = Terminal(environment=dict(ENVIRONMENT, TERM="dumb"))
     t.prompt()
     t.say(b"abc\n", SPEED, "an answer on a dumb terminal")

@@ -7,7 +7,7 @@ cli=${AK_CLI:?} data=${AK_TEST_DATA:?} source=${AK_TEST_SOURCE:?}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 out=$work/out err=$work/err
-unset AKUNU_MODEL AKUNU_THREADS AKUNU_IDS AKUNU_CONFIG
+unset AKUNU_MODEL AKUNU_THREADS AKUNU_IDS AKUNU_CONFIG AKUNU_CPU AKUNU_BACKEND
 export XDG_CONFIG_HOME="$work/config" AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data"
 mkdir -p "$work/config/akunu" "$work/data/akunu/models" "$work/home"
 cp "$data/model.gguf" "$work/data/akunu/models/tiny.gguf"
