@@ -84,7 +84,8 @@ static ssize_t read_byte(char *out)
     return ready > 0 ? read(STDIN_FILENO, out, 1) : -1;
 }
 
-/* One character. libedit's own reader goes on after Ctrl-C. */
+/* One character. libedit's own reader goes on after Ctrl-C. A NUL is what is left of a
+ * Ctrl-D that was typed during an answer: it stays away from the line. */
 static int read_character(EditLine *edit, wchar_t *out)
 {
     char bytes[8];
@@ -96,8 +97,10 @@ static int read_character(EditLine *edit, wchar_t *out)
             return (int)got;
         memset(&state, 0, sizeof state);
         size_t length = mbrtowc(out, bytes, n + 1, &state);
-        if (length == 0)
-            *out = L'\0';
+        if (length == 0) {
+            n = (size_t)-1;
+            continue;
+        }
         if (length <= n + 1)
             return 1;
         if (length == (size_t)-1) {
@@ -123,6 +126,7 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     int count = 0;
     set_prompt(e, prompt);
     el_resize(e->edit);
+    el_set(e->edit, EL_PREP_TERM, 1); /* before the prompt is seen, so that what is typed then comes key by key */
     const char *line = el_gets(e->edit, &count);
     if (cli_interrupted()) {
         const LineInfo *typed = el_line(e->edit);
