@@ -55,7 +55,7 @@ static ak_status prompt(struct choices *c, int32_t *sequences, struct ak_error *
         status = ak_session_fork(c->session, sequences[0], sequence->length, &sequences[i], error);
         c->all[i].sequence = sequences[i];
     }
-    for (size_t i = 0; status == AKUNU_OK && c->all[i].limit > 0 && i < c->n; i++)
+    for (size_t i = 0; status == AKUNU_OK && i < c->n && c->all[i].limit > 0; i++)
         status = ak_choice_choose(&c->all[i], ak_session_logits(c->session, last), &c->all[i].token, error);
     for (size_t i = 0; i < c->n; i++) {
         c->all[i].result->n_prompt = sequence->length - before;
