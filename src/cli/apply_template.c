@@ -35,7 +35,7 @@ static int load_model(const struct cli_options *o, struct akunu_template **out)
 static int load_file(const struct cli_options *o, struct akunu_template **chat)
 {
     struct cli_text text;
-    int code = cli_read_named(o->chat_template_file, "--chat-template-file", &text);
+    int code = cli_read_file("--chat-template-file", o->chat_template_file, &text);
     if (code != CLI_EXIT_OK)
         return code;
     struct akunu_template *parsed = akunu_template_parse(text.bytes, text.n, *chat);
@@ -56,7 +56,7 @@ static int load(const struct cli_options *o, struct akunu_template **chat)
 static int read_optional(const char *path, const char *flag, struct cli_text *out)
 {
     *out = (struct cli_text){ 0 };
-    return path ? cli_read_named(path, flag, out) : CLI_EXIT_OK;
+    return path ? cli_read_file(flag, path, out) : CLI_EXIT_OK;
 }
 
 static int render(const struct cli_options *o, const struct akunu_template *chat, struct akunu_chat *input)
@@ -89,7 +89,7 @@ int cli_apply_template(const struct cli_options *o)
     struct akunu_chat input;
     if (!o->messages)
         return cli_usage("the conversation is missing: give it with --messages FILE");
-    int code = cli_read_named(o->messages, "--messages", &messages);
+    int code = cli_read_file("--messages", o->messages, &messages);
     if (code == CLI_EXIT_OK)
         code = read_optional(o->tools, "--tools", &tools);
     if (code == CLI_EXIT_OK)

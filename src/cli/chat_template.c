@@ -47,7 +47,7 @@ static struct akunu_template *from_file(const char *path, const struct akunu_tem
     struct akunu_template *template = NULL;
     *code = cli_read_file("--chat-template-file", path, &text);
     if (*code == CLI_EXIT_OK)
-        template = parse(text.bytes ? text.bytes : "", text.n, of_model, code);
+        template = parse(text.bytes, text.n, of_model, code);
     free(text.bytes);
     return template;
 }

@@ -9,12 +9,12 @@
 #include "cli/message.h"
 #include "cli/number.h"
 
-/* Appends a stream's bytes up to its end. */
+/* Appends a stream's bytes up to its end, and a NUL. */
 static int read_all(FILE *file, const char *name, struct cli_text *out)
 {
     size_t capacity = 0;
     for (;;) {
-        if (out->n == capacity) {
+        if (capacity - out->n < 2) {
             capacity = capacity ? 2 * capacity : 65536;
             char *larger = capacity > out->n ? realloc(out->bytes, capacity) : NULL;
             if (!larger)
@@ -22,7 +22,8 @@ static int read_all(FILE *file, const char *name, struct cli_text *out)
             out->bytes = larger;
         }
         errno = 0;
-        out->n += fread(out->bytes + out->n, 1, capacity - out->n, file);
+        out->n += fread(out->bytes + out->n, 1, capacity - out->n - 1, file);
+        out->bytes[out->n] = '\0';
         if (cli_interrupted())
             return CLI_EXIT_INTERRUPTED;
         if (ferror(file))
@@ -34,14 +35,18 @@ static int read_all(FILE *file, const char *name, struct cli_text *out)
 
 int cli_read_file(const char *flag, const char *path, struct cli_text *out)
 {
+    bool standard = strcmp(path, "-") == 0;
     *out = (struct cli_text){ 0 };
-    if (strcmp(path, "-") == 0)
-        return read_all(stdin, "standard input", out);
-    FILE *file = fopen(path, "rb");
+    FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
         return cli_failure("cannot read %s %s: %s", flag, path, strerror(errno));
-    int code = read_all(file, path, out);
-    fclose(file);
+    int code = read_all(file, standard ? "standard input" : path, out);
+    if (!standard)
+        fclose(file);
+    if (code != CLI_EXIT_OK) {
+        free(out->bytes);
+        *out = (struct cli_text){ 0 };
+    }
     return code;
 }
 
@@ -60,26 +65,7 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
     }
     if (!cli_has_input(o))
         return cli_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe", what);
-    int code = cli_read_file("-f", o->file ? o->file : "-", out);
-    if (code != CLI_EXIT_OK) {
-        free(out->bytes);
-        *out = (struct cli_text){ 0 };
-    }
-    return code;
-}
-
-int cli_read_named(const char *path, const char *flag, struct cli_text *out)
-{
-    int code = cli_read_file(flag, path, out);
-    char *terminated = code == CLI_EXIT_OK ? realloc(out->bytes, out->n + 1) : NULL;
-    if (terminated) {
-        terminated[out->n] = '\0';
-        out->bytes = terminated;
-        return CLI_EXIT_OK;
-    }
-    free(out->bytes);
-    *out = (struct cli_text){ 0 };
-    return code == CLI_EXIT_OK ? cli_no_memory() : code;
+    return cli_read_file("-f", o->file ? o->file : "-", out);
 }
 
 const char *cli_ids_name(const struct cli_options *o)

@@ -23,11 +23,9 @@ bool cli_has_input(const struct cli_options *options);
  * CLI_EXIT_OK. */
 int cli_read_text(const struct cli_options *options, const char *what, struct cli_text *out);
 
-/* The bytes of a file that a flag names ("-": standard input); as cli_read_text. */
+/* The bytes of a file that a flag names ("-": standard input), with a NUL behind them; as
+ * cli_read_text. Nothing is to be freed on failure. */
 int cli_read_file(const char *flag, const char *path, struct cli_text *out);
-
-/* The same with a NUL behind them. */
-int cli_read_named(const char *path, const char *flag, struct cli_text *out);
 
 /* The ids of --ids, else of -f or standard input; *ids is to be freed. */
 int cli_read_ids(const struct cli_options *options, akunu_token **ids, size_t *n);

@@ -52,8 +52,7 @@ enum ak_progress ak_arguments_body(struct ak_reply *r)
 
 enum ak_progress ak_gemma_body(struct ak_reply *r)
 {
-    struct ak_buffer json = {0};
-    size_t used;
+    enum ak_literal_step step;
 
     if (r->body.step == BEFORE) {
         if (ak_skip_blanks(r, "") != AK_ON)
@@ -64,12 +63,7 @@ enum ak_progress ak_gemma_body(struct ak_reply *r)
         r->body.literal.quote = r->shape->quote;
         r->body.step = INSIDE;
     }
-    enum ak_literal_step step =
-        ak_literal_read(&r->body.literal, r->text.bytes + r->at, r->text.n - r->at, r->closed, &used, &json, &r->error);
-    enum ak_progress went = step == AK_LITERAL_FAILED ? AK_FAILED : ak_emit_arguments(r, json.bytes, json.n);
-    ak_buffer_free(&json);
-    r->at += used;
-    AK_GO(went);
+    AK_GO(ak_emit_literal(r, &step));
     if (step == AK_LITERAL_BAD)
         return ak_broken(r, "its arguments are not in the form {key:value}");
     return step == AK_LITERAL_DONE ? finish(r) : AK_WAIT;

@@ -81,6 +81,17 @@ enum ak_progress ak_emit_arguments(struct ak_reply *r, const char *text, size_t 
     return AK_ON;
 }
 
+enum ak_progress ak_emit_literal(struct ak_reply *r, enum ak_literal_step *step)
+{
+    struct ak_buffer json = {0};
+    size_t used;
+    *step = ak_literal_read(&r->body.literal, r->text.bytes + r->at, r->text.n - r->at, r->closed, &used, &json, &r->error);
+    enum ak_progress went = *step == AK_LITERAL_FAILED ? AK_FAILED : ak_emit_arguments(r, json.bytes, json.n);
+    ak_buffer_free(&json);
+    r->at += used;
+    return went;
+}
+
 static void next_call(struct ak_reply *r)
 {
     r->begun = false;

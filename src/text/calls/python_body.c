@@ -60,15 +60,8 @@ static enum ak_progress function(struct ak_reply *r)
 
 static enum ak_progress arguments(struct ak_reply *r)
 {
-    struct ak_buffer json = {0};
-    size_t used;
-    enum ak_literal_step step =
-        ak_literal_read(&r->body.literal, r->text.bytes + r->at, r->text.n - r->at, r->closed, &used, &json, &r->error);
-    enum ak_progress went = step == AK_LITERAL_FAILED ? AK_FAILED : ak_emit_arguments(r, json.bytes, json.n);
-
-    ak_buffer_free(&json);
-    r->at += used;
-    AK_GO(went);
+    enum ak_literal_step step;
+    AK_GO(ak_emit_literal(r, &step));
     if (step == AK_LITERAL_BAD)
         return ak_broken(r, "its arguments are not in the form key=value");
     if (step == AK_LITERAL_MORE)

@@ -139,6 +139,8 @@ enum ak_progress ak_broken(struct ak_reply *r, const char *format, ...) __attrib
 enum ak_progress ak_emit_text(struct ak_reply *r, const char *text, size_t n);
 enum ak_progress ak_emit_call(struct ak_reply *r); /* r->name, and r->id where the model gave one */
 enum ak_progress ak_emit_arguments(struct ak_reply *r, const char *text, size_t n);
+/* The same of what r->body.literal reads from r->at on; *step is how far it came. */
+enum ak_progress ak_emit_literal(struct ak_reply *r, enum ak_literal_step *step);
 /* AK_BROKEN where the arguments are no object. */
 enum ak_progress ak_emit_call_end(struct ak_reply *r);
 /* What the model wrote since r->raw is no call, because of r->why. */
