@@ -24,12 +24,28 @@ enum { AK_F8_K = sizeof(((struct ak_block_f8 *)0)->q) };
 #define AK_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* Whether the machine's own prefetching follows a stream of weights as AMD's does: it then
+ * needs no help with lines that come in order, and further ahead with others
+ * (bench/NOTES.md). */
+AK_KERNEL bool ak_follows_streams(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_is("amd");
+#else
+    return false;
+#endif
+}
+
+/* How many bytes ahead a stream of weights asks for lines. Without that, streams came at a
+ * third of the bandwidth on Zen 4 (Q4_1, AVX2), at three quarters on Zen 3 (Q4_0), at a half
+ * to three quarters on a Xeon with AMX (F16, Q3_K, Q6_K, Q8_0). */
+AK_KERNEL size_t ak_prefetch_ahead(void)
+{
+    return ak_follows_streams() ? 8192 : 4096;
+}
+
 /* Asks for the `bytes` that lie `ahead` bytes behind p, into the second cache: few lines can
- * be on their way to the nearest one at once. Nothing need lie there. A stream of weights
- * without this came at a third of the bandwidth on Zen 4 (Q4_1, AVX2), at three quarters on
- * Zen 3 (Q4_0), at a half to three quarters on a Xeon with AMX (F16, Q3_K, Q6_K, Q8_0), where
- * 16 KiB instead of 4 cost K-types on AVX2 a tenth. */
-enum { AK_PREFETCH_AHEAD = 4096 };
+ * be on their way to the nearest one at once. Nothing need lie there. */
 AK_KERNEL void ak_prefetch(const uint8_t *p, size_t bytes, size_t ahead)
 {
     for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)
@@ -98,7 +114,7 @@ AK_KERNEL void ak_prefetch_stored(enum ak_type type, size_t rows, const uint8_t 
 {
     const size_t element = ak_stored_element(type);
     for (size_t r = 0; r < rows; r++)
-        ak_prefetch(w + r * row_bytes + i * element, k * element, rows == 1 ? AK_PREFETCH_AHEAD : rows * row_bytes);
+        ak_prefetch(w + r * row_bytes + i * element, k * element, rows == 1 ? ak_prefetch_ahead() : rows * row_bytes);
 }
 
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)

@@ -338,7 +338,7 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
         AK_UNROLL
         for (size_t part = 0; part < parts; part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
             if (!open)
-                ak_prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8), ak_tile256_bytes(type) / 8, AK_PREFETCH_AHEAD);
+                ak_prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8), ak_tile256_bytes(type) / 8, ak_prefetch_ahead());
             if (is_wide(type))
                 wide_part(type, open, w, group, scales, wide, first + group * parts + part, n, sums);
             else

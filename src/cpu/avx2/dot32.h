@@ -226,7 +226,7 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
     for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
         struct block at = find_block(type, open, w, n_blocks, b);
         if (!open)
-            ak_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), AK_PREFETCH_AHEAD);
+            ak_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), ak_prefetch_ahead());
         __m256i sums[GROUP][2];
         if (is_wide(type))
             wide_sums(type, open, &at, wide, b, n, sums);

@@ -91,18 +91,25 @@ AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, 
     }
 }
 
+/* How far ahead a pass over a long stream asks for lines. Zen 4 wants none for one token of
+ * tiles that are read from their first line to their last; a Xeon with AMX none for several
+ * tokens of whole bytes. */
+AK_KERNEL size_t ahead_of(enum ak_type type, size_t n)
+{
+    bool in_order = !has_minimum(type) && type != AK_Q5_0;
+    bool wanted = ak_follows_streams() ? n > 1 || !in_order : n <= 2 || !has_bytes(type);
+    return wanted ? ak_prefetch_ahead() : 0;
+}
+
 AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
                          float *y, size_t y_stride)
 {
-    if (n <= 2) {
-        for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = n == 1 ? dot_tile_row(type, tiles, k, AK_PREFETCH_AHEAD, acts, act_bytes, 1, y, y_stride)
-                           : dot_tile_row(type, tiles, k, AK_PREFETCH_AHEAD, acts, act_bytes, 2, y, y_stride);
-        return;
-    }
+    size_t ahead = ahead_of(type, n);
     if (n <= MOST_TOKENS) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = dot_few(type, tiles, k, has_bytes(type) ? 0 : AK_PREFETCH_AHEAD, acts, act_bytes, n, y, y_stride);
+            tiles = n == 1   ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 1, y, y_stride)
+                    : n == 2 ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 2, y, y_stride)
+                             : dot_few(type, tiles, k, ahead, acts, act_bytes, n, y, y_stride);
         return;
     }
     /* Two passes a row of tiles: the second finds it in the cache, and meanwhile
