@@ -317,6 +317,16 @@ grep -q '"seed": 1' "$out"
 check "choices have the next seeds"
 exits 2 run -m "$model" -p "once upon" -np 0
 
+full=$(cat "$work/greedy")
+stop=$(printf %s "$full" | head -c 9 | tail -c 4)
+exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt -r "never written" -r "$stop"
+[ "$(cat "$out")" = "${full%%"$stop"*}" ]
+check "the text ends before a reverse prompt"
+exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 --json --reverse-prompt "$stop"
+prints '"stop": "text"'
+exits 2 run -m "$model" -p "once upon" -r ""
+says "-r"
+
 # ---- Sampling ----
 sampled="run -m $model --no-cache -n 16 --seed 7 --no-display-prompt"
 exits 0 $sampled -p "once upon" --temp 0.9

@@ -863,13 +863,18 @@ struct akunu_generation {
      * same `user`, changes no text and costs a walk over the vocabulary a token. */
     akunu_logprobs_fn *on_logprobs;
     uint32_t n_top_logprobs;        /* at most the vocabulary's size */
+
+    /* The text ends before the first of these in it; what could begin one is told when it does
+     * not. At most 64 of 1 to 1024 bytes. */
+    const char *const *stops;
+    size_t n_stops;
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation);
 
 /* A new token and the characters that it completed (maybe none). Return false to stop. */
 typedef bool akunu_piece_fn(akunu_token token, const char *text, size_t n_bytes, void *user);
 
-enum akunu_stop { AKUNU_STOP_END = 1, AKUNU_STOP_LENGTH = 2, AKUNU_STOP_CONTEXT = 3, AKUNU_STOP_CALLBACK = 4 };
+enum akunu_stop { AKUNU_STOP_END = 1, AKUNU_STOP_LENGTH = 2, AKUNU_STOP_CONTEXT = 3, AKUNU_STOP_CALLBACK = 4, AKUNU_STOP_TEXT = 5 };
 
 struct akunu_result {
     size_t size;

@@ -199,6 +199,8 @@ static int open_chat(struct cli_chat *chat)
         code = cli_open_session(o, &chat->loaded, (uint32_t)o->context, (uint32_t)o->batch);
     akunu_generation_default(&chat->generation);
     chat->generation.max_tokens = o->n_predict;
+    chat->generation.stops = o->stops.values;
+    chat->generation.n_stops = o->stops.n;
     chat->generation.sampling = chat->sampling.params;
     chat->generation.sampling.grammar = chat->grammar;
     chat->seed = (int64_t)chat->sampling.params.seed;

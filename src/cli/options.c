@@ -72,6 +72,8 @@ const struct cli_flag cli_flags[] = {
       .offset = MEMBER(no_parse_special), .help = "control tokens written in the text are ordinary text" },
     { .name = "no-display-prompt", .kind = CLI_FLAG_SWITCH, .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(no_display_prompt),
       .help = "print only the continuation" },
+    { .name = "reverse-prompt", .brief = "r", .kind = CLI_FLAG_TEXTS, .value = "TEXT", .group = "Prompt", .commands = CLI_RUN,
+      .offset = MEMBER(stops), .help = "end the text, or the answer, before this one; several: give it again" },
 
     { .name = "prompt-cache", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Prompt", .commands = CLI_RUN, .offset = MEMBER(prompt_cache),
       .help = "keep what the prompt made in this file, and begin from it (long prompts: files of the cache folder)" },

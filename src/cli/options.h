@@ -73,6 +73,7 @@ struct cli_options {
     double dynatemp_range, dynatemp_exponent, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
     double dry_multiplier, dry_base, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay;
     int64_t top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat;
+    struct cli_texts stops;         /* texts that end the text */
     struct cli_texts dry_sequence_breakers, logit_bias;
     bool ignore_eos;
     int64_t logprobs;               /* likeliest tokens to tell of with each one; -1: none, and nothing of it */

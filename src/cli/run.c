@@ -122,6 +122,7 @@ static const char *stop_name(enum akunu_stop stop)
     case AKUNU_STOP_LENGTH: return "length";
     case AKUNU_STOP_CONTEXT: return "context";
     case AKUNU_STOP_CALLBACK: return "interrupted";
+    case AKUNU_STOP_TEXT: return "text";
     }
     return "interrupted";
 }
@@ -225,11 +226,16 @@ int cli_run(const struct cli_options *o)
         return cli_usage("-cnv and -no-cnv: only one of them can be given");
     if (o->conversation && o->json)
         return cli_usage("--json is for a text that is continued; a chat has none (/save writes it as JSON)");
+    for (size_t i = 0; i < o->stops.n; i++)
+        if (!*o->stops.values[i])
+            return cli_usage("-r \"\": an empty text would end every answer; expected what the text is to end before");
     if (is_chat(o))
         return cli_chat(o);
     struct cli_run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
     akunu_generation_default(&run.generation);
     run.generation.max_tokens = o->n_predict;
+    run.generation.stops = o->stops.values;
+    run.generation.n_stops = o->stops.n;
     int code = cli_sampling(o, &run.sampling);
     run.seed = (int64_t)run.sampling.params.seed;
     run.generation.sampling = run.sampling.params;

@@ -12,6 +12,7 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
     AK_TRY(ak_sampler_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer, &c->sampler, error));
     if (model->tokenizer)
         AK_TRY(ak_text_stream_create(model->tokenizer, flags, &c->stream, error));
+    AK_TRY(ak_stops_begin(&c->stops, generation->stops, generation->n_stops, error));
     if (generation->sampling.grammar)
         AK_TRY(ak_constraint_begin(model, generation->sampling.grammar->inner, &c->constraint, error));
     c->on_logprobs = generation->on_logprobs;
@@ -27,6 +28,7 @@ void ak_choice_clear(struct ak_choice *c)
 {
     ak_constraint_end(&c->constraint);
     ak_text_stream_free(c->stream);
+    ak_stops_clear(&c->stops);
     ak_sampler_free(c->sampler);
     ak_logprobs_release(&c->logprobs);
 }
@@ -90,16 +92,21 @@ static void end(struct ak_choice *c, enum akunu_stop why)
     c->result->stop = why;
 }
 
-/* Tells the host; false where it wants no more. */
-static ak_status tell(struct ak_choice *c, bool *more, struct ak_error *error)
+/* Tells the host, which may want no more; or the text came to one that ends it. */
+static ak_status tell(struct ak_choice *c, struct ak_error *error)
 {
     const char *text = "";
     size_t n_bytes = 0;
+    bool stopped = false;
     if (c->stream)
         AK_TRY(ak_text_stream_push(c->stream, c->token, &text, &n_bytes, error));
+    AK_TRY(ak_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
     if (c->on_logprobs)
         c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->logprobs_user);
-    *more = !c->on_piece || c->on_piece(c->token, text, n_bytes, c->user);
+    if (c->on_piece && !c->on_piece(c->token, text, n_bytes, c->user))
+        end(c, AKUNU_STOP_CALLBACK);
+    else if (stopped)
+        end(c, AKUNU_STOP_TEXT);
     return AKUNU_OK;
 }
 
@@ -120,7 +127,7 @@ static ak_status follow(struct ak_choice *c, bool *complete, struct ak_error *er
 /* The text's end comes before the length. */
 ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *error)
 {
-    bool more, complete;
+    bool complete;
     c->token = token;
     if (ends_text(c, token)) {
         end(c, AKUNU_STOP_END);
@@ -129,10 +136,10 @@ ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *er
     c->result->n_generated++;
     ak_sampler_accept(c->sampler, token);
     AK_TRY(follow(c, &complete, error));
-    AK_TRY(tell(c, &more, error));
-    if (!more)
-        end(c, AKUNU_STOP_CALLBACK);
-    else if (complete)
+    AK_TRY(tell(c, error));
+    if (c->ended)
+        return AKUNU_OK;
+    if (complete)
         end(c, AKUNU_STOP_END);
     else if (c->result->n_generated == c->limit)
         end(c, AKUNU_STOP_LENGTH);
@@ -153,13 +160,19 @@ void ak_choice_check_room(struct ak_choice *c, uint32_t *reserved)
         *reserved += wanted;
 }
 
-void ak_choice_finish(struct ak_choice *c)
+ak_status ak_choice_finish(struct ak_choice *c, struct ak_error *error)
 {
     const char *text;
     size_t n_bytes;
-    if (!c->stream || !c->on_piece || c->result->stop == AKUNU_STOP_CALLBACK)
-        return;
+    bool stopped;
+    if (!c->stream || !c->on_piece || c->result->stop == AKUNU_STOP_CALLBACK || c->result->stop == AKUNU_STOP_TEXT)
+        return AKUNU_OK;
     ak_text_stream_end(c->stream, &text, &n_bytes);
+    AK_TRY(ak_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
     if (n_bytes > 0)
         c->on_piece(-1, text, n_bytes, c->user);
+    ak_stops_end(&c->stops, &text, &n_bytes);
+    if (n_bytes > 0 && !stopped)
+        c->on_piece(-1, text, n_bytes, c->user);
+    return AKUNU_OK;
 }

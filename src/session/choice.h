@@ -7,6 +7,7 @@
 #include "session/logprobs.h"
 #include "session/sampler.h"
 #include "session/session.h"
+#include "session/stops.h"
 
 struct ak_choice {
     struct ak_session *session;
@@ -14,6 +15,7 @@ struct ak_choice {
     uint64_t limit;                /* of tokens */
     struct ak_sampler *sampler;
     struct ak_text_stream *stream; /* NULL: the model has no vocabulary */
+    struct ak_stops stops;
     struct ak_constraint constraint;
     bool plain;                    /* a Gumbel step may choose: `draw` says how */
     bool on_backend;               /* … that of the backend, since nobody asks for the logits */
@@ -54,7 +56,7 @@ ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *er
  * are others'. Adds what it will take to *reserved. */
 void ak_choice_check_room(struct ak_choice *c, uint32_t *reserved);
 
-/* Bytes of an incomplete character are the text's last piece. */
-void ak_choice_finish(struct ak_choice *c);
+/* What was held back, and the bytes of an incomplete character, are the text's last piece. */
+ak_status ak_choice_finish(struct ak_choice *c, struct ak_error *error);
 
 #endif

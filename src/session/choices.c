@@ -68,15 +68,13 @@ static ak_status take(struct choices *c, struct ak_choice *choice, int32_t token
 {
     AK_TRY(ak_choice_take(choice, token, error));
     choice->result->generate_seconds = ak_seconds() - c->started;
-    if (choice->ended)
-        ak_choice_finish(choice);
-    return AKUNU_OK;
+    return choice->ended ? ak_choice_finish(choice, error) : AKUNU_OK;
 }
 
 /* The next pass: a token of each choice that goes on. */
-static size_t collect(struct choices *c)
+static ak_status collect(struct choices *c, size_t *n, struct ak_error *error)
 {
-    size_t n = 0;
+    *n = 0;
     uint32_t reserved = 0;
     for (size_t i = 0; i < c->n; i++) {
         struct ak_choice *choice = &c->all[i];
@@ -84,13 +82,13 @@ static size_t collect(struct choices *c)
             continue;
         ak_choice_check_room(choice, &reserved);
         if (choice->ended) {
-            ak_choice_finish(choice);
+            AK_TRY(ak_choice_finish(choice, error));
             continue;
         }
-        c->in_pass[n] = i;
-        c->pass[n++] = (struct akunu_batch_token){ .token = choice->token, .sequence = choice->sequence, .logits = true };
+        c->in_pass[*n] = i;
+        c->pass[(*n)++] = (struct akunu_batch_token){ .token = choice->token, .sequence = choice->sequence, .logits = true };
     }
-    return n;
+    return AKUNU_OK;
 }
 
 static ak_status texts(struct choices *c, struct ak_error *error)
@@ -99,7 +97,10 @@ static ak_status texts(struct choices *c, struct ak_error *error)
     c->started = ak_seconds();
     for (size_t i = 0; i < c->n; i++)
         AK_TRY(take(c, &c->all[i], c->all[i].token, error));
-    for (size_t n; (n = collect(c)) > 0;) {
+    for (size_t n;;) {
+        AK_TRY(collect(c, &n, error));
+        if (n == 0)
+            return AKUNU_OK;
         if (r->cancel && r->cancel(r->user))
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens", (unsigned long long)c->all[0].result->n_generated);
         AK_TRY(ak_session_decode(c->session, c->pass, n, error));
@@ -111,7 +112,6 @@ static ak_status texts(struct choices *c, struct ak_error *error)
             AK_TRY(take(c, choice, token, error));
         }
     }
-    return AKUNU_OK;
 }
 
 static ak_status allocate(struct choices *c, const int32_t *sequences, struct ak_error *error)

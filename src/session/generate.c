@@ -189,8 +189,7 @@ static ak_status text(struct generation *g, int32_t first, struct ak_error *erro
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens", (unsigned long long)g->choice.result->n_generated);
         AK_TRY(step(g, error));
     }
-    ak_choice_finish(&g->choice);
-    return AKUNU_OK;
+    return ak_choice_finish(&g->choice, error);
 }
 
 static ak_status generate(struct generation *g, struct ak_error *error)

@@ -55,6 +55,8 @@ libak_la_SOURCES += \
 	src/session/session.h \
 	src/session/speculate.c \
 	src/session/speculate.h \
+	src/session/stops.c \
+	src/session/stops.h \
 	src/session/temperature.c \
 	src/session/truncation.c \
 	src/session/weight.h
