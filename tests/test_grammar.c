@@ -397,16 +397,18 @@ START_TEST(masks)
         ("{\"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 200}, \"n\": {\"type\": \"integer\", \"maximum\": 300}}, \"required\": [\"name\", \"n\"],"
          "\"additionalProperties\": false}"),
         "{\"type\": \"array\", \"items\": {\"type\": \"string\", \"pattern\": \"^[a-f]+( |-)\"}, \"minItems\": 3}",
+        "{\"type\": \"string\", \"pattern\": \"^(\\\\p{L}+[ ,.]?)+[0-9]*x?$\", \"maxLength\": 40}",
+        "{\"type\": \"string\", \"pattern\": \"^(a[^a]b)*$\", \"minLength\": 30, \"maxLength\": 47}",
         "{}",
     };
-    struct ak_grammar *g = _i < 3 ? schema(texts[_i], AK_SCHEMA_WRITING) :
-                           _i == 3 ? gbnf("root ::= (\"ab\"{2,300} | [^a]{0,5} \"é\"){1,70} \"the end\"") : schema(texts[2], AK_SCHEMA_READING);
+    struct ak_grammar *g = _i < 5 ? schema(texts[_i], AK_SCHEMA_WRITING) :
+                           _i == 5 ? gbnf("root ::= (\"ab\"{2,300} | [^a]{0,5} \"é\"){1,70} \"the end\"") : schema(texts[4], AK_SCHEMA_READING);
     struct ak_grammar_matcher *m = matcher(g);
     struct ak_error error = { 0 };
     uint32_t state = 7 + (uint32_t)_i;
     char text[2048];
     size_t n = 0;
-    for (int step = 0; step < 14 && n < sizeof text - 64; step++) {
+    for (int step = 0; step < 24 && n < sizeof text - 64; step++) {
         const uint32_t *mask;
         size_t n_piece;
         bool allowed;
@@ -723,7 +725,7 @@ int main(void)
     tcase_add_test(schemas, refused_by_name);
     tcase_add_test(schemas, no_schemas);
     tcase_add_checked_fixture(tokens, open_vocabulary, close_vocabulary);
-    tcase_add_loop_test(tokens, masks, 0, 5);
+    tcase_add_loop_test(tokens, masks, 0, 7);
     tcase_add_loop_test(tokens, named_tokens, 0, 2);
     tcase_add_loop_test(tokens, waiting, 0, 2);
     tcase_add_test(tokens, going_back);

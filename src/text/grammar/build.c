@@ -205,6 +205,12 @@ uint32_t ak_build_call(struct ak_build *b, uint32_t rule)
     return add(b, AK_PART_RULE, rule, 0, 0);
 }
 
+void ak_build_alike(struct ak_build *b, uint32_t call, uint32_t other)
+{
+    if (ak_build_ok(b) && call != other)
+        b->g->parts[call].b = other;
+}
+
 uint32_t ak_build_token(struct ak_build *b, uint32_t id, const char *text, size_t n, bool negated)
 {
     struct ak_grammar *g = b->g;

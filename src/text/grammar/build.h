@@ -51,6 +51,8 @@ uint32_t ak_build_repeat(struct ak_build *b, uint32_t part, uint32_t low, uint32
 uint32_t ak_build_rule(struct ak_build *b, const char *name, size_t n);
 void ak_build_define(struct ak_build *b, uint32_t rule, uint32_t part);
 uint32_t ak_build_call(struct ak_build *b, uint32_t rule);
+/* Of two calls: up to AK_NEAR_BYTES bytes on, whatever may follow the one may follow the other. */
+void ak_build_alike(struct ak_build *b, uint32_t call, uint32_t other);
 
 /* By number, or where text is not NULL by its text. */
 uint32_t ak_build_token(struct ak_build *b, uint32_t id, const char *text, size_t n, bool negated);

@@ -266,3 +266,66 @@ ak_status ak_dfa_trim(struct ak_dfa *d, struct ak_error *error)
     *d = out;
     return AKUNU_OK;
 }
+
+/* ---- states that are alike ---- */
+
+static bool same_ways(const struct ak_dfa *d, const uint32_t *like, uint32_t a, uint32_t b)
+{
+    const struct ak_dfa_state *x = &d->states[a], *y = &d->states[b];
+    bool same = x->n == y->n && x->accepts == y->accepts;
+    for (uint32_t i = 0; same && i < x->n; i++) {
+        const struct ak_dfa_edge *e = &d->edges[x->first + i], *f = &d->edges[y->first + i];
+        same = e->low == f->low && e->high == f->high && like[e->to] == like[f->to];
+    }
+    return same;
+}
+
+static uint32_t hash_ways(const struct ak_dfa *d, const uint32_t *like, uint32_t state)
+{
+    const struct ak_dfa_state *s = &d->states[state];
+    uint32_t hash = s->accepts;
+    for (uint32_t i = 0; i < s->n; i++)
+        hash = (hash ^ d->edges[s->first + i].low ^ like[d->edges[s->first + i].to] << 11) * 0x9e3779b1u;
+    return hash >> 7 & (HEADS - 1);
+}
+
+/* One step further ahead: of those whose ways lead to states that were alike so far. Gives
+ * how many differ. */
+static uint32_t refine(const struct ak_dfa *d, const uint32_t *like, uint32_t *next, uint32_t *heads, uint32_t *links)
+{
+    uint32_t n = 0;
+    memset(heads, 0, HEADS * sizeof *heads);
+    for (uint32_t s = 0; s < d->n_states; s++) {
+        uint32_t *head = &heads[hash_ways(d, like, s)], i = *head;
+        while (i && !same_ways(d, like, s, i - 1))
+            i = links[i - 1];
+        next[s] = i ? i - 1 : s;
+        if (i == 0) {
+            links[s] = *head;
+            *head = s + 1;
+            n++;
+        }
+    }
+    return n;
+}
+
+bool ak_dfa_alike(const struct ak_dfa *d, uint32_t steps, uint32_t *like)
+{
+    uint32_t *next = ak_alloc(d->n_states, sizeof *next), *links = ak_alloc(d->n_states, sizeof *links);
+    uint32_t *heads = ak_alloc(HEADS, sizeof *heads), first[2] = { DEAD, DEAD }, n = 0, before = 0;
+    bool ok = next && links && heads;
+    for (uint32_t s = 0; s < d->n_states; s++) {
+        uint32_t *one = &first[d->states[s].accepts];
+        *one = *one == DEAD ? s : *one;
+        like[s] = *one;
+    }
+    for (uint32_t i = 0; ok && i < steps && (i == 0 || n != before); i++) {
+        before = n;
+        n = refine(d, like, next, heads, links);
+        memcpy(like, next, d->n_states * sizeof *like);
+    }
+    ak_free(next);
+    ak_free(links);
+    ak_free(heads);
+    return ok;
+}

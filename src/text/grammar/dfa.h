@@ -37,6 +37,10 @@ ak_status ak_dfa_pattern(const char *text, size_t n, struct ak_dfa *out, struct 
 /* Strings of a that are in b; with `not_b`, that are not. */
 ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b, struct ak_dfa *out, struct ak_error *error);
 
+/* For each state the first one with the same beginnings of up to `steps` characters: what
+ * differs is further ahead. like: n_states; false without memory. */
+bool ak_dfa_alike(const struct ak_dfa *d, uint32_t steps, uint32_t *like);
+
 bool ak_dfa_has(const struct ak_dfa *d, const char *text, size_t n);
 bool ak_dfa_is_empty(const struct ak_dfa *d); /* of a trimmed one, as all of the above give */
 void ak_dfa_free(struct ak_dfa *d);

@@ -24,13 +24,16 @@ enum ak_part_kind {
     AK_PART_SEQUENCE, /* the b parts lists[a …], one after another; b ≥ 2 */
     AK_PART_CHOICE,   /* any of the b parts lists[a …]; b ≥ 2 */
     AK_PART_REPEAT,   /* part a, b to c times; c = AK_MANY: any number */
-    AK_PART_RULE,     /* rules[a] */
+    AK_PART_RULE,     /* rules[a]; b: 0, or a part with the same beginnings of up to AK_NEAR_BYTES bytes */
     AK_PART_TOKEN,    /* one token: tokens[a]; b: any but that one */
     AK_PART_MEMBERS,  /* the members of an object: members[a] */
     AK_PART_UNTIL,    /* any text, up to a word of words[a] and the part that follows it */
 };
 
 #define AK_MANY UINT32_MAX
+
+/* What lies further ahead makes no difference to most tokens. */
+enum { AK_NEAR_BYTES = 16 };
 
 struct ak_part {
     uint8_t kind;

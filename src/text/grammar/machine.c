@@ -48,7 +48,7 @@ bool ak_machine_init(struct ak_machine *m, const struct ak_grammar *g, const int
         !ak_machine_room(m, &m->seen, &m->room_seen, 0, 1, sizeof *m->seen))
         return false;
     m->frames[AK_FRAME_NONE] = m->frames[AK_FRAME_END] = (struct ak_frame){ 0 };
-    m->places[AK_PLACE_NOWHERE] = (struct ak_place){ .like = AK_PLACE_NOWHERE };
+    m->places[AK_PLACE_NOWHERE] = (struct ak_place){ .like = { AK_PLACE_NOWHERE, AK_PLACE_NOWHERE } };
     m->seen[0] = (struct ak_seen){ 0 };
     m->n_frames = 2;
     m->n_places = m->n_seen = 1;
@@ -184,6 +184,17 @@ static void expand_repeat(struct ak_machine *m, struct ak_frame f, const struct 
         push_part(m, p->a, ak_machine_frame(m, f.part, after, f.rest));
 }
 
+/* What comes after an item of a sequence, which is at f.at: the last item is a frame of its own, so that
+ * sequences that end alike are alike. */
+static uint32_t after_item(struct ak_machine *m, struct ak_frame f, const struct ak_part *p)
+{
+    if (f.at + 1 == p->b)
+        return f.rest;
+    if (f.at + 2 == p->b)
+        return ak_machine_frame(m, m->g->lists[p->a + f.at + 1], 0, f.rest);
+    return ak_machine_frame(m, f.part, f.at + 1, f.rest);
+}
+
 static void expand(struct ak_machine *m, uint32_t frame)
 {
     const struct ak_grammar *g = m->g;
@@ -211,7 +222,7 @@ static void expand(struct ak_machine *m, uint32_t frame)
         break;
     case AK_PART_SEQUENCE:
         if (p->possible)
-            push_part(m, g->lists[p->a + f.at], f.at + 1 < p->b ? ak_machine_frame(m, f.part, f.at + 1, f.rest) : f.rest);
+            push_part(m, g->lists[p->a + f.at], after_item(m, f, p));
         break;
     case AK_PART_CHOICE:
         for (uint32_t i = 0; i < p->b; i++)
@@ -307,7 +318,8 @@ uint32_t ak_machine_close(struct ak_machine *m)
         rehash_places(m);
     uint32_t *head = &m->place_heads[hash & m->place_mask];
     m->places[m->n_places] = (struct ak_place){ .first = m->n_pool, .n = m->n_set, .hash = hash, .next = *head,
-                                                .like = AK_PLACE_UNKNOWN, .may_end = m->may_end };
+                                                .like = { AK_PLACE_UNKNOWN, AK_PLACE_UNKNOWN },
+                                                .may_end = m->may_end };
     if (m->n_set > 0)
         memcpy(m->pool + m->n_pool, m->set, m->n_set * sizeof *m->set);
     m->n_pool += m->n_set;
@@ -360,11 +372,11 @@ uint32_t ak_machine_find_step(struct ak_machine *m, uint32_t place, unsigned cha
 
 /* ---- places with the same mask ---- */
 
-/* A token can bring a count at most `longest` nearer to its bounds; beyond that all counts
- * are alike. */
-static uint32_t like_count(const struct ak_machine *m, const struct ak_part *p, uint32_t at)
+/* A token can bring a count at most as far nearer to its bounds as masks look; beyond that
+ * all counts are alike. */
+static uint32_t like_count(const struct ak_machine *m, const struct ak_part *p, uint32_t at, uint32_t far)
 {
-    uint32_t low = m->g->parts[p->a].nullable ? 0 : p->b, far = m->longest + 1;
+    uint32_t low = m->g->parts[p->a].nullable ? 0 : p->b;
     if (m->g->parts[p->a].nullable)
         return at;
     if (low > far && at < low - far)
@@ -374,42 +386,51 @@ static uint32_t like_count(const struct ak_machine *m, const struct ak_part *p, 
     return at;
 }
 
-static uint32_t like_frame(struct ak_machine *m, uint32_t frame)
+/* The frame itself, but for what comes after it. */
+static struct ak_frame like_one(const struct ak_machine *m, struct ak_frame f, enum ak_look look)
+{
+    const struct ak_part *p = &m->g->parts[f.part];
+    if (p->kind == AK_PART_REPEAT)
+        f.at = like_count(m, p, f.at, 1 + (look == AK_LOOK_NEAR ? AK_NEAR_BYTES : m->longest));
+    else if (p->kind == AK_PART_RULE && p->b > 0 && look == AK_LOOK_NEAR)
+        f.part = p->b;
+    return f;
+}
+
+static uint32_t like_frame(struct ak_machine *m, uint32_t frame, enum ak_look look)
 {
     /* down to what is known, then up again */
     m->n_work = 0;
     uint32_t at = frame;
-    for (; at > AK_FRAME_END && !m->frames[at].like; at = m->frames[at].rest) {
+    for (; at > AK_FRAME_END && !m->frames[at].like[look]; at = m->frames[at].rest) {
         if (!ak_machine_room(m, &m->work, &m->room_work, m->n_work, 1, sizeof *m->work))
             return AK_FRAME_NONE;
         m->work[m->n_work++] = at;
     }
-    uint32_t like = at > AK_FRAME_END ? m->frames[at].like : at;
+    uint32_t like = at > AK_FRAME_END ? m->frames[at].like[look] : at;
     while (m->n_work > 0) {
         uint32_t one = m->work[--m->n_work];
-        struct ak_frame f = m->frames[one];
-        const struct ak_part *p = &m->g->parts[f.part];
-        uint32_t count = p->kind == AK_PART_REPEAT ? like_count(m, p, f.at) : f.at;
-        like = count == f.at && like == f.rest ? one : ak_machine_frame(m, f.part, count, like);
-        m->frames[one].like = like;
+        struct ak_frame f = like_one(m, m->frames[one], look);
+        like = ak_machine_frame(m, f.part, f.at, like);
+        m->frames[one].like[look] = like;
     }
     return like;
 }
 
-uint32_t ak_machine_like(struct ak_machine *m, uint32_t place)
+uint32_t ak_machine_like(struct ak_machine *m, uint32_t place, enum ak_look look)
 {
-    if (m->places[place].like != AK_PLACE_UNKNOWN)
-        return m->places[place].like;
+    if (m->places[place].like[look] != AK_PLACE_UNKNOWN)
+        return m->places[place].like[look];
     ak_machine_open(m);
     m->may_end = m->places[place].may_end;
     for (uint32_t i = 0; i < m->places[place].n && !m->failed; i++) {
-        uint32_t like = like_frame(m, m->pool[m->places[place].first + i]);
+        uint32_t like = like_frame(m, m->pool[m->places[place].first + i], look);
         if (like != AK_FRAME_NONE && m->frames[like].mark != m->epoch) {
             m->frames[like].mark = m->epoch;
             keep(m, like);
         }
     }
     uint32_t like = ak_machine_close(m);
-    m->places[place].like = like;
+    m->places[place].like[look] = like;
     return like;
 }

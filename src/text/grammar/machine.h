@@ -15,7 +15,7 @@ struct ak_frame {
     uint32_t depth;
     uint32_t mark; /* the last closure that it was in */
     uint32_t next; /* of the same hash */
-    uint32_t like; /* a frame with the same masks; 0: not looked for yet */
+    uint32_t like[2]; /* by how far is looked, a frame with the same masks; 0: not looked for yet */
 };
 
 enum {
@@ -29,7 +29,7 @@ struct ak_place {
     uint32_t first, n;  /* its frames in the pool, rising */
     uint32_t hash, next;
     uint32_t *step;     /* of 256 bytes, AK_PLACE_UNKNOWN where none was looked for; NULL: none was at all */
-    uint32_t like;      /* the place that has its mask; AK_PLACE_UNKNOWN: not looked for */
+    uint32_t like[2];   /* by how far is looked, the place that has its mask; AK_PLACE_UNKNOWN: not looked for */
     uint32_t mask;      /* its number plus 1; 0: none is kept */
     bool may_end;
     uint8_t visits;     /* times that its mask was asked for */
@@ -92,9 +92,11 @@ static inline uint32_t ak_machine_step(struct ak_machine *m, uint32_t place, uns
 /* members.c: enters what may follow in members, whose frame this is. */
 void ak_machine_enter_members(struct ak_machine *m, uint32_t frame);
 
-/* A place with the same mask, common to all that differ only in counts too large for a
- * token to reach their end. */
-uint32_t ak_machine_like(struct ak_machine *m, uint32_t place);
+/* How far masks look: AK_NEAR_BYTES, or as far as the longest token. */
+enum ak_look { AK_LOOK_NEAR, AK_LOOK_FAR };
+/* A place with the same mask, common to all that differ only in what lies further ahead than
+ * is looked: in counts, and in states of patterns. */
+uint32_t ak_machine_like(struct ak_machine *m, uint32_t place, enum ak_look look);
 
 /* collect.c: is it time? Then forgets all places but the n at `roots`, which get their new
  * numbers; without memory they keep the old ones, and nothing is forgotten. */

@@ -8,7 +8,8 @@
 /* Making a mask takes as long as testing some tens of tokens a few times. */
 enum { TIDY_EACH = 4096, PAYS_AFTER = 8 };
 
-/* Tokens by their bytes; m->walk[0] is the place. */
+/* Tokens by their bytes; m->walk[0] is the place. Where few bytes are below a node, places
+ * that differ further ahead are one, so that few are to be found. */
 static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
 {
     const struct ak_token_trie *t = m->trie;
@@ -21,6 +22,8 @@ static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
             i = node->skip;
             continue;
         }
+        if (node->below <= AK_NEAR_BYTES && (to = ak_machine_like(&m->machine, to, AK_LOOK_NEAR)) == AK_PLACE_UNKNOWN)
+            return false;
         m->walk[node->depth] = to;
         for (int32_t token = node->token; token >= 0; token = t->same[token])
             ak_mask_set(bits, (uint32_t)token);
@@ -67,7 +70,7 @@ static bool make(struct ak_grammar_matcher *m, uint32_t *bits)
 ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays, struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
-    uint32_t like = ak_machine_like(&m->machine, m->place);
+    uint32_t like = ak_machine_like(&m->machine, m->place, AK_LOOK_FAR);
     if (like == AK_PLACE_UNKNOWN)
         return ak_matcher_failure(m, error);
     struct ak_place *p = &m->machine.places[like];
@@ -80,7 +83,7 @@ ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays,
 ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
-    m->walk[0] = ak_machine_like(&m->machine, m->place);
+    m->walk[0] = ak_machine_like(&m->machine, m->place, AK_LOOK_FAR);
     if (m->walk[0] == AK_PLACE_UNKNOWN)
         return ak_matcher_failure(m, error);
     uint32_t kept = m->machine.places[m->walk[0]].mask;

@@ -177,42 +177,65 @@ static uint32_t char_part(struct ak_compiler *c, const struct ak_char_set *s, bo
 
 static uint32_t quote(struct ak_compiler *c) { return ak_build_text(&c->build, "\""); }
 
+/* A rule for each state, called calls[state]. */
+static void declare_states(struct ak_build *b, const struct ak_dfa *d, uint32_t *calls, const uint32_t *like)
+{
+    uint32_t base = b->g ? b->g->n_rules : 0;
+    for (uint32_t i = 0; i < d->n_states; i++)
+        ak_build_rule(b, "", 0);
+    for (uint32_t i = 0; i < d->n_states; i++)
+        calls[i] = ak_build_call(b, base + i);
+    for (uint32_t i = 0; i < d->n_states; i++)
+        ak_build_alike(b, calls[i], calls[like[i]]);
+}
+
+/* What may follow in a state: the end, or a character and what follows it. done: of all
+ * edges, those that were looked at. */
+static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32_t state, const uint32_t *calls, uint8_t *done)
+{
+    struct ak_part_list list = { 0 };
+    struct ak_char_set s = { 0 };
+    const struct ak_dfa_edge *edges = d->edges + d->states[state].first;
+    uint32_t n = d->states[state].n;
+    done += d->states[state].first;
+    if (d->states[state].accepts)
+        ak_build_append(&c->build, &list, quote(c));
+    for (uint32_t i = 0; i < n; i++) {
+        if (done[i])
+            continue;
+        s.n = 0;
+        for (uint32_t j = i; j < n; j++) { /* all that go the same way */
+            if (edges[j].to != edges[i].to)
+                continue;
+            done[j] = 1;
+            ak_char_set_add(&c->build, &s, edges[j].low, edges[j].high);
+        }
+        ak_build_append(&c->build, &list, ak_build_two(&c->build, char_part(c, &s, c->reading), calls[edges[i].to]));
+    }
+    uint32_t part = ak_build_choice(&c->build, list.items, list.n);
+    ak_char_set_free(&s);
+    ak_free(list.items);
+    return part;
+}
+
 uint32_t ak_schema_quoted_dfa(struct ak_compiler *c, const struct ak_dfa *d)
 {
     struct ak_build *b = &c->build;
-    struct ak_part_list list = { 0 };
-    struct ak_char_set s = { 0 };
-    uint32_t base = b->g ? b->g->n_rules : 0;
     uint8_t *done = ak_alloc(d->n_edges, 1);
-    if (!done)
-        return ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a pattern");
-    for (uint32_t i = 0; i < d->n_states; i++)
-        ak_build_rule(b, "", 0);
-    for (uint32_t i = 0; i < d->n_states && ak_schema_ok(c); i++) {
-        const struct ak_dfa_state *state = &d->states[i];
-        list.n = 0;
-        if (state->accepts)
-            ak_build_append(b, &list, quote(c));
-        for (uint32_t j = 0; j < state->n; j++) {
-            const struct ak_dfa_edge *e = &d->edges[state->first + j];
-            if (done[state->first + j])
-                continue;
-            s.n = 0;
-            for (uint32_t k = j; k < state->n; k++) { /* all that go the same way */
-                const struct ak_dfa_edge *f = &d->edges[state->first + k];
-                if (f->to != e->to)
-                    continue;
-                done[state->first + k] = 1;
-                ak_char_set_add(b, &s, f->low, f->high);
-            }
-            ak_build_append(b, &list, ak_build_two(b, char_part(c, &s, c->reading), ak_build_call(b, base + e->to)));
-        }
-        ak_build_define(b, base + i, ak_build_choice(b, list.items, list.n));
+    uint32_t *calls = ak_alloc(d->n_states, sizeof *calls), *like = ak_alloc(d->n_states, sizeof *like);
+    uint32_t part = AK_BUILD_NOTHING;
+    if (done && calls && like && ak_dfa_alike(d, AK_NEAR_BYTES, like)) {
+        declare_states(b, d, calls, like);
+        for (uint32_t i = 0; i < d->n_states && ak_schema_ok(c); i++)
+            ak_build_define(b, b->g->parts[calls[i]].a, state_part(c, d, i, calls, done));
+        part = ak_build_two(b, quote(c), calls[0]);
+    } else {
+        ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a pattern");
     }
-    ak_char_set_free(&s);
-    ak_free(list.items);
     ak_free(done);
-    return ak_build_two(b, quote(c), ak_build_call(b, base));
+    ak_free(calls);
+    ak_free(like);
+    return part;
 }
 
 uint32_t ak_schema_quoted(struct ak_compiler *c, const char *text, size_t n)

@@ -51,6 +51,18 @@ static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
     return AKUNU_OK;
 }
 
+/* Nothing more comes below open[to … depth − 1]. */
+static uint32_t close_nodes(struct ak_token_trie *t, const uint32_t *open, uint32_t depth, uint32_t to)
+{
+    while (depth > to) {
+        struct ak_trie_byte *node = &t->nodes[open[--depth]];
+        node->skip = t->n_nodes;
+        if (depth > 0)
+            t->nodes[open[depth - 1]].below = (uint8_t)ak_max_size(t->nodes[open[depth - 1]].below, ak_min_size(node->below + 1u, 255));
+    }
+    return depth;
+}
+
 /* Sorted entries become nodes; `open` has the node of each depth that is being filled. */
 static void add_nodes(struct ak_token_trie *t, const struct entry *list, uint32_t n)
 {
@@ -59,8 +71,7 @@ static void add_nodes(struct ak_token_trie *t, const struct entry *list, uint32_
         uint32_t common = 0;
         while (common < depth && common < list[i].n && t->nodes[open[common]].byte == (unsigned char)list[i].bytes[common])
             common++;
-        while (depth > common)
-            t->nodes[open[--depth]].skip = t->n_nodes;
+        depth = close_nodes(t, open, depth, common);
         for (; depth < list[i].n; depth++) {
             open[depth] = t->n_nodes++;
             t->nodes[open[depth]] = (struct ak_trie_byte){ .token = -1, .depth = (uint16_t)(depth + 1),
@@ -71,8 +82,7 @@ static void add_nodes(struct ak_token_trie *t, const struct entry *list, uint32_
         last->token = list[i].token;
         t->longest = depth > t->longest ? depth : t->longest;
     }
-    while (depth > 0)
-        t->nodes[open[--depth]].skip = t->n_nodes;
+    close_nodes(t, open, depth, 0);
 }
 
 static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)

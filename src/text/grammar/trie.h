@@ -12,6 +12,7 @@ struct ak_trie_byte {
     int32_t token;   /* one that ends here, -1: none; more of them by same[] */
     uint16_t depth;  /* from 1 on */
     unsigned char byte;
+    uint8_t below;   /* bytes of the longest way down from here, at most 255 */
 };
 
 struct ak_token_trie {
