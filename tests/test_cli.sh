@@ -361,6 +361,9 @@ exits 2 run -m "$model" -p x --sampler-seq kz
 says "its letter 'z'"
 exits 2 run -m "$model" -p x --samplers top_k --sampler-seq k
 says "only one of them"
+exits_with AKUNU_SAMPLERS=top_k 0 $sampled -p "once upon" --temp 0.9 --sampler-seq edskypmxt
+cmp -s "$out" "$work/usual"
+check "a flag wins over its rival in the environment"
 for bad in 5 x+1 5+ 5+nan -1-1 5++1 99999999999+1; do
     exits 2 run -m "$model" -p x --logit-bias="$bad"
     says "--logit-bias $bad"

@@ -146,8 +146,6 @@ static int set_up_system(struct cli_chat *chat)
 {
     const struct cli_options *o = chat->options;
     struct cli_text text = { 0 };
-    if (o->system_prompt && o->system_prompt_file)
-        return cli_usage("-sys and -sysf: only one of them can be given");
     if (o->system_prompt && *o->system_prompt)
         return cli_chat_set_system(chat, o->system_prompt);
     if (!o->system_prompt_file)

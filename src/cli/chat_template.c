@@ -85,9 +85,7 @@ struct akunu_template *cli_chat_template(const struct cli_options *o, const stru
             cli_aside("the model has no chat template: ChatML is used (--chat-template takes another)");
         return of_model;
     }
-    if (o->chat_template && o->chat_template_file)
-        *code = cli_usage("--chat-template and --chat-template-file: only one of them can be given");
-    else if (o->chat_template_file)
+    if (o->chat_template_file)
         chosen = from_file(o->chat_template_file, of_model, code);
     else if (strchr(o->chat_template, '{'))
         chosen = parse(o->chat_template, strlen(o->chat_template), of_model, code);

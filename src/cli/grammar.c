@@ -43,8 +43,6 @@ int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form, s
     struct cli_text file = { 0 };
     int code;
     *out = NULL;
-    if (!!o->grammar + !!o->grammar_file + !!o->json_schema > 1)
-        return cli_usage("one grammar is expected: --grammar, --grammar-file or -j");
     if (o->grammar)
         return parse("--grammar", o->grammar, strlen(o->grammar), out);
     if (o->json_schema && o->json_schema[strspn(o->json_schema, " \t\r\n")] == '{')

@@ -123,6 +123,11 @@ enum cli_flag_kind {
     CLI_FLAG_CHOICE  /* int, an index into `choices` */
 };
 
+/* Flags of which at most one counts: what to work on, … */
+enum cli_rivals {
+    CLI_RIVALS_NONE, CLI_RIVALS_INPUT, CLI_RIVALS_SYSTEM, CLI_RIVALS_TEMPLATE, CLI_RIVALS_SAMPLERS, CLI_RIVALS_GRAMMAR, CLI_N_RIVALS
+};
+
 struct cli_flag {
     const char *name;       /* "ctx-size" */
     const char *alias;      /* another long spelling, or NULL */
@@ -135,7 +140,7 @@ struct cli_flag {
     size_t offset;          /* of its member in struct cli_options */
     double low, high;
     const char *const *choices; /* ends with NULL; of a text: what completion offers */
-    bool source;            /* gives what to work on: at most one of these */
+    enum cli_rivals rivals; /* others that say the same thing */
 };
 
 /* "f16": a value of enum akunu_kv_type as flags spell it. */

@@ -229,16 +229,16 @@ static void read_environment(const struct cli_command *command, struct cli_found
     }
 }
 
-/* At most one flag says what to work on; one from the environment yields. */
-static int settle_sources(struct cli_found *found)
+/* At most one of some rivals counts; those from weaker sources yield. */
+static int settle_rivals(struct cli_found *found, enum cli_rivals rivals)
 {
     const struct cli_found *chosen = NULL;
     enum cli_source strongest = CLI_SOURCE_NONE;
     for (size_t i = 0; i < cli_n_flags; i++)
-        if (cli_flags[i].source && found[i].source > strongest)
+        if (cli_flags[i].rivals == rivals && found[i].source > strongest)
             strongest = found[i].source;
     for (size_t i = 0; i < cli_n_flags; i++) {
-        if (!cli_flags[i].source || found[i].source == CLI_SOURCE_NONE)
+        if (cli_flags[i].rivals != rivals || found[i].source == CLI_SOURCE_NONE)
             continue;
         if (found[i].source < strongest)
             found[i].source = CLI_SOURCE_NONE;
@@ -248,6 +248,14 @@ static int settle_sources(struct cli_found *found)
             chosen = &found[i];
     }
     return CLI_EXIT_OK;
+}
+
+static int settle_all_rivals(struct cli_found *found)
+{
+    int code = CLI_EXIT_OK;
+    for (int rivals = CLI_RIVALS_NONE + 1; code == CLI_EXIT_OK && rivals < CLI_N_RIVALS; rivals++)
+        code = settle_rivals(found, (enum cli_rivals)rivals);
+    return code;
 }
 
 /* The machine's instruction sets are known only at run time. */
@@ -278,7 +286,7 @@ static int read_configuration(const struct cli_command *command, struct cli_foun
 static int set_values(struct cli_found *found, struct cli_options *options)
 {
     const struct cli_found *cpu = NULL;
-    int code = settle_sources(found);
+    int code = settle_all_rivals(found);
     for (size_t i = 0; code == CLI_EXIT_OK && i < cli_n_flags; i++) {
         if (found[i].source == CLI_SOURCE_NONE)
             continue;
