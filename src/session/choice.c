@@ -169,8 +169,8 @@ ak_status ak_choice_finish(struct ak_choice *c, struct ak_error *error)
         return AKUNU_OK;
     ak_text_stream_end(c->stream, &text, &n_bytes);
     AK_TRY(ak_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
-    if (n_bytes > 0)
-        c->on_piece(-1, text, n_bytes, c->user);
+    if (n_bytes > 0 && !c->on_piece(-1, text, n_bytes, c->user))
+        return AKUNU_OK;
     ak_stops_end(&c->stops, &text, &n_bytes);
     if (n_bytes > 0 && !stopped)
         c->on_piece(-1, text, n_bytes, c->user);
