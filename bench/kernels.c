@@ -167,7 +167,7 @@ static void run_bf16(const struct figure *f)
     uint16_t *panel = (uint16_t *)(void *)(b->rooms + f->thread * b->room_floats);
     for (size_t i = f->begin, n; i < f->end; i += n) {
         n = ak_min_size(f->end - i, ak_bf16_rows(&b->kernels, b->k));
-        b->kernels.open_bf16(stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
+        b->kernels.open_bf16[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
         b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
     }
 }
@@ -341,7 +341,7 @@ static void bench_stored(struct bench *b, enum ak_type type)
                b->roof.f32_ops_per_second);
     }
     f.n = MANY_TOKENS;
-    if (type == AK_BF16 && b->kernels.dot_bf16 && wants(b, "bf16")) {
+    if (b->kernels.open_bf16[type] && wants(b, "bf16")) {
         for (size_t t = 0; t < f.n; t++)
             b->kernels.open_rounded(b->x + t * b->k, b->k, t, (uint16_t *)(void *)b->acts);
         report(&f, "bf16", name, run_bf16, (double)(f.count * f.item_bytes), 0.0, row_ops * (double)(f.count * f.n),

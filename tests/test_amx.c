@@ -146,7 +146,7 @@ static void expect_described(const struct ak_kernels *amx, const struct bf16_cas
     ck_assert(panel && tokens && y);
     for (size_t i = 0; i < c->n * y_stride; i++)
         y[i] = 42.0f;
-    amx->open_bf16((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows, c->k, panel);
+    amx->open_bf16[AK_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows, c->k, panel);
     for (size_t t = c->n; t-- > 0;)
         amx->open_rounded(x + (c->first + t) * c->k, c->k, t, tokens);
     amx->dot_bf16(panel, c->n_rows, tokens, c->n, c->k, y, y_stride);

@@ -654,6 +654,14 @@ static void expect_near(const float *got, const float *want, const float *w, siz
     }
 }
 
+/* Stored numbers become BF16. */
+static void round_rows(enum ak_type type, uint8_t *stored, size_t n)
+{
+    uint16_t *numbers = (uint16_t *)(void *)stored;
+    for (size_t i = 0; type == AK_F16 && i < n; i++)
+        numbers[i] = ak_float_to_bf16(ak_f16_to_float(numbers[i]));
+}
+
 /* Against products of the rounded values. */
 START_TEST(bf16_panels_are_near)
 {
@@ -663,15 +671,17 @@ START_TEST(bf16_panels_are_near)
     for (size_t rows = 1; rows <= tested.bf16_most; rows += rows < 8 ? 1 : 9) {
         for (size_t n = 1; n <= 49; n += n < 9 ? 1 : 8) {
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
-            uint8_t *stored = random_stored(AK_BF16, rows, k, bytes);
+            enum ak_type type = n % 2 ? AK_BF16 : AK_F16;
+            uint8_t *stored = random_stored(type, rows, k, bytes);
             uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS) * bytes), *tokens = exact(ak_round_up(n, AK_BF16_TOKENS) * bytes);
             float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
-            tested.open_bf16(stored, bytes, rows, k, panel);
+            tested.open_bf16[type](stored, bytes, rows, k, panel);
             for (size_t t = 0; t < n; t++)
                 tested.open_rounded(x + t * k, k, t, tokens);
             tested.dot_bf16(panel, rows, tokens, n, k, got, rows);
             for (size_t i = 0; i < n * k; i++)
                 x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
+            round_rows(type, stored, rows * k);
             float *want = stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
             expect_near(got, want, widened, rows, x, n, k);
             free(stored);
@@ -694,7 +704,7 @@ static float *bf16_products(const struct ak_kernels *tested, const struct bf16_p
     size_t bytes = k * sizeof(uint16_t);
     uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS) * bytes), *tokens = exact(ak_round_up(part->n, AK_BF16_TOKENS) * bytes);
     float *y = exact(part->n * part->n_rows * sizeof *y);
-    tested->open_bf16(stored + part->row * bytes, bytes, part->n_rows, k, panel);
+    tested->open_bf16[AK_BF16](stored + part->row * bytes, bytes, part->n_rows, k, panel);
     for (size_t t = 0; t < part->n; t++)
         tested->open_rounded(x + (part->first + t) * k, k, t, tokens);
     tested->dot_bf16(panel, part->n_rows, tokens, part->n, k, y, part->n_rows);

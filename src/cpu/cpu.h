@@ -219,7 +219,7 @@ static inline float *ak_cpu_first_key(const struct ak_cpu_prepared *p, const uin
 /* Whether many tokens are rounded to BF16 to meet a weight. */
 static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, const struct ak_packed *packed)
 {
-    return cpu->relaxed && packed->type == AK_BF16 && packed->cols % AK_LANES == 0 && cpu->kernels.dot_bf16;
+    return cpu->relaxed && cpu->kernels.open_bf16[packed->type] && packed->cols % AK_LANES == 0;
 }
 
 /* Whether the product of a weight with n tokens is BLAS's. */

@@ -65,7 +65,7 @@ typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token, f
 typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k,
                              float *restrict y, size_t y_stride, const uint8_t *next, size_t next_bytes);
 
-/* The same for BF16 rows, k a multiple of AK_LANES, and tokens rounded to BF16: a panel
+/* The same for BF16 rows, or F16 rows rounded to it, k a multiple of AK_LANES, and tokens rounded to BF16: a panel
  * has room for n_rows rounded up to AK_PANEL_ROWS, tokens for n rounded up to
  * AK_BF16_TOKENS. The sums are in no order that is promised, but in the same one for any
  * n, any other tokens and rows beside these, and any place among them. */
@@ -117,7 +117,7 @@ struct ak_kernels {
 
     /* For --relaxed alone, the only kernels that round otherwise than the scalar ones;
      * NULL where a bundle or the machine has none. */
-    ak_open_bf16_fn *open_bf16;
+    ak_open_bf16_fn *open_bf16[AK_TYPE_COUNT];
     ak_open_rounded_fn *open_rounded;
     ak_dot_bf16_fn *dot_bf16;
     size_t bf16_step, bf16_most; /* rows of a panel: multiples of the one, up to the other, which is at most 2 · AK_PANEL_ROWS */

@@ -244,7 +244,7 @@ static void product_bf16(const struct product *m, const struct stored_rows *rows
     uint16_t *panel = (uint16_t *)(void *)m->own->widened;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
         n = ak_min_size(rows->end - row, most);
-        m->kernels->open_bf16(rows->data + row * rows->row_bytes, rows->row_bytes, n, k, panel);
+        m->kernels->open_bf16[m->packed->type](rows->data + row * rows->row_bytes, rows->row_bytes, n, k, panel);
         m->kernels->dot_bf16(panel, n, tokens, m->n, k, m->y + row, m->y_stride);
     }
 }

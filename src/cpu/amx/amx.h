@@ -16,7 +16,7 @@ ak_dot_slab_fn ak_amx_dot_slab_32, ak_amx_dot_slab_32_minimum, ak_amx_dot_slab_k
     ak_amx_dot_slab_k_124;
 
 /* These round otherwise than the scalar kernels. */
-ak_open_bf16_fn ak_amx_open_bf16;
+ak_open_bf16_fn ak_amx_open_bf16, ak_amx_open_f16;
 ak_open_rounded_fn ak_amx_open_rounded;
 ak_dot_bf16_fn ak_amx_dot_bf16;
 

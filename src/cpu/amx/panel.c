@@ -1,4 +1,4 @@
-/* Rows of BF16 times many tokens, which are rounded to BF16.
+/* Rows of BF16, or of F16 rounded to it, times many tokens, which are rounded to BF16.
  *
  * A panel lies as the tile unit takes it, [16 rows][step of 32 k][pair of k][row], so it
  * is transposed once, pairs as words; opened tokens lie [16 tokens][step][token] lines. 2
@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cpu/amx/amx.h"
 #include "cpu/avx512/lanes.h"
+#include "cpu/avx512bf16/round.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
 
 /* The registers: sums of (group of tokens g, tile row r) in 2g + r, tokens of g in 4 + g,
@@ -20,7 +21,7 @@ enum { TILE = GROUP * AK_LANES, TOKENS = MOST_GROUPS * GROUP, ROWS = MOST_TILES 
 _Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
 
 /* One tile's rows, 16 or fewer. */
-AK_KERNEL void open_tile(const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *panel)
+AK_KERNEL void open_tile(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *panel)
 {
     for (size_t i = 0; i < k; i += AK_LANES, rows += AK_LINE_BYTES, panel += TILE) {
         __m512 v[AK_TILE_ROWS];
@@ -29,7 +30,7 @@ AK_KERNEL void open_tile(const uint8_t *rows, size_t row_bytes, size_t n_rows, s
         for (size_t r = 0; r < AK_TILE_ROWS; r++) {
             v[r] = _mm512_setzero_ps();
             if (r < n_rows) {
-                v[r] = _mm512_loadu_ps(row);
+                v[r] = _mm512_castsi512_ps(load_rounded(type, row));
                 row += row_bytes;
                 __asm__("" : "+r"(row)); /* 16 addresses would be more than there are registers */
             }
@@ -41,19 +42,29 @@ AK_KERNEL void open_tile(const uint8_t *rows, size_t row_bytes, size_t n_rows, s
     }
 }
 
-void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *panel)
 {
     for (; n_rows >= AK_TILE_ROWS; n_rows -= AK_TILE_ROWS, rows += AK_TILE_ROWS * row_bytes, panel += AK_TILE_ROWS * k)
-        open_tile(rows, row_bytes, AK_TILE_ROWS, k, panel);
+        open_tile(type, rows, row_bytes, AK_TILE_ROWS, k, panel);
     if (n_rows > 0)
-        open_tile(rows, row_bytes, n_rows, k, panel);
+        open_tile(type, rows, row_bytes, n_rows, k, panel);
+}
+
+void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+{
+    open_panel(AK_BF16, rows, row_bytes, n_rows, k, panel);
+}
+
+void ak_amx_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+{
+    open_panel(AK_F16, rows, row_bytes, n_rows, k, panel);
 }
 
 void ak_amx_open_rounded(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / GROUP * GROUP * k + token % GROUP * AK_LANES;
     for (size_t i = 0; i < k; i += AK_LANES, to += TILE)
-        _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + i + AK_LANES / 2), _mm512_loadu_ps(x + i)));
+        _mm512_store_si512(to, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
 }
 
 /* How many of n fill register number i of two; one that is not used may have any shape. */

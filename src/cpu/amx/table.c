@@ -35,7 +35,8 @@ void ak_kernels_amx(struct ak_kernels *k)
 
 void ak_kernels_amx_bf16(struct ak_kernels *k)
 {
-    k->open_bf16 = ak_amx_open_bf16;
+    k->open_bf16[AK_BF16] = ak_amx_open_bf16;
+    k->open_bf16[AK_F16] = ak_amx_open_f16;
     k->open_rounded = ak_amx_open_rounded;
     k->dot_bf16 = ak_amx_dot_bf16;
     k->bf16_step = AK_SLAB_TILES * AK_TILE_ROWS;

@@ -5,7 +5,7 @@
 
 #include "cpu/kernels.h"
 
-ak_open_bf16_fn ak_avx512bf16_open_panel;
+ak_open_bf16_fn ak_avx512bf16_open_bf16, ak_avx512bf16_open_f16;
 ak_open_rounded_fn ak_avx512bf16_open_token;
 ak_dot_bf16_fn ak_avx512bf16_dot_panel;
 

@@ -1,4 +1,4 @@
-/* Rows of BF16 times many tokens, which are rounded to BF16: pairs of products are
+/* Rows of BF16, or of F16 rounded to it, times many tokens, which are rounded to BF16: pairs of products are
  * added to sums of floats by one instruction.
  *
  * Both operands are opened alike, 6 rows or 4 tokens to a block: [block][step of 32
@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "cpu/avx512bf16/avx512bf16.h"
+#include "cpu/avx512bf16/round.h"
 #include "cpu/generic.h"
 
 enum { ROWS = 6, TOKENS = 4, GROUPS = 2, CHUNK = 1024 };
@@ -17,20 +18,31 @@ AK_KERNEL size_t chunk_at(size_t k, size_t at)
     return k - at < CHUNK ? k - at : CHUNK;
 }
 
-void ak_avx512bf16_open_panel(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                          uint16_t *restrict panel)
 {
     for (size_t row = 0; row < n_rows; row++, rows += row_bytes) {
         uint16_t *to = panel + row / ROWS * ROWS * k + row % ROWS * AK_LANES;
         for (size_t i = 0; i < k; i += AK_LANES, to += ROWS * AK_LANES)
-            _mm512_store_si512(to, _mm512_loadu_si512(rows + i * sizeof *panel));
+            _mm512_store_si512(to, load_rounded(type, rows + i * sizeof *panel));
     }
+}
+
+void ak_avx512bf16_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+{
+    open_panel(AK_BF16, rows, row_bytes, n_rows, k, panel);
+}
+
+void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+{
+    open_panel(AK_F16, rows, row_bytes, n_rows, k, panel);
 }
 
 void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * AK_LANES;
     for (size_t i = 0; i < k; i += AK_LANES, to += TOKENS * AK_LANES)
-        _mm512_store_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + i + AK_LANES / 2), _mm512_loadu_ps(x + i)));
+        _mm512_store_si512(to, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
 }
 
 /* Adds the products of a chunk of `steps` steps to sums[token][row]. rows and tokens

@@ -1,0 +1,23 @@
+/* Rounding to BF16, for units that are compiled with its instructions. */
+#ifndef AK_CPU_AVX512BF16_ROUND_H
+#define AK_CPU_AVX512BF16_ROUND_H
+
+#include <immintrin.h>
+
+#include "cpu/generic.h"
+
+AK_KERNEL __m512i round_floats(__m512 low, __m512 high)
+{
+    return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+/* AK_LANES stored numbers of BF16 or F16 as BF16. */
+AK_KERNEL __m512i load_rounded(enum ak_type type, const uint8_t *stored)
+{
+    if (type == AK_BF16)
+        return _mm512_loadu_si512(stored);
+    return round_floats(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)stored)),
+                        _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(stored + AK_LANES))));
+}
+
+#endif
