@@ -1,30 +1,39 @@
-/* Rows of BF16, or of F16 rounded to it, times many tokens, which are rounded to BF16: pairs of products are
- * added to sums of floats by one instruction.
+/* Rows of BF16, or of F16 rounded to it, times many tokens, which are rounded to BF16: pairs of
+ * products are added to sums of floats by one instruction.
  *
- * Both operands are opened alike, 6 rows or 4 tokens to a block: [block][step of 32
- * k][row] lines. 6 rows × 4 tokens fill the registers. Two blocks of tokens are taken
- * at once: what they have in a chunk stays in the nearest cache while all rows of the
- * panel pass by, and each block of rows comes from the next cache once for both. */
+ * Lanes are rows, so that nothing is added across lanes: 3 vectors of rows × 8 tokens fill
+ * the registers, a pair of a token's k comes as a word for all lanes. A panel lies [pair of
+ * k][row], opened tokens [group of 8][pair of k][token]. All tokens pass by a chunk of the
+ * panel that stays in the nearest cache; their sums wait in the results for the next one. */
 #include <immintrin.h>
 
+#include "base/mem.h"
+#include "cpu/avx512/lanes.h"
 #include "cpu/avx512bf16/avx512bf16.h"
 #include "cpu/avx512bf16/round.h"
-#include "cpu/generic.h"
 
-enum { ROWS = 6, TOKENS = 4, GROUPS = 2, CHUNK = 1024 };
+enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
 
-AK_KERNEL size_t chunk_at(size_t k, size_t at)
-{
-    return k - at < CHUNK ? k - at : CHUNK;
-}
+/* A pair of numbers of BF16. */
+enum { PAIR = 2, PAIR_BYTES = 2 * sizeof(uint16_t) };
 
 AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
                           uint16_t *restrict panel)
 {
-    for (size_t row = 0; row < n_rows; row++, rows += row_bytes) {
-        uint16_t *to = panel + row / ROWS * ROWS * k + row % ROWS * AK_LANES;
-        for (size_t i = 0; i < k; i += AK_LANES, to += ROWS * AK_LANES)
-            _mm512_store_si512(to, load_rounded(type, rows + i * sizeof *panel));
+    size_t width = ak_round_up(n_rows, LANES) * PAIR;
+    for (size_t first = 0; first < n_rows; first += LANES, rows += LANES * row_bytes) {
+        uint16_t *to = panel + first * PAIR;
+        for (size_t i = 0; i < k; i += AK_LANES) {
+            __m512 v[LANES];
+            AK_UNROLL
+            for (size_t r = 0; r < LANES; r++)
+                v[r] = first + r < n_rows ? _mm512_castsi512_ps(load_rounded(type, rows + r * row_bytes + i * sizeof *panel))
+                                          : _mm512_setzero_ps();
+            transpose_lanes(v);
+            AK_UNROLL
+            for (size_t pair = 0; pair < LANES; pair++, to += width)
+                _mm512_store_ps(to, v[pair]);
+        }
     }
 }
 
@@ -40,81 +49,84 @@ void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size
 
 void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
 {
-    uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * AK_LANES;
+    const __m512i places = _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), _mm512_set1_epi32(TOKENS));
+    uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * PAIR;
     for (size_t i = 0; i < k; i += AK_LANES, to += TOKENS * AK_LANES)
-        _mm512_store_si512(to, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
+        _mm512_i32scatter_epi32(to, places, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)), PAIR_BYTES);
 }
 
-/* Adds the products of a chunk of `steps` steps to sums[token][row]. rows and tokens
- * are constants. Brings a line a step from `ahead` on nearer. */
-AK_KERNEL void pass(size_t rows, size_t tokens, const uint16_t *w, const uint16_t *x, size_t steps, const uint16_t *ahead, bool is_first,
-                    __m512 (*sums)[AK_PANEL_ROWS])
+/* Adds the products of `pairs` pairs to the sums that wait, if there are any. `vectors` and n
+ * are constants. Brings a token's line at `ahead` nearer every other pair. */
+AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs, const uint16_t *ahead, bool is_first,
+                    __m512 (*waiting)[VECTORS])
 {
-    __m512 acc[ROWS][TOKENS];
+    __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
+    for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            acc[r][t] = is_first ? _mm512_setzero_ps() : sums[t][r];
-    for (size_t i = 0; i < steps; i++, w += ROWS * AK_LANES, x += TOKENS * AK_LANES) {
-        __m512bh u[TOKENS];
-        _mm_prefetch((const char *)(ahead + i * AK_LANES), _MM_HINT_T1);
+        for (size_t v = 0; v < vectors; v++)
+            acc[t][v] = is_first ? _mm512_setzero_ps() : waiting[t][v];
+    for (size_t i = 0; i < pairs; i++, w += vectors * LANES * PAIR, x += TOKENS * PAIR) {
+        __m512bh row[VECTORS];
+        _mm_prefetch((const char *)(ahead + i * TOKENS * PAIR), _MM_HINT_T0);
         AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            u[t] = (__m512bh)_mm512_load_si512(x + t * AK_LANES);
+        for (size_t v = 0; v < vectors; v++)
+            row[v] = (__m512bh)load_line(w + v * LANES * PAIR);
         AK_UNROLL
-        for (size_t r = 0; r < rows; r++) {
-            __m512bh v = (__m512bh)_mm512_load_si512(w + r * AK_LANES);
+        for (size_t t = 0; t < n; t++) {
+            __m512bh token = (__m512bh)spread(x + t * PAIR);
             AK_UNROLL
-            for (size_t t = 0; t < tokens; t++)
-                acc[r][t] = _mm512_dpbf16_ps(acc[r][t], v, u[t]);
+            for (size_t v = 0; v < vectors; v++)
+                acc[t][v] = _mm512_dpbf16_ps(acc[t][v], row[v], token);
         }
     }
     AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
+    for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t t = 0; t < tokens; t++)
-            sums[t][r] = acc[r][t];
+        for (size_t v = 0; v < vectors; v++)
+            waiting[t][v] = acc[t][v];
 }
 
-/* `groups` blocks of `tokens` tokens, k · TOKENS apart. The passes ask for the lines of
- * the next chunk, which follow those of this one: tokens come from a far cache. */
-AK_KERNEL void dot_tokens(size_t groups, size_t tokens, const uint16_t *panel, size_t n_rows, const uint16_t *x, size_t k, float *y,
-                          size_t y_stride)
+/* The last group of tokens goes by twos: those beyond would cost what a token costs. */
+AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x, size_t pairs, const uint16_t *ahead,
+                         bool is_first, __m512 (*waiting)[VECTORS])
 {
-    __m512 sums[GROUPS][TOKENS][AK_PANEL_ROWS];
-    for (size_t at = 0; at < k; at += CHUNK) {
-        size_t n = chunk_at(k, at), steps = n / AK_LANES;
-        for (size_t r = 0; r < n_rows; r += ROWS) {
-            const uint16_t *w = panel + r * k + at * ROWS;
-            for (size_t g = 0; g < groups; g++) {
-                const uint16_t *u = x + (g * k + at) * TOKENS, *ahead = u + (TOKENS + r / ROWS % TOKENS) * n;
-                if (n_rows - r >= ROWS)
-                    pass(ROWS, tokens, w, u, steps, ahead, at == 0, (__m512 (*)[AK_PANEL_ROWS])&sums[g][0][r]);
-                else
-                    for (size_t i = 0; i < n_rows - r; i++)
-                        pass(1, tokens, w + i * AK_LANES, u, steps, ahead, at == 0, (__m512 (*)[AK_PANEL_ROWS])&sums[g][0][r + i]);
+    switch ((tokens + 1) / 2) {
+    case 1: pass(vectors, 2, w, x, pairs, ahead, is_first, waiting); break;
+    case 2: pass(vectors, 4, w, x, pairs, ahead, is_first, waiting); break;
+    case 3: pass(vectors, 6, w, x, pairs, ahead, is_first, waiting); break;
+    default: pass(vectors, TOKENS, w, x, pairs, ahead, is_first, waiting); break;
+    }
+}
+
+AK_KERNEL void dot_panel(size_t vectors, const uint16_t *panel, __mmask16 lanes, const uint16_t *tokens, size_t n, size_t k, float *y,
+                         size_t y_stride)
+{
+    __m512 waiting[GROUPS * TOKENS][VECTORS];
+    for (size_t first = 0, some; first < n; first += some, tokens += some * k, y += some * y_stride) {
+        some = ak_min_size(n - first, GROUPS * TOKENS);
+        for (size_t at = 0; at < k; at += CHUNK) {
+            size_t pairs = ak_min_size(k - at, CHUNK) / PAIR;
+            for (size_t t = 0; t < some; t += TOKENS) {
+                const uint16_t *x = tokens + t * k + at * TOKENS;
+                pass_some(vectors, ak_min_size(some - t, TOKENS), panel + at * vectors * LANES, x, pairs, x + pairs * TOKENS * PAIR, at == 0,
+                          waiting + t);
             }
         }
+        for (size_t t = 0; t < some; t++)
+            AK_UNROLL
+            for (size_t v = 0; v < vectors; v++)
+                _mm512_mask_storeu_ps(y + t * y_stride + v * LANES, v + 1 < vectors ? (__mmask16)0xffff : lanes, waiting[t][v]);
     }
-    for (size_t g = 0; g < groups; g++)
-        for (size_t t = 0; t < tokens; t++)
-            for (size_t r = 0; r < n_rows; r++)
-                y[(g * TOKENS + t) * y_stride + r] = _mm512_reduce_add_ps(sums[g][t][r]);
 }
 
 void ak_avx512bf16_dot_panel(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
                              float *restrict y, size_t y_stride)
 {
-    for (; n >= GROUPS * TOKENS; n -= GROUPS * TOKENS, tokens += GROUPS * TOKENS * k, y += GROUPS * TOKENS * y_stride)
-        dot_tokens(GROUPS, TOKENS, panel, n_rows, tokens, k, y, y_stride);
-    for (size_t most; n > 0; n -= most, tokens += most * k, y += most * y_stride) {
-        most = n < TOKENS ? n : TOKENS;
-        switch (most) {
-        case 1: dot_tokens(1, 1, panel, n_rows, tokens, k, y, y_stride); break;
-        case 2: dot_tokens(1, 2, panel, n_rows, tokens, k, y, y_stride); break;
-        case 3: dot_tokens(1, 3, panel, n_rows, tokens, k, y, y_stride); break;
-        default: dot_tokens(1, TOKENS, panel, n_rows, tokens, k, y, y_stride); break;
-        }
+    __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
+    switch ((n_rows + LANES - 1) / LANES) {
+    case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 2: dot_panel(2, panel, lanes, tokens, n, k, y, y_stride); break;
+    default: dot_panel(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
     }
 }

@@ -6,6 +6,6 @@ void ak_kernels_avx512bf16(struct ak_kernels *k)
     k->open_bf16[AK_F16] = ak_avx512bf16_open_f16;
     k->open_rounded = ak_avx512bf16_open_token;
     k->dot_bf16 = ak_avx512bf16_dot_panel;
-    k->bf16_step = AK_PANEL_ROWS / 2;
+    k->bf16_step = 16;
     k->bf16_most = AK_PANEL_ROWS;
 }
