@@ -33,7 +33,7 @@ enum ak_part_kind {
 #define AK_MANY UINT32_MAX
 
 /* What lies further ahead makes no difference to most tokens. */
-enum { AK_NEAR_BYTES = 16 };
+enum { AK_NEAR_BYTES = 32 };
 
 struct ak_part {
     uint8_t kind;

@@ -57,8 +57,10 @@ bool ak_machine_init(struct ak_machine *m, const struct ak_grammar *g, const int
 
 void ak_machine_free(struct ak_machine *m)
 {
-    for (uint32_t i = 0; i < m->n_places; i++)
+    for (uint32_t i = 0; i < m->n_places; i++) {
         ak_free(m->places[i].step);
+        ak_free(m->places[i].step_near);
+    }
     ak_free(m->frames);
     ak_free(m->frame_heads);
     ak_free(m->places);
@@ -350,24 +352,37 @@ static void step_frame(struct ak_machine *m, uint32_t frame, unsigned char byte)
     }
 }
 
-uint32_t ak_machine_find_step(struct ak_machine *m, uint32_t place, unsigned char byte)
+/* Where a byte leads from here, in one of the place's tables. */
+static uint32_t note(struct ak_machine *m, uint32_t **table, unsigned char byte, uint32_t to)
 {
-    if (!m->places[place].step) {
-        uint32_t *step = ak_alloc(256, sizeof *step);
-        if (!step) {
+    if (!*table) {
+        uint32_t *fresh = ak_alloc(256, sizeof *fresh);
+        if (!fresh) {
             m->failed = true;
             return AK_PLACE_UNKNOWN;
         }
-        memset(step, 0xff, 256 * sizeof *step);
-        m->places[place].step = step;
+        memset(fresh, 0xff, 256 * sizeof *fresh);
+        *table = fresh;
         m->n_steps++;
     }
+    return (*table)[byte] = to;
+}
+
+uint32_t ak_machine_find_step(struct ak_machine *m, uint32_t place, unsigned char byte)
+{
     ak_machine_open(m);
     for (uint32_t i = 0; i < m->places[place].n; i++)
         step_frame(m, m->pool[m->places[place].first + i], byte);
     uint32_t to = ak_machine_close(m);
-    m->places[place].step[byte] = to;
-    return to;
+    return note(m, &m->places[place].step, byte, to);
+}
+
+uint32_t ak_machine_find_step_near(struct ak_machine *m, uint32_t place, unsigned char byte)
+{
+    uint32_t to = ak_machine_step(m, place, byte);
+    if (to != AK_PLACE_UNKNOWN)
+        to = ak_machine_like(m, to, AK_LOOK_NEAR);
+    return note(m, &m->places[place].step_near, byte, to);
 }
 
 /* ---- places with the same mask ---- */

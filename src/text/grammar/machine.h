@@ -28,7 +28,9 @@ enum {
 struct ak_place {
     uint32_t first, n;  /* its frames in the pool, rising */
     uint32_t hash, next;
-    uint32_t *step;     /* of 256 bytes, AK_PLACE_UNKNOWN where none was looked for; NULL: none was at all */
+    /* Of 256 bytes, AK_PLACE_UNKNOWN where none was looked for; NULL: none was at all. The one
+     * to places, the other to their likes by AK_LOOK_NEAR. */
+    uint32_t *step, *step_near;
     uint32_t like[2];   /* by how far is looked, the place that has its mask; AK_PLACE_UNKNOWN: not looked for */
     uint32_t mask;      /* its number plus 1; 0: none is kept */
     bool may_end;
@@ -56,7 +58,7 @@ struct ak_machine {
     uint32_t n_seen, room_seen, *seen_heads, seen_mask;
     uint64_t *words, *word_scratch; /* of `seen`; room for one state */
     uint32_t n_words, room_words;
-    uint32_t n_steps;      /* places with steps */
+    uint32_t n_steps;      /* tables of steps */
 
     /* the closure in the making */
     uint32_t epoch, n_expanded;
@@ -89,14 +91,22 @@ static inline uint32_t ak_machine_step(struct ak_machine *m, uint32_t place, uns
     return step && step[byte] != AK_PLACE_UNKNOWN ? step[byte] : ak_machine_find_step(m, place, byte);
 }
 
-/* members.c: enters what may follow in members, whose frame this is. */
-void ak_machine_enter_members(struct ak_machine *m, uint32_t frame);
-
 /* How far masks look: AK_NEAR_BYTES, or as far as the longest token. */
 enum ak_look { AK_LOOK_NEAR, AK_LOOK_FAR };
 /* A place with the same mask, common to all that differ only in what lies further ahead than
  * is looked: in counts, and in states of patterns. */
 uint32_t ak_machine_like(struct ak_machine *m, uint32_t place, enum ak_look look);
+
+/* A step, and to the like of its place by AK_LOOK_NEAR. */
+uint32_t ak_machine_find_step_near(struct ak_machine *m, uint32_t place, unsigned char byte);
+static inline uint32_t ak_machine_step_near(struct ak_machine *m, uint32_t place, unsigned char byte)
+{
+    const uint32_t *step = m->places[place].step_near;
+    return step && step[byte] != AK_PLACE_UNKNOWN ? step[byte] : ak_machine_find_step_near(m, place, byte);
+}
+
+/* members.c: enters what may follow in members, whose frame this is. */
+void ak_machine_enter_members(struct ak_machine *m, uint32_t frame);
 
 /* collect.c: is it time? Then forgets all places but the n at `roots`, which get their new
  * numbers; without memory they keep the old ones, and nothing is forgotten. */

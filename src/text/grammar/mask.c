@@ -15,15 +15,14 @@ static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
     const struct ak_token_trie *t = m->trie;
     for (uint32_t i = 0, n = 0; i < t->n_nodes; n++) {
         const struct ak_trie_byte *node = &t->nodes[i];
-        uint32_t to = ak_machine_step(&m->machine, m->walk[node->depth - 1], node->byte);
+        uint32_t from = m->walk[node->depth - 1];
+        uint32_t to = (node->below > AK_NEAR_BYTES ? ak_machine_step : ak_machine_step_near)(&m->machine, from, node->byte);
         if (to == AK_PLACE_UNKNOWN)
             return false;
         if (to == AK_PLACE_NOWHERE) {
             i = node->skip;
             continue;
         }
-        if (node->below <= AK_NEAR_BYTES && (to = ak_machine_like(&m->machine, to, AK_LOOK_NEAR)) == AK_PLACE_UNKNOWN)
-            return false;
         m->walk[node->depth] = to;
         for (int32_t token = node->token; token >= 0; token = t->same[token])
             ak_mask_set(bits, (uint32_t)token);
