@@ -96,7 +96,7 @@ static uint32_t next(const struct ak_dfa *d, uint32_t state, uint32_t c)
     uint32_t low = 0, high = d->states[state].n;
     if (high == 0)
         return DEAD;
-    const struct ak_dfa_edge *edges = d->edges + d->states[state].first;
+    const struct ak_dfa_edge *edges = ak_dfa_edges(d, state);
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (edges[middle].high < c)

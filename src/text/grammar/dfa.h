@@ -21,6 +21,12 @@ struct ak_dfa {
     uint32_t n_states, n_edges, room_states, room_edges;
 };
 
+/* The edges of a state; NULL where the machine has none. */
+static inline const struct ak_dfa_edge *ak_dfa_edges(const struct ak_dfa *d, uint32_t state)
+{
+    return d->n_edges > 0 ? d->edges + d->states[state].first : NULL;
+}
+
 enum { AK_DFA_MOST_STATES = 1 << 14, AK_DFA_MOST_EDGES = 1 << 20 };
 
 /* All fill *out, which the caller frees, also after a failure. Too many states are

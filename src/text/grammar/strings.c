@@ -195,7 +195,7 @@ static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32
 {
     struct ak_part_list list = { 0 };
     struct ak_char_set s = { 0 };
-    const struct ak_dfa_edge *edges = d->edges + d->states[state].first;
+    const struct ak_dfa_edge *edges = ak_dfa_edges(d, state);
     uint32_t n = d->states[state].n;
     done += d->states[state].first;
     if (d->states[state].accepts)
