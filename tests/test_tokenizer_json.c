@@ -242,6 +242,39 @@ START_TEST(sentencepiece_model) /* F1, F2 */
 }
 END_TEST
 
+/* ---- Definitions that ask for too much ---------------------------------------------- */
+
+#define DOTS " . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . ."
+
+/* WordPiece writes a first word otherwise than the same word later, and longer. */
+START_TEST(first_words_of_streams) /* F4 */
+{
+    static const char *const vocabularies[] = {
+        "{\"model\":{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"##\",\"vocab\":{\"<0x0A>\":0}},"
+        "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"WordPiece\",\"cleanup\":false},{\"type\":\"ByteFallback\"}]}}",
+        "{\"model\":{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"##\",\"vocab\":{\"x" DOTS "\":0}},"
+        "\"decoder\":{\"type\":\"WordPiece\",\"cleanup\":true}}",
+    };
+    static const char *const texts[] = {"<0x0A>", "x" DOTS};
+
+    for (int i = 0; i < 2; i++) {
+        struct ak_tokenizer_files files = {.tokenizer = text_of(vocabularies[i])};
+        struct ak_tokenizer *t;
+        struct ak_text_stream *s;
+        struct ak_error error = {0};
+        const char *text;
+        size_t n;
+
+        ck_assert_msg(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+        ck_assert_int_eq(ak_text_stream_create(t, 0, &s, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_text_stream_push(s, 0, &text, &n, &error), AKUNU_OK);
+        ck_assert(n == strlen(texts[i]) && memcmp(text, texts[i], n) == 0);
+        ak_text_stream_free(s);
+        ak_tokenizer_free(t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer_json");
@@ -251,6 +284,7 @@ int main(void)
     tcase_add_loop_test(tcase, damaged_files, 0, sizeof damaged / sizeof damaged[0]);
     tcase_add_test(tcase, files_beside_it);
     tcase_add_test(tcase, sentencepiece_model);
+    tcase_add_test(tcase, first_words_of_streams);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

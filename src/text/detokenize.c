@@ -71,13 +71,22 @@ struct ak_text_stream {
     char *out;     /* what is given out: at worst, three bytes for each of those */
 };
 
-ak_status ak_text_stream_create(const struct ak_tokenizer *t, unsigned flags, struct ak_text_stream **out, struct ak_error *error)
+static size_t longest_of(const struct ak_pieces *pieces)
 {
     size_t longest = 0;
 
+    for (uint32_t id = 0; id < pieces->n; id++)
+        longest = ak_max_size(longest, ak_pieces_get(pieces, id).n);
+    return longest;
+}
+
+ak_status ak_text_stream_create(const struct ak_tokenizer *t, unsigned flags, struct ak_text_stream **out, struct ak_error *error)
+{
+    size_t longest = longest_of(&t->pieces);
+
     *out = NULL;
-    for (uint32_t id = 0; id < t->pieces.n; id++)
-        longest = ak_max_size(longest, ak_pieces_get(&t->pieces, id).n);
+    if (t->pipeline && t->pipeline->joins_words) /* a first word may be longer than what it gives later */
+        longest = ak_max_size(longest, longest_of(&t->pipeline->words));
     longest += MAX_CARRY_BYTES;
     struct ak_text_stream *s = ak_alloc(1, sizeof *s);
     if (s) {
