@@ -95,6 +95,12 @@ END_TEST
 #define BPE_OF(vocab, merges) "{\"model\":{\"type\":\"BPE\",\"vocab\":" vocab ",\"merges\":" merges "}}"
 #define WITH(part) "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}," part "}"
 
+/* Nine steps, each of which writes sixteen times what it reads. */
+#define NINE(step) step "," step "," step "," step "," step "," step "," step "," step "," step
+#define GROWING "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaaaaaaaaaaaaaaa\"}"
+#define GROWING_BLANKS "{\"type\":\"Metaspace\",\"replacement\":\"                \",\"split\":false}"
+#define GROWING_NORMALIZER "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" NINE(GROWING) "]}"
+
 static const struct {
     const char *json, *word;
     ak_status status;
@@ -129,6 +135,8 @@ static const struct {
     {WITH("\"post_processor\":{\"type\":\"BertProcessing\"}"), "post_processor", AKUNU_ERROR_FORMAT},
     {WITH("\"added_tokens\":[{\"id\":99999999,\"content\":\"x\"}]"), "added_tokens: the id of 'x'", AKUNU_ERROR_FORMAT},
     {WITH("\"added_tokens\":[{\"id\":2}]"), "added_tokens: content", AKUNU_ERROR_FORMAT},
+    {WITH("\"decoder\":{\"type\":\"Sequence\",\"decoders\":[" NINE(GROWING) "]}"), "the limit", AKUNU_ERROR_UNSUPPORTED},
+    {WITH("\"added_tokens\":[{\"id\":2,\"content\":\"a\",\"normalized\":true}]," GROWING_NORMALIZER), "the limit", AKUNU_ERROR_UNSUPPORTED},
 };
 
 START_TEST(damaged_files) /* F2 */
@@ -275,6 +283,25 @@ START_TEST(first_words_of_streams) /* F4 */
 }
 END_TEST
 
+static const char *const growing[] = {
+    WITH(GROWING_NORMALIZER),
+    WITH("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" NINE(GROWING_BLANKS) "]}"),
+};
+
+START_TEST(texts_that_grow) /* F2 */
+{
+    struct ak_tokenizer_files files = {.tokenizer = text_of(growing[_i])};
+    struct ak_tokenizer *t;
+    struct ak_error error = {0};
+    size_t n;
+
+    ck_assert_msg(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_eq(ak_tokenize(t, "a b", 3, 0, NULL, 0, &n, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.message, "the limit"));
+    ak_tokenizer_free(t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer_json");
@@ -285,6 +312,7 @@ int main(void)
     tcase_add_test(tcase, files_beside_it);
     tcase_add_test(tcase, sentencepiece_model);
     tcase_add_test(tcase, first_words_of_streams);
+    tcase_add_loop_test(tcase, texts_that_grow, 0, sizeof growing / sizeof growing[0]);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -345,7 +345,7 @@ void ak_gguf_open(struct ak_gguf_writer *w, const char *path)
     w->status = alloc_paths(w, path);
     if (fine(w))
         open_file(w);
-    struct ak_buffer head = { NULL, 0, 0 };
+    struct ak_buffer head = { .n = 0 };
     add(w, &head, "GGUF", 4);
     add_u32(w, &head, VERSION);
     add_u64(w, &head, w->n_tensors);

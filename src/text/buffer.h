@@ -11,15 +11,18 @@
 struct ak_buffer {
     char *bytes;
     size_t n, capacity;
+    size_t most; /* it gets no longer than this; 0: any length */
 };
 
-/* Makes room for n more bytes. */
+/* Makes room for n more bytes. What is beyond `most` is AKUNU_ERROR_UNSUPPORTED. */
 static inline ak_status ak_buffer_room(struct ak_buffer *b, size_t n, struct ak_error *error)
 {
     if (b->capacity - b->n >= n)
         return AKUNU_OK;
     if (n > SIZE_MAX / 4 - b->n)
         return ak_fail_memory(error, "a text", n);
+    if (b->most && b->n + n > b->most)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the tokenizer makes more than %zu bytes of a text, the limit", b->most);
     size_t capacity = (b->n + n) * 2;
     char *bytes = ak_realloc(b->bytes, capacity, 1);
     if (!bytes)

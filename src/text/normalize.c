@@ -311,9 +311,14 @@ static ak_status apply(const struct ak_step *s, const char *text, size_t n, stru
     }
 }
 
+/* Steps that write more than they read, one after another, make any length of a short text.
+ * Published tokenizers stay far below these bytes a byte, and bytes of any text. */
+enum { MOST_OF_BYTE = 64, MOST_OF_NONE = 4096 };
+
 ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n, struct ak_matcher *m, struct ak_work *w,
                        struct ak_error *error)
 {
+    w->text.most = w->spare.most = w->piece.most = MOST_OF_NONE + MOST_OF_BYTE * n;
     w->text.n = 0;
     AK_TRY(ak_buffer_add(&w->text, text, n, error));
     for (uint32_t i = 0; i < steps->n; i++) {

@@ -86,7 +86,8 @@ struct ak_work {
 };
 void ak_work_free(struct ak_work *w);
 
-/* Puts the normal form of the text into w->text. */
+/* Puts the normal form of the text into w->text, whose length is limited from then on: what is
+ * much longer than the text is AKUNU_ERROR_UNSUPPORTED. */
 ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n, struct ak_matcher *m, struct ak_work *w,
                        struct ak_error *error);
 
