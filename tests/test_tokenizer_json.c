@@ -127,6 +127,7 @@ static const struct {
     {WITH("\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!\"}"), "base64", AKUNU_ERROR_FORMAT},
     {WITH("\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\"},\"content\":\"\"}"), "pattern", AKUNU_ERROR_FORMAT},
     {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}"), "pattern '('", AKUNU_ERROR_FORMAT},
+    {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\C\"}}"), "pattern '\\C'", AKUNU_ERROR_FORMAT},
     {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[a&&b]\"}}"), "[a&&b]", AKUNU_ERROR_UNSUPPORTED},
     {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Odd\"}"), "behavior 'Odd'",
      AKUNU_ERROR_UNSUPPORTED},

@@ -125,7 +125,9 @@ static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out, 
     PCRE2_SIZE at;
 
     AK_TRY(write_out(pattern, out, &n, error));
-    r->code = pcre2_compile((PCRE2_SPTR)out, n, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &code, &at, NULL);
+    /* \C would end a match within a character, and the next one must not begin there. */
+    uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    r->code = pcre2_compile((PCRE2_SPTR)out, n, options, &code, &at, NULL);
     if (!r->code) {
         char what[160];
         snprintf(what, sizeof what, "the pattern '%.*s' is none", (int)ak_min_size(pattern.n, 100), pattern.bytes);
