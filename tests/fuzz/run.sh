@@ -8,7 +8,7 @@ mkdir -p "fuzz/$name"
 case $name in
 # What the target needs of the library, by folder or file.
 jinja) sources="src/text/jinja/*.c src/text/unicode.c src/text/utf8.c src/base/error.c src/base/mem.c src/base/show.c" ;;
-grammar|schema|calls)
+grammar|schema|calls|tokenizer)
     sources="src/text/*.c src/text/grammar/*.c src/text/calls/*.c src/text/jinja/*.c src/base/*.c src/weights/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
 *) echo "tests/fuzz/run.sh: no sources are named for $name" >&2; exit 2 ;;
 esac
