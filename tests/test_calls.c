@@ -270,6 +270,30 @@ START_TEST(detection)
 }
 END_TEST
 
+/* A section that the text's end leaves open has calls that are complete all the same, and what
+ * stood between them is no content. */
+START_TEST(open_sections)
+{
+    static const char *const texts[] = {
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
+        "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>\n",
+    };
+    struct akunu_reply_params params;
+
+    akunu_reply_params_default(&params);
+    params.format = "deepseek-v3.1";
+    struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
+    ck_assert_int_eq(akunu_reply_push(reply, texts[_i], strlen(texts[_i])), AKUNU_OK);
+    ck_assert_int_eq(akunu_reply_end(reply), AKUNU_OK);
+    ck_assert_str_eq(akunu_reply_notes(reply), "");
+    json_t *message = json_loads(akunu_reply_message(reply), 0, NULL);
+    ck_assert(json_is_null(json_object_get(message, "content")));
+    ck_assert_uint_eq(json_array_size(json_object_get(message, "tool_calls")), 1);
+    json_decref(message);
+    akunu_reply_free(reply);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     struct akunu_reply_params params;
@@ -297,6 +321,7 @@ static Suite *suite(void)
         n++;
     tcase_add_loop_test(t, goldens, 0, n);
     tcase_add_loop_test(t, detection, 0, 11);
+    tcase_add_loop_test(t, open_sections, 0, 2);
     tcase_add_test(t, refusals);
     suite_add_tcase(s, t);
     return s;

@@ -238,7 +238,7 @@ static enum ak_progress end(struct ak_reply *r)
         if (match == AK_MATCH_PART) /* the beginning of the marker, and nothing after it */
             after = r->text.n;
     }
-    r->at = after;
+    r->at = r->raw = after; /* the marker is the call's, also where the text ends here */
     if (!r->section)
         return ak_prose_begin(r, NULL);
     r->place = AK_PLACE_SECTION;
