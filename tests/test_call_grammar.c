@@ -66,7 +66,8 @@ static unsigned draw(unsigned *state)
 static size_t try_bytes(struct ak_grammar_matcher *m, char *text, const char *bytes, size_t n)
 {
     size_t done;
-    ck_assert_int_eq(ak_grammar_matcher_bytes(m, bytes, n, &done, NULL), AKUNU_OK);
+    if (ak_grammar_matcher_bytes(m, bytes, n, &done, NULL) != AKUNU_OK) /* an assertion writes a line each time */
+        ck_abort_msg("the matcher failed");
     memcpy(text, bytes, done);
     return done;
 }
@@ -169,6 +170,66 @@ START_TEST(drawn_texts_are_calls)
 }
 END_TEST
 
+/* Something that means something to the parser: a marker of any shape, or what begins like a call. */
+static const char *draw_marker(const struct ak_call_format *f, unsigned *state)
+{
+    static const char *const others[] = {"{", "[", "```json\n", "{\"name\": \"now\", \"arguments\": {\"a\": 1}}", "now(a=1)", "now", " ", "\n"};
+    const struct ak_call_shape *s = &f->shapes[draw(state) % f->n_shapes];
+    size_t n_thinkings = 0;
+
+    while (ak_thinking_at(n_thinkings))
+        n_thinkings++;
+    const struct ak_thinking *t = ak_thinking_at(draw(state) % n_thinkings);
+    const char *const list[] = {s->section, s->begin, s->begin, s->end, s->section_end, t->open, t->close, others[draw(state) % 8]};
+    return list[draw(state) % 8];
+}
+
+/* Where any text may come too: whatever the parser takes for a call in it is one that the
+ * schemas allow, and no call breaks. */
+START_TEST(drawn_texts_with_calls)
+{
+    const struct ak_call_format *format = ak_call_format_at((size_t)_i);
+    struct ak_call_rules given = rules(format->name, "auto");
+    struct ak_grammar *g = build(&given);
+    unsigned state = 5, n_calls = 0;
+
+    for (int k = 0; k < 100; k++) {
+        struct ak_grammar_matcher *m = match(g);
+        char text[2048];
+        size_t n = 0, i;
+        json_t *call;
+        while (n < 500 && !(n > 40 && ak_grammar_matcher_may_end(m))) {
+            const char *marker = draw(&state) % 3 || (n > 200 && draw(&state) % 2) ? NULL : draw_marker(format, &state);
+            static const char *const ends[] = {"\"", "'", "}", "]", ")", ">", "\n</parameter>", "</arg_value>", "<|\"|>", "<escape>", "</｜DSML｜parameter>"};
+            const char *end = ends[draw(&state) % (sizeof ends / sizeof ends[0])];
+            size_t done = marker ? try_bytes(m, text + n, marker, strlen(marker)) : n > 60 && draw(&state) % 2 ? try_bytes(m, text + n, end, strlen(end)) : 0;
+            unsigned byte = draw(&state) % 97;
+            for (unsigned tries = 0; done == 0 && tries < 97; tries++) {
+                byte = (byte + 31) % 97;
+                done = try_bytes(m, text + n, (char[]){(char)(byte == 0 ? '\n' : byte + 31)}, 1);
+            }
+            for (unsigned high = 128; done == 0 && high < 256; high++) /* of a marker that is not ASCII */
+                done = try_bytes(m, text + n, (char[]){(char)high}, 1);
+            if (done == 0)
+                break;
+            n += done;
+        }
+        bool whole = ak_grammar_matcher_may_end(m);
+        ak_grammar_matcher_free(m);
+        if (!whole)
+            continue;
+        text[n] = '\0';
+        json_t *message = parse(format, text, n), *calls = json_object_get(message, "tool_calls");
+        n_calls += (unsigned)json_array_size(calls);
+        json_array_foreach (calls, i, call)
+            check_call(format->name, text, call);
+        json_decref(message);
+    }
+    ck_assert_msg(n_calls >= 4, "%s: only %u", format->name, n_calls);
+    ak_grammar_free(g);
+}
+END_TEST
+
 /* What models write, from the goldens, where the calls are to these tools. */
 START_TEST(written_texts_are_allowed)
 {
@@ -213,6 +274,7 @@ static Suite *suite(void)
     while (ak_call_format_at((size_t)n))
         n++;
     tcase_add_loop_test(t, drawn_texts_are_calls, 0, n);
+    tcase_add_loop_test(t, drawn_texts_with_calls, 0, n);
     tcase_add_loop_test(t, written_texts_are_allowed, 0, n);
     suite_add_tcase(s, t);
     return s;

@@ -522,6 +522,74 @@ START_TEST(waiting)
 }
 END_TEST
 
+/* A word is found where a control token has it as its text, and where it is spelt out. */
+START_TEST(waiting_for_control_tokens)
+{
+    struct ak_grammar *inner = gbnf("root ::= \"{\" [a-z]+ \"}\""), *g;
+    struct ak_error error = { 0 };
+    int32_t control = 0;
+    char text[64];
+    size_t n = 0;
+    bool allowed;
+    while (n < 2 && control < (int32_t)ak_tokenizer_n_tokens(tokenizer))
+        if (ak_tokenizer_is_control(tokenizer, ++control) && !ak_tokenizer_is_end(tokenizer, control))
+            ck_assert_int_eq(ak_detokenize(tokenizer, &control, 1, AKUNU_CONTINUE, text, sizeof text, &n, &error), AKUNU_OK);
+    ck_assert_uint_ge(n, 2);
+    struct ak_word word = { text, n };
+    ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, true, &g, &error), AKUNU_OK);
+    ak_grammar_free(inner);
+    for (int spelt = 0; spelt < 2; spelt++) {
+        size_t taken = n;
+        struct ak_grammar_matcher *m = matcher(g);
+        take(m, "Some words");
+        if (spelt)
+            ck_assert_int_eq(ak_grammar_matcher_bytes(m, text, n, &taken, &error), AKUNU_OK);
+        else
+            ck_assert_int_eq(ak_grammar_matcher_token(m, control, &allowed, &error), AKUNU_OK);
+        ck_assert(taken == n && (spelt || allowed));
+        ck_assert(!ak_grammar_matcher_may_end(m));
+        ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
+        ck_assert(!allowed);
+        take(m, "{");
+        take(m, "a");
+        take(m, "}");
+        ck_assert(ak_grammar_matcher_may_end(m));
+        ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
+        ck_assert(allowed);
+        ak_grammar_matcher_free(m);
+    }
+    ak_grammar_free(g);
+    /* of a word that goes on behind it the token is a part */
+    memcpy(text + n, "+", 2);
+    word.n = n + 1;
+    inner = gbnf("root ::= \"x\"");
+    ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, false, &g, &error), AKUNU_OK);
+    ak_grammar_free(inner);
+    struct ak_grammar_matcher *m = matcher(g);
+    ck_assert_int_eq(ak_grammar_matcher_token(m, control, &allowed, &error), AKUNU_OK);
+    ck_assert(allowed && ak_grammar_matcher_may_end(m));
+    take(m, "+");
+    ck_assert(!ak_grammar_matcher_may_end(m));
+    take(m, "x");
+    ck_assert(ak_grammar_matcher_must_end(m));
+    ak_grammar_matcher_free(m);
+    /* and a word that ends inside of the token is not written that way */
+    ak_grammar_free(g);
+    word.n = n - 1;
+    inner = gbnf("root ::= \"x\"");
+    ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, false, &g, &error), AKUNU_OK);
+    ak_grammar_free(inner);
+    m = matcher(g);
+    ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
+    ck_assert(!allowed);
+    const uint32_t *mask;
+    ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+    ck_assert(!has(mask, (size_t)control));
+    ak_grammar_matcher_free(m);
+    ak_grammar_free(g);
+}
+END_TEST
+
 START_TEST(going_back)
 {
     struct ak_grammar *g = gbnf("root ::= \"abc\" [0-9]* \"d\"");
@@ -728,6 +796,7 @@ int main(void)
     tcase_add_loop_test(tokens, masks, 0, 7);
     tcase_add_loop_test(tokens, named_tokens, 0, 2);
     tcase_add_loop_test(tokens, waiting, 0, 2);
+    tcase_add_test(tokens, waiting_for_control_tokens);
     tcase_add_test(tokens, going_back);
     tcase_add_test(tokens, forced_tokens);
     tcase_add_test(tokens, forgetting);

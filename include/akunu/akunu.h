@@ -286,8 +286,8 @@ AKUNU_API void akunu_schema_params_default(struct akunu_schema_params *params);
 AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes, const struct akunu_schema_params *params);
 
 /* A grammar that waits: any text may come before one of the words, which end with NULL, and
- * after it a text of `grammar`; with `again` this goes on, else the text ends there. It need
- * not outlive what is made of it. */
+ * after it a text of `grammar`; with `again` this goes on, else the text ends there. The text
+ * of control tokens counts. It need not outlive what is made of it. */
 AKUNU_API struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar, const char *const *words, bool again);
 AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
 
@@ -320,8 +320,8 @@ AKUNU_API bool akunu_template_is_fallback(const struct akunu_template *chat);
 /* Names of the templates, "default" among them unless the model has none of that name; NULL
  * past the end. */
 AKUNU_API const char *akunu_template_name(const struct akunu_template *chat, size_t i);
-/* The template that a conversation with or without tools takes: its text and, in *n_bytes
- * unless that is NULL, its length. NULL where `name` is none of its templates; name NULL:
+/* The template that a conversation with or without tools takes: its text, which ends in NUL, and,
+ * in *n_bytes unless that is NULL, its length. NULL where `name` is none of its templates; name NULL:
  * "tool_use" where there are tools and it exists, else "default". */
 AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools, size_t *n_bytes);
 
@@ -441,7 +441,7 @@ AKUNU_API void akunu_calls_params_default(struct akunu_calls_params *params);
 /* The grammar (akunu_sampling.grammar) that holds a model to calls of these tools, with
  * arguments that their schemas allow, in the form that akunu_reply reads; `reply` says which
  * one, as in akunu_reply_new, and has the tools. With "auto" any text may come: the grammar
- * begins with a call's first marker (where a format has none, with the first byte of the
+ * begins with any marker of a call (where a format has none, with the beginning of the
  * reply), and ends with the call. With "required" and a name nothing but reasoning comes
  * before the call. calls NULL: the defaults. *out is NULL where there is nothing to
  * constrain: no tools, or "none". AKUNU_ERROR_UNSUPPORTED: the message names the keyword. */

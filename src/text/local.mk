@@ -129,7 +129,7 @@ libak_la_SOURCES += \
 	src/text/calls/prose.c \
 	src/text/calls/python_body.c \
 	src/text/calls/reply.c src/text/calls/reply.h \
-	src/text/calls/rule_markers.c \
+	src/text/calls/rule_markers.c src/text/calls/rule_text.c \
 	src/text/calls/rule_values.c \
 	src/text/calls/rules.h \
 	src/text/calls/scan.c src/text/calls/scan.h \

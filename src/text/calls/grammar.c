@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "text/calls/rules.h"
-#include "text/calls/tools.h"
 
 enum choice { CHOICE_AUTO, CHOICE_NONE, CHOICE_REQUIRED };
 
@@ -90,7 +89,7 @@ static uint32_t json_call(struct ak_rules *r, const json_t *function)
     struct ak_build *b = &r->build;
     const struct ak_call_shape *s = r->shape;
     uint32_t parts[] = {
-        ak_build_text(b, "{\""), json_id(r), ak_build_text(b, s->json_name ? s->json_name : "name"), ak_build_text(b, "\": "), quoted(r, r->tool),
+        ak_build_text(b, r->opened ? "\"" : "{\""), json_id(r), ak_build_text(b, s->json_name ? s->json_name : "name"), ak_build_text(b, "\": "), quoted(r, r->tool),
         ak_build_text(b, ", \""), ak_build_text(b, s->json_arguments ? s->json_arguments : "arguments"), ak_build_text(b, "\": "),
         arguments(r, r->tool, function), s->id_last ? id(r, ak_build_text(b, ", \"id\": \""), ak_build_text(b, "\"")) : AK_BUILD_EMPTY,
         ak_build_text(b, "}"),
@@ -127,24 +126,26 @@ static uint32_t call(struct ak_rules *r, const char *tool, const json_t *functio
     return ak_build_sequence(b, parts, 5);
 }
 
-/* Any of the tools, with what stands around one call. */
+/* Any of the tools. A shape has the same ones wherever they come. */
 typedef uint32_t call_fn(struct ak_rules *r, const char *tool, const json_t *function);
 
-static uint32_t any_call(struct ak_rules *r, const struct ak_tools *tools, const json_t *named, call_fn *make)
+static uint32_t any_call(struct ak_rules *r, call_fn *make)
 {
     struct ak_build *b = &r->build;
-    uint32_t part = AK_BUILD_NOTHING;
+    uint32_t *known = &r->calls[r->shape - r->given->format->shapes][r->opened], part = AK_BUILD_NOTHING;
     const char *tool;
     json_t *function;
 
-    json_object_foreach (tools->by_name, tool, function)
-        if (!named || strcmp(tool, json_string_value(named)) == 0)
+    if (*known)
+        return *known;
+    json_object_foreach (r->tools->by_name, tool, function)
+        if (!r->named || strcmp(tool, json_string_value(r->named)) == 0)
             part = ak_build_either(b, part, make(r, tool, function));
     if (part == AK_BUILD_NOTHING && ak_build_ok(b))
-        ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s", named ? json_string_value(named) : "");
+        ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s", r->named ? json_string_value(r->named) : "");
     uint32_t rule = ak_build_rule(b, "call", 4);
     ak_build_define(b, rule, part);
-    return ak_build_call(b, rule);
+    return *known = ak_build_call(b, rule);
 }
 
 /* ---- what stands around calls ---- */
@@ -168,24 +169,29 @@ static uint32_t one_marked(struct ak_rules *r, uint32_t inner, bool first)
     return ak_build_sequence(b, parts, 5);
 }
 
-/* A row of calls, from behind the first marker where `opened`. */
-static uint32_t row(struct ak_rules *r, uint32_t one, bool opened)
+/* A row of calls, whole or as it goes on behind one of its markers. */
+uint32_t ak_rules_row(struct ak_rules *r, const char *behind)
 {
     struct ak_build *b = &r->build;
     const struct ak_call_shape *s = r->shape;
-    uint32_t most = r->given->parallel ? AK_MANY : 0, blanks = ak_rules_blanks(r);
+    bool opened = behind && (!s->section || strcmp(behind, s->section) != 0);
+    uint32_t most = r->given->parallel ? AK_MANY : 0, blanks = ak_rules_blanks(r), one = any_call(r, call);
 
     if (in_list(s)) {
         uint32_t comma = ak_build_two(b, ak_build_text(b, ","), blanks);
         uint32_t more = ak_build_repeat(b, ak_build_two(b, comma, one), 0, most);
-        uint32_t parts[] = {ak_build_text(b, "["), blanks, one, more, blanks, ak_build_text(b, "]")};
+        uint32_t begin = opened && !s->begin ? (uint32_t)AK_BUILD_EMPTY : ak_build_text(b, "[");
+        uint32_t parts[] = {begin, blanks, one, more, blanks, ak_build_text(b, "]")};
         return one_marked(r, ak_build_sequence(b, parts, 6), opened);
     }
+    r->opened = opened && !s->begin;
+    uint32_t first = r->opened ? any_call(r, call) : one;
+    r->opened = false;
     uint32_t more = ak_build_repeat(b, ak_build_two(b, s->section || s->begin ? blanks : ak_build_text(b, "; "), one_marked(r, one, false)), 0, most);
-    if (!s->section)
-        return ak_build_two(b, one_marked(r, one, opened), more);
+    if (!s->section || opened) /* the section's own marker was left out */
+        return ak_build_two(b, one_marked(r, first, opened), more);
     uint32_t parts[] = {
-        opened ? AK_BUILD_EMPTY : ak_rules_marker(r, s->section), blanks, one_marked(r, one, false), more, blanks, ak_rules_marker(r, s->section_end),
+        behind ? (uint32_t)AK_BUILD_EMPTY : ak_rules_marker(r, s->section), blanks, one_marked(r, one, false), more, blanks, ak_rules_marker(r, s->section_end),
     };
     return ak_build_sequence(b, parts, 6);
 }
@@ -220,13 +226,13 @@ static uint32_t message(struct ak_rules *r, const char *channel, uint32_t text)
     return ak_build_sequence(b, parts, 4);
 }
 
-static uint32_t harmony(struct ak_rules *r, const struct ak_tools *tools, const json_t *named, enum choice choice)
+static uint32_t harmony(struct ak_rules *r, enum choice choice)
 {
     struct ak_build *b = &r->build;
     uint32_t next = ak_build_rule(b, "messages", 8);
     uint32_t more = ak_build_two(b, ak_rules_marker(r, "<|start|>assistant"), ak_build_call(b, next));
     uint32_t before = ak_rules_until(r, "<|end|>", more);
-    uint32_t part = any_call(r, tools, named, harmony_call);
+    uint32_t part = any_call(r, harmony_call);
 
     part = ak_build_either(b, part, message(r, "analysis", before));
     part = ak_build_either(b, part, message(r, "commentary", before));
@@ -243,49 +249,31 @@ static bool in_template(const struct ak_rules *r, const struct ak_thinking *t)
     return r->given->chat_template && strstr(r->given->chat_template, t->open) && strstr(r->given->chat_template, t->close);
 }
 
-/* Reasoning first, where the prompt began it, or may be where the template has it. */
-static uint32_t after_reasoning(struct ak_rules *r, uint32_t then)
+/* Calls alone, after reasoning where the prompt began it, or where the template has it. */
+static uint32_t calls_alone(struct ak_rules *r)
 {
     struct ak_build *b = &r->build;
     const struct ak_thinking *t = ak_thinking_begun(r->given->prompt);
-    uint32_t part = then;
+    uint32_t then = ak_rules_row(r, NULL), part = then;
 
     if (t)
-        return ak_rules_until(r, t->close, ak_build_two(b, ak_rules_blanks(r), then));
+        return ak_rules_reasoning(r, t, &then);
     for (size_t i = 0; (t = ak_thinking_at(i)); i++)
-        if (in_template(r, t)) {
-            uint32_t thought = ak_rules_until(r, t->close, ak_build_two(b, ak_rules_blanks(r), then));
-            part = ak_build_either(b, part, ak_build_two(b, ak_rules_marker(r, t->open), thought));
-        }
+        if (in_template(r, t))
+            part = ak_build_either(b, part, ak_build_two(b, ak_rules_marker(r, t->open), ak_rules_reasoning(r, t, &then)));
     return part;
 }
 
-/* Without a marker the first byte decides: what begins like a call is one. */
-static uint32_t unmarked(struct ak_rules *r, uint32_t calls)
+static uint32_t root(struct ak_rules *r, enum choice choice)
 {
-    struct ak_build *b = &r->build;
-    struct ak_byte_set other;
-
-    memset(&other, 0xFF, sizeof other);
-    for (const char *c = "{[ \t\r\n"; *c; c++)
-        other.bits[*c >> 6] &= ~((uint64_t)1 << (*c & 63));
-    uint32_t text = ak_build_two(b, ak_build_bytes(b, &other), any_bytes(r));
-    return ak_build_either(b, AK_BUILD_EMPTY, ak_build_either(b, calls, text));
-}
-
-static uint32_t root(struct ak_rules *r, const struct ak_tools *tools, const json_t *named, enum choice choice)
-{
-    const struct ak_call_shape *s = r->shape;
+    const struct ak_thinking *t = ak_thinking_begun(r->given->prompt);
 
     if (r->given->format->harmony)
-        return harmony(r, tools, named, choice);
-    uint32_t one = any_call(r, tools, named, call);
-    const char *first = s->section ? s->section : s->begin;
+        return harmony(r, choice);
     if (choice == CHOICE_REQUIRED)
-        return after_reasoning(r, row(r, one, false));
-    if (!first)
-        return after_reasoning(r, unmarked(r, row(r, one, false)));
-    return after_reasoning(r, ak_rules_waiting(r, first, row(r, one, true), r->given->parallel));
+        return calls_alone(r);
+    uint32_t text = ak_rules_text(r);
+    return t ? ak_rules_reasoning(r, t, NULL) : text;
 }
 
 ak_status ak_call_grammar(const struct ak_call_rules *given, struct ak_grammar **out, struct ak_error *error)
@@ -301,7 +289,9 @@ ak_status ak_call_grammar(const struct ak_call_rules *given, struct ak_grammar *
         status = read_choice(given->choice, &choice, &named, error);
     if (status == AKUNU_OK && json_array_size(tools.list) && choice != CHOICE_NONE) {
         ak_build_begin(&r.build, error);
-        status = ak_build_finish(&r.build, root(&r, &tools, named, choice), out);
+        r.tools = &tools;
+        r.named = named;
+        status = ak_build_finish(&r.build, root(&r, choice), out);
     }
     json_decref(named);
     ak_tools_free(&tools);

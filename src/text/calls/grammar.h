@@ -1,8 +1,8 @@
 /* Grammars that hold a model to calls: those of the tools, in the form of a format, with
  * arguments that the tools' schemas allow.
  *
- *     auto      any text; a call's first marker begins the grammar, and after the call's end
- *               it is any text again. In a format without markers the first byte decides
+ *     auto      any text; any marker of a call begins the grammar, and after the call's end
+ *               it is any text again. In a format without markers the beginning decides
  *     required  reasoning, where the template has it, then calls and nothing else
  *
  * What a grammar lets through the parser takes, and ends as a call that the schemas allow. */

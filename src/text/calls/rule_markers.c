@@ -89,11 +89,6 @@ uint32_t ak_rules_loose_marker(struct ak_rules *r, const char *marker)
     return part;
 }
 
-static uint32_t any_but(struct ak_rules *r, const struct piece *p)
-{
-    return ak_build_repeat(&r->build, ak_build_token(&r->build, 0, p->text, p->n, true), 0, AK_MANY);
-}
-
 /* From how much of the word a byte leads to how much of it (Knuth, Morris and Pratt). */
 static size_t follow(const struct piece *word, const size_t *border, size_t matched, char byte)
 {
@@ -133,25 +128,9 @@ uint32_t ak_rules_until(struct ak_rules *r, const char *marker, uint32_t then)
 {
     struct piece p[MOST_PIECES];
     size_t n = cut(r->given->tokenizer, marker, p);
+    struct ak_ending ending = {.text = marker, .n = strlen(marker), .then = then};
 
-    if (p[0].control)
-        return ak_build_two(&r->build, any_but(r, &p[0]), pieces(r, p, n, then));
+    if (p[0].control) /* as that token, or spelt out: the parser sees its text */
+        return ak_build_until(&r->build, &ending, 1, false);
     return until_text(r, &p[0], pieces(r, p + 1, n - 1, then));
-}
-
-uint32_t ak_rules_waiting(struct ak_rules *r, const char *marker, uint32_t then, bool again)
-{
-    struct piece p[MOST_PIECES];
-    size_t n = cut(r->given->tokenizer, marker, p);
-    uint32_t rule = ak_build_rule(&r->build, "text", 4);
-    uint32_t rest = again ? ak_build_two(&r->build, then, ak_build_call(&r->build, rule)) : then;
-
-    if (p[0].control) { /* such a token is none of the bytes that ak_build_until looks for */
-        uint32_t begin = pieces(r, p, n, rest);
-        ak_build_define(&r->build, rule, ak_build_two(&r->build, any_but(r, &p[0]), ak_build_either(&r->build, AK_BUILD_EMPTY, begin)));
-    } else {
-        struct ak_word word = {p[0].text, p[0].n};
-        ak_build_define(&r->build, rule, ak_build_until(&r->build, &word, 1, pieces(r, p + 1, n - 1, rest)));
-    }
-    return ak_build_call(&r->build, rule);
 }

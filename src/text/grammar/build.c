@@ -244,7 +244,7 @@ uint32_t ak_build_members(struct ak_build *b, const struct ak_member *list, uint
     return add(b, AK_PART_MEMBERS, g->n_members - 1, 0, 0);
 }
 
-uint32_t ak_build_until(struct ak_build *b, const struct ak_word *words, size_t n, uint32_t then)
+uint32_t ak_build_until(struct ak_build *b, const struct ak_ending *words, size_t n, bool open)
 {
     struct ak_grammar *g = b->g;
     size_t bytes = 0;
@@ -257,15 +257,17 @@ uint32_t ak_build_until(struct ak_build *b, const struct ak_word *words, size_t 
     if (n == 0 || n > AK_WORDS_MOST_BYTES || bytes > AK_WORDS_MOST_BYTES)
         return ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "%zu trigger words of %zu bytes together: at least one and at most %d bytes are expected",
                              n, bytes, AK_WORDS_MOST_BYTES);
-    if (!room(b, &g->words, &b->words, g->n_words, 1, sizeof *g->words))
+    if (!room(b, &g->words, &b->words, g->n_words, 1, sizeof *g->words) || !room(b, &g->lists, &b->lists, g->n_lists, n, sizeof *g->lists))
         return AK_BUILD_NOTHING;
-    struct ak_words w = { .then = then };
+    struct ak_words w = { .thens = g->n_lists, .n_thens = (uint32_t)n };
     if (!ak_words_make(words, n, bytes, &w)) {
         no_memory(b);
         return AK_BUILD_NOTHING;
     }
+    for (size_t i = 0; i < n; i++)
+        g->lists[g->n_lists++] = words[i].then;
     g->words[g->n_words++] = w;
-    return add(b, AK_PART_UNTIL, g->n_words - 1, 0, 0);
+    return add(b, AK_PART_UNTIL, g->n_words - 1, open, 0);
 }
 
 ak_status ak_build_finish(struct ak_build *b, uint32_t root, struct ak_grammar **out)

@@ -58,7 +58,16 @@ void ak_build_alike(struct ak_build *b, uint32_t call, uint32_t other);
 uint32_t ak_build_token(struct ak_build *b, uint32_t id, const char *text, size_t n, bool negated);
 
 uint32_t ak_build_members(struct ak_build *b, const struct ak_member *list, uint32_t n, const struct ak_members *how);
-uint32_t ak_build_until(struct ak_build *b, const struct ak_word *words, size_t n, uint32_t then);
+/* A word that a text is searched for, and the part that follows it. Of words that are complete
+ * at the same byte the longest one counts. */
+struct ak_ending {
+    const char *text;
+    size_t n;
+    uint32_t then;
+    bool start; /* only where nothing but blanks stands before */
+};
+/* Any text up to one of the words; `open`: it may also end without one. */
+uint32_t ak_build_until(struct ak_build *b, const struct ak_ending *words, size_t n, bool open);
 
 /* Finds out which parts are possible and nullable, and refuses left recursion; the
  * builder is spent. */
@@ -67,6 +76,6 @@ ak_status ak_build_finish(struct ak_build *b, uint32_t root, struct ak_grammar *
 /* settle.c */
 ak_status ak_grammar_settle(struct ak_grammar *g, struct ak_error *error);
 /* words.c: words of so many bytes together, none of them empty; false without memory. */
-bool ak_words_make(const struct ak_word *words, size_t n, size_t bytes, struct ak_words *out);
+bool ak_words_make(const struct ak_ending *words, size_t n, size_t bytes, struct ak_words *out);
 
 #endif

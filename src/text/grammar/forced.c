@@ -43,7 +43,7 @@ static bool fits(const struct ak_token_trie *t, int32_t token, const char *text,
     if (token < 0 || (uint32_t)token >= t->n_tokens)
         return false;
     *bytes = t->first[token + 1] - t->first[token];
-    return *bytes > 0 && *bytes <= n && memcmp(t->bytes + t->first[token], text, *bytes) == 0;
+    return *bytes > 0 && *bytes <= n && !ak_mask_has(t->others, (uint32_t)token) && memcmp(t->bytes + t->first[token], text, *bytes) == 0;
 }
 
 ak_status ak_grammar_matcher_forced(struct ak_grammar_matcher *m, int32_t *tokens, size_t capacity, size_t *n, struct ak_error *error)

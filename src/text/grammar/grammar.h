@@ -27,7 +27,7 @@ enum ak_part_kind {
     AK_PART_RULE,     /* rules[a]; b: 0, or a part with the same beginnings of up to AK_NEAR_BYTES bytes */
     AK_PART_TOKEN,    /* one token: tokens[a]; b: any but that one */
     AK_PART_MEMBERS,  /* the members of an object: members[a] */
-    AK_PART_UNTIL,    /* any text, up to a word of words[a] and the part that follows it */
+    AK_PART_UNTIL,    /* any text, up to a word of words[a] and the part that follows it; b: that may be missing */
 };
 
 #define AK_MANY UINT32_MAX
@@ -78,11 +78,11 @@ struct ak_members {
     bool ordered;      /* in the order of the list, else in any */
 };
 
-/* A machine that finds the first of some words (Aho and Corasick). */
+/* A machine that finds the first of some words (Aho and Corasick). It begins in state 0. */
 struct ak_words {
-    uint16_t (*next)[256]; /* of n states; n: a word is complete */
+    uint16_t (*next)[256]; /* of n states; n + i: word i is complete */
     uint32_t n;
-    uint32_t then;         /* the part after a word */
+    uint32_t thens, n_thens; /* lists[thens + i]: the part after word i */
 };
 
 struct ak_grammar {
@@ -121,7 +121,8 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
 
 /* A grammar that waits: any text without one of the n words is allowed, and after the
  * first of them comes a text of `then`; with `again` this goes on. The word itself is no
- * part of that text. The words of a waiting text may be cut among tokens in any way.
+ * part of that text. The words of a waiting text may be cut among tokens in any way, and
+ * the text of control tokens, which may come there, counts.
  * `then` is copied. */
 enum { AK_WORDS_MOST_BYTES = 4096 };
 struct ak_word {

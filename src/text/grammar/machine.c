@@ -220,7 +220,8 @@ static void expand(struct ak_machine *m, uint32_t frame)
         break;
     case AK_PART_UNTIL:
         keep(m, frame);
-        ak_machine_push(m, f.rest);
+        if (p->b)
+            ak_machine_push(m, f.rest);
         break;
     case AK_PART_SEQUENCE:
         if (p->possible)
@@ -331,6 +332,22 @@ uint32_t ak_machine_close(struct ak_machine *m)
 
 /* ---- steps ---- */
 
+bool ak_words_go_on(const struct ak_grammar *g, const struct ak_words *w, uint32_t state)
+{
+    return state < w->n || g->parts[g->lists[w->thens + state - w->n]].possible;
+}
+
+void ak_machine_enter_until(struct ak_machine *m, uint32_t frame, uint32_t state)
+{
+    const struct ak_grammar *g = m->g;
+    struct ak_frame f = m->frames[frame];
+    const struct ak_words *w = &g->words[g->parts[f.part].a];
+    if (state < w->n)
+        ak_machine_enter(m, ak_machine_frame(m, f.part, state, f.rest));
+    else if (ak_words_go_on(g, w, state))
+        ak_machine_enter(m, ak_machine_frame(m, g->lists[w->thens + state - w->n], 0, f.rest));
+}
+
 static void step_frame(struct ak_machine *m, uint32_t frame, unsigned char byte)
 {
     const struct ak_grammar *g = m->g;
@@ -343,12 +360,7 @@ static void step_frame(struct ak_machine *m, uint32_t frame, unsigned char byte)
         if ((unsigned char)g->bytes[p->a + f.at] == byte)
             ak_machine_enter(m, f.at + 1 < p->b ? ak_machine_frame(m, f.part, f.at + 1, f.rest) : f.rest);
     } else if (p->kind == AK_PART_UNTIL) {
-        const struct ak_words *w = &g->words[p->a];
-        uint16_t to = w->next[f.at][byte];
-        if (to < w->n)
-            ak_machine_enter(m, ak_machine_frame(m, f.part, to, f.rest));
-        else if (g->parts[w->then].possible)
-            ak_machine_enter(m, ak_machine_frame(m, w->then, 0, f.rest));
+        ak_machine_enter_until(m, frame, g->words[p->a].next[f.at][byte]);
     }
 }
 

@@ -80,6 +80,10 @@ uint32_t ak_machine_see(struct ak_machine *m, const uint64_t *words, uint32_t n)
  * close gives AK_PLACE_UNKNOWN. */
 void ak_machine_open(struct ak_machine *m);
 void ak_machine_enter(struct ak_machine *m, uint32_t frame);
+/* A frame that waits for words, in another state of theirs: one past the states is a complete word. */
+void ak_machine_enter_until(struct ak_machine *m, uint32_t frame, uint32_t state);
+/* Is there a text behind the state? */
+bool ak_words_go_on(const struct ak_grammar *g, const struct ak_words *w, uint32_t state);
 void ak_machine_enter_place(struct ak_machine *m, uint32_t place); /* all that it has */
 uint32_t ak_machine_close(struct ak_machine *m);
 

@@ -33,13 +33,14 @@ static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
     return true;
 }
 
-/* Tokens that the grammar names, and those without bytes where it waits. */
+/* Tokens that the grammar names, and those that no text has where it waits. */
 static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint32_t *bits)
 {
     const struct ak_token_trie *t = m->trie;
     const struct ak_machine *machine = &m->machine;
     for (uint32_t i = 0; i < machine->places[place].n; i++) {
-        const struct ak_part *p = &m->g->parts[machine->frames[machine->pool[machine->places[place].first + i]].part];
+        uint32_t frame = machine->pool[machine->places[place].first + i], state;
+        const struct ak_part *p = &m->g->parts[machine->frames[frame].part];
         if (p->kind == AK_PART_TOKEN && !p->b) {
             ak_mask_set(bits, (uint32_t)m->token_ids[p->a]);
         } else if (p->kind == AK_PART_TOKEN) {
@@ -47,8 +48,9 @@ static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint32
                 if (m->token_ids[p->a] != (int32_t)token && !ak_mask_has(t->ends, token))
                     ak_mask_set(bits, token);
         } else if (p->kind == AK_PART_UNTIL) {
-            for (uint32_t w = 0; w < ak_mask_words(t); w++)
-                bits[w] |= t->others[w];
+            for (uint32_t token = 0; token < t->n_tokens; token++)
+                if (ak_mask_has(t->others, token) && ak_matcher_waits(m, frame, token, &state))
+                    ak_mask_set(bits, token);
         }
     }
 }

@@ -167,25 +167,41 @@ bool ak_grammar_matcher_must_end(const struct ak_grammar_matcher *m)
 static uint32_t after_bytes(struct ak_grammar_matcher *m, int32_t token)
 {
     const struct ak_token_trie *t = m->trie;
-    uint32_t first = t->first[token], n = t->first[token + 1] - first, place = n > 0 ? m->place : AK_PLACE_NOWHERE;
+    uint32_t first = t->first[token], n = t->first[token + 1] - first;
+    uint32_t place = n > 0 && !ak_mask_has(t->others, (uint32_t)token) ? m->place : AK_PLACE_NOWHERE;
     for (uint32_t i = 0; i < n && place != AK_PLACE_NOWHERE && place != AK_PLACE_UNKNOWN; i++)
         place = ak_machine_step(&m->machine, place, (unsigned char)t->bytes[first + i]);
     return place;
 }
 
-/* The frames that take the token as a token: those that name it, and those that wait and
- * take no heed of what a token without bytes stands for. */
+bool ak_matcher_waits(const struct ak_grammar_matcher *m, uint32_t frame, uint32_t token, uint32_t *state)
+{
+    const struct ak_token_trie *t = m->trie;
+    const struct ak_frame *f = &m->machine.frames[frame];
+    const struct ak_words *w = &m->g->words[m->g->parts[f->part].a];
+    *state = f->at;
+    for (uint32_t i = t->first[token]; i < t->first[token + 1]; i++) {
+        if (*state >= w->n) /* a word ends inside of it */
+            return false;
+        *state = w->next[*state][(unsigned char)t->bytes[i]];
+    }
+    return ak_words_go_on(m->g, w, *state);
+}
+
+/* The frames that take the token as a token: those that name it, and those that wait for
+ * words, which may be control tokens or parts of these. */
 static void enter_token(struct ak_grammar_matcher *m, int32_t token)
 {
     struct ak_machine *machine = &m->machine;
     bool end = ak_mask_has(m->trie->ends, (uint32_t)token), other = ak_mask_has(m->trie->others, (uint32_t)token);
     for (uint32_t i = 0; i < machine->places[m->place].n; i++) {
-        struct ak_frame f = machine->frames[machine->pool[machine->places[m->place].first + i]];
+        uint32_t frame = machine->pool[machine->places[m->place].first + i], state;
+        struct ak_frame f = machine->frames[frame];
         const struct ak_part *p = &m->g->parts[f.part];
         if (p->kind == AK_PART_TOKEN && (p->b ? !end && m->token_ids[p->a] != token : m->token_ids[p->a] == token))
             ak_machine_enter(machine, f.rest);
-        else if (p->kind == AK_PART_UNTIL && other)
-            ak_machine_enter(machine, ak_machine_frame(machine, f.part, 0, f.rest));
+        else if (p->kind == AK_PART_UNTIL && other && ak_matcher_waits(m, frame, (uint32_t)token, &state))
+            ak_machine_enter_until(machine, frame, state);
     }
 }
 

@@ -26,6 +26,9 @@ static void each_need(const struct ak_grammar *g, const struct ak_part *p, void 
                 fn(to, g->member[m->first + i].part);
         break;
     case AK_PART_UNTIL:
+        for (uint32_t i = 0; !p->b && i < g->words[p->a].n_thens; i++)
+            fn(to, g->lists[g->words[p->a].thens + i]);
+        break;
     case AK_PART_TOKEN:
     case AK_PART_NOTHING:
     case AK_PART_EMPTY:
@@ -97,8 +100,8 @@ static bool has_text(const struct ak_grammar *g, const struct ak_part *p, uint32
     case AK_PART_EMPTY:
     case AK_PART_BYTES:
     case AK_PART_LITERAL:
-    case AK_PART_TOKEN:
-    case AK_PART_UNTIL: return true;
+    case AK_PART_TOKEN: return true;
+    case AK_PART_UNTIL: return p->b;
     }
     return false;
 }
@@ -108,6 +111,8 @@ static bool has_empty_text(const struct ak_grammar *g, const struct ak_part *p, 
     bool has = has_text(g, p, missing);
     if (p->kind == AK_PART_MEMBERS)
         return has && g->members[p->a].low == 0;
+    if (p->kind == AK_PART_UNTIL && !has) /* a word is no empty text, whatever follows it */
+        *missing = UINT32_MAX;
     return has && p->kind != AK_PART_BYTES && p->kind != AK_PART_LITERAL && p->kind != AK_PART_TOKEN;
 }
 

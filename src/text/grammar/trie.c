@@ -39,11 +39,10 @@ static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
                 return ak_fail_memory(error, "the vocabulary's bytes", room);
             t->bytes = grown;
         }
-        if (!ak_tokenizer_is_control(t->tokenizer, id))
-            AK_TRY(ak_detokenize(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n, AK_TOKEN_MOST_BYTES, &bytes, error));
-        if (bytes == 0)
+        AK_TRY(ak_detokenize(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n, AK_TOKEN_MOST_BYTES, &bytes, error));
+        if (bytes == 0 || ak_tokenizer_is_control(t->tokenizer, id))
             ak_mask_set(t->others, i);
-        else if (bytes <= AK_TOKEN_MOST_BYTES)
+        if (bytes <= AK_TOKEN_MOST_BYTES)
             n += bytes;
     }
     for (uint32_t i = t->n_tokens; i <= t->n_vocab; i++)
@@ -95,7 +94,7 @@ static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)
         return ak_fail_memory(error, "the vocabulary's trie", (uint64_t)t->first[t->n_vocab] * sizeof *t->nodes);
     }
     for (uint32_t i = 0; i < t->n_tokens; i++)
-        if (t->first[i + 1] > t->first[i])
+        if (t->first[i + 1] > t->first[i] && !ak_mask_has(t->others, i))
             list[n++] = (struct entry){ t->bytes + t->first[i], t->first[i + 1] - t->first[i], (int32_t)i };
     qsort(list, n, sizeof *list, by_bytes);
     add_nodes(t, list, n);

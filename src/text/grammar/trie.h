@@ -25,7 +25,7 @@ struct ak_token_trie {
     char *bytes;      /* of token i: bytes[first[i] … first[i + 1]) */
     uint32_t *first;
     uint32_t *ends;   /* sets of tokens: those that end a text, */
-    uint32_t *others; /* and those that neither do nor have bytes */
+    uint32_t *others; /* and those that no text has: control tokens, whose bytes are those of their names, and those without bytes */
 };
 
 static inline uint32_t ak_mask_words(const struct ak_token_trie *t) { return (t->n_vocab + 31) / 32; }

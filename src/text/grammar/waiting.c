@@ -76,6 +76,13 @@ ak_status ak_grammar_waiting(const struct ak_grammar *then, const struct ak_word
     b.words = b.g->n_words;
     uint32_t rule = ak_build_rule(&b, "waiting", strlen("waiting"));
     uint32_t rest = again ? ak_build_two(&b, then->root, ak_build_call(&b, rule)) : then->root;
-    ak_build_define(&b, rule, ak_build_until(&b, words, n, rest));
+    struct ak_ending *endings = ak_alloc(n, sizeof *endings);
+    for (size_t i = 0; endings && i < n; i++)
+        endings[i] = (struct ak_ending){ .text = words[i].text, .n = words[i].n, .then = rest };
+    if (!endings)
+        ak_build_fail(&b, AKUNU_ERROR_MEMORY, "no memory for trigger words");
+    else
+        ak_build_define(&b, rule, ak_build_until(&b, endings, n, true));
+    ak_free(endings);
     return ak_build_finish(&b, ak_build_call(&b, rule), out);
 }

@@ -1,4 +1,6 @@
-/* Words that a text is searched for while it grows (Aho and Corasick, 1975). */
+/* Words that a text is searched for while it grows (Aho and Corasick, 1975). Those that count
+ * only at the start have a trie of their own before the machine of the others, which what
+ * leaves the trie goes on in. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -6,61 +8,122 @@
 
 enum { NONE = 0xffff };
 
-bool ak_words_make(const struct ak_word *words, size_t n, size_t bytes, struct ak_words *out)
-{
-    uint16_t (*next)[256] = ak_alloc(bytes + 1, sizeof *next);
-    uint16_t *fail = ak_alloc(bytes + 1, sizeof *fail), *queue = ak_alloc(bytes + 1, sizeof *queue);
-    bool *ends = ak_alloc(bytes + 1, sizeof *ends);
-    uint16_t n_states = 1;
-    bool ok = next && fail && queue && ends;
+/* While it is made, next[at][c] is a state or NONE, and word[at] the word that ends there. */
+struct maker {
+    const struct ak_ending *words;
+    size_t n;
+    uint16_t (*next)[256];
+    uint16_t *fail, *queue, *word;
+    uint16_t n_states;
+};
 
-    if (ok)
-        memset(next[0], 0xff, sizeof next[0]);
-    for (size_t i = 0; ok && i < n; i++) {
-        uint16_t at = 0;
-        for (size_t j = 0; j < words[i].n && !ends[at]; j++) {
-            uint16_t *to = &next[at][(unsigned char)words[i].text[j]];
-            if (*to == NONE) {
-                memset(next[n_states], 0xff, sizeof next[0]);
-                *to = n_states++;
-            }
-            at = *to;
+static uint16_t add_state(struct maker *m)
+{
+    memset(m->next[m->n_states], 0xff, sizeof m->next[0]);
+    m->word[m->n_states] = NONE;
+    return m->n_states++;
+}
+
+/* A trie of the words that count at the start, or of the others. Of two words the one that
+ * the other one begins with is complete first. */
+static uint16_t add_trie(struct maker *m, bool start)
+{
+    uint16_t root = add_state(m);
+    for (size_t i = 0; i < m->n; i++) {
+        uint16_t at = root;
+        for (size_t j = 0; m->words[i].start == start && j < m->words[i].n && m->word[at] == NONE; j++) {
+            unsigned char c = (unsigned char)m->words[i].text[j];
+            if (m->next[at][c] == NONE)
+                m->next[at][c] = add_state(m);
+            at = m->next[at][c];
         }
-        ends[at] = true;
+        if (m->words[i].start == start && m->word[at] == NONE)
+            m->word[at] = (uint16_t)i;
     }
-    /* level by level: what a state lacks it takes from the longest suffix that is a state */
+    return root;
+}
+
+/* Level by level: what a state lacks it takes from the longest suffix that is a state. */
+static void close_others(struct maker *m, uint16_t root)
+{
     size_t head = 0, tail = 0;
-    for (unsigned c = 0; ok && c < 256; c++) {
-        if (next[0][c] == NONE)
-            next[0][c] = 0;
-        else
-            queue[tail++] = next[0][c];
+    m->fail[root] = root;
+    for (unsigned c = 0; c < 256; c++) {
+        if (m->next[root][c] == NONE) {
+            m->next[root][c] = root;
+            continue;
+        }
+        m->fail[m->next[root][c]] = root;
+        m->queue[tail++] = m->next[root][c];
     }
-    while (ok && head < tail) {
-        uint16_t at = queue[head++];
-        ends[at] = ends[at] || ends[fail[at]];
+    while (head < tail) {
+        uint16_t at = m->queue[head++];
+        if (m->word[at] == NONE)
+            m->word[at] = m->word[m->fail[at]];
         for (unsigned c = 0; c < 256; c++) {
-            uint16_t over = next[fail[at]][c];
-            if (next[at][c] == NONE) {
-                next[at][c] = over;
+            uint16_t over = m->next[m->fail[at]][c];
+            if (m->next[at][c] == NONE) {
+                m->next[at][c] = over;
             } else {
-                fail[next[at][c]] = over;
-                queue[tail++] = next[at][c];
+                m->fail[m->next[at][c]] = over;
+                m->queue[tail++] = m->next[at][c];
             }
         }
     }
-    for (size_t i = 0; ok && i < n_states; i++)
-        for (unsigned c = 0; c < 256; c++)
-            if (ends[next[i][c]])
-                next[i][c] = n_states;
-    ak_free(fail);
-    ak_free(queue);
-    ak_free(ends);
+}
+
+/* The same for words at the start: `fail` is the state in which the others are. */
+static void close_start(struct maker *m, uint16_t root, uint16_t others)
+{
+    size_t head = 0, tail = 0;
+    m->fail[root] = others;
+    m->queue[tail++] = root;
+    while (head < tail) {
+        uint16_t at = m->queue[head++];
+        if (m->word[at] == NONE)
+            m->word[at] = m->word[m->fail[at]];
+        for (unsigned c = 0; c < 256; c++) {
+            uint16_t over = m->next[m->fail[at]][c];
+            if (m->next[at][c] == NONE) {
+                m->next[at][c] = at == root && strchr(" \t\r\n", (int)c) && c ? root : over;
+            } else {
+                m->fail[m->next[at][c]] = over;
+                m->queue[tail++] = m->next[at][c];
+            }
+        }
+    }
+}
+
+bool ak_words_make(const struct ak_ending *words, size_t n, size_t bytes, struct ak_words *out)
+{
+    struct maker m = { .words = words, .n = n };
+    bool start = false;
+
+    for (size_t i = 0; i < n; i++)
+        start |= words[i].start;
+    m.next = ak_alloc(bytes + 2, sizeof *m.next);
+    m.fail = ak_alloc(bytes + 2, sizeof *m.fail);
+    m.queue = ak_alloc(bytes + 2, sizeof *m.queue);
+    m.word = ak_alloc(bytes + 2, sizeof *m.word);
+    bool ok = m.next && m.fail && m.queue && m.word;
+    if (ok) {
+        uint16_t first = start ? add_trie(&m, true) : 0, others = add_trie(&m, false);
+        close_others(&m, others);
+        if (start)
+            close_start(&m, first, others);
+        for (size_t i = 0; i < m.n_states; i++)
+            for (unsigned c = 0; c < 256; c++)
+                if (m.word[m.next[i][c]] != NONE)
+                    m.next[i][c] = (uint16_t)(m.n_states + m.word[m.next[i][c]]);
+    }
+    ak_free(m.fail);
+    ak_free(m.queue);
+    ak_free(m.word);
     if (!ok) {
-        ak_free(next);
+        ak_free(m.next);
         return false;
     }
-    out->next = next;
-    out->n = n_states;
+    out->next = m.next;
+    out->n = m.n_states;
     return true;
 }
