@@ -20,7 +20,7 @@ pc() {
         $PKG_CONFIG --define-variable=prefix="$destdir$prefix" "$@" akunu
 }
 
-# What the example says about the model of the tests, run the given way.
+# What an example says about the model of the tests, run the given way.
 generates() {
     out=$("$@" "$source/tests/data/model.gguf" "abc" 2>"$work/stderr") || fail "$1 failed: $(cat "$work/stderr")"
     [ -n "$out" ] || fail "$1 generated nothing"
@@ -53,8 +53,10 @@ try() {
     shift
     # Flags are lists of words.
     # shellcheck disable=SC2046,SC2086
-    $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$source/examples/simple.c" -o "$work/simple-$name" $AK_LDFLAGS "$@"
-    generates "$work/simple-$name"
+    for example in simple tools; do
+        $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$source/examples/$example.c" -o "$work/$example-$name" $AK_LDFLAGS "$@"
+        generates "$work/$example-$name"
+    done
     if command -v "$CXX" >/dev/null; then
         # shellcheck disable=SC2046,SC2086
         $CXX -std=c++17 $warnings $CFLAGS $(pc --cflags) "$work/hello.cc" -o "$work/hello-$name" $AK_LDFLAGS "$@"
