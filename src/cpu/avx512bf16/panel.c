@@ -3,9 +3,10 @@
  *
  * Lanes are rows, so that nothing is added across lanes: 3 vectors of rows × 8 tokens fill
  * the registers, a pair of a token's k comes as a word for all lanes. A panel lies [pair of
- * k][row], opened tokens [group of 8][pair of k][token]. All tokens pass by a chunk of the
- * panel that stays in the nearest cache; their sums wait in the results for the next one. */
+ * k][row], opened tokens [group of 8][pair of k][token]. Four groups of tokens pass by a
+ * chunk of the panel while it is in the nearest cache; their sums wait for the next one. */
 #include <immintrin.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "cpu/avx512/lanes.h"
@@ -14,8 +15,7 @@
 
 enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
 
-/* A pair of numbers of BF16. */
-enum { PAIR = 2, PAIR_BYTES = 2 * sizeof(uint16_t) };
+enum { PAIR = 2 }; /* numbers of BF16 that meet those of a token in one lane */
 
 AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
                           uint16_t *restrict panel)
@@ -49,10 +49,13 @@ void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size
 
 void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
 {
-    const __m512i places = _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), _mm512_set1_epi32(TOKENS));
     uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * PAIR;
-    for (size_t i = 0; i < k; i += AK_LANES, to += TOKENS * AK_LANES)
-        _mm512_i32scatter_epi32(to, places, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)), PAIR_BYTES);
+    for (size_t i = 0; i < k; i += AK_LANES) {
+        uint16_t rounded[AK_LANES];
+        store_line(rounded, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
+        for (size_t j = 0; j < AK_LANES; j += PAIR, to += TOKENS * PAIR)
+            memcpy(to, rounded + j, PAIR * sizeof *to);
+    }
 }
 
 /* Adds the products of `pairs` pairs to the sums that wait, if there are any. `vectors` and n
