@@ -43,34 +43,44 @@ static uint32_t behind(struct ak_rules *r, const char *marker)
     return ak_build_two(&r->build, part, ak_build_call(&r->build, r->text));
 }
 
-static void add(struct words *w, const char *text, bool start)
+/* What a word was added with first stands. */
+static void add(struct ak_rules *r, struct words *w, const char *text, bool start, uint32_t then)
 {
     for (size_t i = 0; i < w->n; i++)
         if (strcmp(w->list[i].text, text) == 0) {
             w->list[i].start &= start;
             return;
         }
-    if (w->n < MOST_WORDS)
-        w->list[w->n++] = (struct ak_ending){.text = text, .n = strlen(text), .start = start};
+    if (w->n == MOST_WORDS)
+        ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED, "more than %d markers of calls and of reasoning", MOST_WORDS);
+    else
+        w->list[w->n++] = (struct ak_ending){.text = text, .n = strlen(text), .then = then, .start = start};
 }
 
-/* The markers of calls; those alone that count in reasoning too. */
-static void add_calls(const struct ak_call_format *f, struct words *w, bool in_reasoning)
+static void add_call(struct ak_rules *r, struct words *w, const char *marker, bool start, bool held)
 {
+    add(r, w, marker, start, held ? behind(r, marker) : (uint32_t)AK_BUILD_NOTHING);
+}
+
+/* The markers of calls; those alone that count in reasoning too. Unless calls are `held` to what follows
+ * them, they are not to come. */
+static void add_calls(struct ak_rules *r, struct words *w, bool in_reasoning, bool held)
+{
+    const struct ak_call_format *f = r->given->format;
 
     for (unsigned i = 0; i < f->n_shapes; i++) {
         const struct ak_call_shape *s = &f->shapes[i];
         if (in_reasoning && !s->in_reasoning)
             continue;
         if (s->section)
-            add(w, s->section, s->bare);
+            add_call(r, w, s->section, s->bare, held);
         if (s->begin)
-            add(w, s->begin, s->bare);
+            add_call(r, w, s->begin, s->bare, held);
         if (s->section || s->begin)
             continue;
-        add(w, "[", true);
+        add_call(r, w, "[", true, held);
         if (s->body == AK_BODY_JSON)
-            add(w, "{", true);
+            add_call(r, w, "{", true, held);
     }
 }
 
@@ -78,11 +88,8 @@ uint32_t ak_rules_reasoning(struct ak_rules *r, const struct ak_thinking *t, con
 {
     struct words w = {.n = 0};
 
-    add(&w, t->close, false);
-    add_calls(r->given->format, &w, true);
-    w.list[0].then = then ? ak_build_two(&r->build, ak_rules_blanks(r), *then) : ak_build_call(&r->build, r->text);
-    for (size_t i = 1; i < w.n && !then; i++) /* else they are not to come here */
-        w.list[i].then = behind(r, w.list[i].text);
+    add(r, &w, t->close, false, then ? ak_build_two(&r->build, ak_rules_blanks(r), *then) : ak_build_call(&r->build, r->text));
+    add_calls(r, &w, true, !then);
     return ak_build_until(&r->build, w.list, w.n, !then);
 }
 
@@ -93,15 +100,10 @@ uint32_t ak_rules_text(struct ak_rules *r)
     struct words w = {.n = 0};
 
     r->text = ak_build_rule(b, "text", 4);
-    add_calls(r->given->format, &w, false);
-    for (size_t i = 0; i < w.n; i++)
-        w.list[i].then = behind(r, w.list[i].text);
+    add_calls(r, &w, false, true);
     for (size_t i = 0; (t = ak_thinking_at(i)); i++) {
-        size_t open = w.n;
-        add(&w, t->open, !t->anywhere);
-        add(&w, t->close, true);
-        w.list[open].then = ak_rules_reasoning(r, t, NULL);
-        w.list[open + 1].then = ak_build_call(b, r->text);
+        add(r, &w, t->open, !t->anywhere, ak_rules_reasoning(r, t, NULL));
+        add(r, &w, t->close, true, ak_build_call(b, r->text));
     }
     ak_build_define(b, r->text, ak_build_until(b, w.list, w.n, true));
     return ak_build_call(b, r->text);
