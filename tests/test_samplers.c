@@ -405,7 +405,7 @@ int main(void)
 {
     Suite *suite = suite_create("samplers");
     TCase *tests = tcase_create("samplers");
-    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(tests, 300);
     tcase_add_unchecked_fixture(tests, open_tokenizer, close_tokenizer);
     tcase_add_test(tests, equals_the_reference);
     tcase_add_test(tests, learns_as_the_reference);
