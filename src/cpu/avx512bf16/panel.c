@@ -59,8 +59,8 @@ void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, u
 }
 
 /* Adds the products of `pairs` pairs to the sums that wait, if there are any. `vectors` and n
- * are constants. Brings a token's line at `ahead` nearer every other pair. */
-AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs, const uint16_t *ahead, bool is_first,
+ * are constants. Brings the same tokens' next chunk nearer. */
+AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs, bool is_first,
                     __m512 (*waiting)[VECTORS])
 {
     __m512 acc[TOKENS][VECTORS];
@@ -71,7 +71,7 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
             acc[t][v] = is_first ? _mm512_setzero_ps() : waiting[t][v];
     for (size_t i = 0; i < pairs; i++, w += vectors * LANES * PAIR, x += TOKENS * PAIR) {
         __m512bh row[VECTORS];
-        _mm_prefetch((const char *)(ahead + i * TOKENS * PAIR), _MM_HINT_T0);
+        _mm_prefetch((const char *)(x + pairs * TOKENS * PAIR), _MM_HINT_T0);
         AK_UNROLL
         for (size_t v = 0; v < vectors; v++)
             row[v] = (__m512bh)load_line(w + v * LANES * PAIR);
@@ -91,14 +91,14 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
 }
 
 /* The last group of tokens goes by twos: those beyond would cost what a token costs. */
-AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x, size_t pairs, const uint16_t *ahead,
-                         bool is_first, __m512 (*waiting)[VECTORS])
+AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x, size_t pairs, bool is_first,
+                         __m512 (*waiting)[VECTORS])
 {
     switch ((tokens + 1) / 2) {
-    case 1: pass(vectors, 2, w, x, pairs, ahead, is_first, waiting); break;
-    case 2: pass(vectors, 4, w, x, pairs, ahead, is_first, waiting); break;
-    case 3: pass(vectors, 6, w, x, pairs, ahead, is_first, waiting); break;
-    default: pass(vectors, TOKENS, w, x, pairs, ahead, is_first, waiting); break;
+    case 1: pass(vectors, 2, w, x, pairs, is_first, waiting); break;
+    case 2: pass(vectors, 4, w, x, pairs, is_first, waiting); break;
+    case 3: pass(vectors, 6, w, x, pairs, is_first, waiting); break;
+    default: pass(vectors, TOKENS, w, x, pairs, is_first, waiting); break;
     }
 }
 
@@ -112,8 +112,7 @@ AK_KERNEL void dot_panel(size_t vectors, const uint16_t *panel, __mmask16 lanes,
             size_t pairs = ak_min_size(k - at, CHUNK) / PAIR;
             for (size_t t = 0; t < some; t += TOKENS) {
                 const uint16_t *x = tokens + t * k + at * TOKENS;
-                pass_some(vectors, ak_min_size(some - t, TOKENS), panel + at * vectors * LANES, x, pairs, x + pairs * TOKENS * PAIR, at == 0,
-                          waiting + t);
+                pass_some(vectors, ak_min_size(some - t, TOKENS), panel + at * vectors * LANES, x, pairs, at == 0, waiting + t);
             }
         }
         for (size_t t = 0; t < some; t++)

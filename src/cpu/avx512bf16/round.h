@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "cpu/generic.h"
+#include "cpu/avx512/lanes.h"
 
 AK_KERNEL __m512i round_floats(__m512 low, __m512 high)
 {
@@ -15,9 +15,8 @@ AK_KERNEL __m512i round_floats(__m512 low, __m512 high)
 AK_KERNEL __m512i load_rounded(enum ak_type type, const uint8_t *stored)
 {
     if (type == AK_BF16)
-        return _mm512_loadu_si512(stored);
-    return round_floats(_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)stored)),
-                        _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(stored + AK_LANES))));
+        return load_line(stored);
+    return round_floats(load_halves(stored), load_halves(stored + AK_LINE_BYTES / 2));
 }
 
 #endif
