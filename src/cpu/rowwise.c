@@ -55,25 +55,27 @@ static float *own_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t,
     return ak_cpu_slot(p, slot) + t * ak_cpu_stride(p, slot) + begin;
 }
 
-/* Asks for what this thread will write of row t, where another one has read since. */
-static void want_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, uint32_t begin, uint32_t end)
-{
-    uintptr_t part = (uintptr_t)own_part(p, slot, 0, begin) + t * ak_cpu_stride(p, slot) * sizeof(float);
-    for (size_t i = 0; i < (end - begin) * sizeof(float); i += AK_LINE_BYTES)
-        __builtin_prefetch((const void *)(part + i), 1);
-}
-
 enum { ROWS_AHEAD = 8 };
+
+/* Asks for what this thread will write soon, where another one has read since. */
+static void want_ahead(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, size_t n_rows, uint32_t begin, uint32_t end)
+{
+    if (t + ROWS_AHEAD >= n_rows)
+        return;
+    const float *part = own_part(p, slot, t + ROWS_AHEAD, begin);
+    for (size_t i = 0; i < end - begin; i += AK_LINE_BYTES / sizeof *part)
+        __builtin_prefetch(part + i, 1);
+}
 
 void ak_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_kernels *k = &p->cpu->kernels;
     float scale = c->params.add.scale;
-    uint32_t begin, end;
+    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->domain);
     ak_cpu_own_rows(p, c->params.add.n, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++) {
-        want_part(p, c->out, t + ROWS_AHEAD, begin, end);
+    for (size_t t = 0; t < n_rows && end > begin; t++) {
+        want_ahead(p, c->out, t, n_rows, begin, end);
         if (scale == 1.0f)
             k->add(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), end - begin);
         else
@@ -86,12 +88,12 @@ void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     const struct ak_command *c = step->command;
     const struct ak_gated_params *g = &c->params.gated;
     const struct ak_kernels *k = &p->cpu->kernels;
-    uint32_t begin, end;
+    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->domain);
     ak_cpu_own_rows(p, g->n, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++) {
+    for (size_t t = 0; t < n_rows && end > begin; t++) {
         const float *in = own_part(p, c->in, t, begin);
         float *out = own_part(p, c->out, t, begin);
-        want_part(p, c->out, t + ROWS_AHEAD, begin, end);
+        want_ahead(p, c->out, t, n_rows, begin, end);
         switch (g->activation) {
         case AK_ACTIVATION_SILU: k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
         case AK_ACTIVATION_GELU_TANH: k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
