@@ -76,9 +76,7 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
             return ak_fail_memory(error, shown, file->bytes);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown, strerror(code));
     }
-#ifdef MADV_HUGEPAGE
-    madvise(data, (size_t)file->bytes, MADV_HUGEPAGE); /* where weights are used as they lie, a stream crosses a page each 4 KiB else */
-#endif
+    ak_pages_large(data, (size_t)file->bytes); /* weights may be used as they lie */
     file->data = data;
     file->fd = fd;
     return AKUNU_OK;

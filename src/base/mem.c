@@ -79,16 +79,21 @@ static char *reserve(size_t whole, int protection)
     return raw + before;
 }
 
+void ak_pages_large(const void *p, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    madvise((void *)(uintptr_t)p, bytes, MADV_HUGEPAGE);
+#endif
+}
+
 void *ak_pages_alloc(size_t bytes)
 {
     size_t whole;
     if (!page_bytes(bytes, &whole))
         return NULL;
     char *p = reserve(whole, PROT_READ | PROT_WRITE);
-#ifdef MADV_HUGEPAGE
     if (p && whole >= HUGE_PAGE)
-        madvise(p, whole, MADV_HUGEPAGE);
-#endif
+        ak_pages_large(p, whole);
     return p;
 }
 
@@ -119,9 +124,7 @@ void *ak_map_shared(int fd, uint64_t offset, size_t bytes)
     size_t used = ak_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));
     if (used < whole)
         munmap(p + used, whole - used);
-#ifdef MADV_HUGEPAGE
-    madvise(p, used, MADV_HUGEPAGE);
-#endif
+    ak_pages_large(p, used);
     return p;
 }
 
