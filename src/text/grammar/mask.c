@@ -48,9 +48,12 @@ static void add_named(const struct ak_grammar_matcher *m, uint32_t place, uint32
                 if (m->token_ids[p->a] != (int32_t)token && !ak_mask_has(t->ends, token))
                     ak_mask_set(bits, token);
         } else if (p->kind == AK_PART_UNTIL) {
-            for (uint32_t token = 0; token < t->n_tokens; token++)
-                if (ak_mask_has(t->others, token) && ak_matcher_waits(m, frame, token, &state))
-                    ak_mask_set(bits, token);
+            for (uint32_t w = 0; w < ak_mask_words(t); w++)
+                for (uint32_t left = t->others[w], token; left; left &= left - 1) {
+                    token = w * 32 + (uint32_t)__builtin_ctz(left);
+                    if (ak_matcher_waits(m, frame, token, &state))
+                        ak_mask_set(bits, token);
+                }
         }
     }
 }

@@ -43,52 +43,24 @@ static uint16_t add_trie(struct maker *m, bool start)
     return root;
 }
 
-/* Level by level: what a state lacks it takes from the longest suffix that is a state. */
-static void close_others(struct maker *m, uint16_t root)
+/* Level by level: what a state lacks it takes from the longest suffix that is a state of
+ * `others`, where the words are that count anywhere; blanks do not end the start. */
+static void close_trie(struct maker *m, uint16_t root, uint16_t others)
 {
     size_t head = 0, tail = 0;
-    m->fail[root] = root;
-    for (unsigned c = 0; c < 256; c++) {
-        if (m->next[root][c] == NONE) {
-            m->next[root][c] = root;
-            continue;
-        }
-        m->fail[m->next[root][c]] = root;
-        m->queue[tail++] = m->next[root][c];
-    }
-    while (head < tail) {
-        uint16_t at = m->queue[head++];
-        if (m->word[at] == NONE)
-            m->word[at] = m->word[m->fail[at]];
-        for (unsigned c = 0; c < 256; c++) {
-            uint16_t over = m->next[m->fail[at]][c];
-            if (m->next[at][c] == NONE) {
-                m->next[at][c] = over;
-            } else {
-                m->fail[m->next[at][c]] = over;
-                m->queue[tail++] = m->next[at][c];
-            }
-        }
-    }
-}
-
-/* The same for words at the start: `fail` is the state in which the others are. */
-static void close_start(struct maker *m, uint16_t root, uint16_t others)
-{
-    size_t head = 0, tail = 0;
-    m->fail[root] = others;
     m->queue[tail++] = root;
+    m->fail[root] = others;
     while (head < tail) {
         uint16_t at = m->queue[head++];
         if (m->word[at] == NONE)
             m->word[at] = m->word[m->fail[at]];
         for (unsigned c = 0; c < 256; c++) {
-            uint16_t over = m->next[m->fail[at]][c];
-            if (m->next[at][c] == NONE) {
-                m->next[at][c] = at == root && strchr(" \t\r\n", (int)c) && c ? root : over;
+            uint16_t over = at == others ? others : m->next[m->fail[at]][c], *to = &m->next[at][c];
+            if (*to == NONE) {
+                *to = at == root && root != others && c && strchr(" \t\r\n", (int)c) ? root : over;
             } else {
-                m->fail[m->next[at][c]] = over;
-                m->queue[tail++] = m->next[at][c];
+                m->fail[*to] = over;
+                m->queue[tail++] = *to;
             }
         }
     }
@@ -108,9 +80,9 @@ bool ak_words_make(const struct ak_ending *words, size_t n, size_t bytes, struct
     bool ok = m.next && m.fail && m.queue && m.word;
     if (ok) {
         uint16_t first = start ? add_trie(&m, true) : 0, others = add_trie(&m, false);
-        close_others(&m, others);
+        close_trie(&m, others, others);
         if (start)
-            close_start(&m, first, others);
+            close_trie(&m, first, others);
         for (size_t i = 0; i < m.n_states; i++)
             for (unsigned c = 0; c < 256; c++)
                 if (m.word[m.next[i][c]] != NONE)
