@@ -72,6 +72,21 @@ static size_t try_bytes(struct ak_grammar_matcher *m, char *text, const char *by
     return done;
 }
 
+/* One byte that is allowed, from a place drawn; 0 where none is. */
+static size_t try_any_byte(struct ak_grammar_matcher *m, unsigned *state, char *text)
+{
+    unsigned byte = draw(state) % 97;
+    size_t done = 0;
+
+    for (unsigned tries = 0; done == 0 && tries < 97; tries++) {
+        byte = (byte + 31) % 97;
+        done = try_bytes(m, text, (char[]){(char)(byte == 0 ? '\n' : byte + 31)}, 1);
+    }
+    for (unsigned high = 128; done == 0 && high < 256; high++) /* of a marker that is not ASCII */
+        done = try_bytes(m, text, (char[]){(char)high}, 1);
+    return done;
+}
+
 /* A text of the grammar: letters at random, and once it is long what ends parts of it. */
 static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, size_t most)
 {
@@ -82,13 +97,7 @@ static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, si
     while (n + 64 < most && !(ak_grammar_matcher_may_end(m) && (ak_grammar_matcher_must_end(m) || draw(state) % 4 == 0))) {
         const char *end = ends[draw(state) % (sizeof ends / sizeof ends[0])];
         size_t done = n > 60 ? try_bytes(m, text + n, end, strlen(end)) : 0;
-        unsigned byte = draw(state) % 97;
-        for (unsigned tries = 0; done == 0 && tries < 97; tries++) {
-            byte = (byte + 31) % 97;
-            done = try_bytes(m, text + n, (char[]){(char)(byte == 0 ? '\n' : byte + 31)}, 1);
-        }
-        for (unsigned high = 128; done == 0 && high < 256; high++) /* of a marker that is not ASCII */
-            done = try_bytes(m, text + n, (char[]){(char)high}, 1);
+        done = done ? done : try_any_byte(m, state, text + n);
         if (done == 0)
             break;
         n += done;
@@ -203,13 +212,7 @@ START_TEST(drawn_texts_with_calls)
             static const char *const ends[] = {"\"", "'", "}", "]", ")", ">", "\n</parameter>", "</arg_value>", "<|\"|>", "<escape>", "</｜DSML｜parameter>"};
             const char *end = ends[draw(&state) % (sizeof ends / sizeof ends[0])];
             size_t done = marker ? try_bytes(m, text + n, marker, strlen(marker)) : n > 60 && draw(&state) % 2 ? try_bytes(m, text + n, end, strlen(end)) : 0;
-            unsigned byte = draw(&state) % 97;
-            for (unsigned tries = 0; done == 0 && tries < 97; tries++) {
-                byte = (byte + 31) % 97;
-                done = try_bytes(m, text + n, (char[]){(char)(byte == 0 ? '\n' : byte + 31)}, 1);
-            }
-            for (unsigned high = 128; done == 0 && high < 256; high++) /* of a marker that is not ASCII */
-                done = try_bytes(m, text + n, (char[]){(char)high}, 1);
+            done = done ? done : try_any_byte(m, &state, text + n);
             if (done == 0)
                 break;
             n += done;
