@@ -280,7 +280,7 @@ START_TEST(every_rule_takes_linear_time) /* F1 */
     static const char *const parts[] = {"a",  "A",  "1", " ",        "\n",        "!", "\xC3\xA9", "\xE6\xBC\xA2",
                                         "aB", "a ", "'", "\xCC\x81", "<sentinel:"};
 
-    for (const struct ak_rule *rule = ak_rules; rule->names; rule++) {
+    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
         char name[64] = "";
         memcpy(name, rule->names + 1, strcspn(rule->names + 1, " "));
         struct ak_tokenizer *t = load("cuts", name);

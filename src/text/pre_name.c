@@ -73,7 +73,7 @@ static ak_status agrees(const struct ak_pretokenizer *pre, const struct ends *ow
 static ak_status find(const struct ak_tokenizer *t, const struct ends *own, struct ak_matcher *m, struct ak_text *out,
                       struct ak_error *error)
 {
-    for (const struct ak_rule *rule = ak_rules; rule->names; rule++) {
+    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
         struct ak_text name = { rule->names + 1, (uint32_t)strcspn(rule->names + 1, " ") };
         struct ak_pretokenizer *pre;
         bool same;

@@ -7,7 +7,7 @@
 #include "text/rules.h"
 
 struct ak_pretokenizer {
-    const struct ak_rule *rule;
+    const struct ak_cut_rule *rule;
     struct ak_regex *patterns[AK_MAX_PATTERNS];
     unsigned n_patterns;
 };
@@ -24,9 +24,9 @@ static bool is_among(struct ak_text name, const char *names)
     return strstr(names, wanted) != NULL;
 }
 
-static const struct ak_rule *find_rule(struct ak_text name)
+static const struct ak_cut_rule *find_rule(struct ak_text name)
 {
-    const struct ak_rule *rule = ak_rules;
+    const struct ak_cut_rule *rule = ak_cut_rules;
 
     while (name.n > 0 && rule->names && !is_among(name, rule->names))
         rule++;
@@ -48,7 +48,7 @@ static ak_status refuse(struct ak_text name, struct ak_error *error)
     char known[400] = "";
     size_t n = 0;
 
-    for (const struct ak_rule *rule = ak_rules; rule->names; rule++) {
+    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
         size_t length = strcspn(rule->names + 1, " ") + 1;
         if (n + length >= sizeof known)
             break;

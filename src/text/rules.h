@@ -8,7 +8,7 @@ enum { AK_MAX_PATTERNS = 6 };
 
 /* A pattern cuts out its matches; what lies between them are words as well, and
  * the next pattern is applied to each of the pieces on its own. */
-struct ak_rule {
+struct ak_cut_rule {
     const char *names; /* between blanks */
     const char *patterns[AK_MAX_PATTERNS];
     bool adds_bos;    /* where the file does not say */
@@ -29,6 +29,6 @@ extern const struct ak_raw_rule ak_raw_rules[]; /* the last one has no names */
 /* pretokenize.c: NULL where the name is none of theirs. */
 const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name);
 
-extern const struct ak_rule ak_rules[]; /* the first one is the default, the last one has no names */
+extern const struct ak_cut_rule ak_cut_rules[]; /* the first one is the default, the last one has no names */
 
 #endif

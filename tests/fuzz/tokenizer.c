@@ -220,7 +220,7 @@ static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
     unsigned n_rules = 0, n_raw = 0;
     char name[64];
 
-    while (ak_rules[n_rules].names)
+    while (ak_cut_rules[n_rules].names)
         n_rules++;
     while (ak_raw_rules[n_raw].names && ak_raw_rules[n_raw].pattern) /* the one without takes blanks away */
         n_raw++;
@@ -231,7 +231,7 @@ static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
     if (made[i])
         return made[i];
     if (i < n_rules + n_raw) {
-        sscanf(i < n_rules ? ak_rules[i].names : ak_raw_rules[i - n_rules].names, "%63s", name);
+        sscanf(i < n_rules ? ak_cut_rules[i].names : ak_raw_rules[i - n_rules].names, "%63s", name);
         made[i] = create_own("gpt2", name, i < n_rules, false);
     } else if (i < n_rules + n_raw + 2) {
         made[i] = create_own("llama", "", false, *blank_first);
