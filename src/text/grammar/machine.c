@@ -142,7 +142,7 @@ void ak_machine_open(struct ak_machine *m)
     m->may_end = m->failed = m->crowded = false;
 }
 
-void ak_machine_push(struct ak_machine *m, uint32_t frame)
+void ak_machine_enter(struct ak_machine *m, uint32_t frame)
 {
     if (frame == AK_FRAME_NONE || m->frames[frame].mark == m->epoch)
         return;
@@ -159,10 +159,10 @@ static void keep(struct ak_machine *m, uint32_t frame)
         m->set[m->n_set++] = frame;
 }
 
-static void push_part(struct ak_machine *m, uint32_t part, uint32_t rest)
+static void enter_part(struct ak_machine *m, uint32_t part, uint32_t rest)
 {
     if (m->g->parts[part].possible)
-        ak_machine_push(m, ak_machine_frame(m, part, 0, rest));
+        ak_machine_enter(m, ak_machine_frame(m, part, 0, rest));
 }
 
 /* A repetition that was taken `at` times. Where the part may be empty, so may any number
@@ -178,12 +178,12 @@ static void expand_repeat(struct ak_machine *m, struct ak_frame f, const struct 
             return;
     }
     if (at >= low)
-        ak_machine_push(m, f.rest);
+        ak_machine_enter(m, f.rest);
     if (at >= p->c)
         return;
     uint32_t after = p->c == AK_MANY && at >= low ? low : at + 1;
     if (m->g->parts[p->a].possible)
-        push_part(m, p->a, ak_machine_frame(m, f.part, after, f.rest));
+        enter_part(m, p->a, ak_machine_frame(m, f.part, after, f.rest));
 }
 
 /* What comes after an item of a sequence, which is at f.at: the last item is a frame of its own, so that
@@ -209,40 +209,31 @@ static void expand(struct ak_machine *m, uint32_t frame)
     }
     switch ((enum ak_part_kind)p->kind) {
     case AK_PART_NOTHING: break;
-    case AK_PART_EMPTY: ak_machine_push(m, f.rest); break;
+    case AK_PART_EMPTY: ak_machine_enter(m, f.rest); break;
     case AK_PART_BYTES:
     case AK_PART_LITERAL: keep(m, frame); break;
     case AK_PART_TOKEN:
         if (m->token_ids)
             keep(m, frame);
         else
-            push_part(m, g->tokens[p->a].literal, f.rest);
+            enter_part(m, g->tokens[p->a].literal, f.rest);
         break;
     case AK_PART_UNTIL:
         keep(m, frame);
         if (p->b)
-            ak_machine_push(m, f.rest);
+            ak_machine_enter(m, f.rest);
         break;
     case AK_PART_SEQUENCE:
         if (p->possible)
-            push_part(m, g->lists[p->a + f.at], after_item(m, f, p));
+            enter_part(m, g->lists[p->a + f.at], after_item(m, f, p));
         break;
     case AK_PART_CHOICE:
         for (uint32_t i = 0; i < p->b; i++)
-            push_part(m, g->lists[p->a + i], f.rest);
+            enter_part(m, g->lists[p->a + i], f.rest);
         break;
     case AK_PART_REPEAT: expand_repeat(m, f, p); break;
-    case AK_PART_RULE: push_part(m, g->rules[p->a].part, f.rest); break;
+    case AK_PART_RULE: enter_part(m, g->rules[p->a].part, f.rest); break;
     case AK_PART_MEMBERS: ak_machine_enter_members(m, frame); break;
-    }
-}
-
-void ak_machine_enter(struct ak_machine *m, uint32_t frame)
-{
-    ak_machine_push(m, frame);
-    while (m->n_work > 0 && !m->failed && !m->crowded) {
-        m->crowded = ++m->n_expanded > MOST_EXPANDED;
-        expand(m, m->work[--m->n_work]);
     }
 }
 
@@ -295,39 +286,66 @@ static void rehash_places(struct ak_machine *m)
     }
 }
 
-static bool same(const struct ak_machine *m, const struct ak_place *p, uint32_t hash)
+static bool same(const struct ak_machine *m, const struct ak_place *p, const struct ak_place *wanted, const uint32_t *set)
 {
-    return p->hash == hash && p->n == m->n_set && p->may_end == m->may_end &&
-           memcmp(m->pool + p->first, m->set, m->n_set * sizeof *m->set) == 0;
+    return p->hash == wanted->hash && p->n == wanted->n && p->may_end == wanted->may_end && p->is_entry == wanted->is_entry &&
+           (p->n == 0 || memcmp(m->pool + p->first, set, p->n * sizeof *set) == 0);
 }
 
-uint32_t ak_machine_close(struct ak_machine *m)
+/* The place of these frames, of which there is at least one or an end. */
+static uint32_t intern(struct ak_machine *m, const uint32_t *set, uint32_t n, bool may_end, bool is_entry)
 {
+    struct ak_place fresh = { .n = n, .hash = (uint32_t)may_end | (uint32_t)is_entry << 1, .may_end = may_end, .is_entry = is_entry,
+                              .closed = AK_PLACE_UNKNOWN, .like = { AK_PLACE_UNKNOWN, AK_PLACE_UNKNOWN } };
+    for (uint32_t i = 0; i < n; i++)
+        fresh.hash = mix(fresh.hash, set[i]);
+    for (uint32_t i = m->place_heads[fresh.hash & m->place_mask]; i; i = m->places[i].next)
+        if (same(m, &m->places[i], &fresh, set))
+            return i;
+    if (!ak_machine_room(m, &m->places, &m->room_places, m->n_places, 1, sizeof *m->places) ||
+        !ak_machine_room(m, &m->pool, &m->room_pool, m->n_pool, n, sizeof *m->pool))
+        return AK_PLACE_UNKNOWN;
+    if (m->n_places > m->place_mask)
+        rehash_places(m);
+    uint32_t *head = &m->place_heads[fresh.hash & m->place_mask];
+    fresh.first = m->n_pool;
+    fresh.next = *head;
+    m->places[m->n_places] = fresh;
+    if (n > 0)
+        memcpy(m->pool + m->n_pool, set, n * sizeof *set);
+    m->n_pool += n;
+    *head = m->n_places;
+    return m->n_places++;
+}
+
+/* Looks behind the frames that were entered, until all wait. */
+static uint32_t close_set(struct ak_machine *m)
+{
+    while (m->n_work > 0 && !m->failed && !m->crowded) {
+        m->crowded = ++m->n_expanded > MOST_EXPANDED;
+        expand(m, m->work[--m->n_work]);
+    }
     if (m->failed || m->crowded)
         return AK_PLACE_UNKNOWN;
     if (m->n_set == 0 && !m->may_end)
         return AK_PLACE_NOWHERE;
     sort(m->set, m->n_set);
-    uint32_t hash = m->may_end;
-    for (uint32_t i = 0; i < m->n_set; i++)
-        hash = mix(hash, m->set[i]);
-    for (uint32_t i = m->place_heads[hash & m->place_mask]; i; i = m->places[i].next)
-        if (same(m, &m->places[i], hash))
-            return i;
-    if (!ak_machine_room(m, &m->places, &m->room_places, m->n_places, 1, sizeof *m->places) ||
-        !ak_machine_room(m, &m->pool, &m->room_pool, m->n_pool, m->n_set, sizeof *m->pool))
+    return intern(m, m->set, m->n_set, m->may_end, false);
+}
+
+/* Many steps enter the same frames: each letter of a class, the last byte of each character. */
+uint32_t ak_machine_close(struct ak_machine *m)
+{
+    if (m->failed || m->crowded)
         return AK_PLACE_UNKNOWN;
-    if (m->n_places > m->place_mask)
-        rehash_places(m);
-    uint32_t *head = &m->place_heads[hash & m->place_mask];
-    m->places[m->n_places] = (struct ak_place){ .first = m->n_pool, .n = m->n_set, .hash = hash, .next = *head,
-                                                .like = { AK_PLACE_UNKNOWN, AK_PLACE_UNKNOWN },
-                                                .may_end = m->may_end };
-    if (m->n_set > 0)
-        memcpy(m->pool + m->n_pool, m->set, m->n_set * sizeof *m->set);
-    m->n_pool += m->n_set;
-    *head = m->n_places;
-    return m->n_places++;
+    if (m->n_work == 0 || m->n_set > 0 || m->may_end)
+        return close_set(m);
+    uint32_t entry = intern(m, m->work, m->n_work, false, true);
+    if (entry != AK_PLACE_UNKNOWN && m->places[entry].closed == AK_PLACE_UNKNOWN) {
+        uint32_t place = close_set(m);
+        m->places[entry].closed = place;
+    }
+    return entry == AK_PLACE_UNKNOWN ? entry : m->places[entry].closed;
 }
 
 /* ---- steps ---- */

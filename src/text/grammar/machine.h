@@ -32,8 +32,10 @@ struct ak_place {
      * to places, the other to their likes by AK_LOOK_NEAR. */
     uint32_t *step, *step_near;
     uint32_t like[2];   /* by how far is looked, the place that has its mask; AK_PLACE_UNKNOWN: not looked for */
+    uint32_t closed;    /* of an entry */
     uint32_t mask;      /* its number plus 1; 0: none is kept */
     bool may_end;
+    bool is_entry;      /* no place: frames as they were entered, and in `closed` what place they are then */
     uint8_t visits;     /* times that its mask was asked for */
 };
 
@@ -119,6 +121,5 @@ void ak_machine_collect(struct ak_machine *m, uint32_t *const *roots, size_t n);
 
 /* For the parts of the machine: room for one more element. */
 bool ak_machine_room(struct ak_machine *m, void *array, uint32_t *room, uint32_t n, size_t more, size_t size);
-void ak_machine_push(struct ak_machine *m, uint32_t frame);
 
 #endif

@@ -104,7 +104,7 @@ void ak_machine_enter_members(struct ak_machine *m, uint32_t frame)
     bool more = false;
 
     if (!v.comma && missing == 0 && v.n >= v.m->low)
-        ak_machine_push(m, f.rest);
+        ak_machine_enter(m, f.rest);
     for (uint32_t i = 0; i < v.m->n; i++) {
         v = look(m, &f); /* states may have moved */
         if (!may_come(&v, i, missing))
@@ -113,11 +113,11 @@ void ak_machine_enter_members(struct ak_machine *m, uint32_t frame)
         if (v.n > 0 && !v.comma)
             break;
         uint32_t state = after(m, &v, i);
-        ak_machine_push(m, ak_machine_frame(m, v.list[i].part, 0, ak_machine_frame(m, f.part, state, f.rest)));
+        ak_machine_enter(m, ak_machine_frame(m, v.list[i].part, 0, ak_machine_frame(m, f.part, state, f.rest)));
     }
     if (more && v.n > 0 && !v.comma) {
         uint32_t state = after(m, &v, v.m->n);
-        ak_machine_push(m, ak_machine_frame(m, v.m->comma, 0, ak_machine_frame(m, f.part, state, f.rest)));
+        ak_machine_enter(m, ak_machine_frame(m, v.m->comma, 0, ak_machine_frame(m, f.part, state, f.rest)));
     }
 }
 
