@@ -24,12 +24,15 @@ static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
             continue;
         }
         m->walk[node->depth] = to;
-        for (int32_t token = node->token; token >= 0; token = t->same[token])
-            ak_mask_set(bits, (uint32_t)token);
+        if (node->token >= 0)
+            ak_mask_set(bits, (uint32_t)node->token);
         if (n % TIDY_EACH == 0)
             ak_matcher_tidy(m, node->depth + 1u);
         i++;
     }
+    for (uint32_t i = 0; i < t->n_twins; i++)
+        if (ak_mask_has(bits, t->twins[i].like))
+            ak_mask_set(bits, t->twins[i].token);
     return true;
 }
 

@@ -77,8 +77,10 @@ static void add_nodes(struct ak_token_trie *t, const struct entry *list, uint32_
                                                            .byte = (unsigned char)list[i].bytes[depth] };
         }
         struct ak_trie_byte *last = &t->nodes[open[depth - 1]];
-        t->same[list[i].token] = last->token;
-        last->token = list[i].token;
+        if (last->token >= 0)
+            t->twins[t->n_twins++] = (struct ak_twin){ .token = (uint32_t)list[i].token, .like = (uint32_t)last->token };
+        else
+            last->token = list[i].token;
         t->longest = depth > t->longest ? depth : t->longest;
     }
     close_nodes(t, open, depth, 0);
@@ -89,7 +91,8 @@ static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)
     struct entry *list = ak_alloc(t->n_tokens, sizeof *list);
     uint32_t n = 0;
     t->nodes = ak_alloc(t->first[t->n_vocab], sizeof *t->nodes);
-    if (!list || !t->nodes) {
+    t->twins = ak_alloc(t->n_tokens, sizeof *t->twins);
+    if (!list || !t->nodes || !t->twins) {
         ak_free(list);
         return ak_fail_memory(error, "the vocabulary's trie", (uint64_t)t->first[t->n_vocab] * sizeof *t->nodes);
     }
@@ -99,8 +102,10 @@ static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)
     qsort(list, n, sizeof *list, by_bytes);
     add_nodes(t, list, n);
     ak_free(list);
-    struct ak_trie_byte *fit = ak_realloc(t->nodes, t->n_nodes, sizeof *fit);
-    t->nodes = fit ? fit : t->nodes;
+    struct ak_trie_byte *nodes = ak_realloc(t->nodes, t->n_nodes, sizeof *nodes);
+    struct ak_twin *twins = ak_realloc(t->twins, t->n_twins, sizeof *twins);
+    t->nodes = nodes ? nodes : t->nodes;
+    t->twins = twins ? twins : t->twins;
     return AKUNU_OK;
 }
 
@@ -114,10 +119,9 @@ ak_status ak_token_trie_create(const struct ak_tokenizer *tokenizer, uint32_t n_
     t->n_vocab = n_vocab;
     t->n_tokens = (uint32_t)ak_min_size(ak_tokenizer_n_tokens(tokenizer), n_vocab);
     t->first = ak_alloc((size_t)n_vocab + 1, sizeof *t->first);
-    t->same = ak_alloc(n_vocab, sizeof *t->same);
     t->ends = ak_alloc(ak_mask_words(t), sizeof *t->ends);
     t->others = ak_alloc(ak_mask_words(t), sizeof *t->others);
-    ak_status status = t->first && t->same && t->ends && t->others ? AKUNU_OK : ak_fail_memory(error, "the vocabulary's trie", 0);
+    ak_status status = t->first && t->ends && t->others ? AKUNU_OK : ak_fail_memory(error, "the vocabulary's trie", 0);
     if (status == AKUNU_OK)
         status = read_tokens(t, error);
     if (status == AKUNU_OK)
@@ -135,7 +139,7 @@ void ak_token_trie_free(struct ak_token_trie *t)
     if (!t)
         return;
     ak_free(t->nodes);
-    ak_free(t->same);
+    ak_free(t->twins);
     ak_free(t->bytes);
     ak_free(t->first);
     ak_free(t->ends);
@@ -145,7 +149,7 @@ void ak_token_trie_free(struct ak_token_trie *t)
 
 uint64_t ak_token_trie_bytes(const struct ak_token_trie *t)
 {
-    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_vocab * 8 + t->first[t->n_vocab] +
+    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_twins * sizeof *t->twins + (uint64_t)t->n_vocab * 4 + t->first[t->n_vocab] +
            (uint64_t)ak_mask_words(t) * 8;
 }
 

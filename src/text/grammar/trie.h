@@ -9,10 +9,15 @@ enum { AK_TOKEN_MOST_BYTES = 1024 }; /* a longer one is never allowed */
 /* Nodes come in the order of a walk: first a node, then what is below it. */
 struct ak_trie_byte {
     uint32_t skip;   /* the node after all that are below this one */
-    int32_t token;   /* one that ends here, -1: none; more of them by same[] */
+    int32_t token;   /* the first that ends here, -1: none */
     uint16_t depth;  /* from 1 on */
     unsigned char byte;
     uint8_t below;   /* bytes of the longest way down from here, at most 255 */
+};
+
+/* A token whose bytes are those of one that a node has. */
+struct ak_twin {
+    uint32_t token, like;
 };
 
 struct ak_token_trie {
@@ -21,7 +26,8 @@ struct ak_token_trie {
     uint32_t longest;
     struct ak_trie_byte *nodes;
     uint32_t n_nodes;
-    int32_t *same;    /* of each token another one with the same bytes, -1: none */
+    struct ak_twin *twins;
+    uint32_t n_twins;
     char *bytes;      /* of token i: bytes[first[i] … first[i + 1]) */
     uint32_t *first;
     uint32_t *ends;   /* sets of tokens: those that end a text, */
