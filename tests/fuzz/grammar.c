@@ -1,9 +1,9 @@
-/* A text as GBNF and, behind the first NUL, a text to match. */
+/* A text as GBNF and, behind the first NUL, a text to match, behind which masks are looked at. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "text/grammar/matcher.h"
+#include "masks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,8 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ak_error error = { 0 };
     struct ak_grammar *g = NULL;
     struct ak_grammar_matcher *m = NULL;
-    if (ak_grammar_from_gbnf(text, n, &g, &error) == AKUNU_OK && ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK && split)
+    if (ak_grammar_from_gbnf(text, n, &g, &error) == AKUNU_OK && ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK && split) {
         ak_grammar_matcher_bytes(m, split + 1, size - n - 1, &taken, &error);
+        masks_check(g, split + 1, size - n - 1);
+    }
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
     return 0;

@@ -1,11 +1,11 @@
 /* A byte of options, a JSON Schema and, behind the first NUL, a text to match. What the
- * form for writing accepts, that for reading must accept. */
+ * form for writing accepts, that for reading must accept; behind the text masks are looked at. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/grammar/matcher.h"
+#include "masks.h"
 #include "text/grammar/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,6 +19,8 @@ static bool accepts(const char *schema, size_t n, const char *text, size_t n_tex
     size_t taken = 0;
     *known = ak_grammar_from_schema_text(schema, n, &options, &g, &error) == AKUNU_OK && ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK &&
              ak_grammar_matcher_bytes(m, text, n_text, &taken, &error) == AKUNU_OK;
+    if (*known)
+        masks_check(g, text, n_text);
     bool yes = *known && taken == n_text && ak_grammar_matcher_may_end(m);
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
