@@ -782,6 +782,14 @@ if [ -e "$real" ]; then
     prints_line '1 4093'
     exits 0 tokenize -m "$real" --no-parse-special --ids -p "<|im_start|>"
     prints_line '[0-9]+( [0-9]+)+'
+    # What the README shows, on every machine.
+    eval "$(sed -n -E '/^(prompt|set_up)=/p' "$AK_TEST_SOURCE/quickstart")"
+    # shellcheck disable=SC2086,SC2154
+    exits 0 run -m "$real" -p "$prompt" $set_up
+    tr -s '[:space:]' ' ' <"$out" >"$work/written"
+    sed -n '/^quickstart: fetching/,/^prompt /p' "$AK_TEST_SOURCE/README.md" | sed '1d;$d' | tr -s '[:space:]' ' ' >"$work/shown"
+    [ -s "$work/shown" ] && [ "$(cat "$work/written")" = "$(sed 's/ $//' "$work/shown")" ]
+    check "the words of the README's first screen"
 elif [ "${AKUNU_REQUIRE_MODEL:-}" = 1 ]; then
     false
     check "$real is required and absent"
