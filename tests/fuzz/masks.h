@@ -62,7 +62,8 @@ static void masks_check(const struct ak_grammar *g, const char *text, size_t n)
     struct ak_error error;
     const uint32_t *mask;
     size_t taken;
-    bool ok = ak_grammar_matcher_create(g, masks_trie(), &m, &error) == AKUNU_OK && ak_grammar_matcher_create(g, NULL, &plain, &error) == AKUNU_OK;
+    bool ok = ak_grammar_matcher_create(g, masks_trie(), &m, &error) == AKUNU_OK &&
+              ak_grammar_matcher_create(g, NULL, &plain, &error) == AKUNU_OK;
 
     ok = ok && ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK && ak_grammar_matcher_mask(m, &mask, &error) == AKUNU_OK;
     for (unsigned i = 0; ok && i < MASKS_TOKENS; i++) {

@@ -149,8 +149,8 @@ void ak_token_trie_free(struct ak_token_trie *t)
 
 uint64_t ak_token_trie_bytes(const struct ak_token_trie *t)
 {
-    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_twins * sizeof *t->twins + (uint64_t)t->n_vocab * 4 + t->first[t->n_vocab] +
-           (uint64_t)ak_mask_words(t) * 8;
+    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_twins * sizeof *t->twins +
+           (uint64_t)t->n_vocab * sizeof *t->first + t->first[t->n_vocab] + (uint64_t)ak_mask_words(t) * 2 * sizeof *t->ends;
 }
 
 uint32_t ak_token_trie_n_vocab(const struct ak_token_trie *t)
