@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/grammar/matcher.h"
+#include "text/grammar/trie.h"
 #include "text/state.h"
 
 /* All bytes, and longer tokens: some share beginnings, two are the same bytes as others, two are
@@ -18,6 +18,15 @@ static const char *const masks_longer[] = {
     "abababababababababababababababababababababababababababababababab", "0000000000000000000000000000000000000000000000",
 };
 enum { MASKS_BYTES = 256, MASKS_LONGER = sizeof masks_longer / sizeof *masks_longer, MASKS_END = MASKS_BYTES + MASKS_LONGER, MASKS_TOKENS };
+
+/* The bytes of token i; those of one byte are written to *byte. */
+static const char *masks_token(unsigned i, char *byte, size_t *n)
+{
+    *byte = (char)i;
+    const char *text = i < MASKS_BYTES ? byte : i < MASKS_END ? masks_longer[i - MASKS_BYTES] : "";
+    *n = i < MASKS_BYTES ? 1 : strlen(text);
+    return text;
+}
 
 static const struct ak_token_trie *masks_trie(void)
 {
@@ -32,9 +41,9 @@ static const struct ak_token_trie *masks_trie(void)
     if (trie)
         return trie;
     for (unsigned i = 0; i < MASKS_TOKENS; i++) {
-        char byte = (char)i;
-        const char *text = i < MASKS_BYTES ? &byte : i < MASKS_END ? masks_longer[i - MASKS_BYTES] : "";
-        size_t n = i < MASKS_BYTES ? 1 : strlen(text), at = 0;
+        char byte;
+        size_t n, at = 0;
+        const char *text = masks_token(i, &byte, &n);
         for (size_t k = 0; k < n; k++)
             at += ak_printable_of_byte((unsigned char)text[k], written[i] + at);
         types[i] = i < MASKS_END ? 1 : 3;
@@ -67,13 +76,13 @@ static void masks_check(const struct ak_grammar *g, const char *text, size_t n)
 
     ok = ok && ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK && ak_grammar_matcher_mask(m, &mask, &error) == AKUNU_OK;
     for (unsigned i = 0; ok && i < MASKS_TOKENS; i++) {
-        char byte = (char)i;
-        const char *piece = i < MASKS_BYTES ? &byte : i < MASKS_END ? masks_longer[i - MASKS_BYTES] : "";
-        size_t n_piece = i < MASKS_BYTES ? 1 : strlen(piece), before, after;
+        char byte;
+        size_t n_piece, before, after;
+        const char *piece = masks_token(i, &byte, &n_piece);
         ok = ak_grammar_matcher_reset(plain, &error) == AKUNU_OK && ak_grammar_matcher_bytes(plain, text, taken, &before, &error) == AKUNU_OK &&
              ak_grammar_matcher_bytes(plain, piece, n_piece, &after, &error) == AKUNU_OK;
         bool want = i == MASKS_END ? ak_grammar_matcher_may_end(plain) : after == n_piece;
-        if (ok && want != (mask[i / 32] >> (i % 32) & 1)) {
+        if (ok && want != ak_mask_has(mask, i)) {
             fprintf(stderr, "after %zu bytes token %u \"%s\" is %s\n", taken, i, piece, want ? "not allowed" : "allowed");
             abort();
         }
