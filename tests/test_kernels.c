@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/half.h"
 #include "base/mem.h"
@@ -52,13 +54,57 @@ static void random_bytes(void *out, size_t n)
         bytes[i] = (uint8_t)(random_bits() >> 32);
 }
 
-/* Memory of exactly `bytes` bytes at a cache line, so that tools see a read beyond. */
+/* ---- Memory ----------------------------------------------------------------- */
+
+/* Where a buffer's pages begin, and how many bytes of them are usable. */
+struct mapping {
+    uint8_t *start;
+    size_t capacity;
+    struct mapping *next;
+};
+static struct mapping *free_mappings, *used_mappings;
+
+/* `capacity` bytes, whole pages, with a page behind them that cannot be read. */
+static struct mapping *map_guarded(size_t capacity, size_t page)
+{
+    struct mapping *m = malloc(sizeof *m);
+    ck_assert_ptr_nonnull(m);
+    *m = (struct mapping){ mmap(NULL, capacity + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), capacity, NULL };
+    ck_assert(m->start != MAP_FAILED);
+    ck_assert_int_eq(mprotect(m->start + capacity, page, PROT_NONE), 0);
+    return m;
+}
+
+/* Memory of exactly `bytes` bytes that ends where a guard page begins, so that every read
+ * beyond it is a fault. It starts at a cache line if `bytes` is a multiple of one. */
 static void *exact(size_t bytes)
 {
-    void *p;
-    ck_assert_int_eq(posix_memalign(&p, 64, bytes ? bytes : 1), 0);
-    memset(p, 0x5a, bytes);
-    return p;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), capacity = ak_round_up(bytes ? bytes : 1, page);
+    struct mapping **at = &free_mappings;
+    while (*at && (*at)->capacity != capacity)
+        at = &(*at)->next;
+    struct mapping *m = *at;
+    if (m)
+        *at = m->next;
+    else
+        m = map_guarded(capacity, page);
+    m->next = used_mappings;
+    used_mappings = m;
+    return memset(m->start + capacity - bytes, 0x5a, bytes);
+}
+
+/* Ends the use of what exact() gave; its pages serve the next buffer of their size. */
+static void release(void *p)
+{
+    uintptr_t address = (uintptr_t)p;
+    struct mapping **at = &used_mappings;
+    while (*at && (address < (uintptr_t)(*at)->start || address > (uintptr_t)(*at)->start + (*at)->capacity))
+        at = &(*at)->next;
+    struct mapping *m = *at;
+    ck_assert_ptr_nonnull(m);
+    *at = m->next;
+    m->next = free_mappings;
+    free_mappings = m;
 }
 
 static float *random_floats(size_t n)
@@ -193,8 +239,8 @@ static struct weight make_weight(enum ak_type type, enum weights kind, size_t n_
 
 static void free_weight(struct weight *w)
 {
-    free(w->stored);
-    free(w->tiles);
+    release(w->stored);
+    release(w->tiles);
 }
 
 static size_t smallest_k(enum ak_type type)
@@ -233,11 +279,11 @@ START_TEST(layout_keeps_every_byte)
             if (rows[r])
                 memcpy(want, rows[r], row_bytes);
             ck_assert_mem_eq(back, want, row_bytes);
-            free(want);
+            release(want);
         }
-        free(stored);
-        free(tiles);
-        free(back);
+        release(stored);
+        release(tiles);
+        release(back);
     }
 }
 END_TEST
@@ -254,8 +300,8 @@ START_TEST(layout_dequantises_as_stored)
             ak_type_info(type)->dequantise(w.stored + r * w.row_bytes, want, k);
             expect_floats(got, want, k, ak_type_info(type)->name, "unpacked");
         }
-        free(got);
-        free(want);
+        release(got);
+        release(want);
         free_weight(&w);
     }
 }
@@ -337,8 +383,8 @@ START_TEST(quantise_is_scalar)
                 expect_floats(&got[b].scaled_sum, &want[b].scaled_sum, 1, tested.name, "sum per 32");
                 ck_assert_uint_eq(got[b].unused, 0);
             }
-            free(got);
-            free(want);
+            release(got);
+            release(want);
             if (n % 256 == 0) {
                 struct ak_act256 *got_k = exact(n / 256 * sizeof *got_k), *want_k = exact(n / 256 * sizeof *want_k);
                 tested.quantise256(x, n, got_k);
@@ -348,10 +394,10 @@ START_TEST(quantise_is_scalar)
                     got_k[b].scale = want_k[b].scale = 0.0f;
                     ck_assert_mem_eq(&got_k[b], &want_k[b], sizeof *got_k);
                 }
-                free(got_k);
-                free(want_k);
+                release(got_k);
+                release(want_k);
             }
-            free(x);
+            release(x);
         }
     }
 }
@@ -368,7 +414,7 @@ static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form f
             scalar->quantise32(x, k, (struct ak_act32 *)(void *)(records + t * bytes));
         else
             scalar->quantise256(x, k, (struct ak_act256 *)(void *)(records + t * bytes));
-        free(x);
+        release(x);
     }
     return records;
 }
@@ -411,9 +457,9 @@ static void check_products(const struct ak_kernels *tested, const struct ak_kern
         tested->tile[w->type].dot_slab(slab, slab_tiles, w->k, acts, act_bytes, n, got, stride);
         expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n, ak_type_info(w->type)->name, where);
     }
-    free(want);
-    free(got);
-    free(slab);
+    release(want);
+    release(got);
+    release(slab);
 }
 
 START_TEST(products_are_scalar)
@@ -438,7 +484,7 @@ START_TEST(products_are_scalar)
             struct weight w = make_weight(type, weights, 1 + (size_t)i % 3, k);
             uint8_t *acts = make_records(&scalar, form, activations, MOST_TOKENS, k);
             check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, k), where);
-            free(acts);
+            release(acts);
             free_weight(&w);
         }
     }
@@ -464,7 +510,7 @@ START_TEST(products_do_not_saturate)
             struct weight w = make_weight(type, weights[i], 1, K);
             uint8_t *acts = make_records(&scalar, form, activations[j], MOST_TOKENS, K);
             check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, K), where);
-            free(acts);
+            release(acts);
             free_weight(&w);
         }
     }
@@ -501,9 +547,9 @@ START_TEST(scalar_products_are_right)
                           ak_type_info(type)->name, r, t, (double)got[t * ROWS + r], sum);
         }
     }
-    free(got);
-    free(row);
-    free(acts);
+    release(got);
+    release(row);
+    release(acts);
     free_weight(&w);
 }
 END_TEST
@@ -525,10 +571,10 @@ START_TEST(dot_rows_is_scalar)
             tested.dot_rows(w, w_stride, rows, x, x_stride, n, k, got, y_stride);
             scalar.dot_rows(w, w_stride, rows, x, x_stride, n, k, want, y_stride);
             expect_floats(got, want, n * y_stride, tested.name, "dot_rows");
-            free(w);
-            free(x);
-            free(got);
-            free(want);
+            release(w);
+            release(x);
+            release(got);
+            release(want);
         }
     }
 }
@@ -597,11 +643,11 @@ START_TEST(stored_rows_are_scalar)
                 float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
                 tested.dot_stored[type](stored, bytes, rows, cols, x, k, n, got, rows);
                 expect_floats(got, want, n * rows, tested.name, "dot_stored");
-                free(stored);
-                free(x);
-                free(got);
-                free(want);
-                free(widened);
+                release(stored);
+                release(x);
+                release(got);
+                release(want);
+                release(widened);
             }
         }
     }
@@ -631,13 +677,13 @@ START_TEST(panels_are_scalar)
             tested.dot_panel(panel, rows, tokens, n, k, got, rows, stored, n % 3 ? rows * bytes : 0);
             float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
             expect_floats(got, want, n * rows, tested.name, "dot_panel");
-            free(stored);
-            free(panel);
-            free(tokens);
-            free(x);
-            free(got);
-            free(want);
-            free(widened);
+            release(stored);
+            release(panel);
+            release(tokens);
+            release(x);
+            release(got);
+            release(want);
+            release(widened);
         }
     }
 }
@@ -684,13 +730,13 @@ START_TEST(bf16_panels_are_near)
             round_rows(type, stored, rows * k);
             float *want = stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
             expect_near(got, want, widened, rows, x, n, k);
-            free(stored);
-            free(panel);
-            free(tokens);
-            free(x);
-            free(got);
-            free(want);
-            free(widened);
+            release(stored);
+            release(panel);
+            release(tokens);
+            release(x);
+            release(got);
+            release(want);
+            release(widened);
         }
     }
 }
@@ -708,8 +754,8 @@ static float *bf16_products(const struct ak_kernels *tested, const struct bf16_p
     for (size_t t = 0; t < part->n; t++)
         tested->open_rounded(x + (part->first + t) * k, k, t, tokens);
     tested->dot_bf16(panel, part->n_rows, tokens, part->n, k, y, part->n_rows);
-    free(panel);
-    free(tokens);
+    release(panel);
+    release(tokens);
     return y;
 }
 
@@ -732,11 +778,11 @@ START_TEST(bf16_products_stand_alone)
         float *got = bf16_products(&tested, &part, stored, x, k);
         for (size_t t = 0; t < part.n; t++)
             expect_floats(got + t * part.n_rows, want + (part.first + t) * rows + part.row, part.n_rows, tested.name, "dot_bf16");
-        free(got);
+        release(got);
     }
-    free(want);
-    free(x);
-    free(stored);
+    release(want);
+    release(x);
+    release(stored);
 }
 END_TEST
 
@@ -759,8 +805,8 @@ START_TEST(blas_is_near_or_absent)
     for (size_t i = 0; i < N * (ROWS + 2); i++)
         if (i % (ROWS + 2) < ROWS)
             ck_assert_float_eq_tol(got[i], want[i], 1e-4f);
-    free(w);
-    free(x);
+    release(w);
+    release(x);
 }
 END_TEST
 
@@ -800,7 +846,7 @@ static void expect_short_conv(const struct ak_kernels *tested, const struct ak_k
         expect_floats(state[0], state[1], (taps - 1) * n, tested->name, "short_conv's state");
         float *all[] = { b, c, x, kernel, out[0], out[1], state[0], state[1] };
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            free(all[i]);
+            release(all[i]);
     }
 }
 
@@ -816,7 +862,7 @@ static void expect_conv(const struct ak_kernels *tested, const struct ak_kernels
         expect_floats(state[0], state[1], (taps - 1) * n, tested->name, "conv's state");
         float *all[] = { x, kernel, out[0], out[1], state[0], state[1] };
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            free(all[i]);
+            release(all[i]);
     }
 }
 
@@ -839,13 +885,13 @@ START_TEST(delta_rule_is_scalar)
                 scalar.delta_rule(q, k, rows, v, 0.75f, 0.3f, state[1], stride, out[1], n);
                 expect_floats(out[0], out[1], n, tested.name, "delta_rule");
                 expect_floats(state[0], state[1], rows * stride, tested.name, "delta_rule's state");
-                free(q);
-                free(k);
-                free(v);
+                release(q);
+                release(k);
+                release(v);
             }
             for (int i = 0; i < 2; i++) {
-                free(out[i]);
-                free(state[i]);
+                release(out[i]);
+                release(state[i]);
             }
         }
 }
@@ -940,12 +986,12 @@ START_TEST(elementwise_is_scalar)
         for (size_t i = 0; i < n; i++)
             if (got[i] != want[i])
                 ck_abort_msg("%s narrow_f16 of %a: %04x, scalar gives %04x", tested.name, (double)x[i], got[i], want[i]);
-        free(got);
-        free(want);
-        free(a);
-        free(b);
-        free(x);
-        free(y);
+        release(got);
+        release(want);
+        release(a);
+        release(b);
+        release(x);
+        release(y);
     }
 }
 END_TEST
@@ -975,10 +1021,10 @@ START_TEST(gelu_is_scalar)
         scalar.gelu_tanh_mul(from, up, want, n);
         expect_floats(got, want, n, tested.name, "gelu_tanh_mul");
     }
-    free(x);
-    free(up);
-    free(got);
-    free(want);
+    release(x);
+    release(up);
+    release(got);
+    release(want);
 }
 END_TEST
 
@@ -1013,9 +1059,9 @@ START_TEST(scalar_functions_are_right)
     scalar.layer_norm(x, weight, bias, N, 1e-5f, got);
     for (int i = 0; i < N; i++)
         ck_assert_double_eq_tol((double)got[i], ((double)x[i] - mean) / sqrt(square + 1e-5) * (double)weight[i] + (double)bias[i], 2e-6);
-    free(x);
-    free(weight);
-    free(bias);
+    release(x);
+    release(weight);
+    release(bias);
 }
 END_TEST
 
@@ -1035,11 +1081,11 @@ START_TEST(norms_are_scalar)
             tested.layer_norm(x, weight, bias, n, 1e-5f, got);
             scalar.layer_norm(x, weight, bias, n, 1e-5f, want);
             expect_floats(got, want, n, tested.name, "layer_norm");
-            free(bias);
-            free(x);
-            free(weight);
-            free(got);
-            free(want);
+            release(bias);
+            release(x);
+            release(weight);
+            release(got);
+            release(want);
         }
     }
 }
@@ -1057,10 +1103,10 @@ START_TEST(rope_is_scalar)
             tested.rope(got, cos, sin, dims, interleaved);
             scalar.rope(want, cos, sin, dims, interleaved);
             expect_floats(got, want, dims, tested.name, interleaved ? "rope, interleaved" : "rope, halves");
-            free(got);
-            free(want);
-            free(cos);
-            free(sin);
+            release(got);
+            release(want);
+            release(cos);
+            release(sin);
         }
     }
 }
@@ -1085,13 +1131,13 @@ START_TEST(widen_is_the_reference)
             float *out = exact(n * sizeof *out);
             tested.widen[type](few, out, n);
             expect_floats(out, want + 900 * n, n, tested.name, "widen, a tail");
-            free(few);
-            free(out);
+            release(few);
+            release(out);
         }
     }
-    free(halves);
-    free(got);
-    free(want);
+    release(halves);
+    release(got);
+    release(want);
 }
 END_TEST
 
@@ -1133,9 +1179,9 @@ START_TEST(widened_blocks_are_the_reference)
             scalar.widen[type](stored, want, n);
             tested.widen[type](stored, got, n);
             expect_floats(got, want, n, tested.name, info->name);
-            free(stored);
-            free(got);
-            free(want);
+            release(stored);
+            release(got);
+            release(want);
         }
     }
 }
@@ -1206,12 +1252,12 @@ static void check_page(const struct ak_kernels *tested, const struct ak_kernels 
     expect_floats(max[0], max[1], rows, tested->name, where);
     expect_floats(sum[0], sum[1], rows, tested->name, where);
     expect_floats(got, want, rows * out_stride, tested->name, where);
-    free(page.k);
-    free(page.v);
-    free(q);
-    free(weights);
-    free(got);
-    free(want);
+    release(page.k);
+    release(page.v);
+    release(q);
+    release(weights);
+    release(got);
+    release(want);
 }
 
 /* Values as the cache stores them against the scalar kernel over the same ones widened. */
@@ -1238,12 +1284,12 @@ static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_k
     expect_floats(max[0], max[1], rows, tested->name, "Q8_0 values");
     expect_floats(sum[0], sum[1], rows, tested->name, "Q8_0 values");
     expect_floats(got, want, rows * head_dim, tested->name, "Q8_0 values");
-    free(values);
-    free(scores);
-    free(weights);
-    free(stored);
-    free(got);
-    free(want);
+    release(values);
+    release(scores);
+    release(weights);
+    release(stored);
+    release(got);
+    release(want);
 }
 
 START_TEST(q8_0_values_are_scalar)
@@ -1297,9 +1343,9 @@ START_TEST(attend_merge_is_scalar)
             expect_floats(&max[0], &max[1], 1, tested.name, "merged max");
             expect_floats(&sum[0], &sum[1], 1, tested.name, "merged sum");
             expect_floats(got, want, dim, tested.name, "merged out");
-            free(got);
-            free(want);
-            free(page_out);
+            release(got);
+            release(want);
+            release(page_out);
         }
     }
 }
@@ -1316,7 +1362,7 @@ START_TEST(probes_count)
     ck_assert_uint_gt(once, 0);
     ck_assert_uint_eq(tested.probe_int8(1000, &sink), 1000 * once);
     (void)tested.probe_read(memory, 4096); /* within bounds, as tools see */
-    free(memory);
+    release(memory);
 }
 END_TEST
 
