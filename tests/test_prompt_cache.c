@@ -13,7 +13,7 @@
 #include "api/session.h"
 #include "golden_model.h"
 
-enum { PROMPT = 150, FILES = 16 };
+enum { PROMPT = 150, FILES = 64 };
 
 struct fixture {
     char dir[64], file[80];
@@ -193,9 +193,6 @@ START_TEST(types_of_caches)
     struct akunu_session *other = open_session(&f, f.model, (enum akunu_kv_type)_i, 1);
     ck_assert_uint_eq(check_same(&f, other, &cache, ids, 140), 130);
     akunu_session_free(other);
-    other = open_session(&f, f.model, (enum akunu_kv_type)((_i + 1) % 5), 1);
-    ck_assert_uint_eq(check_same(&f, other, &cache, ids, 140), 0); /* kept for other types */
-    akunu_session_free(other);
     tear_down(&f);
 }
 END_TEST
@@ -217,6 +214,177 @@ START_TEST(all_instruction_sets)
         akunu_session_free(session);
         akunu_model_free(model);
     }
+    tear_down(&f);
+}
+END_TEST
+
+/* ---- Keys: no session takes pages of another kind -------------------------------------- */
+
+enum { N_TYPES = AKUNU_KV_Q4_0 + 1, N_KINDS = N_TYPES * N_TYPES, SHORT = 20 };
+
+static struct akunu_session *open_kind(struct fixture *f, const struct akunu_model *model, int kind)
+{
+    struct akunu_session_params params = golden_params(1, 32, AKUNU_KV_F16);
+    params.context = 128;
+    params.k_type = (enum akunu_kv_type)(kind / N_TYPES);
+    params.v_type = (enum akunu_kv_type)(kind % N_TYPES);
+    params.log = on_log;
+    params.user = f;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_msg(session != NULL, "%s", akunu_last_error());
+    return session;
+}
+
+static void keep_with(struct fixture *f, struct akunu_session *session, const struct akunu_prompt_cache *cache, const akunu_token *ids)
+{
+    struct akunu_session *own = f->session;
+    f->session = session;
+    keep(f, cache, ids, SHORT);
+    f->session = own;
+}
+
+/* How many tokens a session takes from the cache. */
+static size_t count_restored(struct akunu_session *session, const struct akunu_prompt_cache *cache, const akunu_token *ids)
+{
+    size_t n;
+    akunu_sequence sequence = akunu_sequence_new(session);
+    ck_assert_int_eq(akunu_sequence_restore(session, sequence, ids, SHORT, cache, &n), AKUNU_OK);
+    akunu_sequence_free(session, sequence);
+    return n;
+}
+
+/* Keys and values each have a type of their own. F16 and BF16 have pages of one size, and so
+ * have two types that change places. */
+START_TEST(types_are_told_apart)
+{
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    char files[N_KINDS][96];
+    set_up_with(&f, "qwen3", AKUNU_KV_F16);
+    struct akunu_prompt_cache folder = cache_of(&f), file = folder;
+    text_of(&f, 0, 0, ids);
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct akunu_session *session = open_kind(&f, f.model, kind);
+        snprintf(files[kind], sizeof files[kind], "%s/%d", f.dir, kind);
+        file.file = files[kind];
+        keep_with(&f, session, &file, ids);
+        keep_with(&f, session, &folder, ids);
+        akunu_session_free(session);
+    }
+    ck_assert_int_eq(n_prompts(&f), N_KINDS);
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        struct akunu_session *session = open_kind(&f, f.model, kind);
+        ck_assert_uint_eq(check_same(&f, session, &folder, ids, SHORT), SHORT - 1);
+        ck_assert_int_eq(f.n_warnings, 0);
+        for (int other = 0; other < N_KINDS; other++) {
+            file.file = files[other];
+            ck_assert_msg(count_restored(session, &file, ids) == (kind == other ? SHORT - 1 : 0),
+                          "pages of the types %d %d for those of %d %d", other / N_TYPES, other % N_TYPES, kind / N_TYPES, kind % N_TYPES);
+            ck_assert_int_eq(f.n_warnings, kind != other);
+            f.n_warnings = 0;
+        }
+        akunu_session_free(session);
+    }
+    tear_down(&f);
+}
+END_TEST
+
+/* Metadata that users give in place of the file's: {overrides} of the model that keeps a text
+ * and of the one that looks for it. */
+static const struct { const char *kept[3], *other[3]; bool same; } overrides[] = {
+    { { NULL }, { NULL }, true },
+    { { "qwen3.rope.freq_base=float:500", NULL }, { "qwen3.rope.freq_base=float:500", NULL }, true },
+    { { NULL }, { "qwen3.rope.freq_base=float:500", NULL }, false },
+    { { "qwen3.rope.freq_base=float:500", NULL }, { NULL }, false },
+    { { "qwen3.rope.freq_base=float:500", NULL }, { "qwen3.rope.freq_base=float:500.0001", NULL }, false },
+    { { NULL }, { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:4", NULL }, false },
+    { { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:4", NULL },
+      { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:8", NULL }, false },
+    { { NULL }, { "qwen3.attention.layer_norm_rms_epsilon=float:0.01", NULL }, false },
+    { { "qwen3.context_length=int:200", NULL }, { "qwen3.context_length=int:201", NULL }, false },
+    { { "general.name=str:a", NULL }, { "general.name=str:b", NULL }, false },
+    { { "tokenizer.ggml.add_bos_token=bool:true", NULL }, { "tokenizer.ggml.add_bos_token=bool:false", NULL }, false },
+};
+enum { N_OVERRIDES = sizeof overrides / sizeof *overrides };
+
+static struct akunu_model *load_path(const char *path, const char *const *override_kv)
+{
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.n_threads = 1;
+    params.no_cache = true;
+    params.override_kv = override_kv;
+    struct akunu_model *model = akunu_load_model(path, &params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    return model;
+}
+
+START_TEST(overrides_are_told_apart)
+{
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    char path[4096];
+    set_up_with(&f, "qwen3", AKUNU_KV_F16);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    text_of(&f, 0, 0, ids);
+    for (int other = 0; other < 2; other++) {
+        struct akunu_model *model = load_path(golden_path("qwen3", ".gguf", path), other ? overrides[_i].other : overrides[_i].kept);
+        struct akunu_session *session = open_session(&f, model, AKUNU_KV_F16, 1);
+        if (other)
+            ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT), overrides[_i].same ? SHORT - 1 : 0);
+        else
+            keep_with(&f, session, &cache, ids);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    tear_down(&f);
+}
+END_TEST
+
+static void write_copy(const char *path, const uint8_t *bytes, size_t n, const struct timespec times[2])
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, file), n);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A model of the same shape that somebody trained on: its file has the same size, and differs
+ * by its time (0) or by its metadata (1). */
+START_TEST(weights_are_told_apart)
+{
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    char path[4096], paths[2][96];
+    set_up_with(&f, "qwen3", AKUNU_KV_F16);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    text_of(&f, 0, 0, ids);
+    FILE *file = fopen(golden_path("qwen3", ".gguf", path), "rb");
+    ck_assert_ptr_nonnull(file);
+    static uint8_t bytes[1 << 20];
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    ck_assert_uint_lt(n, sizeof bytes);
+    for (int other = 0; other < 2; other++) {
+        struct timespec times[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000, .tv_nsec = _i == 0 ? other : 0 } };
+        snprintf(paths[other], sizeof paths[other], "%s/%d.gguf", f.dir, other);
+        for (size_t i = n / 2; other && i < n; i += 2) /* BF16 of the second half of the tensors */
+            bytes[i] ^= 0x3c;
+        uint8_t *name = other && _i == 1 ? memmem(bytes, n, "qwen3-bf16", 10) : NULL;
+        ck_assert(_i == 0 || !other || name);
+        if (name)
+            name[0] = 'Q';
+        write_copy(paths[other], bytes, n, times);
+        struct akunu_model *model = load_path(paths[other], NULL);
+        struct akunu_session *session = open_session(&f, model, AKUNU_KV_F16, 1);
+        ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT), 0);
+        keep_with(&f, session, &cache, ids);
+        ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT), SHORT - 1);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    ck_assert_int_eq(n_prompts(&f), 2);
     tear_down(&f);
 }
 END_TEST
@@ -511,6 +679,11 @@ int main(void)
     tcase_add_loop_test(tests, same_bits, 0, N_GOLDENS);
     tcase_add_loop_test(tests, types_of_caches, 0, 5);
     tcase_add_test(tests, all_instruction_sets);
+    TCase *told_apart = tcase_create("keys");
+    tcase_set_timeout(told_apart, 300);
+    tcase_add_test(told_apart, types_are_told_apart);
+    tcase_add_loop_test(told_apart, overrides_are_told_apart, 0, N_OVERRIDES);
+    tcase_add_loop_test(told_apart, weights_are_told_apart, 0, 2);
     tcase_add_test(tests, longer_texts);
     tcase_add_test(tests, bounded);
     tcase_add_test(tests, damaged);
@@ -518,6 +691,7 @@ int main(void)
     tcase_add_test(tests, save_and_load);
     tcase_add_test(tests, one_file);
     tcase_add_test(tests, at_once);
+    suite_add_tcase(suite, told_apart);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
