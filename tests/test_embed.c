@@ -447,14 +447,58 @@ START_TEST(hidden_states_of_a_language_model)
     ck_assert_ptr_null(akunu_logits(session, last));
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), 9);
 
-    /* the mean, over passes that cut it anywhere */
-    embed(session, &ids, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, hidden);
-    akunu_session_free(session);
-    session = golden_session(model, 3, 16, AKUNU_KV_F32);
-    embed(session, &ids, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, again);
-    ck_assert_mem_eq(hidden, again, width * sizeof *hidden);
     akunu_session_free(session);
     free(matrix), free(want), free(hidden), free(got), free(again);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* The mean of a decoder's hidden states, whatever the passes and the texts beside it: the sum,
+ * in the order of the tokens, of what the last token of each beginning gives. */
+START_TEST(means_of_a_language_model)
+{
+    enum { N_MEANS = 4, MOST_WIDTH = 128 };
+    static const size_t begins[N_MEANS] = { 0, 30, 2, 21 }, lengths[N_MEANS] = { 40, 5, 9, 18 }; /* and borders of passes of nine */
+    static const uint32_t batches[] = { 512, 9, 1, 7, 40 };
+    struct golden_text text;
+    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_ids texts[N_MEANS];
+    float want[N_MEANS * MOST_WIDTH], unit[N_MEANS * MOST_WIDTH], got[N_MEANS * MOST_WIDTH];
+    golden_read_text("qwen3", &text);
+    struct akunu_model *model = golden_load("qwen3", NULL);
+    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_uint_le(info.width, MOST_WIDTH);
+    size_t width = info.width;
+    struct akunu_session *session = golden_session(model, 1, 512, AKUNU_KV_F32);
+    for (size_t i = 0; i < N_MEANS; i++) {
+        double sums[MOST_WIDTH] = { 0 };
+        texts[i] = (struct akunu_ids){ text.ids + begins[i], lengths[i] };
+        for (size_t n = 1; n <= lengths[i]; n++) {
+            struct akunu_ids beginning = { texts[i].ids, n };
+            embed(session, &beginning, 1, AKUNU_POOLING_LAST, AKUNU_NORMALIZE_NONE, got);
+            for (size_t j = 0; j < width; j++)
+                sums[j] += (double)got[j];
+        }
+        double squares = 0.0;
+        for (size_t j = 0; j < width; j++) {
+            sums[j] /= (double)lengths[i];
+            squares += sums[j] * sums[j];
+            want[i * width + j] = (float)sums[j];
+        }
+        for (size_t j = 0; j < width; j++)
+            unit[i * width + j] = (float)(sums[j] / sqrt(squares));
+    }
+    akunu_session_free(session);
+    for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
+        session = golden_session(model, 1 + (unsigned)b % 2, batches[b], AKUNU_KV_F32);
+        embed(session, texts, N_MEANS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, got);
+        ck_assert_msg(memcmp(got, want, N_MEANS * width * sizeof *got) == 0, "other bits in passes of %u tokens", (unsigned)batches[b]);
+        embed(session, texts, N_MEANS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, got);
+        ck_assert_msg(memcmp(got, unit, N_MEANS * width * sizeof *got) == 0, "another length in passes of %u tokens", (unsigned)batches[b]);
+        embed(session, texts, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, got);
+        ck_assert_msg(memcmp(got, want, width * sizeof *got) == 0, "other bits of one text in passes of %u tokens", (unsigned)batches[b]);
+        akunu_session_free(session);
+    }
     akunu_model_free(model);
 }
 END_TEST
@@ -524,7 +568,9 @@ int main(void)
 {
     Suite *suite = suite_create("embed");
     TCase *tests = tcase_create("embed");
+    TCase *decoders = tcase_create("decoders");
     tcase_set_timeout(tests, 120);
+    tcase_set_timeout(decoders, 120);
     tcase_add_loop_test(tests, goldens_of_encoders, 0, 2 * N_ENCODERS);
     tcase_add_loop_test(tests, same_bits, 0, N_ENCODERS);
     tcase_add_loop_test(tests, converted, 0, N_ENCODERS);
@@ -532,8 +578,10 @@ int main(void)
     tcase_add_test(tests, old_names_of_norms);
     tcase_add_loop_test(tests, settings_of_sentence_transformers, 0, N_SETTINGS);
     tcase_add_test(tests, scaled_rotation);
-    tcase_add_test(tests, hidden_states_of_a_language_model);
+    tcase_add_test(decoders, hidden_states_of_a_language_model);
+    tcase_add_test(decoders, means_of_a_language_model);
     tcase_add_test(tests, refusals);
+    suite_add_tcase(suite, decoders);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
