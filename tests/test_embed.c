@@ -10,6 +10,7 @@
 enum { N_TEXTS = 7, MOST_IDS = 96, WIDTH = 32, N_POOLINGS = 3 };
 
 static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert", "jina-bert-v2" };
+static const double measured[] = { 8.2e-14, 1.1e-13, 3.3e-13, 1.1e-12, 5.7e-13 }; /* largest NMSE of an embedding */
 enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
 
 static const char *const pooling_names[] = { [AKUNU_POOLING_MEAN] = "mean", [AKUNU_POOLING_CLS] = "cls", [AKUNU_POOLING_LAST] = "last" };
@@ -127,7 +128,7 @@ START_TEST(goldens_of_encoders)
         embed(session, texts.texts, N_TEXTS, (enum akunu_pooling)pooling, AKUNU_NORMALIZE_NONE, got[0]);
         for (size_t i = 0; i < N_TEXTS; i++) {
             double error = nmse(got[i], want[i], WIDTH);
-            ck_assert_msg(error <= 1e-10, "%s, %s of text %zu: NMSE %.2e", name, pooling_names[pooling], i, error);
+            ck_assert_msg(error <= golden_bound(measured[_i / 2], 1e-10), "%s, %s of text %zu: NMSE %.2e", name, pooling_names[pooling], i, error);
         }
     }
     akunu_session_free(session);
@@ -433,7 +434,7 @@ START_TEST(hidden_states_of_a_language_model)
             sum += (double)matrix[i * width + j] * (double)hidden[j];
         got[i] = (float)sum;
     }
-    ck_assert_double_le(nmse(got, want + (text.n_prompt - 1) * n_vocab, n_vocab), 1e-9);
+    ck_assert_double_le(nmse(got, want + (text.n_prompt - 1) * n_vocab, n_vocab), golden_bound(8.1e-13, 1e-9));
 
     /* the same bits over several passes, and beside a sequence of the session */
     akunu_session_free(session);
