@@ -10,7 +10,7 @@
 
 #include "akunu/akunu.h"
 
-enum { GOLDEN_TOKENS = 96, GOLDEN_VOCAB = 512 };
+enum { GOLDEN_TOKENS = 96, GOLDEN_VOCAB = 512, GOLDEN_CONTEXT = 256 };
 
 struct golden {
     const char *name;
@@ -104,7 +104,7 @@ static inline struct akunu_session_params golden_params(unsigned n_threads, uint
 {
     struct akunu_session_params params;
     akunu_session_params_default(&params);
-    params.context = 256;
+    params.context = GOLDEN_CONTEXT;
     params.batch = batch;
     params.max_sequences = 4;
     params.n_threads = n_threads;
@@ -122,8 +122,9 @@ static inline struct akunu_session *golden_session(const struct akunu_model *mod
 
 struct golden_text {
     size_t n_prompt, n_greedy;
-    akunu_token ids[2 * GOLDEN_TOKENS]; /* the prompt, then the greedy continuation */
+    akunu_token ids[GOLDEN_CONTEXT]; /* the prompt, then the greedy continuation */
     double leads[GOLDEN_TOKENS];
+    size_t n_rows, rows[GOLDEN_TOKENS]; /* tokens whose logits are stored; 0: all of the prompt's */
 };
 
 /* The data of a .npy of version 1: little-endian floats behind the header. */
@@ -149,16 +150,22 @@ static inline void golden_read_text(const char *name, struct golden_text *text)
     FILE *f = fopen(golden_path(name, ".txt", path), "r");
     ck_assert_msg(f != NULL, "%s cannot be opened", path);
     ck_assert_int_eq(fscanf(f, " prompt %zu", &text->n_prompt), 1);
-    ck_assert_uint_le(text->n_prompt, GOLDEN_TOKENS);
+    ck_assert_uint_le(text->n_prompt, GOLDEN_CONTEXT);
     for (size_t i = 0; i < text->n_prompt; i++)
         ck_assert_int_eq(fscanf(f, "%d", &text->ids[i]), 1);
     ck_assert_int_eq(fscanf(f, " greedy %zu", &text->n_greedy), 1);
     ck_assert_uint_le(text->n_greedy, GOLDEN_TOKENS);
+    ck_assert_uint_le(text->n_prompt + text->n_greedy, GOLDEN_CONTEXT);
     for (size_t i = 0; i < text->n_greedy; i++)
         ck_assert_int_eq(fscanf(f, "%d", &text->ids[text->n_prompt + i]), 1);
     ck_assert_int_eq(fscanf(f, " leads %lf", &text->leads[0]), 1);
     for (size_t i = 1; i < text->n_greedy; i++)
         ck_assert_int_eq(fscanf(f, "%lf", &text->leads[i]), 1);
+    if (fscanf(f, " rows %zu", &text->n_rows) != 1)
+        text->n_rows = 0;
+    ck_assert_uint_le(text->n_rows, GOLDEN_TOKENS);
+    for (size_t i = 0; i < text->n_rows; i++)
+        ck_assert_int_eq(fscanf(f, "%zu", &text->rows[i]), 1);
     fclose(f);
 }
 

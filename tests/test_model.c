@@ -12,8 +12,9 @@
 /* Logits of all ids, run in passes of the session's batch, copied to out. */
 static void logits_of(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n, size_t n_vocab, float *out)
 {
-    struct akunu_batch_token tokens[256]; /* the context of a golden session */
+    struct akunu_batch_token tokens[512];
     size_t batch = akunu_session_batch(session), count;
+    ck_assert_uint_le(batch < n ? batch : n, sizeof tokens / sizeof *tokens);
     for (size_t first = 0; first < n; first += count) {
         count = n - first < batch ? n - first : batch;
         for (size_t i = 0; i < count; i++)
@@ -73,6 +74,106 @@ START_TEST(logits_and_greedy)
     }
     free(got);
     free(want);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* ---- Several pages, and windows of one page and more --------------------------- */
+
+static const struct {
+    const char *name;
+    double measured[AKUNU_KV_Q4_0 + 1]; /* NMSE of the stored rows, by KV type */
+} windows[] = {
+    { "window64", { [AKUNU_KV_F32] = 7.6e-13, [AKUNU_KV_F16] = 2.6e-7, [AKUNU_KV_BF16] = 9.1e-6, [AKUNU_KV_Q8_0] = 1.48e-4,
+                    [AKUNU_KV_Q4_0] = 4.03e-2 } },
+    { "window100", { [AKUNU_KV_F32] = 8.4e-14, [AKUNU_KV_F16] = 2.4e-8, [AKUNU_KV_BF16] = 1.5e-6, [AKUNU_KV_Q8_0] = 1.70e-5,
+                     [AKUNU_KV_Q4_0] = 4.14e-3 } },
+};
+enum { N_WINDOWS = sizeof windows / sizeof *windows, N_WINDOW_TESTS = N_WINDOWS * (AKUNU_KV_Q4_0 + 1) };
+
+/* Each KV type, at page borders and where the window moves over them: near transformers, and
+ * the same bits in one pass, in odd passes, token by token, and of every ISA. */
+START_TEST(pages_and_windows)
+{
+    static const uint32_t batches[] = { 512, 37, 1 };
+    enum akunu_kv_type kv = (enum akunu_kv_type)(_i % (AKUNU_KV_Q4_0 + 1));
+    const char *name = windows[_i / (AKUNU_KV_Q4_0 + 1)].name;
+    double bound = golden_bound(windows[_i / (AKUNU_KV_Q4_0 + 1)].measured[kv], 1e-6);
+    struct golden_text text;
+    golden_read_text(name, &text);
+    size_t n = text.n_prompt + text.n_greedy, n_vocab = 0;
+    float *first = NULL, *again = NULL, *want = NULL;
+    for (size_t isa = 0; akunu_cpu_name(isa); isa++) {
+        bool best = strcmp(akunu_cpu_name(isa), akunu_cpu_best()) == 0;
+        struct akunu_model *model = golden_load(name, akunu_cpu_name(isa));
+        if (!first) {
+            n_vocab = vocab_of(model);
+            first = malloc(n * n_vocab * sizeof *first);
+            again = malloc(n * n_vocab * sizeof *again);
+            want = golden_read_logits(name, text.n_rows * n_vocab);
+            ck_assert(first && again);
+        }
+        for (size_t b = 0; b < (best ? sizeof batches / sizeof *batches : 1); b++) {
+            struct akunu_session *session = golden_session(model, 1 + (unsigned)b, batches[b], kv);
+            float *got = isa == 0 && b == 0 ? first : again;
+            logits_of(session, akunu_sequence_new(session), text.ids, n, n_vocab, got);
+            ck_assert_msg(golden_is_same(got, first, n * n_vocab), "%s: other bits with cpu %s, batch %u, KV type %d", name,
+                          akunu_cpu_name(isa), (unsigned)batches[b], (int)kv);
+            akunu_session_free(session);
+        }
+        akunu_model_free(model);
+    }
+    for (size_t i = 0; i < text.n_rows; i++)
+        memcpy(again + i * n_vocab, first + text.rows[i] * n_vocab, n_vocab * sizeof *again);
+    double error = golden_nmse(again, want, text.n_rows * n_vocab);
+    ck_assert_msg(error <= bound, "%s, KV type %d: NMSE %.2e, at most %.2e", name, (int)kv, error, bound);
+    for (size_t i = 0; kv == AKUNU_KV_F32 && i < text.n_greedy; i++)
+        if (text.leads[i] > 0.01)
+            ck_assert_uint_eq(argmax(first + (text.n_prompt + i - 1) * n_vocab, n_vocab), (size_t)text.ids[text.n_prompt + i]);
+    free(first);
+    free(again);
+    free(want);
+}
+END_TEST
+
+/* One token of many pages, which threads share out: a window that has left the first pages. The
+ * same bits as in a pass of all tokens, where a thread has all pages of its rows. */
+START_TEST(shared_pages)
+{
+    enum { N = 400, N_DECODED = 80, N_ALL = N + N_DECODED };
+    static const char *const override_kv[] = { "llama.attention.sliding_window=int:260", NULL };
+    char path[4096];
+    struct golden_text text;
+    golden_read_text("window64", &text);
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.n_threads = 2;
+    params.override_kv = override_kv;
+    struct akunu_model *model = akunu_load_model(golden_path("window64", ".gguf", path), &params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    size_t n_vocab = vocab_of(model);
+    akunu_token ids[N_ALL];
+    for (size_t i = 0; i < N_ALL; i++)
+        ids[i] = text.ids[i % text.n_prompt];
+    float *want = malloc(N_ALL * n_vocab * sizeof *want), *got = malloc(N_ALL * n_vocab * sizeof *got);
+    ck_assert(want && got);
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        struct akunu_session_params wide = golden_params(threads, threads == 1 ? N_ALL : N, AKUNU_KV_F16);
+        wide.context = N_ALL;
+        wide.max_sequences = 1;
+        struct akunu_session *session = akunu_session_new(model, &wide);
+        ck_assert_msg(session != NULL, "%s", akunu_last_error());
+        akunu_sequence sequence = akunu_sequence_new(session);
+        logits_of(session, sequence, ids, threads == 1 ? N_ALL : N, n_vocab, threads == 1 ? want : got);
+        for (size_t i = N; threads > 1 && i < N_ALL; i++) {
+            logits_of(session, sequence, ids + i, 1, n_vocab, got + i * n_vocab);
+            ck_assert_msg(golden_is_same(got + i * n_vocab, want + i * n_vocab, n_vocab), "token %zu has other bits with %u threads", i,
+                          threads);
+        }
+        akunu_session_free(session);
+    }
+    free(want);
+    free(got);
     akunu_model_free(model);
 }
 END_TEST
@@ -645,6 +746,11 @@ int main(void)
     tcase_add_test(tests, too_much);
     tcase_add_test(tests, short_contexts_have_factors_of_their_own);
     tcase_add_test(tests, learned_positions_bound_the_context);
+    TCase *paged = tcase_create("pages");
+    tcase_set_timeout(paged, 600);
+    tcase_add_loop_test(paged, pages_and_windows, 0, N_WINDOW_TESTS);
+    tcase_add_test(paged, shared_pages);
+    suite_add_tcase(suite, paged);
     suite_add_tcase(suite, any);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

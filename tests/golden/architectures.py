@@ -5,6 +5,8 @@
 
 Weights are BF16, vectors float32, as llama.cpp's converter would write them; there is no vocabulary. Logits and the greedy
 continuation are transformers' in float32. The files of a NAME are described in models.py; phi3-short.npy has the logits of 12 ids.
+window64 and window100 have prompts of several KV pages: their .npy has the rows near page borders and window edges, which the line
+"rows" of their .txt lists.
 """
 import sys
 from pathlib import Path
@@ -14,11 +16,12 @@ import numpy as np
 import torch
 import transformers
 
-N_PROMPT, N_GREEDY, VOCAB = 24, 12, 72
+N_PROMPT, N_LONG, N_GREEDY, VOCAB = 24, 232, 12, 72
 COMMON = dict(vocab_size=VOCAB, hidden_size=40, intermediate_size=56, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
               head_dim=16, max_position_embeddings=256, rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=2, pad_token_id=0,
               attn_implementation="eager")
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+PAGE = 64                                # tokens of a KV page
 LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 16,
         "long_factor": [1.0 + 1.5 * i for i in range(8)], "short_factor": [1.0 + 0.05 * i for i in range(8)]}
 
@@ -55,6 +58,15 @@ MODELS = {
     "gpt2": (transformers.GPT2LMHeadModel, dict(n_embd=40, n_layer=2, n_head=2, n_positions=256, n_inner=160), "gpt2", {}, {"transpose"}),
     "olmo2": (transformers.Olmo2ForCausalLM, dict(num_attention_heads=2, hidden_size=32, rope_parameters=ROPE, tie_word_embeddings=False),
               "olmo2", {}, set()),
+    "window64": (transformers.MistralForCausalLM,
+                 dict(hidden_size=32, intermediate_size=48, num_attention_heads=4, head_dim=32, sliding_window=64, rope_parameters=ROPE,
+                      tie_word_embeddings=False),
+                 "llama", {"attention.sliding_window": 64}, {"permute", "long"}),
+    "window100": (transformers.Gemma2ForCausalLM,
+                  dict(hidden_size=32, intermediate_size=48, num_key_value_heads=2, head_dim=32, query_pre_attn_scalar=16, sliding_window=100,
+                       attn_logit_softcapping=8.0, final_logit_softcapping=4.0, rope_parameters=ROPE),
+                  "gemma2", {"attention.sliding_window": 100, "attention.scale": 0.25, "attn_logit_softcapping": 8.0,
+                             "final_logit_softcapping": 4.0}, {"norms", "long"}),
 }
 
 
@@ -129,11 +141,20 @@ def logits_of(model, ids):
         return model(torch.tensor([ids]), use_cache=False).logits[0].numpy()
 
 
+def list_rows(window):
+    """Tokens at which a page begins, the window leaves the text's first token, or it leaves a page; and their neighbours."""
+    edges = [first for page in range(0, N_LONG, PAGE) for first in (page, page + window - 1)]
+    rows = {first + i for first in edges for i in range(-2, 3)} | {31, N_LONG - 1}
+    return sorted(row for row in rows if 0 <= row < N_LONG)
+
+
 def main():
     out = Path(sys.argv[1])
     for name in sys.argv[2:] or MODELS:
-        model = make(name)
-        prompt = np.random.default_rng(len(name)).integers(3, VOCAB, N_PROMPT).tolist()
+        model, long = make(name), "long" in MODELS[name][4]
+        n_prompt = N_LONG if long else N_PROMPT
+        prompt = np.random.default_rng(len(name)).integers(3, VOCAB, n_prompt).tolist()
+        rows = list_rows(model.config.sliding_window) if long else slice(None)
         ids, leads = list(prompt), []
         for _ in range(N_GREEDY):
             last = logits_of(model, ids)[-1]
@@ -141,13 +162,15 @@ def main():
             leads.append(float(first - second))
             ids.append(int(last.argmax()))
         write_model(out / f"{name}.gguf", name, model)
-        np.save(out / f"{name}.npy", logits_of(model, prompt).astype("<f4"))
+        np.save(out / f"{name}.npy", logits_of(model, prompt)[rows].astype("<f4"))
         if "longrope" in MODELS[name][4]:        # a sequence within the original context
             np.save(out / f"{name}-short.npy", logits_of(model, prompt[:12]).astype("<f4"))
         with open(out / f"{name}.txt", "w", encoding="ascii") as f:
-            print("prompt", N_PROMPT, *prompt, file=f)
-            print("greedy", N_GREEDY, *ids[N_PROMPT:], file=f)
+            print("prompt", n_prompt, *prompt, file=f)
+            print("greedy", N_GREEDY, *ids[n_prompt:], file=f)
             print("leads", *[f"{lead:.6f}" for lead in leads], file=f)
+            if long:
+                print("rows", len(rows), *rows, file=f)
 
 
 main()
