@@ -31,7 +31,7 @@ AK_KERNEL __m256i round_32(const float *x, __m256 inverse)
 AK_KERNEL void sum_16s(__m256i q, int32_t *first, int32_t *second)
 {
     /* vpsadbw adds 8 unsigned bytes: 128 too much each */
-    __m256i eights = _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8(-128)), _mm256_setzero_si256());
+    __m256i eights = _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)), _mm256_setzero_si256());
     __m256i sixteens = _mm256_add_epi32(eights, _mm256_shuffle_epi32(eights, 0x4e));
     *first = _mm256_cvtsi256_si32(sixteens) - 16 * 128;
     *second = _mm_cvtsi128_si32(_mm256_extracti128_si256(sixteens, 1)) - 16 * 128;

@@ -37,7 +37,7 @@ AK_KERNEL __m512i or_masked(__m512i a, __m512i b, char mask)
 AK_KERNEL __m512i value_table(enum ak_type type)
 {
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
-    return _mm512_broadcast_i32x4(_mm_add_epi8(values, _mm_set1_epi8(type == AK_MXFP4 ? 16 : -128)));
+    return _mm512_broadcast_i32x4(_mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_MXFP4 ? 16 : 0x80))));
 }
 
 /* ---- Blocks of 32 ---------------------------------------------------------- */
