@@ -1,0 +1,207 @@
+#!/bin/sh
+# Runs the mutants: each patch of this folder is a small wrong edit of the source, and
+# names the test that must notice it. README.md says how a patch looks.
+#
+# `make check-mutants` starts this in the build folder with the environment of the
+# tests, $MAKE and, for some mutants alone, MUTANTS="61 75".
+#   1. mutants/tree is a copy of the source with all patches applied, built once. A
+#      patch does nothing until AK_MUTANT is its number (mutant.h).
+#   2. Each named test runs without AK_MUTANT: it must pass.
+#   3. Each mutant runs against its test, which must fail, crash or hang.
+# The last line is `N caught, M survived`; the status is 1 if any survived.
+set -u
+source=${AK_TEST_SOURCE:?} make=${MAKE:-make}
+patches=$source/tests/mutants
+top=${AK_MUTANTS_TOP:-$PWD} # the build folder
+work=$top/mutants
+build=$work/tree/build
+jobs=$(getconf _NPROCESSORS_ONLN)
+
+fail() {
+    echo "check-mutants: $*" >&2
+    exit 1
+}
+
+# ---- What a patch says ---------------------------------------------------------
+
+# number PATCH: 7 for 07-name.patch
+number() {
+    basename "$1" | sed 's/^0*//; s/-.*//'
+}
+
+# field NAME PATCH: what follows `NAME: ` in the lines before the diff
+field() {
+    sed -n "/^--- /q; s/^$1: *//p" "$2"
+}
+
+# touched PATCH...: the files that patches edit
+touched() {
+    sed -n 's,^+++ b/\([^[:space:]]*\).*,\1,p' "$@" | sort -u
+}
+
+check_patch() {
+    n=$(number "$1") name=$(basename "$1")
+    case $n in
+    '' | *[!0-9]*) fail "$name: its name does not begin with a number" ;;
+    esac
+    [ -n "$(field Breaks "$1")" ] || fail "$name: no line \`Breaks: \`"
+    program=$(field Test "$1")
+    program=${program%% *}
+    case $program in
+    '') fail "$name: no line \`Test: \`" ;;
+    *.sh) test=$program ;;
+    *) test=$program.c ;;
+    esac
+    [ -f "$source/$test" ] || fail "$name: no test $test"
+    switches=$(grep '^+' "$1" | grep -o 'AK_MUTANT([0-9]*)' | sort -u)
+    [ "$switches" = "AK_MUTANT($n)" ] || fail "$name: its edits need AK_MUTANT($n) and no other"
+    touched "$1" | grep -q . || fail "$name: no file to edit"
+    ! touched "$1" | grep -v '^src/.*\.\(c\|h\|def\)$' || fail "$name: edits what is no C source under src/"
+}
+
+# ---- Running a test ------------------------------------------------------------
+
+# named TEST: a name for files of a test and its TCase
+named() {
+    printf '%s' "$1" | tr -c 'A-Za-z0-9' '_'
+}
+
+# run_test TEST NAME SECONDS: the exit status of the test; its output is $work/NAME.log.
+run_test() {
+    program=${1%% *} tcase=${1#* }
+    [ "$tcase" != "$1" ] && export CK_RUN_CASE="$tcase"
+    home=$work/home/$2
+    mkdir -p "$home" || exit 1
+    export XDG_CONFIG_HOME="$home" XDG_CACHE_HOME="$home" AKUNU_CACHE_DIR="$home/akunu" TMPDIR="$home"
+    export AK_CLI="$build/akunu-cli"
+    case $program in
+    *.sh) set -- "$2" "$3" sh "$source/$program" ;;
+    *) set -- "$2" "$3" "./$program" ;;
+    esac
+    log=$work/$1.log limit=$2
+    shift 2
+    cd "$build" && timeout -k 10 "$limit" "$@" </dev/null >"$log" 2>&1
+    status=$?
+    rm -rf "$home"
+    return $status
+}
+
+# A test without AK_MUTANT passes. Leaves the seconds that it took, or nothing where
+# this build or machine skips it.
+run_baseline() {
+    name=$(named "$1") program=${1%% *}
+    case $program in
+    *.sh) ;;
+    *) [ -x "$build/$program" ] || { echo "skipped: this build has no $program"; exit 0; } ;;
+    esac
+    began=$(date +%s)
+    run_test "$1" "$name" "$(seconds 600)"
+    status=$?
+    took=$(($(date +%s) - began))
+    [ $status -eq 77 ] && { echo "skipped here: $1"; exit 0; }
+    [ $status -eq 0 ] || fail "$1 fails without a mutant, with status $status: $work/$name.log"
+    case $program in
+    *.sh) ;;
+    *) grep -q '%: Checks: [1-9]' "$work/$name.log" || fail "$1: no such TCase" ;;
+    esac
+    echo "$took" >"$work/$name.seconds"
+}
+
+# seconds N: N times CK_TIMEOUT_MULTIPLIER, by which libcheck scales its own limits
+seconds() {
+    awk "BEGIN { printf \"%d\", $1 * ${CK_TIMEOUT_MULTIPLIER:-1} + 0.5 }"
+}
+
+run_mutant() {
+    n=$(number "$1") name=$(basename "$1" .patch)
+    test=$(field Test "$1") needs=$(field Needs "$1")
+    baseline=$work/$(named "$test").seconds
+    skip=
+    [ -f "$baseline" ] || skip="no $test here"
+    for isa in $needs; do
+        grep -qw "$isa" "$work/isas" || skip="no $isa here"
+    done
+    if [ -n "$skip" ]; then
+        echo "skipped   $name: $skip" | tee "$work/$name.result"
+        return
+    fi
+    AK_MUTANT=$n
+    export AK_MUTANT
+    run_test "$test" "$name" "$(seconds $((30 + 5 * $(cat "$baseline"))))"
+    status=$?
+    how=
+    grep -q ':E:.*Received signal\|:E:.*early exit' "$work/$name.log" && how=" (crash)"
+    grep -q ':E:.*Test timeout expired' "$work/$name.log" && how=" (timeout)"
+    case $status in
+    0) echo "SURVIVED  $name: $test passes. $(touched "$1" | tr '\n' ' ')Breaks: $(field Breaks "$1")" ;;
+    77) echo "SURVIVED  $name: $test is skipped. Breaks: $(field Breaks "$1")" ;;
+    124 | 137) echo "caught    $name (timeout)" ;;
+    *) echo "caught    $name$how" ;;
+    esac | tee "$work/$name.result"
+}
+
+# The script starts itself for each test and each mutant, so that xargs runs some at once.
+case ${1-} in
+--baseline) run_baseline "$2"; exit 0 ;;
+--mutant) run_mutant "$2"; exit 0 ;;
+esac
+
+# each OPTION: runs itself with every line of its input
+each() {
+    tr '\n' '\0' | AK_MUTANTS_TOP=$top xargs -0 -P "$jobs" -n 1 sh "$0" "$1"
+}
+
+# ---- 1: the patched tree ---------------------------------------------------------
+unset AK_MUTANT CK_RUN_CASE CK_RUN_SUITE AKUNU_CPU
+command -v patch >/dev/null && command -v timeout >/dev/null || fail "patch and timeout are needed"
+all=$(ls "$patches"/*.patch | sort)
+for p in $all; do
+    check_patch "$p"
+done
+twice=$(for p in $all; do number "$p"; done | sort | uniq -d | tr '\n' ' ')
+[ -z "$twice" ] || fail "more than one patch has the number $twice"
+
+if [ -n "${1-}" ]; then
+    chosen=
+    for n in $1; do
+        p=$(for p in $all; do [ "$(number "$p")" = "$n" ] && echo "$p"; done)
+        [ -n "$p" ] || fail "no patch has the number $n"
+        chosen="$chosen $p"
+    done
+else
+    chosen=$all
+fi
+tests=$(for p in $chosen; do field Test "$p"; done | sort -u)
+programs=$(echo "$tests" | sed 's/ .*//; /\.sh$/d' | sort -u)
+
+echo "check-mutants: copies and patches the source, builds in $build"
+rm -rf "$work"
+mkdir -p "$work" || exit 1
+log=$work/build.log
+$make distdir distdir=mutants/tree >"$log" 2>&1 || { tail "$log"; fail "make distdir: $log"; }
+for p in $all; do
+    patch -s -p1 -F0 -f -r - --no-backup-if-mismatch -d "$work/tree" -i "$p" || fail "$(basename "$p") does not apply"
+done
+for file in $(touched $all); do
+    { cat "$patches/mutant.h" && echo '#line 1' && cat "$work/tree/$file"; } >"$work/file" && mv "$work/file" "$work/tree/$file" || exit 1
+done
+eval "set -- $(./config.status --config)"
+# Programs that this build leaves out have no rule: the tests are skipped.
+mkdir "$build" && cd "$build" &&
+    ../configure "$@" --disable-shared >"$log" 2>&1 &&
+    MAKEFLAGS= $make -j "$jobs" akunu-cli $(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done) >>"$log" 2>&1 ||
+    { tail "$log"; fail "the patched source does not build: $log"; }
+./akunu-cli --version | sed -n 's/^instruction sets: //p' >"$work/isas"
+
+# ---- 2: the tests pass -----------------------------------------------------------
+echo "check-mutants: runs $(echo "$tests" | wc -l) tests without a mutant"
+echo "$tests" | each --baseline || exit 1
+
+# ---- 3: the mutants are caught ---------------------------------------------------
+for p in $chosen; do echo "$p"; done | each --mutant
+cat "$work"/*.result >"$work/results"
+survived=$(grep -c '^SURVIVED' "$work/results")
+skipped=$(grep -c '^skipped' "$work/results")
+[ "$skipped" -eq 0 ] || echo "$skipped skipped"
+echo "$(grep -c '^caught' "$work/results") caught, $survived survived"
+[ "$survived" -eq 0 ]
