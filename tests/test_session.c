@@ -3,6 +3,7 @@
  * generation. */
 #include "session/generate.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "fake_backend.h"
@@ -424,7 +425,7 @@ END_TEST
 
 /* ---- Generation ------------------------------------------------------------------ */
 
-struct listener { int n_told; int32_t told[CONTEXT]; int stop_after; int cancel_after; };
+struct listener { int n_told; int32_t told[CONTEXT]; int stop_after; int cancel_after; int n_logprobs; float logprobs[CONTEXT]; };
 
 static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
@@ -601,6 +602,39 @@ START_TEST(backend_draws)
 }
 END_TEST
 
+static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user)
+{
+    struct listener *l = user;
+    (void)token, (void)top, (void)n_top;
+    l->logprobs[l->n_logprobs++] = logprob;
+}
+
+/* The log-probability of each token that is drawn is the log of softmax at its position. */
+START_TEST(logprobs_of_draws)
+{
+    enum { N_PROMPT = 40, N = 20 };
+    struct fixture *f = fixture_new();
+    open_session(f);
+    struct listener l = { .cancel_after = -1 };
+    struct akunu_generation g = greedy(N);
+    int32_t ids[N_PROMPT + N];
+    g.sampling.temperature = 0.75f;
+    g.on_logprobs = on_logprobs;
+    generate(f, new_sequence(f), N_PROMPT, &g, &l, AKUNU_OK);
+    memcpy(ids, text_of(0), N_PROMPT * sizeof *ids);
+    memcpy(ids + N_PROMPT, l.told, N * sizeof *ids);
+    ck_assert_int_eq(l.n_logprobs, N);
+    for (uint32_t i = 0; i < N; i++) {
+        double sum = 0.0;
+        for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+            sum += exp((double)fake_logit(ids, N_PROMPT + i, v));
+        double want = (double)fake_logit(ids, N_PROMPT + i, (uint32_t)l.told[i]) - log(sum);
+        ck_assert_msg(fabs((double)l.logprobs[i] - want) < 1e-4, "token %u: %g, expected %g", i, (double)l.logprobs[i], want);
+    }
+    fixture_free(f);
+}
+END_TEST
+
 /* Where a token's logits depend on the pass that it is in, nothing is guessed. */
 START_TEST(inexact_backends)
 {
@@ -641,6 +675,7 @@ int main(void)
     tcase_add_test(tests, host_stops);
     tcase_add_test(tests, penalties_look_back);
     tcase_add_test(tests, backend_draws);
+    tcase_add_test(tests, logprobs_of_draws);
     tcase_add_test(tests, inexact_backends);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
