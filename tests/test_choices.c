@@ -159,6 +159,80 @@ START_TEST(full_context)
 }
 END_TEST
 
+/* Penalties see the text that the sequence had before: every even token stood in it, so
+ * none is chosen. */
+START_TEST(earlier_text_counts)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 512);
+    struct akunu_generation params = params_of(0);
+    struct told choices[CHOICES] = { { 0 } };
+    akunu_sequence sequences[2] = { akunu_sequence_new(session) };
+    akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
+    size_t last, n = 0;
+    for (akunu_token id = 0; id < (akunu_token)akunu_vocab_size(akunu_model_tokenizer(model)) && n < GOLDEN_VOCAB / 2; id += 2)
+        even[n++] = id;
+    ck_assert_int_eq(akunu_prefill(session, sequences[0], even, n, NULL, NULL, &last), AKUNU_OK);
+    params.max_tokens = 12;
+    params.sampling.ignore_end = true;
+    params.sampling.presence_penalty = 1000.0f;
+    params.sampling.repeat_last_n = -1;
+    enum akunu_status status = akunu_generate_choices(session, sequences, 2, &prompt, 1, &params, on_choice, NULL, choices, NULL);
+    ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(choices[i].n, 12);
+        for (size_t k = 0; k < choices[i].n; k++)
+            ck_assert_int_eq(choices[i].tokens[k] % 2, 1);
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+struct text_told { size_t n; char bytes[1024]; };
+
+static bool on_text(akunu_token token, const char *text, size_t n_bytes, void *user)
+{
+    struct text_told *told = user;
+    (void)token;
+    ck_assert_uint_lt(told->n + n_bytes, sizeof told->bytes);
+    memcpy(told->bytes + told->n, text, n_bytes);
+    told->n += n_bytes;
+    return true;
+}
+
+/* What may begin a stop sequence is held back, and told when the text ends before it is one. */
+START_TEST(held_text_is_told)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 256);
+    struct akunu_generation params = params_of(0);
+    struct text_told whole = { 0 }, held = { 0 };
+    struct golden_text text;
+    char stop[4] = "";
+    const char *stops[1] = { stop };
+    golden_read_text("qwen2", &text);
+    params.sampling.ignore_end = true;
+    for (int round = 0; round < 2; round++) {
+        struct akunu_result result = { .size = sizeof result };
+        akunu_sequence sequence = akunu_sequence_new(session);
+        params.stops = stops;
+        params.n_stops = (size_t)round;
+        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params, on_text, NULL, round ? &held : &whole, &result),
+                         AKUNU_OK);
+        ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
+        ck_assert_uint_ge(whole.n, 2);
+        memcpy(stop, whole.bytes + whole.n - 2, 2);
+        stop[2] = '\1';
+        akunu_sequence_free(session, sequence);
+    }
+    ck_assert_uint_eq(held.n, whole.n);
+    ck_assert_mem_eq(held.bytes, whole.bytes, whole.n);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
 static bool at_once(void *user)
 {
     const struct told *choices = user;
@@ -216,6 +290,8 @@ int main(void)
     tcase_add_loop_test(tests, as_if_alone, 0, N_GOLDENS);
     tcase_add_test(tests, one_prefill);
     tcase_add_test(tests, full_context);
+    tcase_add_test(tests, earlier_text_counts);
+    tcase_add_test(tests, held_text_is_told);
     tcase_add_test(tests, refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
