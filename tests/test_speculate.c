@@ -219,6 +219,61 @@ START_TEST(full_context)
 }
 END_TEST
 
+/* A text of one token, which is guessed at once, as far as the context goes and no further. */
+START_TEST(full_context_by_lookup)
+{
+    static const struct akunu_logit_bias bias = { .token = 7, .bias = 1000.0f };
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session_params session_params = golden_params(2, 64, AKUNU_KV_F16);
+    session_params.context = 90; /* in the middle of a page */
+    struct akunu_session *session = akunu_session_new(model, &session_params);
+    struct akunu_generation params = params_of(0, 1);
+    struct told told;
+    params.max_tokens = -1;
+    params.speculation = AKUNU_SPECULATION_NGRAM;
+    params.sampling.logit_bias = &bias;
+    params.sampling.n_logit_bias = 1;
+    make_guesses_cheap(session);
+    generate(session, "qwen2", &params, 0, AKUNU_OK, &told);
+    ck_assert_int_eq(told.result.stop, AKUNU_STOP_CONTEXT);
+    ck_assert_uint_eq(told.length, 90);
+    ck_assert_uint_eq(told.n, 90 - told.result.n_prompt + 1);
+    for (size_t i = 0; i < told.n; i++)
+        ck_assert_int_eq(told.tokens[i], 7);
+    ck_assert_uint_gt(told.result.n_accepted, 20);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Where one guess pays and more do not, who wants two gets none. */
+START_TEST(fewest_lookups)
+{
+    static const int32_t text[] = { 1, 2, 3, 4, 5, 6, 1, 2, 3 };
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
+    make_guesses_cheap(session);
+    for (uint32_t n = 3; n <= AK_FEW_TOKENS; n++)
+        session->inner->costs.seconds[n] = 1e9;
+    for (uint32_t least = 1; least <= 2; least++) {
+        struct akunu_generation params = params_of(0, 1);
+        struct ak_speculation s = { 0 };
+        struct ak_guess guess;
+        struct ak_error error;
+        params.speculation = AKUNU_SPECULATION_NGRAM;
+        params.draft_min = least;
+        ck_assert_int_eq(ak_speculation_begin(session->inner, &params, NULL, &s, &error), AKUNU_OK);
+        ak_speculation_see(&s, text, sizeof text / sizeof *text, false);
+        ck_assert_int_eq(ak_speculation_guess(&s, 8, &guess, &error), AKUNU_OK);
+        ck_assert_uint_eq(guess.n, least == 1 ? 1 : 0);
+        ck_assert(guess.n == 0 || guess.tokens[0] == 4);
+        ak_speculation_clear(&s);
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
 /* ---- A draft model --------------------------------------------------------------- */
 
 /* One that agrees always, since it is the same, and one that seldom does. */
@@ -447,6 +502,8 @@ int main(void)
     tcase_add_loop_test(tests, same_text_of_caches, 0, 5);
     tcase_add_test(tests, stops);
     tcase_add_test(tests, full_context);
+    tcase_add_test(tests, full_context_by_lookup);
+    tcase_add_test(tests, fewest_lookups);
     tcase_add_loop_test(tests, draft_models, 0, 2);
     tcase_add_test(tests, short_draft);
     tcase_add_test(tests, limits);
