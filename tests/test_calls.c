@@ -158,8 +158,10 @@ static void compare(const char *where, json_t *got, json_t *want)
     size_t i;
 
     json_array_foreach (json_object_get(a, "tool_calls"), i, call) {
-        json_t *id = json_object_get(json_array_get(json_object_get(b, "tool_calls"), i), "id");
-        ck_assert_uint_gt(json_string_length(json_object_get(call, "id")), 0);
+        json_t *id = json_object_get(json_array_get(json_object_get(b, "tool_calls"), i), "id"), *own = json_object_get(call, "id");
+        ck_assert_uint_gt(json_string_length(own), 0);
+        for (size_t k = 0; !id && k < i; k++)
+            ck_assert_msg(!json_equal(own, json_object_get(json_array_get(json_object_get(got, "tool_calls"), k), "id")), "%s: equal ids", where);
         if (!id)
             json_object_del(call, "id");
         ck_assert_str_eq(json_string_value(json_object_get(call, "type")), "function");
@@ -294,6 +296,49 @@ START_TEST(open_sections)
 }
 END_TEST
 
+/* A reply drops text that it needs no more, blanks that wait and a begun call apart: wherever a
+ * long one is cut in two, it is the same. */
+START_TEST(long_replies)
+{
+    enum { CONTENT = 5000, BLANKS = 3 };
+    static const char call[] = "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
+    static char text[CONTENT + BLANKS + sizeof call];
+    struct akunu_reply_params params;
+
+    memset(text, 'x', CONTENT);
+    memset(text + CONTENT, '\n', BLANKS);
+    memcpy(text + CONTENT + BLANKS, call, sizeof call);
+    akunu_reply_params_default(&params);
+    params.format = "hermes";
+    for (size_t cut = CONTENT; cut <= strlen(text); cut++) {
+        struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
+        ck_assert_int_eq(akunu_reply_push(reply, text, cut), AKUNU_OK);
+        ck_assert_int_eq(akunu_reply_push(reply, text + cut, strlen(text) - cut), AKUNU_OK);
+        ck_assert_int_eq(akunu_reply_end(reply), AKUNU_OK);
+        json_t *message = json_loads(akunu_reply_message(reply), 0, NULL);
+        json_t *function = json_object_get(json_array_get(json_object_get(message, "tool_calls"), 0), "function");
+        ck_assert_uint_eq(json_string_length(json_object_get(message, "content")), CONTENT);
+        ck_assert_str_eq(json_string_value(json_object_get(function, "name")), "get_weather");
+        ck_assert_str_eq(json_string_value(json_object_get(function, "arguments")), "{\"city\": \"Oslo\"}");
+        json_decref(message);
+        akunu_reply_free(reply);
+    }
+}
+END_TEST
+
+/* The Unicode Standard, 3.9: one U+FFFD stands for a character that is cut. */
+START_TEST(cut_character)
+{
+    struct akunu_reply_params params;
+
+    akunu_reply_params_default(&params);
+    params.format = "hermes";
+    struct outcome cut = feed(&params, "caf\xc3", 4, 0);
+    ck_assert_str_eq(json_string_value(json_object_get(cut.message, "content")), "caf\xef\xbf\xbd");
+    forget(&cut);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     struct akunu_reply_params params;
@@ -323,6 +368,10 @@ static Suite *suite(void)
     tcase_add_loop_test(t, detection, 0, 11);
     tcase_add_loop_test(t, open_sections, 0, 2);
     tcase_add_test(t, refusals);
+    suite_add_tcase(s, t);
+    t = tcase_create("pieces");
+    tcase_add_test(t, long_replies);
+    tcase_add_test(t, cut_character);
     suite_add_tcase(s, t);
     return s;
 }
