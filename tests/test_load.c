@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gguf_files.h"
+#include "model/families.h"
 
 static const struct akunu_load_params quiet = { .n_threads = 1 };
 
@@ -157,6 +158,29 @@ START_TEST(changed_factors)
 }
 END_TEST
 
+/* Scores of the largest models are scaled otherwise than those of the others, which GGUF
+ * does not tell: query_pre_attn_scalar of their configurations, as Google published them. */
+START_TEST(largest_gemmas)
+{
+    static const struct { const struct ak_family *family; uint32_t layers, width, heads, head_dim; float scalar; } sizes[] = {
+        { &ak_family_gemma2, 42, 3584, 16, 256, 256.0f }, { &ak_family_gemma2, 46, 4608, 32, 128, 144.0f },
+        { &ak_family_gemma3, 48, 3840, 16, 256, 256.0f }, { &ak_family_gemma3, 62, 5376, 32, 128, 168.0f },
+    };
+    struct ak_model *model = NULL;
+    struct ak_descriptor out;
+    struct ak_error error = { 0 };
+    ck_assert_int_eq(ak_model_load(test_path(_i < 2 ? "models/gemma2.gguf" : "models/gemma3.gguf"), &quiet, &model, &error), AKUNU_OK);
+    struct ak_config config = model->spec.config;
+    config.n_layers = sizes[_i].layers;
+    config.width = sizes[_i].width;
+    config.n_heads = sizes[_i].heads;
+    config.head_dim = sizes[_i].head_dim;
+    ck_assert_int_eq(sizes[_i].family->describe(model->provider, &config, &out, &error), AKUNU_OK);
+    ck_assert_float_eq_tol(out.attention_scale, 1.0f / sqrtf(sizes[_i].scalar), 1e-7f);
+    ak_model_free(model);
+}
+END_TEST
+
 struct seen { int last, n; int stop_at; };
 
 static bool on_stage(enum akunu_load_stage stage, double fraction, void *user)
@@ -288,6 +312,7 @@ int main(void)
     tcase_add_loop_test(tests, changed_numbers, 0, sizeof changes / sizeof *changes);
     tcase_add_test(tests, changed_pattern);
     tcase_add_loop_test(tests, changed_factors, 0, 4);
+    tcase_add_loop_test(tests, largest_gemmas, 0, 4);
     tcase_add_test(tests, stages);
     tcase_add_test(tests, arena);
     tcase_add_test(tests, fusing);
