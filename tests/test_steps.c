@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cpu/cpu.h"
+#include "table_rig.h"
 
 enum { WIDTH = 64 };
 
@@ -78,12 +79,37 @@ START_TEST(orders_are_apart)
 }
 END_TEST
 
+/* Of equal logits the first one is chosen, whichever thread has it. */
+START_TEST(first_of_equals)
+{
+    enum { VOCABULARY = 64, N = 3 };
+    static const uint32_t best[][2] = { { 0, 63 }, { 3, 40 }, { 33, 34 } };
+    static const struct rig_pass pass = { { N, 0 } };
+    struct rig r;
+    int32_t chosen[N];
+    rig_begin(&r, VOCABULARY, 0.0f, 1.0f);
+    for (uint32_t i = 0; i < RIG_VOCAB; i++)
+        for (int k = 0; k < 2; k++)
+            r.rows[i * VOCABULARY + best[_i][k]] = 2.0f;
+    uint32_t logits = rig_end(&r, 0, VOCABULARY);
+    r.table.chosen = rig_slot(&r, 1, AK_DOMAIN_LOGITS);
+    rig_add(&r, AK_OP_ARGMAX, logits, r.table.chosen)->params.logits.n = VOCABULARY;
+    rig_run(&r, "cpu", NULL, &pass, 1, NULL, chosen);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(chosen[i], (int32_t)best[_i][0]);
+    rig_free(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("steps");
     TCase *tests = tcase_create("barriers");
     tcase_add_test(tests, inputs_are_kept);
     tcase_add_test(tests, orders_are_apart);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("sampled");
+    tcase_add_loop_test(tests, first_of_equals, 0, 3);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
