@@ -76,7 +76,7 @@ static struct ak_session *open_session(const struct ak_model *model)
 }
 
 /* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
-static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits, int32_t *drawn)
+static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits, int32_t *drawn, struct ak_counts *counts)
 {
     struct ak_session *session = open_session(model);
     struct ak_error error = { 0 };
@@ -96,6 +96,7 @@ static void run_text(const struct ak_model *model, const akunu_token *ids, float
     }
     fine(ak_session_prepare_sampled(session, &error), &error);
     fine(ak_session_draw(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1, (struct ak_draw){ 1.0f, 7 }, drawn, &error), &error);
+    ak_session_counts(session, counts);
     ak_session_free(session);
 }
 
@@ -116,20 +117,24 @@ START_TEST(same_bits)
     struct golden_text text;
     akunu_token ids[N];
     int32_t drawn, drawn_again;
+    struct ak_counts counts, counts_again;
     struct ak_model *model = load(goldens[_i].name);
     ck_assert_uint_le(model->spec.config.width, 512);
     golden_read_text(goldens[_i].name, &text);
     for (size_t i = 0; i < N; i++)
         ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
-    run_text(model, ids, want, &drawn);
+    run_text(model, ids, want, &drawn, &counts);
     embed(model, ids, pooled[0]);
     for (uint32_t cut = 1; cut < model->spec.config.n_layers; cut++) {
         struct ak_model *shared = share(model, cut);
-        run_text(shared, ids, got, &drawn_again);
+        run_text(shared, ids, got, &drawn_again, &counts_again);
         embed(shared, ids, again[0]);
         ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0, "%s, cut before layer %u: other logits",
                       goldens[_i].name, (unsigned)cut);
         ck_assert_int_eq(drawn, drawn_again);
+        ck_assert_uint_eq(counts.gemv, counts_again.gemv);
+        ck_assert_uint_eq(counts.small_n, counts_again.small_n);
+        ck_assert_uint_eq(counts.gemm, counts_again.gemm);
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0, "%s, cut before layer %u: another embedding",
                       goldens[_i].name, (unsigned)cut);
         unshare(shared);
@@ -161,6 +166,57 @@ START_TEST(encoders)
 }
 END_TEST
 
+/* ---- Capacity ------------------------------------------------------------------------------ */
+
+enum { FIRST_BYTES = 90, SECOND_BYTES = 140 };
+
+static uint64_t room_of_first(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    (void)b, (void)weights;
+    return FIRST_BYTES;
+}
+
+static uint64_t room_of_second(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    (void)b, (void)weights;
+    return SECOND_BYTES;
+}
+
+static const char *no_description(const struct ak_backend *b)
+{
+    (void)b;
+    return "";
+}
+
+static void stay_open(struct ak_backend *b)
+{
+    (void)b;
+}
+
+/* All pages have a part of each layer, so the part whose layers fill it first says how many
+ * bytes of whole pages there may be. */
+START_TEST(capacity)
+{
+    static const struct ak_backend_ops limited = { .describe = no_description, .close = stay_open, .room = room_of_first },
+                                       roomier = { .describe = no_description, .close = stay_open, .room = room_of_second },
+                                       unlimited = { .describe = no_description, .close = stay_open };
+    static const struct { const struct ak_backend_ops *first, *second; uint64_t want; } cases[] = {
+        { &limited, &unlimited, 3 * FIRST_BYTES }, /* it has one layer of three */
+        { &unlimited, &limited, FIRST_BYTES / 2 * 3 },
+        { &limited, &roomier, SECOND_BYTES / 2 * 3 },
+        { &unlimited, &unlimited, UINT64_MAX },
+    };
+    struct ak_spec spec = { .config.n_layers = 3 };
+    struct ak_error error = { 0 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_backend first = { cases[i].first }, second = { cases[i].second }, *split = NULL;
+        fine(ak_split_open(&first, &second, &spec, 1, &split, &error), &error);
+        ck_assert_uint_eq(split->ops->room(split, NULL), cases[i].want);
+        split->ops->close(split);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("split");
@@ -168,6 +224,7 @@ int main(void)
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, same_bits, 0, N_GOLDENS);
     tcase_add_test(tests, encoders);
+    tcase_add_test(tests, capacity);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
