@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/half.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/nodes.h"
@@ -243,6 +244,28 @@ START_TEST(sha256)
     check_hash(two_blocks, 56, 1, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     check_hash(many, 100, 10000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     check_hash(many, 1, 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+END_TEST
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/* Brackets in a string nest nothing, behind an escaped quote and before a string's end too. */
+START_TEST(quoted_brackets)
+{
+    char text[2 * AK_JSON_MOST_DEPTH + 64];
+    struct ak_error error;
+    json_t *json = NULL;
+    for (int i = 0; i < 2; i++) {
+        int n = sprintf(text, "[\"%s", i == 0 ? "\\\"" : "");
+        memset(text + n, '[', AK_JSON_MOST_DEPTH);
+        strcpy(text + n + AK_JSON_MOST_DEPTH, i == 0 ? "\"]" : "\\\\\"]");
+        ck_assert_msg(ak_json_parse(text, strlen(text), &json, &error) == AKUNU_OK, "%s: %s", text, error.message);
+        ck_assert_uint_eq(json_string_length(json_array_get(json, 0)), AK_JSON_MOST_DEPTH + 1);
+        json_decref(json);
+    }
+    memset(text, '[', AK_JSON_MOST_DEPTH + 1);
+    ck_assert_int_eq(ak_json_parse(text, AK_JSON_MOST_DEPTH + 1, &json, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.message, "nesting"));
 }
 END_TEST
 
@@ -518,6 +541,9 @@ int main(void)
     tcase_add_test(t, memory_nodes);
     tcase_add_test(t, cpus);
     tcase_add_test(t, pool_pinned);
+    t = tcase_create("json");
+    tcase_add_test(t, quoted_brackets);
+    suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
