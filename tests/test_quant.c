@@ -95,6 +95,18 @@ START_TEST(quantise)
 }
 END_TEST
 
+/* Q8_0 rounds halves away from zero, as roundf and llama.cpp do; a largest element of 127 makes
+ * the scale 1. */
+START_TEST(halves_of_q8_0)
+{
+    static const float in[32] = { 127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -2.5f, 126.5f };
+    static const int8_t want[7] = { 127, 1, 2, 3, -1, -3, 127 };
+    struct { uint8_t d[2]; int8_t q[32]; } block;
+    ak_type_info(AK_Q8_0)->quantise(in, &block, 32);
+    ck_assert_mem_eq(block.q, want, sizeof want);
+}
+END_TEST
+
 /* Not numbers and infinities go in without harm: what comes out is not said. */
 START_TEST(quantise_no_numbers)
 {
@@ -118,6 +130,7 @@ int main(void)
     tcase_add_test(t, geometry);
     tcase_add_loop_test(t, dequantise, 0, AK_TYPE_COUNT);
     tcase_add_loop_test(t, quantise, 0, AK_TYPE_COUNT);
+    tcase_add_test(t, halves_of_q8_0);
     tcase_add_loop_test(t, quantise_no_numbers, 0, AK_TYPE_COUNT);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
