@@ -56,7 +56,7 @@ check_patch() {
     switches=$(grep '^+' "$1" | grep -o 'AK_MUTANT([0-9]*)' | sort -u)
     [ "$switches" = "AK_MUTANT($n)" ] || fail "$name: its edits need AK_MUTANT($n) and no other"
     touched "$1" | grep -q . || fail "$name: no file to edit"
-    ! touched "$1" | grep -v '^src/.*\.\(c\|h\|def\)$' || fail "$name: edits what is no C source under src/"
+    ! touched "$1" | grep -Ev '^src/.*\.(c|h|def)$' || fail "$name: edits what is no C source under src/"
 }
 
 # ---- Running a test ------------------------------------------------------------
@@ -130,7 +130,7 @@ run_mutant() {
     run_test "$test" "$name" "$(seconds $((30 + 5 * $(cat "$baseline"))))"
     status=$?
     how=
-    grep -q ':E:.*Received signal\|:E:.*early exit' "$work/$name.log" && how=" (crash)"
+    grep -Eq ':E:.*(Received signal|early exit)' "$work/$name.log" && how=" (crash)"
     grep -q ':E:.*Test timeout expired' "$work/$name.log" && how=" (timeout)"
     case $status in
     0) echo "SURVIVED  $name: $test passes. $(touched "$1" | tr '\n' ' ')Breaks: $(field Breaks "$1")" ;;
@@ -140,68 +140,80 @@ run_mutant() {
     esac | tee "$work/$name.result"
 }
 
-# The script starts itself for each test and each mutant, so that xargs runs some at once.
-case ${1-} in
---baseline) run_baseline "$2"; exit 0 ;;
---mutant) run_mutant "$2"; exit 0 ;;
-esac
-
-# each OPTION: runs itself with every line of its input
-each() {
-    tr '\n' '\0' | AK_MUTANTS_TOP=$top xargs -0 -P "$jobs" -n 1 sh "$0" "$1"
-}
-
 # ---- 1: the patched tree ---------------------------------------------------------
-unset AK_MUTANT CK_RUN_CASE CK_RUN_SUITE AKUNU_CPU
-command -v patch >/dev/null && command -v timeout >/dev/null || fail "patch and timeout are needed"
-all=$(ls "$patches"/*.patch | sort)
-for p in $all; do
-    check_patch "$p"
-done
-twice=$(for p in $all; do number "$p"; done | sort | uniq -d | tr '\n' ' ')
-[ -z "$twice" ] || fail "more than one patch has the number $twice"
 
-if [ -n "${1-}" ]; then
+# Sets $all, the patches, and $chosen, those that are run. $1: their numbers, or nothing.
+choose_patches() {
+    all=$(ls "$patches"/*.patch | sort)
+    for p in $all; do
+        check_patch "$p"
+    done
+    twice=$(for p in $all; do number "$p"; done | sort | uniq -d | tr '\n' ' ')
+    [ -z "$twice" ] || fail "more than one patch has the number $twice"
+    chosen=$all
+    [ -z "$1" ] && return
     chosen=
     for n in $1; do
         p=$(for p in $all; do [ "$(number "$p")" = "$n" ] && echo "$p"; done)
         [ -n "$p" ] || fail "no patch has the number $n"
         chosen="$chosen $p"
     done
-else
-    chosen=$all
-fi
-tests=$(for p in $chosen; do field Test "$p"; done | sort -u)
-programs=$(echo "$tests" | sed 's/ .*//; /\.sh$/d' | sort -u)
+}
 
-echo "check-mutants: copies and patches the source, builds in $build"
-rm -rf "$work"
-mkdir -p "$work" || exit 1
-log=$work/build.log
-$make distdir distdir=mutants/tree >"$log" 2>&1 || { tail "$log"; fail "make distdir: $log"; }
-for p in $all; do
-    patch -s -p1 -F0 -f -r - --no-backup-if-mismatch -d "$work/tree" -i "$p" || fail "$(basename "$p") does not apply"
-done
-for file in $(touched $all); do
-    { cat "$patches/mutant.h" && echo '#line 1' && cat "$work/tree/$file"; } >"$work/file" && mv "$work/file" "$work/tree/$file" || exit 1
-done
-eval "set -- $(./config.status --config)"
-# Programs that this build leaves out have no rule: the tests are skipped.
-mkdir "$build" && cd "$build" &&
-    ../configure "$@" --disable-shared >"$log" 2>&1 &&
-    MAKEFLAGS= $make -j "$jobs" akunu-cli $(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done) >>"$log" 2>&1 ||
-    { tail "$log"; fail "the patched source does not build: $log"; }
-./akunu-cli --version | sed -n 's/^instruction sets: //p' >"$work/isas"
+patch_tree() {
+    rm -rf "$work"
+    mkdir -p "$work" || exit 1
+    $make distdir distdir=mutants/tree >"$work/build.log" 2>&1 || { tail "$work/build.log"; fail "make distdir: $work/build.log"; }
+    chmod -R u+w "$work/tree"
+    for p in $all; do
+        patch -s -p1 -F0 -f -r - --no-backup-if-mismatch -d "$work/tree" -i "$p" || fail "$(basename "$p") does not apply"
+    done
+    for file in $(touched $all); do
+        { cat "$patches/mutant.h" && echo '#line 1' && cat "$work/tree/$file"; } >"$work/file" && mv "$work/file" "$work/tree/$file" || exit 1
+    done
+}
 
-# ---- 2: the tests pass -----------------------------------------------------------
-echo "check-mutants: runs $(echo "$tests" | wc -l) tests without a mutant"
-echo "$tests" | each --baseline || exit 1
+# Builds the command and test programs $1, with this build's arguments of configure.
+# Programs that it leaves out have no rule: their mutants are skipped.
+build_tree() (
+    programs=$1
+    eval "set -- $(./config.status --config)"
+    mkdir "$build" && cd "$build" && ../configure "$@" --disable-shared >"$work/build.log" 2>&1 || exit 1
+    rules=$(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done)
+    MAKEFLAGS= $make -j "$jobs" akunu-cli $rules >>"$work/build.log" 2>&1 || exit 1
+    ./akunu-cli --version | sed -n 's/^instruction sets: //p' >"$work/isas"
+)
 
-# ---- 3: the mutants are caught ---------------------------------------------------
-for p in $chosen; do echo "$p"; done | each --mutant
-cat "$work"/*.result >"$work/results"
-survived=$(grep -c '^SURVIVED' "$work/results")
-skipped=$(grep -c '^skipped' "$work/results")
-[ "$skipped" -eq 0 ] || echo "$skipped skipped"
-echo "$(grep -c '^caught' "$work/results") caught, $survived survived"
-[ "$survived" -eq 0 ]
+# ---- 2 and 3: the tests pass, the mutants are caught -------------------------------
+
+# each OPTION: this script with OPTION and each line of its input, some at once
+each() {
+    tr '\n' '\0' | AK_MUTANTS_TOP=$top xargs -0 -P "$jobs" -n 1 sh "$0" "$1"
+}
+
+run_all() {
+    unset AK_MUTANT CK_FORK CK_RUN_CASE CK_RUN_SUITE CK_VERBOSITY AKUNU_CPU
+    command -v patch >/dev/null && command -v timeout >/dev/null || fail "patch and timeout are needed"
+    choose_patches "$1"
+    tests=$(for p in $chosen; do field Test "$p"; done | sort -u)
+    echo "check-mutants: copies and patches the source, builds in $build"
+    patch_tree
+    build_tree "$(echo "$tests" | sed 's/ .*//; /\.sh$/d' | sort -u)" ||
+        { tail "$work/build.log"; fail "the patched source does not build: $work/build.log"; }
+    echo "check-mutants: runs $(echo "$tests" | wc -l) tests without a mutant"
+    echo "$tests" | each --baseline || exit 1
+    for p in $chosen; do echo "$p"; done | each --mutant
+    cat "$work"/*.result >"$work/results"
+    survived=$(grep -c '^SURVIVED' "$work/results")
+    skipped=$(grep -c '^skipped' "$work/results")
+    [ "$skipped" -eq 0 ] || echo "$skipped skipped"
+    echo "$(grep -c '^caught' "$work/results") caught, $survived survived"
+    [ "$survived" -eq 0 ]
+}
+
+# The script starts itself for each test and each mutant, so that xargs runs some at once.
+case ${1-} in
+--baseline) run_baseline "$2" ;;
+--mutant) run_mutant "$2" ;;
+*) run_all "${1-}" ;;
+esac
