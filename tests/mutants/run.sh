@@ -130,7 +130,7 @@ run_mutant() {
     run_test "$test" "$name" "$(seconds $((30 + 5 * $(cat "$baseline"))))"
     status=$?
     how=
-    grep -Eq ':E:.*(Received signal|early exit)' "$work/$name.log" && how=" (crash)"
+    grep -Eq ':E:.*(Received signal|Early exit)' "$work/$name.log" && how=" (crash)"
     grep -q ':E:.*Test timeout expired' "$work/$name.log" && how=" (timeout)"
     case $status in
     0) echo "SURVIVED  $name: $test passes. $(touched "$1" | tr '\n' ' ')Breaks: $(field Breaks "$1")" ;;
