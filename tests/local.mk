@@ -15,6 +15,7 @@ include tests/kernels.mk
 include tests/kernels_hash.mk
 include tests/kv.mk
 include tests/load.mk
+include tests/message.mk
 include tests/model.mk
 include tests/npy.mk
 include tests/npy_dir.mk
