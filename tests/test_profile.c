@@ -384,10 +384,11 @@ START_TEST(tuning_stops)
 {
     struct akunu_profile profile = { .size = sizeof profile };
     int calls = 0;
-    ck_assert_int_eq(akunu_tune(NULL, 1, stop_at_once, &calls, &profile), AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(akunu_tune(NULL, 1, 5, stop_at_once, &calls, &profile), AKUNU_ERROR_CANCELLED);
     ck_assert_int_eq(calls, 1);
-    ck_assert_int_eq(akunu_tune("pdp11", 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_tune(NULL, 0, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_tune("pdp11", 1, 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_tune(NULL, 0, 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_tune(NULL, 1, 0, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 

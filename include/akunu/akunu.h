@@ -993,10 +993,12 @@ struct akunu_profile {
 /* `fraction` of the work done, 0 … 1. Return false to stop. */
 typedef bool akunu_tune_fn(double fraction, void *user);
 
-/* Measures for some seconds which kernels are best for how many tokens, and fills
- * in small_n_… and blas_… where that is not the default; the rest of *out is 0. cpu as in
+/* Measures which kernels are best for how many tokens, and fills in small_n_… and blas_…
+ * where that is not the default; the rest of *out is 0. The fastest of n_runs runs of each
+ * counts: 5 are sure enough and take some seconds, 1 is a quick look. cpu as in
  * akunu_measure; progress may be NULL. */
-AKUNU_API enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, akunu_tune_fn *progress, void *user, struct akunu_profile *out);
+AKUNU_API enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *progress, void *user,
+                                       struct akunu_profile *out);
 
 /* Writes the file at `path`, at once or not at all; what is 0 is left out. */
 AKUNU_API enum akunu_status akunu_profile_write(const struct akunu_profile *profile, const char *path);

@@ -12,7 +12,7 @@
 #include "cli/message.h"
 #include "cli/progress.h"
 
-enum { PATH_BYTES = 4096, DEFAULT_CHUNK = 512, GENERATED = 24, PROMPT = 256, MOST_CANDIDATES = 4, ROUNDS = 3 };
+enum { PATH_BYTES = 4096, DEFAULT_CHUNK = 512, GENERATED = 24, PROMPT = 256, MOST_CANDIDATES = 4 };
 
 /* Faster than the default by this much before it is chosen. */
 static const double worth = 1.03;
@@ -22,6 +22,7 @@ struct tuning {
     struct cli_loaded *loaded;
     struct cli_progress progress;
     akunu_token *ids;
+    int n_rounds; /* runs of each candidate, in turns, of which the fastest counts */
 };
 
 static bool on_progress(double fraction, void *user)
@@ -109,10 +110,10 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
         if (is_new)
             candidates[n++] = wanted[i];
     }
-    for (int round = 0; round < ROUNDS; round++) /* in turns, the first of which warms up */
+    for (int round = 0; round < t->n_rounds; round++) /* the first one warms up */
         for (uint32_t i = 0; i < n; i++) {
             double prompt = 0.0, generate = 0.0;
-            cli_progress_show(&t->progress, "threads", (double)(round * (int)n + (int)i) / (double)(ROUNDS * (int)n));
+            cli_progress_show(&t->progress, "threads", (double)(round * (int)n + (int)i) / (double)(t->n_rounds * (int)n));
             int code = try_session(t, candidates[i], DEFAULT_CHUNK, n_prompt < PROMPT ? n_prompt : PROMPT, GENERATED, &prompt, &generate);
             if (code != CLI_EXIT_OK)
                 return code;
@@ -127,10 +128,10 @@ static int tune_chunk(struct tuning *t, struct akunu_profile *profile, int64_t n
     static const uint32_t candidates[] = { DEFAULT_CHUNK, 128, 256, 1024 };
     enum { N = sizeof candidates / sizeof *candidates };
     double scores[N] = { 0 };
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < t->n_rounds; round++)
         for (int i = 0; i < N; i++) {
             double unused = 0.0;
-            cli_progress_show(&t->progress, "prefill chunk", (double)(round * N + i) / (ROUNDS * N));
+            cli_progress_show(&t->progress, "prefill chunk", (double)(round * N + i) / (double)(t->n_rounds * N));
             int code = try_session(t, profile->threads, candidates[i], n_prompt, 0, &scores[i], &unused);
             if (code != CLI_EXIT_OK)
                 return code;
@@ -145,7 +146,7 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
     enum { LONG_PROMPT = 1024 };
     struct cli_options one = *o;
     struct cli_loaded loaded = { .sequence = -1 };
-    struct tuning t = { .options = &one, .loaded = &loaded };
+    struct tuning t = { .options = &one, .loaded = &loaded, .n_rounds = (int)(o->repetitions + 1) / 2 };
     one.model = o->models.values[0];
     one.profile = path;
     one.threads = 0;
@@ -211,7 +212,7 @@ int cli_bench_tune(const struct cli_options *o)
     if (akunu_get_chip(&chip) != AKUNU_OK)
         return cli_library_failure();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    enum akunu_status status = akunu_tune(o->cpu, threads, on_progress, &progress, &profile);
+    enum akunu_status status = akunu_tune(o->cpu, threads, (unsigned)o->repetitions, on_progress, &progress, &profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);

@@ -1,5 +1,7 @@
 #include "cpu/tune.h"
 
+#include <math.h>
+
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/system.h"
@@ -8,7 +10,7 @@
 
 static const size_t weight_bytes = (size_t)64 << 20; /* from memory, as in a model */
 static const size_t counts[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16 };
-enum { K = 2048, REPEATS = 5, N_COUNTS = sizeof counts / sizeof *counts };
+enum { K = 2048, N_COUNTS = sizeof counts / sizeof *counts };
 enum { PROMPT = 512, PROMPT_ROWS = 512 }; /* OpenBLAS against own kernels */
 
 /* Gained over all counts before a value is worth a line in the profile. */
@@ -21,6 +23,7 @@ struct tuner {
     uint8_t *weights, *acts, *slabs;
     float *x, *y;
     size_t slab_bytes, y_floats;
+    unsigned n_runs; /* of each kind of kernels, of which the fastest counts */
     enum ak_type type; /* at hand */
     size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a row of tiles */
     bool few;
@@ -111,7 +114,7 @@ static double time_of(struct tuner *t, ak_task *task)
 static void measure(struct tuner *t, ak_task *task, double *few, double *many)
 {
     *few = *many = 1e9;
-    for (int i = 0; i < REPEATS; i++) {
+    for (unsigned i = 0; i < t->n_runs; i++) {
         for (int kind = 0; kind < 2; kind++) {
             double *best = kind ? few : many;
             t->few = kind;
@@ -146,14 +149,14 @@ static ak_task *task_of(const struct tuner *t, enum ak_type type)
     return type == AK_F32 || type == AK_F16 || type == AK_BF16 ? rows_task : NULL;
 }
 
-/* Keeps the longest run at a fiftieth of a second on slow machines. */
+/* Keeps the longest run at 20 ms on slow machines, at less where a quick look is wanted. */
 static void limit_rows(struct tuner *t, ak_task *task)
 {
     size_t all = t->n_rows, some = ak_min_size(all, (size_t)AK_SLAB_TILES * 4 * ak_pool_threads(t->pool));
     t->n = AK_SMALL_N;
     t->few = true;
     t->n_rows = some;
-    double fit = 0.02 / (time_of(t, task) / (double)some + 1e-12);
+    double fit = 0.004 * fmin(t->n_runs, 5.0) / (time_of(t, task) / (double)some + 1e-12);
     t->n_rows = fit > (double)all ? all : ak_max_size((size_t)fit, some);
 }
 
@@ -214,7 +217,7 @@ static bool is_blas_faster(struct tuner *t, enum ak_type type)
     t->few = false;
     t->n = PROMPT;
     t->n_rows = task == tiles_task ? PROMPT_ROWS / AK_TILE_ROWS : PROMPT_ROWS;
-    for (int i = 0; i < REPEATS && spent < 1.0; i++) {
+    for (unsigned i = 0; i < t->n_runs && spent < 1.0; i++) {
         double seconds = time_of(t, task);
         own = seconds < own ? seconds : own;
         spent += seconds;
@@ -259,11 +262,13 @@ static void fill(struct tuner *t)
         t->x[i] = (float)((i * 2654435761u >> 8) % 2001) * 0.001f - 1.0f;
 }
 
-ak_status ak_tune(enum ak_isa isa, unsigned n_threads, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out, struct ak_error *error)
+ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out,
+                  struct ak_error *error)
 {
     struct tuner *t = ak_alloc(1, sizeof *t);
     if (!t)
         return ak_fail_memory(error, "tuning", sizeof *t);
+    t->n_runs = n_runs;
     size_t act_bytes = 0, x_bytes = (size_t)PROMPT * K * sizeof(float);
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         act_bytes = ak_max_size(act_bytes, ak_round_up(PROMPT, AK_PANEL_STEP) * ak_act_bytes((enum ak_act_form)form, K));
