@@ -3,7 +3,7 @@
 # streams, exit codes and environment of the command line).
 # $AK_CLI: the program. $AK_TEST_DATA: holds model.gguf, a tiny model with a
 # byte-level vocabulary, and models/llama-f32.gguf, one that wants BOS.
-# $AK_TEST_MODELS: where fetched models lie.
+# $AK_TEST_MODELS: where fetched models lie. AKUNU_TEST_FULL=1: more of the same kinds.
 set -u
 cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
 model=$data/model.gguf
@@ -48,6 +48,18 @@ exits_with() {
     shift
     exits "$@"
     setting=
+}
+
+# within SECONDS COMMAND...: waits until the command succeeds; after that many seconds, times
+# CK_TIMEOUT_MULTIPLIER, it fails.
+within() {
+    left=$(awk -v s="$1" -v m="${CK_TIMEOUT_MULTIPLIER:-1}" 'BEGIN { printf "%d", 20 * s * m }')
+    shift
+    until "$@"; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        sleep 0.05
+    done
 }
 
 # says WORD, prints WORD: on standard error, on standard output.
@@ -630,7 +642,8 @@ exits 1 perplexity -m "$model" -p "too short" -c 64
 says "64"
 
 # ---- bench ----
-exits 0 bench -m "$model" -p 16 -n 4 -d 0,8 -r 2 -t 1 -o json
+exits 0 bench -m "$model" -p 8,16 -p 24 -n 4 -np 1,4 -d 0,8 -r 3 -t 1 -o json
+cp "$out" "$work/bench.json"
 for key in '"test": "pp16"' '"test": "tg4@d8"' '"n_prompt": 16' '"n_gen": 4' '"n_depth": 8' '"avg_ts": ' '"stddev_ts": ' '"samples_ts": [' \
     '"roofline_percent": '; do
     prints "$key"
@@ -645,29 +658,33 @@ csv_rows() {
     awk -F, -v n="$1" 'NF != 16 { bad = 1 } END { exit bad || NR != n + 1 }' "$out"
     check "CSV of $1 rows"
 }
-# json_holds EXPRESSION: of Python, over `rows`; where there is Python.
+# json_holds EXPRESSION...: each of Python, over `rows`; where there is Python.
 json_holds() {
     command -v python3 >/dev/null || return 0
-    python3 -c 'import json, sys; rows = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$out" "$1"
-    check "JSON: $1"
+    python3 -c 'import json, sys
+rows = json.load(open(sys.argv[1]))
+bad = [e for e in sys.argv[2:] if not eval(e)]
+sys.exit("does not hold: " + "; ".join(bad) if bad else 0)' "$out" "$@" 2>"$err"
+    check "JSON: $*"
 }
-exits 0 bench -m "$model" -p 8,16 -p 24 -n 4 -np 1,4 -d 0,8 -r 3 -t 1 -o json
-json_holds '[r["test"] for r in rows] == ["pp8", "pp16", "pp24", "tg4", "tg4@np4", "pp8@d8", "pp16@d8", "pp24@d8", "tg4@d8", "tg4@d8@np4"]'
-json_holds '[r["n_parallel"] for r in rows[:5]] == [1, 1, 1, 1, 4]'
-json_holds 'all(len(r["samples_ts"]) == 3 and sorted(r["samples_ts"])[1] == r["median_ts"] for r in rows)'
-json_holds 'all(r["avg_ts"] > 0 and r["stddev_ts"] >= 0 and r["roofline_percent"] > 0 for r in rows)'
-exits 0 bench -m "$model" -m "$bos_model" -p 8 -n 4 -t 1,2 -b 4,8 -r 1 -o csv
-csv_rows 16
-awk -F, 'NR > 1 { seen[$10 " " $13 " " $16]++ } END { for (i in seen) { n++; bad = bad || seen[i] != 2 }; exit bad || n != 8 }' "$out"
-check "every model, thread count and batch has both tests"
+cp "$work/bench.json" "$out"
+json_holds '[r["test"] for r in rows] == ["pp8", "pp16", "pp24", "tg4", "tg4@np4", "pp8@d8", "pp16@d8", "pp24@d8", "tg4@d8", "tg4@d8@np4"]' \
+    '[r["n_parallel"] for r in rows[:5]] == [1, 1, 1, 1, 4]' \
+    'all(len(r["samples_ts"]) == 3 and sorted(r["samples_ts"])[1] == r["median_ts"] for r in rows)' \
+    'all(r["avg_ts"] > 0 and r["stddev_ts"] >= 0 and r["roofline_percent"] > 0 for r in rows)'
+# One test each: prompts, whose limits are measured sooner than those of decoding.
+exits 0 bench -m "$model" -m "$bos_model" -p 8 -n 0 -t 1,2 -b 4,8 -r 1 -o csv
+csv_rows 8
+awk -F, 'NR > 1 { seen[$10 " " $13 " " $16]++ } END { for (i in seen) { n++; bad = bad || seen[i] != 1 }; exit bad || n != 8 }' "$out"
+check "every model, thread count and batch has its test"
 exits 0 bench -m "$model" -p 8 -n 4 -np 2 -r 1
 awk '/^\|/ { n++; if (gsub(/\|/, "|") != 10) bad = 1 } END { exit bad || n != 4 }' "$out"
 check "a Markdown table of two rows"
 prints "| tg4@np2 |"
 prints " cores"
 exits 0 bench -m "$model" -p 0 -n 0 --load -r 2 -o json
-json_holds '[r["test"] for r in rows] == ["load-cold", "load-warm"] and all(r["avg_ts"] is None for r in rows)'
-json_holds 'all(0 < r["ready_seconds"] <= r["first_token_seconds"] and len(r["samples_ready"]) == 2 for r in rows)'
+json_holds '[r["test"] for r in rows] == ["load-cold", "load-warm"] and all(r["avg_ts"] is None for r in rows)' \
+    'all(0 < r["ready_seconds"] <= r["first_token_seconds"] and len(r["samples_ready"]) == 2 for r in rows)'
 exits 0 bench -m "$model" -p 4 -n 0 --load -r 1 -o csv
 csv_rows 3
 exits 0 bench -m "$model" -p 0 -n 0 --load -r 1
@@ -731,7 +748,11 @@ says "bad.yaml:2: unknown key 'threds'"
 exits 2 run -m "$model" -p x --profile "$work/absent.yaml"
 says "absent.yaml"
 if [ "${AK_EMULATED:-}" != 1 ]; then
-    exits 0 bench --tune -m "$model" -t 1 --profile-out "$work/tuned.yaml"
+    quick="-r 1"
+    [ "${AKUNU_TEST_FULL:-}" != 1 ] || quick=
+    # No words or two.
+    # shellcheck disable=SC2086
+    exits 0 bench --tune -m "$model" -t 1 --profile-out "$work/tuned.yaml" $quick
     prints "# Chip profile"
     cmp -s "$out" "$work/tuned.yaml"
     check "--tune shows what it wrote"
@@ -745,7 +766,11 @@ says "such.yaml"
 
 # ---- Streams ----
 {
-    sleep 1
+    # Until nobody reads any more.
+    (
+        trap '' PIPE
+        while printf x; do :; done
+    ) 2>/dev/null
     "$cli" inspect -m "$model" --json 2>"$err"
     echo $? >"$work/code"
 } | :
@@ -766,13 +791,56 @@ exits 2 run --nonsense
 check "no colour but on a terminal"
 
 # ---- Ctrl-C ----
+# interrupted COMMAND...: sends Ctrl-C to the running program as soon as the command succeeds.
+interrupted() {
+    within 60 "$@"
+    check "waits for: $*"
+    kill -INT $pid
+    wait $pid
+    [ $? -eq 130 ]
+    check "Ctrl-C ends with 130: after $*"
+}
+# The handler is there: the signal's bit is in the mask of those that are caught.
+catches_ctrl_c() {
+    grep -q '^SigCgt:.*[2367abefABEF]$' /proc/$pid/status
+}
 "$cli" bench -m "$model" -p 256 -n 0 -r 10000 -t 1 >"$out" 2>"$err" </dev/null &
 pid=$!
-sleep 1
-kill -INT $pid
-wait $pid
-[ $? -eq 130 ]
-check "Ctrl-C ends with 130"
+interrupted catches_ctrl_c
+: >"$out"
+"$cli" run -m "$model" -p "once upon" -n 100000000 --ignore-eos -c 100000 --no-display-prompt >"$out" 2>"$err" </dev/null &
+pid=$!
+interrupted test -s "$out"
+
+# ---- Exit codes that no flag or file asks for ----
+# Addresses run out at more and more limits, in more and more of the work.
+if [ "${AK_EMULATED:-}" = 1 ] || ! (ulimit -v 64000 && exec "$cli" --version) >/dev/null 2>&1; then
+    echo "SKIPPED: test_cli: no program under a limit of memory here"
+else
+    n_refused=0 limit=4000 code=127
+    until [ $code -eq 0 ] || [ $limit -gt 64000 ]; do
+        (ulimit -v $limit && exec "$cli" run -m "$model" -p x -n 1 -t 1) >"$out" 2>"$err" </dev/null
+        code=$?
+        case $code in
+        4)
+            says "out of memory"
+            n_refused=$((n_refused + 1))
+            ;;
+        0 | 127) ;; # 127: not even the program's libraries fit
+        *)
+            false
+            check "exit code $code under ulimit -v $limit"
+            ;;
+        esac
+        limit=$((limit + 500))
+    done
+    [ $n_refused -ge 2 ]
+    check "exit code 4 under ulimit -v, $n_refused times"
+    (ulimit -v 1000000 && exec "$cli" run -m "$model" -p x -n 1 -t 1 -c 20000000) >"$out" 2>"$err" </dev/null
+    [ $? -eq 4 ]
+    check "exit code 4 for a context that memory cannot hold"
+    says "out of memory for the KV cache"
+fi
 
 # ---- The real model, where it is present ----
 if [ -e "$real" ]; then
