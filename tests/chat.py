@@ -19,6 +19,8 @@ TINY = os.path.join(os.environ["AK_TEST_DATA"], "model.gguf")
 REAL = os.path.join(os.environ.get("AK_TEST_MODELS", ""), "SmolLM2-135M-Instruct.Q4_1.gguf")
 WORK = tempfile.mkdtemp()
 EDITED = "AK_EDITED" in os.environ  # the build has libedit
+# How long anything may take, on a machine that does much else: what is waited for ends the wait.
+PATIENCE = 60 * float(os.environ.get("CK_TIMEOUT_MULTIPLIER") or 1)
 SPEED = rb"\d+ tokens?, [\d.]+ tok/s; prompt \d+ \(\d+ kept\), [\d.]+ tok/s; context \d+ of \d+"
 ENVIRONMENT = dict(os.environ, TERM="xterm", XDG_CONFIG_HOME=WORK, HOME=WORK)
 ENVIRONMENT.pop("NO_COLOR", None)
@@ -53,12 +55,12 @@ class Terminal:
         self.shown += more
         return bool(more)
 
-    def expect(self, pattern, what, seconds=20):
+    def expect(self, pattern, what):
         """Waits for a pattern in what was not looked at yet; gives what was shown up to it."""
-        end = time.time() + seconds
+        end = time.monotonic() + PATIENCE
         while True:
             found = re.search(pattern, self.shown[self.seen:])
-            if found or time.time() > end:
+            if found or time.monotonic() > end:
                 break
             if not self.read(0.05):
                 found = re.search(pattern, self.shown[self.seen:])
@@ -77,21 +79,22 @@ class Terminal:
 
     def leave(self, what):
         """Ctrl-D, typed again where it came before the terminal listened for single keys."""
-        for _ in range(10):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             try:
                 os.write(self.fd, b"\x04")
             except OSError:
                 break
-            if not self.read(1):
+            if not self.read(0.5):
                 break
         self.ends(0, what)
 
     def ends(self, code, what):
-        end = time.time() + 10
-        while time.time() < end and self.read(0.05):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self.read(0.05):
             pass
         pid, status = 0, 0
-        while pid == 0 and time.time() < end:
+        while pid == 0 and time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             time.sleep(0.01)
         check(what, pid and os.waitstatus_to_exitcode(status) == code, self.shown)
