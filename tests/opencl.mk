@@ -1,4 +1,5 @@
-# Every operation and type on a device, against the CPU; without one it skips.
+# Every operation and type on a device, against the CPU; without one it skips, or fails where
+# AKUNU_REQUIRE_OPENCL is 1.
 check_PROGRAMS += tests/test_opencl
 tests_test_opencl_SOURCES = tests/test_opencl.c tests/table_rig.h tests/gguf_files.c tests/gguf_files.h
 tests_test_opencl_CFLAGS = $(AK_TEST_CFLAGS)
