@@ -180,6 +180,15 @@ END_TEST
 
 /* ---- Determinism: the same bits whatever the threads, the passes, the ISA ------- */
 
+/* AKUNU_TEST_FULL=1: each of all combinations for each model. */
+static bool is_full(void)
+{
+    const char *full = getenv("AKUNU_TEST_FULL");
+    return full && strcmp(full, "1") == 0;
+}
+
+/* Each combination has its turn with every third model, or every second one: a model has
+ * each batch, and each number of threads with two. */
 START_TEST(same_bits)
 {
     static const uint32_t batches[] = { 512, 7, 32, 17, 1, 16 };
@@ -208,6 +217,8 @@ START_TEST(same_bits)
             bool all = kv == AKUNU_KV_F16 && isa > 0;
             for (unsigned threads = 1; threads <= 3; threads += all ? 1 : 2) {
                 for (size_t b = 0; b < sizeof batches / sizeof *batches && (all || isa > 0 || !have_first); b += all ? 1 : 3) {
+                    if (have_first && !is_full() && ((size_t)_i + isa + threads / (all ? 1 : 2) + b / (all ? 1 : 3)) % (all ? 3 : 2) != 0)
+                        continue;
                     struct akunu_session *session = golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
                     ck_assert_uint_eq(akunu_session_threads(session), threads);
                     logits_of(session, akunu_sequence_new(session), ids, N, n_vocab, have_first ? again : first);
@@ -436,7 +447,7 @@ START_TEST(gumbel_distribution)
     golden_read_text("qwen2", &text);
     struct akunu_model *model = golden_load("qwen2", NULL);
     size_t n_vocab = vocab_of(model), last;
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(session);
     struct ak_error error = { 0 };
     struct ak_random random;
