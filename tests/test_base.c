@@ -367,7 +367,7 @@ END_TEST
  * that spins until the system takes the CPU away would never leave it by itself. */
 START_TEST(pool_oversubscribed)
 {
-    enum { REGIONS = 10, ROUNDS = 5, BARRIERS = REGIONS * 2 * ROUNDS };
+    enum { REGIONS = 4, ROUNDS = 5, BARRIERS = REGIONS * 2 * ROUNDS };
     struct rusage before, after;
     cpu_set_t allowed, one;
     ck_assert_int_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
