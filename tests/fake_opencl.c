@@ -9,6 +9,8 @@
  *     memory=BYTES   of each device, 1 GiB where not given; what is beyond it cannot be had
  *     unified        it is the host's memory
  *     devices=N      1 where not given
+ *     kinds          device 0 is a CPU, device 1 an accelerator, the others GPUs, as all are else
+ *     narrow=I       device I runs groups of 64 lanes, which is too few
  *     recording      they have cl_khr_command_buffer, and take it exactly
  *
  * with semicolons between them. What the caller owns is counted (fake_opencl.h). */
@@ -45,9 +47,9 @@ static struct {
     char text[256];   /* of the environment, as last seen */
     char function[48];
     uint64_t at, calls;
-    bool for_good, unified, recording;
+    bool for_good, unified, recording, kinds;
     uint64_t memory;
-    unsigned n_devices;
+    unsigned n_devices, narrow;
 } plan;
 
 /* ---- What the environment says ------------------------------------------------------------- */
@@ -60,6 +62,10 @@ static void read_word(const char *word)
     int n = sscanf(word, "%47[a-zA-Z]=%llu%c", name, &number, &more);
     if (n >= 1 && strcmp(name, "unified") == 0) {
         plan.unified = true;
+    } else if (n >= 1 && strcmp(name, "kinds") == 0) {
+        plan.kinds = true;
+    } else if (n >= 2 && strcmp(name, "narrow") == 0) {
+        plan.narrow = (unsigned)number;
     } else if (n >= 1 && strcmp(name, "recording") == 0) {
         plan.recording = true;
     } else if (n >= 2 && strcmp(name, "memory") == 0) {
@@ -83,6 +89,7 @@ static void read_plan(void)
     snprintf(plan.text, sizeof plan.text, "=%s", text);
     plan.memory = 1 << 30;
     plan.n_devices = 1;
+    plan.narrow = MOST_DEVICES;
     state.failures = 0;
     for (const char *word = text; *word; word += strspn(word, ";")) {
         read_word(word);
@@ -184,6 +191,7 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id id, cl_device_t
 
 FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t room, void *out, size_t *n)
 {
+    static const cl_device_type kinds[MOST_DEVICES] = { CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_GPU };
     char name[] = "Fake device 0";
     name[sizeof name - 2] = (char)('0' + id->number);
     if (fails("clGetDeviceInfo"))
@@ -194,7 +202,7 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_in
     case CL_DEVICE_VERSION: return give_text("OpenCL 1.2 fake", room, out, n);
     case CL_DRIVER_VERSION: return give_text("1", room, out, n);
     case CL_DEVICE_EXTENSIONS: return give_text(plan.recording ? "cl_khr_fp16 cl_khr_command_buffer" : "cl_khr_fp16", room, out, n);
-    case CL_DEVICE_TYPE: return GIVE(cl_device_type, CL_DEVICE_TYPE_GPU);
+    case CL_DEVICE_TYPE: return GIVE(cl_device_type, plan.kinds ? kinds[id->number] : CL_DEVICE_TYPE_GPU);
     case CL_DEVICE_HOST_UNIFIED_MEMORY: return GIVE(cl_bool, plan.unified);
     case CL_DEVICE_COMPILER_AVAILABLE: case CL_DEVICE_ENDIAN_LITTLE: case CL_DEVICE_AVAILABLE: return GIVE(cl_bool, CL_TRUE);
     case CL_DEVICE_GLOBAL_MEM_SIZE: case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return GIVE(cl_ulong, plan.memory);
@@ -202,7 +210,7 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_in
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN: return GIVE(cl_uint, 1024);
     case CL_DEVICE_MAX_COMPUTE_UNITS: return GIVE(cl_uint, 8);
     case CL_DEVICE_MAX_CLOCK_FREQUENCY: return GIVE(cl_uint, 1000);
-    case CL_DEVICE_MAX_WORK_GROUP_SIZE: return GIVE(size_t, 1024);
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE: return GIVE(size_t, (unsigned)id->number == plan.narrow ? 64 : 1024);
     default: return CL_INVALID_VALUE;
     }
 }

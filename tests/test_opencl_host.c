@@ -226,6 +226,45 @@ START_TEST(devices_are_listed)
 }
 END_TEST
 
+/* GPUs first, CPUs last: none is left out. */
+START_TEST(kinds_of_devices)
+{
+    static const char *const names[] = { "Fake device 2", "Fake device 1", "Fake device 0" };
+    static const char *const features[] = { "gpu, fp16", "accelerator, fp16", "cpu, fp16" };
+    struct akunu_device_info info = { .size = sizeof info };
+    set_plan("devices=3;kinds");
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(akunu_device_at(i, &info), AKUNU_OK);
+        ck_assert_str_eq(info.name, names[i]);
+        ck_assert_str_eq(info.features, features[i]);
+    }
+    ck_assert_int_eq(akunu_device_at(3, &info), AKUNU_ERROR_ARGUMENT);
+}
+END_TEST
+
+/* One that cannot run the kernels is listed, passed over, and refused where it is asked for. */
+START_TEST(device_of_few_lanes)
+{
+    struct akunu_device_info info = { .size = sizeof info };
+    struct akunu_load_params params = load_params();
+    set_plan("devices=2;narrow=0");
+    ck_assert_int_eq(akunu_device_at(0, &info), AKUNU_OK);
+    ck_assert(!info.usable);
+    ck_assert_int_eq(akunu_device_at(1, &info), AKUNU_OK);
+    ck_assert(info.usable);
+    struct akunu_model *model = load("qwen2", &params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    akunu_model_free(model);
+    params.device = "0";
+    ck_assert_ptr_null(load("qwen2", &params));
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "has groups of 64"));
+    params.device = NULL;
+    set_plan("devices=1;narrow=0");
+    ck_assert_ptr_null(load("qwen2", &params));
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "none of the 1 OpenCL devices is usable"));
+}
+END_TEST
+
 /* A device that is lost says so at every pass from then on; one that stumbles goes on. */
 START_TEST(lost_device)
 {
@@ -500,7 +539,11 @@ int main(void)
         tcase_add_test(tests, nothing_fails);
         tcase_add_loop_test(tests, every_call_fails, 0, N_FAULTS);
         tcase_add_test(tests, compiler_says_why);
-        tcase_add_test(tests, devices_are_listed);
+        TCase *devices = tcase_create("devices");
+        tcase_add_test(devices, devices_are_listed);
+        tcase_add_test(devices, kinds_of_devices);
+        tcase_add_test(devices, device_of_few_lanes);
+        suite_add_tcase(suite, devices);
         tcase_add_test(tests, lost_device);
         tcase_add_test(tests, weights_are_lent);
         tcase_add_test(tests, launches_are_recorded);
