@@ -167,7 +167,8 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepa
  * of all passes go to `out`, what was chosen to `chosen`; either may be NULL. */
 static inline void rig_run(struct rig *r, const char *backend, const char *cpu, const struct rig_pass *passes, size_t n, float *out, int32_t *chosen)
 {
-    const struct ak_backend_options open = { .cpu = cpu, .device = getenv("AKUNU_DEVICE") };
+    /* to keep a program, PoCL would compile each of its kernels, used or not */
+    const struct ak_backend_options open = { .cpu = cpu, .device = getenv("AKUNU_DEVICE"), .no_cache = true };
     const struct ak_backend_ops *ops;
     struct ak_backend *b;
     struct ak_prepared *p;

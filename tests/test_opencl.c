@@ -591,17 +591,27 @@ int main(void)
         return fails ? EXIT_FAILURE : 77;
     }
     Suite *suite = suite_create("opencl");
-    TCase *tests = tcase_create("opencl");
-    tcase_add_loop_test(tests, steps_over_rows, 0, sizeof steps / sizeof *steps);
-    tcase_add_loop_test(tests, attention, 0, sizeof attentions / sizeof *attentions);
-    tcase_add_loop_test(tests, short_conv, 2, 6);
-    tcase_add_loop_test(tests, delta, 0, sizeof deltas / sizeof *deltas);
-    tcase_add_loop_test(tests, experts, 0, sizeof expert_types / sizeof *expert_types);
-    tcase_add_loop_test(tests, sampling, 0, 4);
-    tcase_add_loop_test(tests, types, 0, AK_TYPE_COUNT);
-    tcase_add_loop_test(tests, affine, 0, 6);
-    tcase_add_loop_test(tests, padding, 0, 3);
-    suite_add_tcase(suite, tests);
+    TCase *of_steps = tcase_create("steps");
+    tcase_add_loop_test(of_steps, steps_over_rows, 0, sizeof steps / sizeof *steps);
+    suite_add_tcase(suite, of_steps);
+    TCase *of_attention = tcase_create("attention");
+    tcase_add_loop_test(of_attention, attention, 0, sizeof attentions / sizeof *attentions);
+    suite_add_tcase(suite, of_attention);
+    TCase *of_states = tcase_create("states");
+    tcase_add_loop_test(of_states, short_conv, 2, 6);
+    tcase_add_loop_test(of_states, delta, 0, sizeof deltas / sizeof *deltas);
+    suite_add_tcase(suite, of_states);
+    TCase *of_experts = tcase_create("experts");
+    tcase_add_loop_test(of_experts, experts, 0, sizeof expert_types / sizeof *expert_types);
+    suite_add_tcase(suite, of_experts);
+    TCase *of_sampling = tcase_create("sampling");
+    tcase_add_loop_test(of_sampling, sampling, 0, 4);
+    suite_add_tcase(suite, of_sampling);
+    TCase *of_products = tcase_create("products");
+    tcase_add_loop_test(of_products, types, 0, AK_TYPE_COUNT);
+    tcase_add_loop_test(of_products, affine, 0, 6);
+    tcase_add_loop_test(of_products, padding, 0, 3);
+    suite_add_tcase(suite, of_products);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK); /* a driver's threads do not outlive a fork */
     srunner_run_all(runner, CK_NORMAL);
