@@ -48,6 +48,32 @@ static const struct golden goldens[] = {
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens, N_STORED_FOLDERS = 3, N_FOLDER_GOLDENS = N_GOLDENS - 1 - N_STORED_FOLDERS };
 
+/* Models that differ in what a session does with them: plain, with windows, experts, states of
+ * convolutions and of the delta rule, 8-bit activations. */
+static const char *const golden_kinds[] = { "llama-f32", "gemma2", "qwen2moe", "lfm2", "qwen35", "mixed" };
+enum { N_GOLDEN_KINDS = sizeof golden_kinds / sizeof *golden_kinds };
+
+static inline bool golden_is_few(void)
+{
+    const char *few = getenv("AKUNU_TEST_FEW");
+    return few && few[0] == '1';
+}
+
+/* How many models a loop takes: all, or with AKUNU_TEST_FEW=1 one of each kind. */
+static inline int golden_count(void)
+{
+    return golden_is_few() ? (int)N_GOLDEN_KINDS : (int)N_GOLDENS;
+}
+
+/* Model i of golden_count(). */
+static inline const struct golden *golden_at(int i)
+{
+    for (size_t j = 0; golden_is_few() && j < N_GOLDENS; j++)
+        if (strcmp(goldens[j].name, golden_kinds[i]) == 0)
+            return &goldens[j];
+    return &goldens[i];
+}
+
 static const char *golden_path(const char *name, const char *suffix, char path[4096])
 {
     const char *data = getenv("AK_TEST_DATA");

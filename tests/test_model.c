@@ -180,19 +180,12 @@ END_TEST
 
 /* ---- Determinism: the same bits whatever the threads, the passes, the ISA ------- */
 
-/* AKUNU_TEST_FULL=1: each of all combinations for each model. */
-static bool is_full(void)
-{
-    const char *full = getenv("AKUNU_TEST_FULL");
-    return full && strcmp(full, "1") == 0;
-}
-
 /* Each combination has its turn with every third model, or every second one: a model has
  * each batch, and each number of threads with two. */
 START_TEST(same_bits)
 {
     static const uint32_t batches[] = { 512, 7, 32, 17, 1, 16 };
-    const struct golden *golden = &goldens[_i];
+    const struct golden *golden = golden_at(_i);
     struct golden_text text;
     golden_read_text(golden->name, &text);
     enum { N = 230 }; /* four pages: enough to be shared out */
@@ -217,7 +210,7 @@ START_TEST(same_bits)
             bool all = kv == AKUNU_KV_F16 && isa > 0;
             for (unsigned threads = 1; threads <= 3; threads += all ? 1 : 2) {
                 for (size_t b = 0; b < sizeof batches / sizeof *batches && (all || isa > 0 || !have_first); b += all ? 1 : 3) {
-                    if (have_first && !is_full() && ((size_t)_i + isa + threads / (all ? 1 : 2) + b / (all ? 1 : 3)) % (all ? 3 : 2) != 0)
+                    if (have_first && !test_is_full() && ((size_t)_i + isa + threads / (all ? 1 : 2) + b / (all ? 1 : 3)) % (all ? 3 : 2) != 0)
                         continue;
                     struct akunu_session *session = golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
                     ck_assert_uint_eq(akunu_session_threads(session), threads);
@@ -242,7 +235,7 @@ END_TEST
 START_TEST(same_bits_in_company)
 {
     enum { N = 40 };
-    const struct golden *golden = &goldens[_i];
+    const struct golden *golden = golden_at(_i);
     struct golden_text text;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
@@ -744,9 +737,8 @@ int main(void)
     tcase_set_timeout(any, 600);
     tcase_add_loop_test(any, logits_and_greedy, 0, N_GOLDENS);
     /* Every chunking and thread count of every model takes minutes under an emulator. */
-    int n_models = getenv("AKUNU_TEST_FEW") ? 4 : N_GOLDENS;
-    tcase_add_loop_test(tests, same_bits, 0, n_models);
-    tcase_add_loop_test(any, same_bits_in_company, 0, n_models);
+    tcase_add_loop_test(tests, same_bits, 0, golden_count());
+    tcase_add_loop_test(any, same_bits_in_company, 0, golden_count());
     tcase_add_test(tests, kernels_are_counted);
     tcase_add_loop_test(any, greedy_text, 0, N_GOLDENS);
     tcase_add_test(any, seeded_text);

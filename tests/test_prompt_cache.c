@@ -163,7 +163,7 @@ START_TEST(same_bits)
 {
     struct fixture f;
     akunu_token ids[PROMPT], other[PROMPT];
-    const char *name = goldens[_i].name;
+    const char *name = golden_at(_i)->name;
     set_up_with(&f, name, AKUNU_KV_F16);
     struct akunu_prompt_cache cache = cache_of(&f);
     bool possible = ak_save_is_possible(f.session->inner, NULL) == AKUNU_OK;
@@ -676,7 +676,7 @@ int main(void)
     Suite *suite = suite_create("prompt_cache");
     TCase *tests = tcase_create("prompt_cache");
     tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, same_bits, 0, N_GOLDENS);
+    tcase_add_loop_test(tests, same_bits, 0, golden_count());
     tcase_add_loop_test(tests, types_of_caches, 0, 5);
     tcase_add_test(tests, all_instruction_sets);
     TCase *told_apart = tcase_create("keys");

@@ -105,7 +105,7 @@ static void check_left(const struct golden_case *c, const struct table *t)
  * expected ten times or more, the rest taken together. */
 static void check_draws(const struct golden_case *c, const struct table *t)
 {
-    const int n_draws = getenv("AKUNU_TEST_FULL") ? 20000 : 4000;
+    const int n_draws = test_is_full() ? 20000 : 4000;
     static uint32_t seen[MOST_TOKENS];
     memset(seen, 0, sizeof seen);
     struct ak_sampler *s = new_sampler(&c->params, t->n);

@@ -257,7 +257,7 @@ static void check_left(const struct golden *c, const struct ak_sampler *s)
  * sampler; the limits of the goldens, for AKUNU_TEST_FULL, are of 100,000. */
 static void check_draws(const struct golden *c, struct ak_sampler *s)
 {
-    bool full = getenv("AKUNU_TEST_FULL");
+    bool full = test_is_full();
     uint32_t n_draws = full ? 100000 : 4000, seen[MOST_TOKENS] = { 0 }, n_cells = 0, rest = n_draws;
     double sum = 0.0, rest_expected = n_draws;
     for (uint32_t i = 0; i < n_draws; i++)

@@ -91,18 +91,11 @@ static void make_guesses_cheap(struct akunu_session *session)
         session->inner->costs.seconds[n] = 1e6 + n;
 }
 
-/* AKUNU_TEST_FULL=1: every model has every mode, and seeds. */
-static bool is_full(void)
-{
-    const char *full = getenv("AKUNU_TEST_FULL");
-    return full && strcmp(full, "1") == 0;
-}
-
 /* Greedy, and one of the other modes in turn. By the text itself, and with a draft model that is the model: its guesses are right where the
  * likeliest token is chosen. */
 START_TEST(same_text)
 {
-    const char *name = goldens[_i].name;
+    const char *name = golden_at(_i)->name;
     struct akunu_model *model = golden_load(name, NULL);
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(draft);
@@ -111,7 +104,7 @@ START_TEST(same_text)
     uint64_t n_accepted = 0;
     for (int mode = 0; mode < MODES; mode++)
         for (int seed = 1; seed <= (mode == 0 ? 1 : 2); seed++) {
-            if (mode > 0 && !is_full() && (mode - 1 != _i % (MODES - 1) || seed - 1 != _i / (MODES - 1) % 2))
+            if (mode > 0 && !test_is_full() && (mode - 1 != _i % (MODES - 1) || seed - 1 != _i / (MODES - 1) % 2))
                 continue;
             struct akunu_generation params = params_of(mode, seed);
             struct told with, without;
@@ -166,7 +159,7 @@ START_TEST(stops)
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(draft);
     uint64_t n_accepted = 0;
-    for (size_t n = 1; n < (is_full() ? 40 : 20); n++)
+    for (size_t n = 1; n < (test_is_full() ? 40 : 20); n++)
         for (int by_length = 0; by_length < 2; by_length++) {
             struct akunu_generation params = params_of(0, 1);
             struct told with, without;
@@ -295,7 +288,7 @@ START_TEST(draft_models)
     uint64_t n_drafted = 0, n_accepted = 0;
     for (int mode = 0; mode < MODES; mode++)
         for (int only = 0; only < 2; only++) {
-            if (only == mode % 2 && !is_full())
+            if (only == mode % 2 && !test_is_full())
                 continue;
             struct akunu_generation params = params_of(mode, 3);
             struct told with, without;
@@ -314,7 +307,7 @@ START_TEST(draft_models)
         }
     ck_assert_uint_gt(n_drafted, 0);
     if (_i == 0)
-        ck_assert_uint_gt(n_accepted, is_full() ? 100 : 50);
+        ck_assert_uint_gt(n_accepted, test_is_full() ? 100 : 50);
     akunu_session_free(draft);
     akunu_session_free(session);
     akunu_model_free(smaller);
@@ -509,7 +502,7 @@ int main(void)
     Suite *suite = suite_create("speculate");
     TCase *tests = tcase_create("speculate");
     tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, same_text, 0, N_GOLDENS);
+    tcase_add_loop_test(tests, same_text, 0, golden_count());
     tcase_add_loop_test(tests, same_text_of_caches, 0, 5);
     tcase_add_test(tests, stops);
     tcase_add_test(tests, full_context);

@@ -118,9 +118,9 @@ START_TEST(same_bits)
     akunu_token ids[N];
     int32_t drawn, drawn_again;
     struct ak_counts counts, counts_again;
-    struct ak_model *model = load(goldens[_i].name);
+    struct ak_model *model = load(golden_at(_i)->name);
     ck_assert_uint_le(model->spec.config.width, 512);
-    golden_read_text(goldens[_i].name, &text);
+    golden_read_text(golden_at(_i)->name, &text);
     for (size_t i = 0; i < N; i++)
         ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
     run_text(model, ids, want, &drawn, &counts);
@@ -130,13 +130,13 @@ START_TEST(same_bits)
         run_text(shared, ids, got, &drawn_again, &counts_again);
         embed(shared, ids, again[0]);
         ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0, "%s, cut before layer %u: other logits",
-                      goldens[_i].name, (unsigned)cut);
+                      golden_at(_i)->name, (unsigned)cut);
         ck_assert_int_eq(drawn, drawn_again);
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
         ck_assert_uint_eq(counts.small_n, counts_again.small_n);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0, "%s, cut before layer %u: another embedding",
-                      goldens[_i].name, (unsigned)cut);
+                      golden_at(_i)->name, (unsigned)cut);
         unshare(shared);
     }
     ak_model_free(model);
@@ -222,7 +222,7 @@ int main(void)
     Suite *suite = suite_create("split");
     TCase *tests = tcase_create("split");
     tcase_set_timeout(tests, 600);
-    tcase_add_loop_test(tests, same_bits, 0, N_GOLDENS);
+    tcase_add_loop_test(tests, same_bits, 0, golden_count());
     tcase_add_test(tests, encoders);
     tcase_add_test(tests, capacity);
     suite_add_tcase(suite, tests);

@@ -226,7 +226,7 @@ static void set_mode(int mode, struct akunu_sampling *sampling)
 
 START_TEST(generating)
 {
-    const struct golden *golden = &goldens[_i % N_GOLDENS];
+    const struct golden *golden = golden_at(_i % golden_count());
     struct golden_text text;
     struct akunu_generation params;
     int n = 0;
@@ -235,7 +235,7 @@ START_TEST(generating)
     struct akunu_session *session = golden_session(model, 2, 16, AKUNU_KV_F16);
     akunu_generation_default(&params);
     params.max_tokens = BEFORE + COUNTED + 2;
-    set_mode(_i / N_GOLDENS, &params.sampling);
+    set_mode(_i / golden_count(), &params.sampling);
     enum akunu_status status = akunu_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt, &params, on_piece, on_cancel,
                                               &n, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
@@ -249,7 +249,7 @@ END_TEST
 /* The same by hand: prompts, passes over two sequences, samples, rewinds and forks. */
 START_TEST(by_hand)
 {
-    const struct golden *golden = &goldens[_i];
+    const struct golden *golden = golden_at(_i);
     struct golden_text text;
     struct akunu_sampling sampling;
     golden_read_text(golden->name, &text);
@@ -290,8 +290,8 @@ int main(void)
     TCase *tests = tcase_create("steady");
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, counters_count);
-    tcase_add_loop_test(tests, generating, 0, 3 * N_GOLDENS);
-    tcase_add_loop_test(tests, by_hand, 0, N_GOLDENS);
+    tcase_add_loop_test(tests, generating, 0, 3 * golden_count());
+    tcase_add_loop_test(tests, by_hand, 0, golden_count());
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,22 @@
+/* Compiled into every test (AK_TEST_CFLAGS).
+ *
+ * libcheck without the mark that each assertion leaves, which is a write to a file: tests
+ * with millions of assertions spent most of their time there. A crash is reported at the
+ * start of its test instead. */
+#ifndef TESTS_TEST_H
+#define TESTS_TEST_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define _mark_point(file, line) ((void)0)
+
+/* AKUNU_TEST_FULL=1: every combination is tried, where otherwise each value has its turn. */
+static inline bool test_is_full(void)
+{
+    const char *full = getenv("AKUNU_TEST_FULL");
+    return full && full[0] == '1';
+}
+
+#endif
