@@ -273,6 +273,12 @@ missing is sequence ~ missing is iterable ~ missing is mapping ~ missing is stri
 "a b"|wordcount is eq 2
 """
 
+# Where a loop is: its item, what is beside it, and how many there are.
+COUNTS = (
+    "{{ loop.previtem }}<{{ x }}>{{ loop.nextitem }} {{ loop.index }}/{{ loop.length }} {{ loop.index0 }} {{ loop.revindex }} "
+    "{{ loop.revindex0 }}{{ ' first' if loop.first }}{{ ' last' if loop.last }}; "
+)
+
 TEMPLATES = [
     "Hello {{ name }}!\n",
     "trailing newline kept once\n\n",
@@ -300,6 +306,15 @@ TEMPLATES = [
     "{% for (a, b), c in [((1, 2), 3)] %}{{ a }}{{ b }}{{ c }}{% endfor %}",
     "{% for x in numbers if x > 1 %}{{ loop.index }}:{{ x }} {% else %}none{% endfor %}",
     "{% for x in numbers if x > 9 %}{{ x }}{% else %}none{% endfor %}",
+    # The filter drops the first, the last, both, and all but one item: the counts are of what is left.
+    "{% for x in [1, 2, 3, 4] if x != 1 %}" + COUNTS + "{% endfor %}",
+    "{% for x in [1, 2, 3, 4] if x != 4 %}" + COUNTS + "{% endfor %}",
+    "{% for x in [1, 2, 3, 4, 5] if x % 2 == 0 %}" + COUNTS + "{% endfor %}",
+    "{% for x in [1, 2, 3] if x == 2 %}" + COUNTS + "{% endfor %}",
+    "{% for x in [1, 2, 3, 4] if x != 4 %}{% for y in [5, 6, 7] if y != x + 4 %}" + COUNTS + "{{ y }}{{ loop.cycle('a', 'b') }}{% endfor %}"
+    "|" + COUNTS + "{% endfor %}",
+    "{% for x in [1, 2, 3] if x > 1 recursive %}" + COUNTS + "{% if loop.depth < 2 %}({{ loop([0, x, 9, 1]) }}){% endif %}{% endfor %}",
+    "{% for m in people if m.age > 26 %}{{ m.name }}{% if not loop.last %}, {% endif %}{% endfor %}",
     "{% for x in range(10) %}{% if x == 2 %}{% continue %}{% endif %}{% if x == 5 %}{% break %}{% endif %}{{ x }}{% endfor %}",
     "{% for x in [1] %}{% break %}{% else %}else after break{% endfor %}",
     "{% for x in [1, 2] %}{% continue %}{% else %}else after continue{% endfor %}",
