@@ -13,7 +13,7 @@ static bool before(const struct ak_pieces *p, uint32_t a, uint32_t b)
 
     if (order == 0)
         order = (x.n > y.n) - (x.n < y.n);
-    return order ? order < 0 : a < b;
+    return order ? order < 0 : a > b;
 }
 
 static void sift(const struct ak_pieces *p, uint32_t *heap, size_t n, size_t at)

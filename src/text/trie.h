@@ -7,7 +7,7 @@
 
 struct ak_trie {
     const struct ak_pieces *pieces;
-    uint32_t *order; /* ids by bytes, then by id */
+    uint32_t *order; /* ids by bytes; of equal pieces the highest id first */
     uint32_t n;
     uint32_t first[257]; /* those that begin with byte b are [first[b], first[b+1]) */
 };
@@ -30,7 +30,7 @@ static inline struct ak_trie_node ak_trie_root(const struct ak_trie *t)
 /* Goes down by one byte: false where no piece goes on so, and the node is spent. */
 bool ak_trie_step(const struct ak_trie *t, struct ak_trie_node *node, unsigned char byte);
 
-/* The piece that ends at this node, the one of the lowest id; -1: none. */
+/* The piece that ends at this node; of equal pieces the last one, as in `tokenizers` and llama.cpp; -1: none. */
 int32_t ak_trie_here(const struct ak_trie *t, const struct ak_trie_node *node);
 
 #endif
