@@ -41,14 +41,15 @@ static uint32_t hash_pair(uint32_t left, uint32_t right)
     return (uint32_t)(h >> 32);
 }
 
-static void add_pair(struct ak_tokenizer *t, struct ak_pair pair)
+/* Of equal merges the last one ranks if `replace`, else the first one. */
+static void add_pair(struct ak_tokenizer *t, struct ak_pair pair, bool replace)
 {
     uint32_t at = hash_pair(pair.left, pair.right) & t->pair_mask;
 
-    for (; t->pairs[at].left != UINT32_MAX; at = (at + 1) & t->pair_mask)
-        if (t->pairs[at].left == pair.left && t->pairs[at].right == pair.right)
-            return; /* the first one ranks */
-    t->pairs[at] = pair;
+    while (t->pairs[at].left != UINT32_MAX && (t->pairs[at].left != pair.left || t->pairs[at].right != pair.right))
+        at = (at + 1) & t->pair_mask;
+    if (replace || t->pairs[at].left == UINT32_MAX)
+        t->pairs[at] = pair;
 }
 
 enum { MERGES_AT_ONCE = AK_PIECES_AT_ONCE / 3 };
@@ -86,7 +87,7 @@ static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char
 
 /* Lines [first, first + n) of the list; gives the first one that is no pair of
  * tokens that make a token, UINT32_MAX for none. Such a pair can never be wanted. */
-static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, char *scratch)
+static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, bool replace, char *scratch)
 {
     struct ak_text parts[AK_PIECES_AT_ONCE] = {{NULL, 0}};
     int32_t ids[AK_PIECES_AT_ONCE];
@@ -108,7 +109,7 @@ static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *
     for (size_t i = 0; i < n_pairs; i++) {
         const int32_t *id = &ids[3 * i];
         if (id[0] >= 0 && id[1] >= 0 && id[2] >= 0)
-            add_pair(t, (struct ak_pair){(uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2]});
+            add_pair(t, (struct ak_pair){(uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2]}, replace);
         else
             odd = ranks[i] < odd ? ranks[i] : odd;
     }
@@ -133,7 +134,7 @@ static size_t scratch_bytes(const struct ak_vocab *vocab)
     return most;
 }
 
-ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool strict, struct ak_error *error)
+ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json, struct ak_error *error)
 {
     if (vocab->n_merges > INT32_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u merges: at most 2^31 are supported", vocab->n_merges);
@@ -152,8 +153,8 @@ ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
         t->pairs[i].left = UINT32_MAX;
     ak_status status = AKUNU_OK;
     for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK; first += MERGES_AT_ONCE) {
-        uint32_t odd = load_some_merges(t, vocab, first, merges_from(vocab, first), scratch);
-        if (odd != UINT32_MAX && strict)
+        uint32_t odd = load_some_merges(t, vocab, first, merges_from(vocab, first), is_json, scratch);
+        if (odd != UINT32_MAX && is_json)
             status = ak_fail(error, AKUNU_ERROR_FORMAT,
                              "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that together are a token", odd,
                              (int)ak_min_size(vocab->merges[odd].n, 64), vocab->merges[odd].bytes);

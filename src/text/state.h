@@ -67,8 +67,10 @@ ak_status ak_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
 ak_status ak_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error);
 
 /* The merges of BPE by pairs, of tokens of ak_bpe_index; a line parts its pair by a
- * blank, or by NUL. With `strict` one that names no tokens is an error. */
-ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool strict, struct ak_error *error);
+ * blank, or by NUL. Of equal merges in a tokenizer.json (`is_json`) the last one ranks,
+ * as in `tokenizers`, and one that names no tokens is an error. In GGUF the first one ranks,
+ * as in llama.cpp, and one that names no tokens does nothing. */
+ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json, struct ak_error *error);
 /* Appends the bytes of all tokens of byte-level BPE and makes words findable. */
 void ak_bpe_load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
