@@ -720,6 +720,44 @@ START_TEST(sentencepiece_rules) /* F1 */
 }
 END_TEST
 
+/* ---- Byte-level BPE by hand -------------------------------------------------------- */
+
+/* What the merges make of the text, with the pieces that are tokens. */
+static void check_merges(const char *const *merges, const char *text, const char *want)
+{
+    static const struct ak_text tokens[] = { { "a", 1 }, { "b", 1 }, { "c", 1 }, { "ab", 2 }, { "bc", 2 } };
+    struct ak_text lines[4];
+    struct ak_vocab vocab = ak_vocab_none;
+
+    vocab.model = text_of("gpt2");
+    vocab.pre = text_of("gpt-2");
+    vocab.tokens = tokens;
+    vocab.n_tokens = sizeof tokens / sizeof tokens[0];
+    vocab.merges = lines;
+    for (; merges[vocab.n_merges]; vocab.n_merges++)
+        lines[vocab.n_merges] = text_of(merges[vocab.n_merges]);
+    struct ak_tokenizer *t = create(&vocab);
+    check_ids(t, text, strlen(text), 0, want, merges[0]);
+    ak_tokenizer_free(t);
+}
+
+/* As llama.cpp, which keeps the rank that it reads first. `tokenizers` keeps the last one: tests/test_tokenizer_json.c. */
+START_TEST(merges_that_are_there_twice) /* F1 */
+{
+    check_merges((const char *const[]){ "a b", "b c", NULL }, "abc", "3 2");
+    check_merges((const char *const[]){ "a b", "b c", "a b", NULL }, "abc", "3 2");
+    check_merges((const char *const[]){ "b c", "a b", "b c", NULL }, "abc", "0 4");
+}
+END_TEST
+
+START_TEST(merges_without_a_token) /* F1 */
+{
+    check_merges((const char *const[]){ "c a", "a b", "c c", "x y", NULL }, "ab", "3"); /* the others are merged as ever */
+    check_merges((const char *const[]){ "c a", NULL }, "ca", "2 0");
+    check_merges((const char *const[]){ "b c", "a b", "c c", NULL }, "bccc", "4 2 2");
+}
+END_TEST
+
 /* ---- Errors ---------------------------------------------------------------------- */
 
 static void check_refused(const struct ak_vocab *vocab, ak_status status, const char *word)
@@ -836,6 +874,8 @@ int main(void)
     tcase_add_test(tcase, what_is_added);
     tcase_add_test(tcase, what_ends_a_text);
     tcase_add_test(tcase, sentencepiece_rules);
+    tcase_add_test(tcase, merges_that_are_there_twice);
+    tcase_add_test(tcase, merges_without_a_token);
     tcase_add_test(tcase, bytes_that_are_no_utf8_are_symbols);
     tcase_add_test(tcase, refusals);
     tcase_add_test(tcase, overridden_metadata);
