@@ -431,6 +431,48 @@ START_TEST(masks)
 }
 END_TEST
 
+/* SentencePiece's vocabularies have many bytes twice or more: as a token of one byte, and as a piece. */
+START_TEST(tokens_of_equal_bytes)
+{
+    static const struct ak_text tokens[] = { { "<unk>", 5 }, { "</s>", 4 }, { "<0x0A>", 6 }, { "<0x61>", 6 }, { "\n", 1 }, { "a", 1 }, { "b", 1 },
+                                             { "a", 1 }, { "ab", 2 }, { "<0x62>", 6 }, { "ab", 2 } };
+    static const int32_t types[] = { 2, 3, 6, 6, 1, 1, 1, 1, 1, 6, 4 };
+    static const float scores[sizeof tokens / sizeof *tokens] = { 0 };
+    enum { NEWLINE = 1 << 2 | 1 << 4, A = 1 << 3 | 1 << 5 | 1 << 7, B = 1 << 6 | 1 << 9, AB = 1 << 8 | 1 << 10, END = 1 << 1 };
+    static const struct {
+        const char *text;
+        uint32_t allowed;
+    } cases[] = { { "", NEWLINE | A | AB }, { "\n", A | AB }, { "a", B }, { "ab", NEWLINE | A | AB | END } };
+    struct ak_tokenizer *kept = tokenizer;
+    struct ak_token_trie *kept_trie = trie;
+    struct ak_error error = { 0 };
+    struct ak_vocab vocab = ak_vocab_none;
+    vocab.model = (struct ak_text){ "llama", 5 };
+    vocab.n_tokens = sizeof tokens / sizeof *tokens;
+    vocab.tokens = tokens;
+    vocab.types = types;
+    vocab.scores = scores;
+    vocab.eos = 1;
+    ck_assert_msg(ak_tokenizer_create(&vocab, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_eq(ak_token_trie_create(tokenizer, vocab.n_tokens, &trie, &error), AKUNU_OK);
+    struct ak_grammar *g = gbnf("root ::= ([\\n]? \"ab\")+");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_grammar_matcher *m = matcher(g);
+        const uint32_t *mask;
+        size_t n = strlen(cases[i].text), taken;
+        ck_assert_int_eq(ak_grammar_matcher_bytes(m, cases[i].text, n, &taken, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+        ck_assert_msg(mask[0] == cases[i].allowed, "after \"%s\": 0x%x, not 0x%x", cases[i].text, mask[0], cases[i].allowed);
+        check_mask(m, g, cases[i].text, n, false);
+        ak_grammar_matcher_free(m);
+    }
+    ak_grammar_free(g);
+    close_vocabulary();
+    tokenizer = kept;
+    trie = kept_trie;
+}
+END_TEST
+
 static void take(struct ak_grammar_matcher *m, const char *text)
 {
     struct ak_error error = { 0 };
@@ -794,6 +836,7 @@ int main(void)
     tcase_add_test(schemas, no_schemas);
     tcase_add_checked_fixture(tokens, open_vocabulary, close_vocabulary);
     tcase_add_loop_test(tokens, masks, 0, 7);
+    tcase_add_test(tokens, tokens_of_equal_bytes);
     tcase_add_loop_test(tokens, named_tokens, 0, 2);
     tcase_add_loop_test(tokens, waiting, 0, 2);
     tcase_add_test(tokens, waiting_for_control_tokens);
