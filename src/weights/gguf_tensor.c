@@ -16,7 +16,7 @@ static ak_status check_shape(const struct ak_gguf_raw_tensor *raw, struct ak_ggu
         if (n == 0 || n > INT64_MAX)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %lld, where at least 1 is expected", raw->name, d,
                            (long long)n);
-        if (n > UINT32_MAX || (d > 0 && (!ak_mul_u64(*rows, n, rows) || *rows > UINT32_MAX)))
+        if (n > UINT32_MAX || (d > 0 && (*rows *= n) > UINT32_MAX))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %llu, more than is possible", raw->name, d,
                            (unsigned long long)n);
         out->dims[d] = (uint32_t)n;

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/show.h"
 
 enum { MAX_NESTING = 4 };
@@ -68,11 +67,11 @@ static ak_status check_bools(const struct check *k, const uint8_t *bytes, uint64
     return AKUNU_OK;
 }
 
+/* The file is known to have room for n of an array. */
 static ak_status check_fixed(const struct check *k, uint32_t kind, uint64_t n)
 {
     const uint8_t *bytes;
-    uint64_t wanted;
-    if (!ak_mul_u64(n, ak_gguf_kinds[kind].bytes, &wanted) || !ak_read_bytes(k->c, wanted, &bytes))
+    if (!ak_read_bytes(k->c, n * ak_gguf_kinds[kind].bytes, &bytes))
         return fail_cut(k);
     return kind == AK_GGUF_BOOL ? check_bools(k, bytes, n) : AKUNU_OK;
 }

@@ -119,7 +119,7 @@ static ak_status read_shape(struct scan *s, struct ak_npy *out, struct ak_error 
     if (out->n_dims == 0)
         out->shape[out->n_dims++] = 1;
     for (unsigned d = 0; d + 1 < out->n_dims; d++)
-        if (!ak_mul_u64(rows, out->shape[d], &rows) || rows > UINT32_MAX)
+        if ((rows *= out->shape[d]) > UINT32_MAX)
             return fail_shape(&before, error);
     return AKUNU_OK;
 }

@@ -85,7 +85,7 @@ static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
     t->shape[0] = 1;
     for (size_t d = 0; d < n; d++) {
         AK_TRY(read_count(e, shape, "shape", d, &t->shape[d]));
-        if (t->shape[d] > UINT32_MAX || (d + 1 < n && (!ak_mul_u64(rows, t->shape[d], &rows) || rows > UINT32_MAX)))
+        if (t->shape[d] > UINT32_MAX || (d + 1 < n && (rows *= t->shape[d]) > UINT32_MAX))
             return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %zu is %llu, more than is possible", e->name, d,
                            (unsigned long long)t->shape[d]);
     }
@@ -185,8 +185,7 @@ static ak_status check_cover(const struct ak_st_tensor *tensors, size_t n, uint6
 
 static ak_status reserve(struct ak_st_list *list, size_t more, struct ak_error *error)
 {
-    size_t n;
-    void *grown = ak_add_size(list->n, more, &n) ? ak_realloc(list->tensors, n, sizeof *list->tensors) : NULL;
+    void *grown = ak_realloc(list->tensors, list->n + more, sizeof *list->tensors);
     if (!grown)
         return ak_fail_memory(error, "a list of tensors", more * sizeof *list->tensors);
     list->tensors = grown;

@@ -242,7 +242,7 @@ static ak_status read_shape(struct tensor *t, const uint32_t *dims, const char *
             return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %d, where at least 1 is expected", shown, d,
                            (int32_t)dims[d]);
         t->shape[t->n_dims - 1 - d] = dims[d];
-        if (d > 0 && (!ak_mul_u64(rows, dims[d], &rows) || rows > UINT32_MAX))
+        if (d > 0 && (rows *= dims[d]) > UINT32_MAX)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %u, more than is possible", shown, d, dims[d]);
     }
     if (!ak_type_row_bytes(t->type, dims[0], &row_bytes))
