@@ -126,14 +126,23 @@ void test_each_hostile(void (*fn)(const struct test_hostile *file, void *user), 
     free(lines.data);
 }
 
-ak_status test_open(struct test_bytes bytes, struct ak_provider **out, struct ak_error *error)
+bool test_open_sparse(struct test_bytes bytes, uint64_t n, ak_status *status, struct ak_provider **out, struct ak_error *error)
 {
     char path[] = "/tmp/akunu-test-XXXXXX";
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, bytes.data, bytes.n), (ssize_t)bytes.n);
+    bool made = ftruncate(fd, (off_t)n) == 0;
     close(fd);
-    ak_status status = ak_provider_open(path, out, error);
+    if (made)
+        *status = ak_provider_open(path, out, error);
     unlink(path);
+    return made;
+}
+
+ak_status test_open(struct test_bytes bytes, struct ak_provider **out, struct ak_error *error)
+{
+    ak_status status;
+    ck_assert(test_open_sparse(bytes, bytes.n, &status, out, error));
     return status;
 }
