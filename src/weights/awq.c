@@ -59,7 +59,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module, const
                           bool *plain, struct ak_error *error)
 {
     *plain = false;
-    AK_TRY(ak_hf_linear(q, module, weight, weight->n_dims == 2 ? weight->shape[1] * PER_WORD : 0, weight->shape[0], out, error));
+    AK_TRY(ak_hf_linear(q, module, weight, weight->shape[1] * PER_WORD, weight->shape[0], out, error));
     out->scheme = &scheme;
     snprintf(out->name, sizeof out->name, "AWQ4_G%u", out->group);
     return AKUNU_OK;

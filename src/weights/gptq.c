@@ -115,7 +115,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module, const
     AK_TRY(ak_gptq_dynamic_find(q->own, q->where, module, &settings, error));
     if (settings)
         AK_TRY(read_settings(&own, settings, q->bits, error));
-    AK_TRY(ak_hf_linear(&own, module, weight, weight->n_dims == 2 ? weight->shape[1] : 0, weight->shape[0] * (32 / own.bits), out, error));
+    AK_TRY(ak_hf_linear(&own, module, weight, weight->shape[1], weight->shape[0] * (32 / own.bits), out, error));
     AK_TRY(ak_hf_groups(&own, module, ".g_idx", out, &ordered, error));
     out->scheme = ordered ? &in_order : &by_index;
     out->zero_offset = q->flag ? 0 : 1;
