@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "golden_model.h"
 #include "session/model.h"
@@ -299,6 +300,7 @@ struct part { const char *name, *type, *shape; };
 #define PACKED "\"compressed-tensors\", \"format\": \"pack-quantized\""
 #define INT8 "\"compressed-tensors\", \"format\": \"int-quantized\""
 #define BYTES {{"a.weight", "U8", "4, 8"}}
+#define LONG_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define CT(weight, scales, third) \
     {{"a.weight_packed", "I32", weight}, {"a.weight_scale", "F16", scales}, {"a.weight_shape", "I64", "2"}, third}
 #define METHOD(rest) "\"quantization_config\": {\"quant_method\": " rest "}"
@@ -368,14 +370,47 @@ static const struct {
      {"a.weight_zero_point", "[4, 2]", "[4, 1]"}},
     {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 2"}, {"a.weight_g_idx", "I32", "64"}},
      {"a.weight_g_idx", "group", "2 groups"}},
+    /* Each is refused by one check alone. */
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 0"}}, {"a.weight_scale has 0 groups a row of 64", "", ""}},
+    {METHOD(INT8), {{"a.weight", "I8", "1, 2080"}, {"a.weight_scale", "F16", "1, 64"}}, {"a.weight_scale has 64 groups a row of 2080", "", ""}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 4"}}, {"a.weight_scale has 4 groups a row of 64", "", ""}},
+    {METHOD(INT8), {{"a.weight", "I8", "64"}, {"a.weight_scale", "F16", "64"}}, {"a.weight has 1 dimensions; expected a matrix", "", ""}},
+    {METHOD(INT8), {{"a.weight", "I8", "0, 64"}, {"a.weight_scale", "F16", "0, 1"}}, {"a.weight has 2 dimensions; expected a matrix", "", ""}},
+    {METHOD(INT8), {{"a.weight", "I8", "4, 0"}, {"a.weight_scale", "F16", "4, 1"}}, {"a.weight has 2 dimensions; expected a matrix", "", ""}},
+    {METHOD("\"fp8\""), {{"a.weight", "F8_E4M3", "64"}, {"a.weight_scale", "F32", "1"}}, {"a.weight has 1 dimensions; expected a matrix", "", ""}},
+    {METHOD("\"fp8\""), {{"a.weight", "F8_E4M3", "0, 64"}, {"a.weight_scale", "F32", "1"}}, {"a.weight has 2 dimensions; expected a matrix", "", ""}},
+    {METHOD("\"fp8\""), {{"a.weight", "F8_E4M3", "4, 0"}, {"a.weight_scale", "F32", "1"}}, {"a.weight has 2 dimensions; expected a matrix", "", ""}},
+    {METHOD("\"fp8\", \"weight_block_size\": [128, 128, 128]"), {{0}}, {"weight_block_size is no list of two sizes", "", ""}},
+    {METHOD("\"fp8\", \"weight_block_size\": [0, 128]"), {{0}}, {"weight_block_size is no list of two sizes", "", ""}},
+    {METHOD("\"fp8\", \"weight_block_size\": [128, 0]"), {{0}}, {"weight_block_size is no list of two sizes", "", ""}},
+    {METHOD("\"fp8\", \"weight_block_size\": [4294967424, 128]"), {{0}}, {"weight_block_size is no list of two sizes", "", ""}},
+    {METHOD("\"fp8\", \"weight_block_size\": [128, 4294967424]"), {{0}}, {"weight_block_size is no list of two sizes", "", ""}},
+    {METHOD("\"gptq\", \"group_size\": 0"), {{0}}, {"group_size 0; expected -1 or a multiple of 32", "", ""}},
+    {METHOD("\"gptq\", \"group_size\": -64"), {{0}}, {"group_size -64; expected -1 or a multiple of 32", "", ""}},
+    {METHOD("\"gptq\", \"group_size\": 4294967328"), {{0}}, {"group_size 4294967328; expected -1 or a multiple of 32", "", ""}},
+    {METHOD("\"gptq\""), GPTQ("1, 8, 8", "1, 1", "1, 8", "64"), {"a.qweight has 3 dimensions, 8 outputs and 8 inputs; expected a matrix", "", ""}},
+    {METHOD("\"gptq\""), GPTQ("8, 0", "1, 0", "1, 0", "64"), {"a.qweight has 2 dimensions, 0 outputs and 64 inputs; expected a matrix", "", ""}},
+    {METHOD("\"gptq\""), GPTQ("0, 8", "0, 1", "0, 8", "0"), {"a.qweight has 2 dimensions, 8 outputs and 0 inputs; expected a matrix", "", ""}},
+    {METHOD("\"gptq\""), {{"a.qweight", "I32", "8, 8"}, {"a.qzeros", "F32", "1, 1"}, {"a.scales", "F16", "1, 8"}},
+     {"a.qzeros is F32; expected I32", "", ""}},
+    {METHOD("\"gptq\""), {{"a.qweight", "I32", "8, 8"}, {"a.qzeros", "I32", "1, 1"}, {"a.scales", "F16", "1, 8"}, {"a.g_idx", "F32", "64"}},
+     {"a.g_idx is F32; expected I32", "", ""}},
+    {METHOD("\"gptq\", \"dynamic\": {\"(a+)+[xy]\": {}}"), {{LONG_A ".qweight", "I32", "8, 8"}}, {"dynamic: (a+)+[xy] takes too long to be matched", "", ""}},
+    {"\"quantization\": {\"bits\": 1}", {{0}}, {"1 bits", "", ""}},
+    {"\"quantization\": {\"bits\": 9}", {{0}}, {"9 bits", "", ""}},
+    {"\"quantization\": {\"bits\": 3, \"group_size\": 32}", MLX("4, 4", "4, 1"), {"a.weight has 4 words a row", "groups of 32 numbers of 3", "bits"}},
+    {"\"quantization\": {}", {{"a.weight", "U32", "4, 8"}, {"a.scales", "F16", "4, 1"}, {"a.biases", "BF16", "4, 1"}},
+     {"a.biases is BF16; expected F16 as the scales", "", ""}},
+    {"\"quantization\": {\"mode\": \"mxfp4\", \"group_size\": 32, \"bits\": 8}", MLX("4, 8", "4, 1"), {"mode mxfp4 with 8 bits in groups of 32", "", ""}},
+    {"\"quantization\": {\"mode\": \"mxfp4\", \"group_size\": 64}", MLX("4, 8", "4, 1"), {"mode mxfp4 with 4 bits in groups of 64", "", ""}},
 };
 
 static size_t bytes_of(const struct part *part)
 {
-    unsigned a = 1, b = 1;
+    unsigned a = 1, b = 1, c = 1;
     size_t size = strstr(part->type, "64") ? 8 : strstr(part->type, "32") ? 4 : strstr(part->type, "16") ? 2 : 1;
-    ck_assert_int_ge(sscanf(part->shape, "%u, %u", &a, &b), 1);
-    return a * b * size;
+    ck_assert_int_ge(sscanf(part->shape, "%u, %u, %u", &a, &b, &c), 1);
+    return a * b * c * size;
 }
 
 /* A folder of these tensors, all bytes 0x11: opens, but has no weights to be had. */
@@ -409,6 +444,148 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Settings that say what is the rule. */
+START_TEST(accepted)
+{
+    static const struct {
+        const char *config;
+        struct part parts[3];
+    } cases[] = {
+        {METHOD(INT8 ", \"sparsity_config\": {\"format\": \"dense\"}"), {{"a.weight", "I8", "4, 64"}, {"a.weight_scale", "F16", "4, 1"}}},
+        {METHOD("\"fp8\", \"weight_block_size\": null"), {{"a.weight", "F8_E4M3", "4, 64"}, {"a.weight_scale", "F32", "1"}}},
+        {METHOD("\"gptq\", \"bits\": 2, \"group_size\": null, \"checkpoint_format\": \"gptq\", \"dynamic\": null"),
+         {{"a.qweight", "I32", "8, 16"}, {"a.qzeros", "I32", "1, 1"}, {"a.scales", "F16", "1, 16"}}},
+        {METHOD("\"gptq\", \"dynamic\": {\"-:b\": false, \"c\": {\"bits\": 8}}"),
+         {{"a.qweight", "I32", "8, 8"}, {"a.qzeros", "I32", "1, 1"}, {"a.scales", "F16", "1, 8"}}},
+        {"\"quantization\": {\"group_size\": 128}", {{"a.weight", "U32", "4, 16"}, {"a.scales", "F16", "4, 1"}, {"a.biases", "F16", "4, 1"}}},
+    };
+    static uint8_t data[4096];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct test_folder folder = test_folder_begin();
+        struct test_st st = {0};
+        struct ak_provider *p;
+        struct ak_tensor tensor;
+        struct ak_error error = {0};
+        char config[256];
+        for (size_t k = 0; k < 3 && cases[i].parts[k].name; k++)
+            test_st_add(&st, cases[i].parts[k].name, cases[i].parts[k].type, cases[i].parts[k].shape, data, bytes_of(&cases[i].parts[k]));
+        test_st_write(&st, &folder, "model.safetensors", 0);
+        snprintf(config, sizeof config, "{\"model_type\": \"llama\", %s}", cases[i].config);
+        test_write_text(&folder, "config.json", config);
+        ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s: %s", config, error.message);
+        ck_assert_msg(ak_provider_ready(p, &error) == AKUNU_OK, "%s: %s", config, error.message);
+        ck_assert_uint_eq(ak_provider_n_tensors(p), 1);
+        ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.assembly);
+        ck_assert_str_eq(tensor.name, "a.weight");
+        ak_provider_close(p);
+        test_folder_end(&folder);
+    }
+}
+END_TEST
+
+/* What keeps the tensors from being weights. False where the file system has no files of that size: a hole ends it. */
+static bool refuse_large(const struct test_folder *folder, const char *config, const char *header, const void *data, size_t n, uint64_t hole,
+                         struct ak_error *error)
+{
+    char text[256];
+    struct ak_provider *p;
+    snprintf(text, sizeof text, "{\"model_type\": \"llama\", %s}", config);
+    test_write_text(folder, "config.json", text);
+    test_write_st(folder, "model.safetensors", header, data, n);
+    if (truncate(test_in(folder, "model.safetensors"), (off_t)(8 + strlen(header) + n + hole)) != 0)
+        return false;
+    ck_assert_msg(ak_provider_open(folder->path, &p, error) == AKUNU_OK, "%s", error->message);
+    ck_assert_int_ne(ak_provider_ready(p, error), AKUNU_OK);
+    ak_provider_close(p);
+    return true;
+}
+
+#define ENTRY(name, type, shape, begin, end) "\"" name "\":{\"dtype\":\"" type "\",\"shape\":[" shape "],\"data_offsets\":[" begin "," end "]}"
+
+/* Rows and columns have 32 bits. Words of several numbers can make more of them; the files are holes of 4 to 64 GiB. */
+START_TEST(beyond_32_bits)
+{
+    static const struct {
+        const char *config, *header;
+        uint64_t shape[2]; /* the data, which compressed-tensors has */
+        uint64_t hole;
+        const char *named;
+    } cases[] = {
+        {METHOD(PACKED), "{" ENTRY("a.weight_shape", "I64", "2", "0", "16") "," ENTRY("a.weight_packed", "I32", "0, 8", "16", "16") "}",
+         {0, 64}, 0, "a.weight_packed has 8 words a row, where a.weight_shape has 64 inputs"},
+        {METHOD(PACKED), "{" ENTRY("a.weight_shape", "I64", "2", "0", "16") "," ENTRY("a.weight_packed", "I32", "4, 0", "16", "16") "}",
+         {4, 0}, 0, "a.weight_packed has 0 words a row, where a.weight_shape has 0 inputs"},
+        {METHOD(PACKED), "{" ENTRY("a.weight_shape", "I64", "2", "0", "16") "," ENTRY("a.weight_scale", "F16", "1, 1", "16", "18") ","
+         ENTRY("a.weight_packed", "I32", "1, 1073741832", "18", "4294967346") "}",
+         {1, (UINT64_C(1) << 32) + 32}, (UINT64_C(4) << 30) + 34, "a.weight_packed has 1073741832 words a row, where a.weight_shape has 4294967328 inputs"},
+        {METHOD("\"gptq\", \"bits\": 8, \"group_size\": -1"), "{" ENTRY("a.qweight", "I32", "1073741832, 4", "0", "17179869312") "}",
+         {0}, (UINT64_C(16) << 30) + 112, "a.qweight has 2 dimensions, 4 outputs and 4294967328 inputs; expected a matrix"},
+        {METHOD("\"awq\", \"group_size\": 32"), "{" ENTRY("a.qweight", "I32", "32, 536870916", "0", "68719477248") "}",
+         {0}, (UINT64_C(64) << 30) + 496, "a.qweight has 2 dimensions, 4294967328 outputs and 32 inputs; expected a matrix"},
+        {"\"quantization\": {\"bits\": 2}", "{" ENTRY("a.scales", "F16", "1, 1", "0", "2") "," ENTRY("a.biases", "F16", "1, 1", "2", "4") ","
+         ENTRY("a.weight", "U32", "1, 268435460", "4", "1073741844") "}",
+         {0}, (UINT64_C(1) << 30) + 4, "a.weight has 268435460 words a row"},
+    };
+    struct test_folder folder = test_folder_begin();
+    struct ak_error error = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (refuse_large(&folder, cases[i].config, cases[i].header, cases[i].shape, 16, cases[i].hole, &error))
+            ck_assert_msg(strstr(error.message, cases[i].named), "\"%s\" does not name %s", error.message, cases[i].named);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Names are put together in buffers: longer ones are tensors like others. */
+START_TEST(long_names)
+{
+    char name[400] = "";
+    static const uint8_t data[256];
+    struct test_folder folder = test_folder_begin();
+    struct test_st st = {0};
+    struct ak_provider *p;
+    struct ak_error error = {0};
+    for (int n = 240; n < 260; n += 1) {
+        memset(name, 'a', (size_t)n);
+        strcpy(name + n, ".qweight");
+        test_st_add(&st, name, "I32", "8, 8", data, 256);
+    }
+    test_st_write(&st, &folder, "model.safetensors", 0);
+    test_write_text(&folder, "config.json", "{\"quantization_config\": {\"quant_method\": \"gptq\", \"group_size\": 32}}");
+    ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_uint_eq(ak_provider_n_tensors(p), 20);
+    ak_provider_close(p);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* The patterns of a configuration are few. */
+START_TEST(many_patterns)
+{
+    struct test_folder folder = test_folder_begin();
+    struct test_bytes config = {0};
+    struct test_st st = {0};
+    struct ak_provider *p;
+    struct ak_error error = {0};
+    char key[32];
+    static const char head[] = "{\"quantization_config\": {\"quant_method\": \"gptq\", \"dynamic\": {\"x\": {}", tail[] = "}}}";
+    test_append(&config, head, strlen(head));
+    for (int i = 0; i < 1024; i++) {
+        int n = snprintf(key, sizeof key, ", \"%d\": {}", i);
+        test_append(&config, key, (size_t)n);
+    }
+    test_append(&config, tail, strlen(tail));
+    test_write(&folder, "config.json", config.data, config.n);
+    free(config.data);
+    test_st_add(&st, "a", "F32", "1", "0123", 4);
+    test_st_write(&st, &folder, "model.safetensors", 0);
+    ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_ne(ak_provider_ready(p, &error), AKUNU_OK);
+    ck_assert_msg(strstr(error.message, "dynamic is an object of 1025; expected an object of at most 1024 patterns"), "%s", error.message);
+    ak_provider_close(p);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Whatever the method: floats are the weights, and what is beside them are ids. */
 START_TEST(floats_alone)
 {
@@ -423,6 +600,7 @@ START_TEST(floats_alone)
         struct ak_error error = {0};
         test_st_add(&st, "a.weight", "BF16", "4, 8", data, 64);
         test_st_add(&st, "position_ids", "I64", "1, 4", data, 32);
+        test_st_add(&st, "mask", "BOOL", "4, 8", data, 32);
         test_st_write(&st, &folder, "model.safetensors", 0);
         snprintf(config, sizeof config, "{\"model_type\": \"llama\", %s}", configs[i]);
         test_write_text(&folder, "config.json", config);
@@ -469,6 +647,10 @@ int main(void)
     tcase_add_test(tests, orders);
     tcase_add_test(tests, dropped);
     tcase_add_loop_test(tests, refusals, 0, sizeof refused / sizeof *refused);
+    tcase_add_test(tests, accepted);
+    tcase_add_test(tests, beyond_32_bits);
+    tcase_add_test(tests, long_names);
+    tcase_add_test(tests, many_patterns);
     tcase_add_test(tests, twice);
     tcase_add_test(tests, floats_alone);
     suite_add_tcase(suite, any);
