@@ -178,6 +178,11 @@ static const struct { const char *index, *named[3]; } bad_indexes[] = {
     {"{\"weight_map\": {\"a\": 1}}", {"weight_map", "a is in", "integer"}},
     {"{\"weight_map\": {\"a\": \"../m-00002-of-00002.safetensors\"}}", {"weight_map", "../m-00002"}},
     {"{\"weight_map\": {\"a\": \"/etc/hostname\"}}", {"weight_map", "/etc/hostname"}},
+    {"{\"weight_map\": {\"a\": \"sub/m-00002-of-00002.safetensors\"}}", {"weight_map: a is in \"sub/m-00002-of-00002.safetensors\", where the name of"}},
+    {"{\"weight_map\": {\"a\": \"m-00002-of-00002.safetensors\", \"b\": \"m-00002-of-00002.safetensors\"}}",
+     {"weight_map: b is in m-00002-of-00002.safetensors, which does not have it"}},
+    {"{\"weight_map\": {\"a\": \"m-00001-of-00002.safetensors\", \"b\": \"m-00002-of-00002.safetensors\"}}",
+     {"weight_map: a is in m-00001-of-00002.safetensors, which does not have it"}},
     {"{\"weight_map\": {\"a\": \"..\"}}", {"weight_map", "\"..\""}},
     {"{\"weight_map\": {\"a\": \"config.json\"}}", {"weight_map", "config.json"}},
     {"{\"weight_map\": {\"a\": \"m-00003-of-00003.safetensors\"}}", {"m-00003-of-00003.safetensors", "no such file"}},
@@ -243,6 +248,10 @@ END_TEST
 
 #define TENSOR(dtype, shape, offsets) "{\"x\":{\"dtype\":\"" dtype "\",\"shape\":[" shape "],\"data_offsets\":[" offsets "]}}"
 
+/* Another tensor has all the bytes. */
+#define AND_FILLED(dtype, shape) \
+    "{\"w\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},\"x\":{\"dtype\":\"" dtype "\",\"shape\":[" shape "],\"data_offsets\":[8,8]}}"
+
 /* Each with eight bytes of data. */
 static const struct { const char *header, *named[3]; } bad_headers[] = {
     {"", {"header", "0"}},
@@ -277,6 +286,15 @@ static const struct { const char *header, *named[3]; } bad_headers[] = {
      {"duplicate", "\"x\""}},
     {"{\"x\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]}}",
      {"x and y", "share"}},
+    /* Each is refused by one check alone: the eight bytes are all there, or there are none to be had. */
+    {"{\"x\":{\"dtype\":\"F16\",\"shape\":4,\"data_offsets\":[0,8]}}", {"tensor x: shape is an integer, where a list is expected"}},
+    {AND_FILLED("U8", "0,4294967296"), {"tensor x: dimension 1"}},
+    {AND_FILLED("U8", "65536,65536,0"), {"tensor x: dimension 1"}},
+    {AND_FILLED("F32", "2147483648,2147483648"), {"tensor x: the size of its shape overflows 64 bits"}},
+    {AND_FILLED("F64", "4294967295,4294967295,4294967295"), {"tensor x: dimension 1"}},
+    {"{\"x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[18446744073709551615,18446744073709551615]}}", {"tensor x", "a real number"}},
+    {TENSOR("U8", "0", "9223372036854775807,9223372036854775807"), {"tensor x: data_offsets are 9223372036854775807 to 9223372036854775807, beyond"}},
+    {TENSOR("U8", "0", "9,9"), {"tensor x: data_offsets are 9 to 9, beyond the end of the file (which has 8 bytes of data)"}},
 };
 
 static void check_header(const struct test_folder *folder, const char *header, const char *const *named)
@@ -299,7 +317,7 @@ START_TEST(hostile_headers)
     }
 
     static const char *const nesting[] = {"header", "nesting", NULL}, *const values[] = {"header", "values", NULL};
-    static const char *const empty[] = {"model.safetensors", "empty", NULL}, *const length[] = {"header length", NULL};
+    static const char *const empty[] = {"model.safetensors", "empty", NULL};
     size_t n = 9 << 20;
     char *long_header = malloc(n + 1);
     ck_assert_ptr_nonnull(long_header);
@@ -313,11 +331,24 @@ START_TEST(hostile_headers)
 
     test_write(&folder, "model.safetensors", "", 0);
     check_refused(folder.path, "empty", empty);
-    static const char *const lengths[] = {"\x03\0\0", "\0\0\0\0\0\0\0\x80{}", "\xf8\xff\xff\xff\xff\xff\xff\xff{}", "\x03\0\0\0\0\0\0\0{}"};
-    static const size_t sizes[] = {3, 10, 10, 10};
-    for (size_t i = 0; i < 4; i++) {
-        test_write(&folder, "model.safetensors", lengths[i], sizes[i]);
-        check_refused(folder.path, "length", length);
+    static const struct {
+        const char *bytes;
+        size_t n, file_bytes;
+        const char *named;
+    } lengths[] = {
+        {"\x03\0\0", 3, 3, "the end of the file (3 bytes) is inside the header length of 8 bytes"},
+        {"\0\0\0\0\0\0\0\0{}", 10, 10, "header length of 0 bytes, where at least 2 are expected"},
+        {"\1\0\0\0\0\0\0\0{}", 10, 10, "header length of 1 bytes, where at least 2 are expected"},
+        {"\0\0\0\0\0\0\0\x80{}", 10, 10, "header length of 9223372036854775808 bytes, beyond the end of the file (10 bytes)"},
+        {"\xf8\xff\xff\xff\xff\xff\xff\xff{}", 10, 10, "header length of 18446744073709551608 bytes, beyond the end of the file (10 bytes)"},
+        {"\x03\0\0\0\0\0\0\0{}", 10, 10, "header length of 3 bytes, beyond the end of the file (10 bytes)"},
+        {"\x01\xe1\xf5\x05\0\0\0\0{}", 10, 100000009, "header length of 100000001 bytes, where at most 100000000 are possible"},
+    };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const char *const named[] = {lengths[i].named, NULL};
+        test_write(&folder, "model.safetensors", lengths[i].bytes, lengths[i].n);
+        ck_assert_int_eq(truncate(test_in(&folder, "model.safetensors"), (off_t)lengths[i].file_bytes), 0);
+        check_refused(folder.path, "length", named);
     }
     test_folder_end(&folder);
 }
@@ -334,6 +365,39 @@ START_TEST(hostile_configs)
         test_write_text(&folder, "config.json", texts[i]);
         check_refused(folder.path, texts[i], wanted);
     }
+    /* Sizes that no configuration has; a file of them is a hole. */
+    static const char *const large[] = {"config.json", "67108865 bytes, where at most 67108864 are possible", NULL};
+    ck_assert_int_eq(truncate(test_in(&folder, "config.json"), (64 << 20) + 1), 0);
+    check_refused(folder.path, "a large configuration", large);
+    static const char *const keys[] = {"config.json", "keys of more than 16777216 bytes together", NULL};
+    struct test_bytes config = {0};
+    test_append(&config, "{\"", 2);
+    for (int i = 0; i < 1 << 15; i++)
+        test_append(&config, "0123456789abcdef0123456789abcdef", 32);
+    test_append(&config, "\":{", 3);
+    for (int i = 0; i < 16; i++) {
+        char entry[16];
+        snprintf(entry, sizeof entry, "%s\"%c\":1", i ? "," : "", 'a' + i);
+        test_append(&config, entry, strlen(entry));
+    }
+    test_append(&config, "}}", 2);
+    test_write(&folder, "config.json", config.data, config.n);
+    free(config.data);
+    check_refused(folder.path, "long keys", keys);
+
+    /* A file beside it that is too large to be text is none. */
+    test_write_text(&folder, "config.json", "{}");
+    test_write_text(&folder, "tokenizer.json", "{}");
+    for (int i = 0; i < 2; i++) {
+        if (i == 1 && truncate(test_in(&folder, "tokenizer.json"), (off_t)UINT32_MAX + 1) != 0)
+            break; /* a file system without files of that size */
+        struct ak_provider *p = open_ok(folder.path);
+        struct ak_text text;
+        ck_assert(ak_provider_file(p, "tokenizer.json", &text) == (i == 0));
+        ak_provider_close(p);
+    }
+    unlink(test_in(&folder, "tokenizer.json"));
+
     static const char *const pipe[] = {"config.json", "pipe", NULL}, *const weights[] = {"without SafeTensors", "accepted", NULL};
     unlink(test_in(&folder, "config.json"));
     ck_assert_int_eq(mkfifo(test_in(&folder, "config.json"), 0600), 0);

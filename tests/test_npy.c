@@ -78,6 +78,20 @@ static const struct {
     { 1, "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", 16, "twice" },
     { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), 'more': 1}", 16, "more" },
     { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)} x", 16, "behind" },
+    /* Each is refused by one check alone. */
+    { 0, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", 16, "version 0.0; supported: 1, 2 and 3" },
+    { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2147483648, 2147483648)}", 0, "header: the size of the shape overflows 64 bits" },
+    { 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (65536, 65536, 0)}", 0, "header: shape is (65536, 65536, 0), where counts" },
+    { 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (0, 4294967296)}", 0, "header: shape is (0, 4294967296), where counts" },
+    { 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (18446744073709551620,)}", 4, "header: shape is (18446744073709551620,), where counts" },
+    { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 4)}", 16, "header: shape is (1, 1, 1, 1, 4), where counts" },
+    { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': 4,)}", 16, "header: shape is 4, where counts" },
+    { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (a)}", 16, "header: shape is (a), where counts" },
+    { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4 4)}", 16, "header: shape is (4 4), where counts" },
+    { 1, "{'descr': '<f\\4', 'fortran_order': False, 'shape': (4,)}", 16, "header: descr is '<f\\4', where a string is expected" },
+    { 1, "{'descr': '<f4', 4: False}", 16, "header: 4: False, where a key and its value are expected" },
+    { 1, "{'descr' '<f4'}", 16, "header: '<f4', where a key and its value are expected" },
+    { 1, "{'descr': '<f4' 'shape': (4,)}", 16, "header: 'shape': (4,), where a comma or the end is expected" },
 };
 
 START_TEST(hostile)
@@ -89,6 +103,30 @@ START_TEST(hostile)
     ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED, "%s: status %d", bad[_i].header, status);
     ck_assert_msg(strstr(error.message, bad[_i].named), "\"%s\" does not name %s", error.message, bad[_i].named);
     free(bytes.data);
+}
+END_TEST
+
+/* What the file ends in is named. */
+START_TEST(ends)
+{
+    static const struct {
+        int version;
+        size_t n;
+        const char *named;
+    } cases[] = {
+        { 1, 6, "the end of the file (6 bytes) is inside the version" },  { 1, 7, "the end of the file (7 bytes) is inside the version" },
+        { 1, 8, "the end of the file (8 bytes) is inside the header" },   { 1, 9, "the end of the file (9 bytes) is inside the header" },
+        { 1, 10, "the end of the file (10 bytes) is inside the header" }, { 2, 11, "the end of the file (11 bytes) is inside the header" },
+        { 2, 12, "the end of the file (12 bytes) is inside the header" }, { 2, 40, "the end of the file (40 bytes) is inside the header" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct test_bytes bytes = make(cases[i].version, good[0].header, 64);
+        struct ak_provider *p;
+        struct ak_error error = { 0 };
+        ck_assert_int_eq(test_open((struct test_bytes){ .data = bytes.data, .n = cases[i].n }, &p, &error), AKUNU_ERROR_FORMAT);
+        ck_assert_msg(strstr(error.message, cases[i].named), "\"%s\" does not name %s", error.message, cases[i].named);
+        free(bytes.data);
+    }
 }
 END_TEST
 
@@ -108,6 +146,7 @@ int main(void)
     TCase *tests = tcase_create("npy");
     tcase_add_loop_test(tests, contents, 0, sizeof good / sizeof *good);
     tcase_add_loop_test(tests, hostile, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tests, ends);
     tcase_add_test(tests, cut);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -55,6 +55,9 @@ static struct test_folder make(const char *manifest)
     put_array(&folder, "n__shape", "<i8", "False", "1,", vector, 8);
     test_write(&folder, "tensors/no__q.npy", "1234567890", 10);
     put_array(&folder, "no__shape", "<i8", "False", "2,", shape, 16);
+    put_array(&folder, "wide__shape", "<i8", "False", "2, 1", shape, 16);
+    put_array(&folder, "float__shape", "<f8", "False", "2,", shape, 16);
+    put_array(&folder, "more__shape", "<i8", "False", "3,", (const int64_t[]){2, 64, 1}, 24);
     test_write_text(&folder, "config.json", "{\"model_type\": \"llama\"}");
     if (manifest)
         test_write_text(&folder, "manifest.json", manifest);
@@ -147,6 +150,20 @@ static const struct {
     {MANIFEST(ENTRY("a.b") ", " ENTRY("a__b")), {"a__b__q", "two tensors"}},
     {MANIFEST("\"n\": {\"shape\": [4], \"plain\": {\"bytes\": 6}}"), {"8 bytes", "6"}},
     {MANIFEST("\"n\": {\"shape\": [4], \"int8\": {\"bytes\": 6}}"), {"rows of 4", "32"}},
+    /* Each is refused by one check alone. */
+    {"{\"format\": \"akunu-npy\", \"version\": 1.0, \"names\": \"huggingface\"}", {"version is a real number", "expected 1"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, 4294967360], \"int8\": {\"bytes\": 136}}"), {"a.b: dimension 1 of shape is an integer 4294967360"}},
+    {MANIFEST("\"a.b\": {\"shape\": [4294967298, 64], \"int8\": {\"bytes\": 136}}"), {"a.b: dimension 0 of shape is an integer 4294967298"}},
+    {MANIFEST("\"a.b\": {\"shape\": [65536, 65536, 64], \"int8\": {\"bytes\": 136}}"), {"a.b: dimension 1 of shape is an integer 65536"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, \"64\"], \"int8\": {\"bytes\": 136}}"), {"a.b: dimension 1 of shape is a string"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, 64], \"int8\": {\"bytes\": -136}}"), {"a.b: bytes of int8 is an integer; expected a whole number above 0"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, 64], \"int8\": {\"bytes\": 136, \"group\": 0}}"), {"a.b: group of int8 is an integer; expected a whole number"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, 64], \"int8\": {\"bytes\": 136, \"group\": 16}}"), {"a.b: rows of 64 elements in groups of 16; expected multiples"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, 64], \"int8\": {\"bytes\": 136, \"group\": 96}}"), {"a.b: rows of 64 elements in groups of 96; expected multiples"}},
+    {MANIFEST("\"a.b\": {\"shape\": [2, 64], \"int8\": {\"bytes\": 136, \"group\": 128}}"), {"a.b: rows of 64 elements in groups of 128; expected multiples"}},
+    {MANIFEST(ENTRY("wide")), {"wide__shape is I64 of 2 in 2 dimensions; expected 2 whole numbers of 32 or 64 bits"}},
+    {MANIFEST(ENTRY("float")), {"float__shape is F64 of 2 in 1 dimensions; expected 2 whole numbers of 32 or 64 bits"}},
+    {MANIFEST(ENTRY("more")), {"more__shape is I64 of 3 in 1 dimensions; expected 2 whole numbers of 32 or 64 bits"}},
 };
 
 START_TEST(hostile)
@@ -159,6 +176,33 @@ START_TEST(hostile)
     for (int i = 0; i < 2 && bad[_i].named[i]; i++)
         ck_assert_msg(strstr(error.message, bad[_i].named[i]) != NULL, "%s: \"%s\" does not name %s", bad[_i].manifest, error.message,
                       bad[_i].named[i]);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Limits of a manifest. */
+START_TEST(limits)
+{
+    static const char head[] = "{" HEAD ", \"tensors\": {", *const named[] = {"tensors is an object of 65537; expected an object of 1 to 65536",
+                                                                           "33554433 bytes, where at most 33554432 are possible"};
+    struct test_bytes manifest = {0};
+    test_append(&manifest, head, strlen(head));
+    for (int i = 0; i <= 1 << 16; i++) {
+        char entry[24];
+        int n = snprintf(entry, sizeof entry, "%s\"%d\":0", i ? "," : "", i);
+        test_append(&manifest, entry, (size_t)n);
+    }
+    test_append(&manifest, "}}", 2);
+    struct test_folder folder = make((const char *)manifest.data);
+    for (int i = 0; i < 2; i++) {
+        struct ak_provider *p;
+        struct ak_error error = {0};
+        if (i == 1)
+            ck_assert_int_eq(truncate(test_in(&folder, "manifest.json"), (32 << 20) + 1), 0);
+        ck_assert_int_eq(ak_provider_open(folder.path, &p, &error), AKUNU_ERROR_FORMAT);
+        ck_assert_msg(strstr(error.message, named[i]), "\"%s\" does not name %s", error.message, named[i]);
+    }
+    free(manifest.data);
     test_folder_end(&folder);
 }
 END_TEST
@@ -212,6 +256,7 @@ int main(void)
     TCase *tests = tcase_create("npy_dir");
     tcase_add_loop_test(tests, contents, 0, sizeof good / sizeof *good);
     tcase_add_loop_test(tests, hostile, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tests, limits);
     tcase_add_test(tests, detection);
     tcase_add_test(tests, descriptors);
     suite_add_tcase(suite, tests);
