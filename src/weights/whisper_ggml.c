@@ -95,7 +95,7 @@ static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const 
                             struct ak_error *error)
 {
     if (!ak_read_u32(c, out))
-        return fail_end(w, what, error);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s", (unsigned long long)w->file.bytes, what);
     if (*out < least || *out > most)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %d; expected %u to %u", what, (int32_t)*out, least, most);
     return AKUNU_OK;
