@@ -188,6 +188,82 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* What the file ends in is named. */
+START_TEST(ends)
+{
+    static const char *const params[] = { "n_vocab", "n_audio_ctx", "n_audio_state", "n_audio_head", "n_audio_layer", "n_text_ctx",
+                                          "n_text_state", "n_text_head", "n_text_layer", "n_mels", "ftype" };
+    enum { AT_TOKENS = AT_FILTERS + 8 + MELS * BINS * 4, AT_TENSORS = AT_TOKENS + 4 + 5 + 4 + 14 };
+    static const struct {
+        size_t n;
+        const char *named;
+    } cases[] = {
+        { AT_FILTERS, "is inside mel filters: the number of rows" }, { AT_FILTERS + 7, "is inside mel filters: the number of columns" },
+        { AT_FILTERS + 8, "is inside the mel filters" }, { AT_TOKENS - 1, "is inside the mel filters" },
+        { AT_TOKENS + 3, "is inside the number of tokens" }, { AT_TOKENS + 4, "3 tokens, where the file has 0 bytes left" },
+        { AT_TOKENS + 15, "3 tokens, where the file has 11 bytes left" }, { AT_TOKENS + 16, "is inside the tokens" },
+        { AT_TENSORS - 1, "token 2 has 10 bytes, beyond the end of the file" }, { AT_TENSORS + 3, "is inside the header of a tensor" },
+        { AT_TENSORS + 7, "is inside the header of a tensor" }, { AT_TENSORS + 11, "is inside the header of a tensor" },
+        { AT_TENSORS + 12, "is inside the header of a tensor" }, { AT_TENSORS + 23, "is inside the header of a tensor" },
+        { AT_TENSORS + 24 + 19, "is inside the header of a tensor" },
+        { AT_TENSORS + 24 + 20, "tensor encoder.conv1.weight lies at bytes 151 to 247, beyond the end of the file (151 bytes)" },
+    };
+    struct test_bytes bytes = make();
+    for (size_t i = 0; i < 11; i++) {
+        char named[64];
+        snprintf(named, sizeof named, "is inside %s", params[i]);
+        check_refused((struct test_bytes){ .data = bytes.data, .n = AT_PARAMS + 4 * i + 3 }, "a parameter", named);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_refused((struct test_bytes){ .data = bytes.data, .n = cases[i].n }, "an end", cases[i].named);
+    /* All of the model is there but the last byte of its last tensor. */
+    check_refused((struct test_bytes){ .data = bytes.data, .n = bytes.n - 1 }, "an end", "beyond the end of the file");
+    free(bytes.data);
+}
+END_TEST
+
+/* A first tensor that one check refuses, and no other one before it. */
+START_TEST(hostile_tensors)
+{
+    enum { F32 = 0, F16 = 1, Q4_0 = 2, AT_TENSORS = AT_FILTERS + 8 + MELS * BINS * 4 + 27 };
+    static const char conv[] = "encoder.conv1.weight";
+    static const struct {
+        uint32_t n_dims, n_name, type, dims[4];
+        const char *name, *named;
+    } cases[] = {
+        { 0, 20, F32, { 4 }, conv, "tensor encoder.conv1.weight has 0 dimensions; expected 1 to 4" },
+        { 5, 20, F32, { 3, 2, 4, 1 }, conv, "has 5 dimensions; expected 1 to 4" },
+        { 3, 0, F32, { 3, 2, 4 }, "", "the name of tensor 0 has 0 bytes; expected 1 to 256" },
+        { 3, 257, F32, { 3, 2, 4 }, conv, "the name of tensor 0 has 257 bytes; expected 1 to 256" },
+        { 3, 20, 99, { 3, 2, 4 }, conv, "tensor encoder.conv1.weight has type 99" },
+        { 3, 20, F32, { 3, 0, 4 }, conv, "tensor encoder.conv1.weight: dimension 1 is 0, where at least 1 is expected" },
+        { 3, 20, F32, { 0, 2, 4 }, conv, "tensor encoder.conv1.weight: dimension 0 is 0, where at least 1 is expected" },
+        { 3, 20, F32, { 0x80000000, 2, 4 }, conv, "tensor encoder.conv1.weight: dimension 0 is -2147483648, where at least 1 is expected" },
+        { 3, 20, F16, { 1, 65536, 65536 }, conv, "tensor encoder.conv1.weight: dimension 2 is 65536, more than is possible" },
+        { 2, 20, Q4_0, { 33, 1 }, conv, "tensor encoder.conv1.weight has rows of 33 elements, where Q4_0 needs a multiple of 32" },
+        { 3, 20, F32, { 2147483647, 2, 1073741825 }, conv, "tensor encoder.conv1.weight: its size overflows 64 bits" },
+        { 3, 20, F32, { 3, 4, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 4 × 3; expected 4 × 2 × 3" },
+        { 2, 20, F32, { 3, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 3; expected 4 × 2 × 3" },
+        { 1, 8, F32, { 4 }, "nonsense", "tensor nonsense: a Whisper model of these sizes has none of that name" },
+        { 1, 30, F32, { 4 }, "encoder.blocks.2.mlp_ln.weight", "encoder.blocks.2.mlp_ln.weight: a Whisper model of these sizes has none" },
+    };
+    static const uint8_t zeros[512];
+    struct test_bytes bytes = make();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bytes.n = AT_TENSORS;
+        test_append_u32(&bytes, cases[i].n_dims);
+        test_append_u32(&bytes, cases[i].n_name);
+        test_append_u32(&bytes, cases[i].type);
+        for (uint32_t d = 0; d == 0 || (d < cases[i].n_dims && d < 4); d++) /* the name is found behind one to four */
+            test_append_u32(&bytes, cases[i].dims[d]);
+        test_append(&bytes, cases[i].name, strlen(cases[i].name));
+        test_append(&bytes, zeros, sizeof zeros);
+        check_refused(bytes, "a tensor", cases[i].named);
+    }
+    free(bytes.data);
+}
+END_TEST
+
 /* Every shorter file is refused, and no change of a byte is more than that. */
 START_TEST(damage)
 {
@@ -211,6 +287,8 @@ int main(void)
     TCase *tests = tcase_create("whisper_ggml");
     tcase_add_test(tests, contents);
     tcase_add_test(tests, hostile);
+    tcase_add_test(tests, ends);
+    tcase_add_test(tests, hostile_tensors);
     tcase_add_test(tests, damage);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
