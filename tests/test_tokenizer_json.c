@@ -128,7 +128,7 @@ END_TEST
  * tests/golden/rare_vocabularies.py. */
 START_TEST(rare_vocabularies)
 {
-    ck_assert_int_eq(check_table("rare.tsv"), 15);
+    ck_assert_int_eq(check_table("rare.tsv"), 16);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Vocabularies with ties, unknown characters and merges that are there twice, for tests/test_tokenizer_json.c.
+"""Vocabularies with ties, unknown characters, words at a limit and merges that are there twice, for tests/test_tokenizer_json.c.
 
     rare_vocabularies.py OUT     (tokenizers, sentencepiece, gguf)
 
@@ -52,6 +52,11 @@ def files():
     for merges in (["a b", "b c"], ["b c", "a b"], ["a b", "b c", "a b"], ["b c", "a b", "b c"], [["a", "b"], ["b", "c"], ["a", "b"]]):
         yield bpe(pieces, merges), ["abc", "abcabc", "cbab", "aabbcc"]
     yield bpe(["a", "aa", "aaa", "aaaa"], ["a a", "aa a", "a aa", "aa aa"]), ["a" * n for n in range(1, 10)]
+    # A word of more characters, not bytes, than the limit is unknown, and so is one that ends in no piece.
+    yield {"pre_tokenizer": {"type": "WhitespaceSplit"}, "decoder": {"type": "Fuse"}, "model": {
+        "type": "WordPiece", "unk_token": "[U]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 5,
+        "vocab": {t: i for i, t in enumerate(["[U]", "a", "##a", "##aa", "ab", "##b", "\xe9", "##\xe9", "aaa"])}}}, [
+            "aaaa", "aaaaa", "aaaaaa", "\xe9\xe9\xe9\xe9\xe9", "\xe9\xe9\xe9\xe9\xe9\xe9", "aaaaa aaaaaa aaaaa", "abab", "aab", "aabx", "xaab", "a\xe9b"]
 
 
 # ---- SentencePiece ----
