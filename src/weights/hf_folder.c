@@ -153,7 +153,7 @@ static ak_status read_index(struct ak_hf *h, const struct ak_file *file, json_t 
         return ak_fail(error, AKUNU_ERROR_FORMAT, "an empty file, where JSON is expected");
     AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &h->shards, error));
     json_t *map = json_object_get(h->shards, "weight_map");
-    if (!json_is_object(map) || json_object_size(map) == 0)
+    if (json_object_size(map) == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map is %s of %zu, where an object of tensors' names is expected",
                        ak_json_kind(map), json_is_array(map) ? json_array_size(map) : json_object_size(map));
     return names_of_map(map, names, error);

@@ -383,7 +383,7 @@ static ak_status check_head(const json_t *manifest, const struct encoding **want
 static ak_status allocate(struct ak_hf *h, const json_t *tensors, struct ak_error *error)
 {
     size_t n = json_object_size(tensors);
-    if (!json_is_object(tensors) || n == 0 || n > MOST_TENSORS)
+    if (n == 0 || n > MOST_TENSORS)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensors is %s of %zu; expected an object of 1 to %d", ak_json_kind(tensors), n, MOST_TENSORS);
     h->parts = ak_alloc(n, ARRAYS * sizeof *h->parts);
     h->list.tensors = ak_alloc(n, ARRAYS * sizeof *h->list.tensors);

@@ -105,7 +105,7 @@ static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
 {
     const json_t *offsets = json_object_get(e->info, "data_offsets");
     uint64_t begin, end;
-    if (!json_is_array(offsets) || json_array_size(offsets) != 2)
+    if (json_array_size(offsets) != 2)
         return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: data_offsets is %s of %zu, where a list of two offsets is expected",
                        e->name, ak_json_kind(offsets), json_array_size(offsets));
     AK_TRY(read_count(e, offsets, "data_offsets", 0, &begin));
