@@ -414,12 +414,13 @@ END_TEST
 
 /* ---- Split files ---------------------------------------------------------------------------------- */
 
+/* n_tensors is what it says of all parts; 0: nothing. */
 static struct test_bytes make_part(uint32_t no, uint32_t count, uint32_t n_tensors, const char *tensor)
 {
     struct test_bytes b = begin(tensor != NULL, 3);
     add_u32(&b, "split.no", U32, no);
     add_u32(&b, "split.count", U32, count);
-    add_u32(&b, "split.tensors.count", U32, n_tensors);
+    add_u32(&b, n_tensors ? "split.tensors.count" : "split.other", U32, n_tensors);
     if (tensor)
         add_tensor(&b, tensor, 8, 0, 0, TYPE_F32, 0);
     add_data(&b, 32);
@@ -427,10 +428,9 @@ static struct test_bytes make_part(uint32_t no, uint32_t count, uint32_t n_tenso
 }
 
 /* A second part that says this, beside the first of two with one tensor each. */
-static void check_second(struct test_bytes second, const char *message)
+static void check_parts(struct test_bytes first, struct test_bytes second, const char *message)
 {
     struct test_folder folder = test_folder_begin();
-    struct test_bytes first = make_part(0, 2, 2, "a");
     struct ak_provider *p = NULL;
     struct ak_error error = { 0 };
     test_write(&folder, "m-00001-of-00002.gguf", first.data, first.n);
@@ -446,6 +446,11 @@ static void check_second(struct test_bytes second, const char *message)
     free(second.data);
 }
 
+static void check_second(struct test_bytes second, const char *message)
+{
+    check_parts(make_part(0, 2, 2, "a"), second, message);
+}
+
 START_TEST(splits)
 {
     check_refused(make_part(0, 100000, 1, "a"), "metadata split.count is 100000, where at most 99999 is possible");
@@ -456,6 +461,7 @@ START_TEST(splits)
     check_refused(b, "metadata split.count is no count");
 
     check_second(make_part(1, 2, 2, "b"), NULL);
+    check_parts(make_part(0, 2, 0, "a"), make_part(1, 2, 2, "b"), NULL);
     check_second(make_part(0, 2, 2, "b"), "says that it is part 1 of 2, where part 2 of 2 is expected");
     check_second(make_part(1, 3, 2, "b"), "says that it is part 2 of 3, where part 2 of 2 is expected");
     check_second(make_part(1, 2, 2, NULL), "metadata split.tensors.count is 2, but the 2 parts have 1 tensors");
@@ -466,6 +472,18 @@ START_TEST(splits)
     b = make_part(1, 2, 2, "b");
     b.n -= 1;
     check_second(b, "beyond the end of the file");
+
+    /* A name shorter than the ending of a part's. */
+    struct test_folder folder = test_folder_begin();
+    struct ak_provider *p = NULL;
+    struct ak_error error = { 0 };
+    b = make_part(0, 2, 2, "a");
+    test_write(&folder, "m.gguf", b.data, b.n);
+    free(b.data);
+    ck_assert_int_eq(chdir(folder.path), 0);
+    ck_assert_int_eq(ak_provider_open("m.gguf", &p, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_msg(strstr(error.message, "open the first part, whose name ends in -00001-of-00002.gguf"), "%s", error.message);
+    test_folder_end(&folder);
 }
 END_TEST
 
