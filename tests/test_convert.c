@@ -307,6 +307,37 @@ END_TEST
 
 /* ---- Tokenizers of encoders --------------------------------------------------------- */
 
+/* BPE over characters becomes SentencePiece's, which has scores for merges: the earlier a merge, the better. */
+START_TEST(merges_as_scores)
+{
+    static const char *const merges[] = { "[\"a b\", \"b c\", \"▁ ab\", \"ab ab\"]", "[\"b c\", \"a b\", \"▁ ab\", \"ab ab\"]",
+                                          "[\"a b\", \"b c\", \"▁ ab\", \"ab ab\", \"a b\"]" };
+    static const char *const texts[] = { "abc", "ab", "abcabc", "cab bc abab", "ababab", "xaby", "\na b" };
+    struct test_folder folder = test_folder_begin();
+    char to[96], json[2048];
+    write_model(&folder);
+    snprintf(json, sizeof json,
+             "{\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true}], \"normalizer\": {\"type\": \"Sequence\", "
+             "\"normalizers\": [{\"type\": \"Prepend\", \"prepend\": \"▁\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, "
+             "\"content\": \"▁\"}]}, \"decoder\": {\"type\": \"Fuse\"}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"<unk>\", \"fuse_unk\": true, "
+             "\"byte_fallback\": true, \"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"<0x0A>\": 2, \"▁\": 3, \"a\": 4, \"b\": 5, \"c\": 6, "
+             "\"ab\": 7, \"bc\": 8, \"▁ab\": 9, \"abab\": 10}, \"merges\": %s}}", merges[_i]);
+    test_write_text(&folder, "tokenizer.json", json);
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s", akunu_last_error());
+    struct akunu_tokenizer *a = akunu_tokenizer_load(folder.path), *b = akunu_tokenizer_load(to);
+    ck_assert_msg(a && b, "%s", akunu_last_error());
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        akunu_token x[32], y[32];
+        int64_t n = akunu_tokenize(a, texts[i], strlen(texts[i]), 0, x, 32), m = akunu_tokenize(b, texts[i], strlen(texts[i]), 0, y, 32);
+        ck_assert_msg(n > 0 && n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0, "%s: %s", merges[_i], texts[i]);
+    }
+    akunu_tokenizer_free(a);
+    akunu_tokenizer_free(b);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Those of tests/golden/vocabularies.py. */
 static const struct {
     const char *name, *model_type;
@@ -691,6 +722,7 @@ int main(void)
     tcase_add_loop_test(tests, types, 0, 4);
     tcase_add_loop_test(tests, converted_encoders, 0, N_ENCODERS);
     tcase_add_loop_test(tests, byte_level, 0, 5);
+    tcase_add_loop_test(tests, merges_as_scores, 0, 3);
     tcase_add_loop_test(tests, tokenizers_of_encoders, 0, N_VOCABULARIES);
     tcase_add_test(tests, templates);
     tcase_add_test(tests, refused);

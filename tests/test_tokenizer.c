@@ -670,6 +670,28 @@ START_TEST(what_ends_a_text) /* F3 */
 }
 END_TEST
 
+/* In the harmony format <|end|> ends a message, after which more come; <|return|> and <|call|> end the text. */
+START_TEST(ends_of_harmony) /* F3 */
+{
+    static const struct ak_text tokens[] = { { "a", 1 }, { "<|end|>", 7 }, { "<|return|>", 10 }, { "<|call|>", 8 } };
+    static const int32_t types[] = { 1, 3, 3, 3 };
+    struct ak_vocab vocab = ak_vocab_none;
+    vocab.model = text_of("gpt2");
+    vocab.pre = text_of("gpt-2");
+    vocab.tokens = tokens;
+    vocab.types = types;
+    vocab.merges = tokens; /* none */
+    for (vocab.n_tokens = 2; vocab.n_tokens <= 4; vocab.n_tokens++) {
+        struct ak_tokenizer *t = create(&vocab);
+        ck_assert(!ak_tokenizer_is_end(t, 0));
+        ck_assert(ak_tokenizer_is_end(t, 1) == (vocab.n_tokens < 4)); /* without the others it ends the text */
+        ck_assert(ak_tokenizer_is_end(t, 2) == (vocab.n_tokens > 2));
+        ck_assert(ak_tokenizer_is_end(t, 3) == (vocab.n_tokens > 3));
+        ak_tokenizer_free(t);
+    }
+}
+END_TEST
+
 /* ---- SentencePiece by hand ------------------------------------------------------- */
 
 /* The whole array, and its beginning without pieces that span words. */
@@ -873,6 +895,7 @@ int main(void)
     tcase_add_test(tcase, first_blank);
     tcase_add_test(tcase, what_is_added);
     tcase_add_test(tcase, what_ends_a_text);
+    tcase_add_test(tcase, ends_of_harmony);
     tcase_add_test(tcase, sentencepiece_rules);
     tcase_add_test(tcase, merges_that_are_there_twice);
     tcase_add_test(tcase, merges_without_a_token);
