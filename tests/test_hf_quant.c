@@ -535,26 +535,58 @@ START_TEST(beyond_32_bits)
 }
 END_TEST
 
-/* Names are put together in buffers: longer ones are tensors like others. */
-START_TEST(long_names)
+/* A checkpoint of these tensors in GPTQ; the caller closes the provider. */
+static struct ak_provider *open_gptq(struct test_st *st)
 {
-    char name[400] = "";
-    static const uint8_t data[256];
     struct test_folder folder = test_folder_begin();
-    struct test_st st = {0};
     struct ak_provider *p;
     struct ak_error error = {0};
-    for (int n = 240; n < 260; n += 1) {
-        memset(name, 'a', (size_t)n);
-        strcpy(name + n, ".qweight");
-        test_st_add(&st, name, "I32", "8, 8", data, 256);
-    }
-    test_st_write(&st, &folder, "model.safetensors", 0);
+    test_st_write(st, &folder, "model.safetensors", 0);
     test_write_text(&folder, "config.json", "{\"quantization_config\": {\"quant_method\": \"gptq\", \"group_size\": 32}}");
     ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_uint_eq(ak_provider_n_tensors(p), 20);
-    ak_provider_close(p);
     test_folder_end(&folder);
+    return p;
+}
+
+/* Names are put together in buffers of 256 bytes: longer ones are tensors like others. */
+START_TEST(long_names)
+{
+    static const uint8_t data[256];
+    for (size_t n = 255; n <= 380; n += n < 258 ? 1 : 61) {
+        char name[400];
+        struct test_st st = {0};
+        struct ak_error error = {0};
+        memset(name, 'a', n);
+        strcpy(name + n, ".qweight");
+        test_st_add(&st, name, "I32", "8, 8", data, 256);
+        struct ak_provider *p = open_gptq(&st);
+        ck_assert_uint_eq(ak_provider_n_tensors(p), 1);
+        ck_assert((ak_provider_ready(p, &error) == AKUNU_OK) == (n > 255)); /* of a weight, the scales are missing */
+        ak_provider_close(p);
+    }
+}
+END_TEST
+
+/* Inputs out of order are sorted by group, into blocks of 32, unless a block were of two groups. */
+START_TEST(groups_of_odd_sizes)
+{
+    static const uint8_t data[256];
+    for (uint32_t first = 31; first <= 33; first++) {
+        uint32_t groups[64];
+        struct test_st st = {0};
+        struct ak_tensor tensor;
+        for (uint32_t k = 0; k < 64; k++)
+            groups[63 - k] = k >= first;
+        test_st_add(&st, "a.qweight", "I32", "8, 8", data, 256);
+        test_st_add(&st, "a.qzeros", "I32", "2, 1", data, 8);
+        test_st_add(&st, "a.scales", "F16", "2, 8", data, 32);
+        test_st_add(&st, "a.g_idx", "I32", "64", groups, sizeof groups);
+        struct ak_provider *p = open_gptq(&st);
+        ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.assembly);
+        ck_assert((tensor.type == AK_F16) == (first != 32));
+        ck_assert((tensor.assembly->order == NULL) == (first != 32));
+        ak_provider_close(p);
+    }
 }
 END_TEST
 
@@ -650,6 +682,7 @@ int main(void)
     tcase_add_test(tests, accepted);
     tcase_add_test(tests, beyond_32_bits);
     tcase_add_test(tests, long_names);
+    tcase_add_test(tests, groups_of_odd_sizes);
     tcase_add_test(tests, many_patterns);
     tcase_add_test(tests, twice);
     tcase_add_test(tests, floats_alone);
