@@ -79,7 +79,7 @@ static ak_status set_shape(const struct ak_st_tensor *weight, const struct ak_st
     uint64_t cols = weight->shape[last] * 32 / out->bits, shape[AK_MAX_DIMS], rows = 1; /* a dimension fits 32 bits */
     if (weight->n_dims < 2)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has one dimension; expected a matrix", weight->name);
-    if (weight->shape[last] * 32 % out->bits != 0 || cols % out->group != 0 || cols > UINT32_MAX)
+    if (cols % out->group != 0 || cols > UINT32_MAX) /* whole groups of 32 or more are whole words, too */
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %llu words a row, which are no groups of %u numbers of %u bits", weight->name,
                        (unsigned long long)weight->shape[last], out->group, out->bits);
     memcpy(shape, weight->shape, sizeof shape);
