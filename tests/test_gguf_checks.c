@@ -1,6 +1,7 @@
 /* GGUF files that one check refuses, and no other: each check of a count, a size, a sum or a product has one here,
  * and its message. Files of many gigabytes are holes. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,6 +334,9 @@ START_TEST(vocabularies)
     b = begin(0, 1);
     add_text(&b, "tokenizer.ggml.model", "gpt2");
     check_refused(b, "metadata tokenizer.ggml.tokens is missing");
+    b = begin(0, 1);
+    add_u32(&b, "tokenizer.ggml.model", U32, 7);
+    check_refused(b, "metadata tokenizer.ggml.model is the integer 7, where a string is expected");
     b = begin_vocab(1);
     add_array(&b, "tokenizer.ggml.token_type", U32, 2);
     test_append(&b, zeros, 8);
@@ -385,14 +389,22 @@ END_TEST
 
 START_TEST(numbers)
 {
-    struct test_bytes b = begin(0, 2);
+    struct test_bytes b = begin(0, 4);
     struct ak_provider *p;
     struct ak_error error = { 0 };
     uint32_t u;
+    float f;
     add_key(&b, "a", U64);
     test_append_u64(&b, (UINT64_C(1) << 32) + 7);
     add_u32(&b, "b", I32, UINT32_MAX);
+    add_key(&b, "d", BOOL);
+    test_append(&b, "\1", 1);
+    add_u32(&b, "e", F32, 0x7f800000);
     ck_assert_int_eq(test_open(b, &p, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_meta_u32(p, "d", 0, &u, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_str_eq(error.message, "metadata d is the bool true, where an integer from 0 to 4294967295 is expected");
+    ck_assert(ak_meta_float(p, "e", 0, &f, &error) == AKUNU_OK && f == INFINITY);
+    ck_assert(ak_meta_float(p, "absent", 0.5f, &f, &error) == AKUNU_OK && f == 0.5f);
     ck_assert_int_eq(ak_meta_u32(p, "a", 0, &u, &error), AKUNU_ERROR_FORMAT);
     ck_assert_str_eq(error.message, "metadata a is the integer 4294967303, where an integer from 0 to 4294967295 is expected");
     ck_assert_int_eq(ak_meta_u32(p, "b", 0, &u, &error), AKUNU_ERROR_FORMAT);
