@@ -90,6 +90,9 @@ static const struct {
     { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4 4)}", 16, "header: shape is (4 4), where counts" },
     { 1, "{'descr': '<f\\4', 'fortran_order': False, 'shape': (4,)}", 16, "header: descr is '<f\\4', where a string is expected" },
     { 1, "{'descr': '<f4', 4: False}", 16, "header: 4: False, where a key and its value are expected" },
+    { 1, "{'descr", 0, "header: 'descr, where a key and its value are expected" },
+    { 1, "{'descr': '<f4", 0, "header: descr is '<f4, where a string is expected" },
+    { 1, "{: False}", 0, "header: : False, where a key and its value are expected" },
     { 1, "{'descr' '<f4'}", 16, "header: '<f4', where a key and its value are expected" },
     { 1, "{'descr': '<f4' 'shape': (4,)}", 16, "header: 'shape': (4,), where a comma or the end is expected" },
 };
