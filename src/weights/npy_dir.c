@@ -244,7 +244,7 @@ static ak_status read_group(struct entry *e)
     uint64_t group = e->cols;
     if (json_object_get(e->settings, "group") || e->encoding->bits != 8)
         AK_TRY(read_count(e, "group", &group));
-    if (e->cols % 32 != 0 || group % 32 != 0 || e->cols % group != 0)
+    if (group % 32 != 0 || e->cols % group != 0)
         return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: rows of %llu elements in groups of %llu; expected multiples of 32 that fit",
                        e->name, (unsigned long long)e->cols, (unsigned long long)group);
     e->group = (uint32_t)group; /* divides 32 bits */
