@@ -319,8 +319,8 @@ START_TEST(merges_as_scores)
     snprintf(json, sizeof json,
              "{\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true}], \"normalizer\": {\"type\": \"Sequence\", "
              "\"normalizers\": [{\"type\": \"Prepend\", \"prepend\": \"▁\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, "
-             "\"content\": \"▁\"}]}, \"decoder\": {\"type\": \"Fuse\"}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"<unk>\", \"fuse_unk\": true, "
-             "\"byte_fallback\": true, \"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"<0x0A>\": 2, \"▁\": 3, \"a\": 4, \"b\": 5, \"c\": 6, "
+             "\"content\": \"▁\"}]}, \"decoder\": {\"type\": \"Fuse\"}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"<unk>\", "
+             "\"fuse_unk\": true, \"byte_fallback\": true, \"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"<0x0A>\": 2, \"▁\": 3, \"a\": 4, \"b\": 5, \"c\": 6, "
              "\"ab\": 7, \"bc\": 8, \"▁ab\": 9, \"abab\": 10}, \"merges\": %s}}", merges[_i]);
     test_write_text(&folder, "tokenizer.json", json);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));

@@ -34,7 +34,8 @@ TIES_TEXTS = ["a", "ab", "bc", "abc", "abcabc", "cab", "xyz", "xyzxyz", "zyx", "
 
 
 def unigram(vocab, **settings):
-    return {"decoder": {"type": "Fuse"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<u>", 0]] + vocab, "byte_fallback": False, **settings}}
+    return {"decoder": {"type": "Fuse"}, "model": {
+        "type": "Unigram", "unk_id": 0, "vocab": [["<u>", 0]] + vocab, "byte_fallback": False, **settings}}
 
 
 def bpe(tokens, merges, **settings):
