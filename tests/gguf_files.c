@@ -137,12 +137,12 @@ bool test_open_sparse(struct test_bytes bytes, uint64_t n, ak_status *status, st
     if (made)
         *status = ak_provider_open(path, out, error);
     unlink(path);
-    return made;
+    return made && *status != AKUNU_ERROR_MEMORY;
 }
 
 ak_status test_open(struct test_bytes bytes, struct ak_provider **out, struct ak_error *error)
 {
-    ak_status status;
-    ck_assert(test_open_sparse(bytes, bytes.n, &status, out, error));
+    ak_status status = AKUNU_OK;
+    test_open_sparse(bytes, bytes.n, &status, out, error);
     return status;
 }

@@ -78,7 +78,7 @@ static void check_refused_sparse(struct test_bytes b, uint64_t n, const char *me
     struct ak_vocab vocab;
     struct ak_error error = { 0 };
     ak_status status;
-    if (test_open_sparse(b, n, &status, &p, &error)) { /* else the file system has no such files */
+    if (test_open_sparse(b, n, &status, &p, &error)) { /* else there is no room for such files */
         if (status == AKUNU_OK)
             status = ak_provider_vocab(p, &vocab, &error);
         ck_assert_msg(status != AKUNU_OK && strstr(error.message, message), "\"%s\" where \"%s\" is expected", error.message, message);
@@ -115,7 +115,6 @@ START_TEST(counts)
     check_refused(b, "tensor count of 3: the end of the file (119 bytes) leaves no room for so many names and shapes, at least 32 bytes each");
     /* An index has 32 bits; a file that has room for more is possible. */
     check_refused_sparse(begin(0, UINT64_C(1) << 32), UINT64_C(60) << 30, "metadata count of 4294967296: the end of the file");
-    check_refused_sparse(begin(UINT64_C(1) << 32, 0), UINT64_C(150) << 30, "tensor count of 4294967296: the end of the file");
 }
 END_TEST
 

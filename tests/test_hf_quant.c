@@ -491,7 +491,7 @@ START_TEST(accepted)
 }
 END_TEST
 
-/* What keeps the tensors from being weights. False where the file system has no files of that size: a hole ends it. */
+/* What keeps the tensors from being weights. False where there is no room for a file of that size: a hole ends it. */
 static bool refuse_large(const struct test_folder *folder, const char *config, const char *header, const void *data, size_t n, uint64_t hole,
                          struct ak_error *error)
 {
@@ -502,7 +502,10 @@ static bool refuse_large(const struct test_folder *folder, const char *config, c
     test_write_st(folder, "model.safetensors", header, data, n);
     if (truncate(test_in(folder, "model.safetensors"), (off_t)(8 + strlen(header) + n + hole)) != 0)
         return false;
-    ck_assert_msg(ak_provider_open(folder->path, &p, error) == AKUNU_OK, "%s", error->message);
+    ak_status status = ak_provider_open(folder->path, &p, error);
+    if (status == AKUNU_ERROR_MEMORY)
+        return false;
+    ck_assert_msg(status == AKUNU_OK, "%s", error->message);
     ck_assert_int_ne(ak_provider_ready(p, error), AKUNU_OK);
     ak_provider_close(p);
     return true;
