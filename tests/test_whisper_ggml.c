@@ -243,6 +243,7 @@ START_TEST(hostile_tensors)
         { 2, 20, Q4_0, { 33, 1 }, conv, "tensor encoder.conv1.weight has rows of 33 elements, where Q4_0 needs a multiple of 32" },
         { 3, 20, F32, { 2147483647, 2, 1073741825 }, conv, "tensor encoder.conv1.weight: its size overflows 64 bits" },
         { 3, 20, F32, { 3, 4, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 4 × 3; expected 4 × 2 × 3" },
+        { 2, 20, F32, { 2, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 2; expected 4 × 2 × 3" },
         { 2, 20, F32, { 3, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 3; expected 4 × 2 × 3" },
         { 1, 8, F32, { 4 }, "nonsense", "tensor nonsense: a Whisper model of these sizes has none of that name" },
         { 1, 30, F32, { 4 }, "encoder.blocks.2.mlp_ln.weight", "encoder.blocks.2.mlp_ln.weight: a Whisper model of these sizes has none" },
