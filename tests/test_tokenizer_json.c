@@ -133,6 +133,8 @@ START_TEST(rare_vocabularies)
 END_TEST
 
 #define BPE_OF(vocab, merges) "{\"model\":{\"type\":\"BPE\",\"vocab\":" vocab ",\"merges\":" merges "}}"
+#define WORDPIECE_OF(most) \
+    "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":" most "}}"
 #define WITH(part) "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}," part "}"
 
 /* Nine steps, each of which writes sixteen times what it reads. */
@@ -162,7 +164,13 @@ static const struct {
      AKUNU_ERROR_FORMAT},
     {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", "model.vocab[0]", AKUNU_ERROR_FORMAT},
     {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_id\":1}}", "unk_id", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_id\":-1}}", "unk_id", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_id\":\"a\"}}", "unk_id", AKUNU_ERROR_FORMAT},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[1,0]]}}", "model.vocab[0]", AKUNU_ERROR_FORMAT},
     {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0}}}", "continuing_subword_prefix", AKUNU_ERROR_FORMAT},
+    {WORDPIECE_OF("0"), "max_input_chars_per_word", AKUNU_ERROR_FORMAT},
+    {WORDPIECE_OF("2147483648"), "max_input_chars_per_word", AKUNU_ERROR_FORMAT},
+    {WORDPIECE_OF("\"5\""), "max_input_chars_per_word", AKUNU_ERROR_FORMAT},
     {WITH("\"normalizer\":{\"type\":\"NFX\"}"), "normalizer: the type 'NFX'", AKUNU_ERROR_UNSUPPORTED},
     {WITH("\"normalizer\":3"), "normalizer is an integer", AKUNU_ERROR_FORMAT},
     {WITH("\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}"), "character map", AKUNU_ERROR_FORMAT},
@@ -293,6 +301,33 @@ START_TEST(sentencepiece_model) /* F1, F2 */
 }
 END_TEST
 
+/* A length that leads outside of its message, and what no model has. */
+START_TEST(damaged_models) /* F2 */
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *says;
+    } models[] = {
+        {"\x0A\x04\x0A\x01" "a", 5, "tokenizer.model: the file is damaged"},
+        {"\x0A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01" "a", 12, "tokenizer.model: the file is damaged"},
+        {"\x0A\x03\x0A\x02" "a", 5, "tokenizer.model: a piece is damaged"},
+        {"\x0A\x03\x0A\x01" "a" "\x12\x02\x1A\x01", 9, "tokenizer.model: trainer_spec is damaged"},
+        {"\x0A\x03\x0A\x01" "a" "\x1A\x02\x12\x01", 9, "tokenizer.model: normalizer_spec is damaged"},
+        {"\x12\x02\x18\x01", 4, "tokenizer.model: there are no pieces"},
+        {"\x0A\x03\x0A\x01" "a" "\x12\x02\x18\x02" "\x1A\x02\x20\x01", 13, "a normalizer_spec that changes text is not supported with BPE"},
+        {"\x0A\x03\x0A\x01" "a" "\x12\x02\x18\x02" "\x1A\x05\x12\x01" "x" "\x20\x00", 16, "a normalizer_spec that changes text is not supported"},
+    };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct ak_text bytes = {models[i].bytes, (uint32_t)models[i].n};
+        struct ak_tokenizer *t;
+        struct ak_error error = {0};
+        ck_assert_int_ne(ak_tokenizer_from_sentencepiece(bytes, &t, &error), AKUNU_OK);
+        ck_assert_msg(strstr(error.message, models[i].says), "model %zu: '%s' lacks '%s'", i, error.message, models[i].says);
+    }
+}
+END_TEST
+
 /* ---- Definitions that ask for too much ---------------------------------------------- */
 
 #define DOTS " . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . ."
@@ -355,6 +390,7 @@ int main(void)
     tcase_add_loop_test(tcase, damaged_files, 0, sizeof damaged / sizeof damaged[0]);
     tcase_add_test(tcase, files_beside_it);
     tcase_add_test(tcase, sentencepiece_model);
+    tcase_add_test(tcase, damaged_models);
     tcase_add_test(tcase, first_words_of_streams);
     tcase_add_loop_test(tcase, texts_that_grow, 0, sizeof growing / sizeof growing[0]);
     suite_add_tcase(suite, tcase);
