@@ -2,6 +2,7 @@
  * transformers and numpy, determinism (DESIGN), load stages (B1–B18), memory
  * report (B19), errors (B21). */
 #include <math.h>
+#include <pthread.h>
 
 #include "api/session.h"
 #include "golden_model.h"
@@ -313,6 +314,60 @@ START_TEST(kernels_are_counted)
         ck_assert_int_eq(counters.gemm > 0, i == 2);
         akunu_session_free(session);
     }
+    akunu_model_free(model);
+}
+END_TEST
+
+struct reader {
+    const struct akunu_model *model;
+    const struct golden_text *text;
+    size_t n_vocab;
+    float *logits; /* of the prompt */
+};
+
+/* Returns NULL, or why there are no logits: libcheck's assertions are for the test's own thread. */
+static void *read_prompt(void *user)
+{
+    struct reader *r = user;
+    struct akunu_session_params params = golden_params(2, 16, AKUNU_KV_F16);
+    struct akunu_session *session = akunu_session_new(r->model, &params);
+    if (!session)
+        return (void *)(uintptr_t)"no session";
+    akunu_sequence sequence = akunu_sequence_new(session);
+    for (size_t i = 0; i < r->text->n_prompt; i++) {
+        struct akunu_batch_token token = { r->text->ids[i], sequence, true };
+        if (akunu_decode(session, &token, 1) != AKUNU_OK)
+            return (void *)(uintptr_t)"no logits";
+        memcpy(r->logits + i * r->n_vocab, akunu_logits(session, 0), r->n_vocab * sizeof *r->logits);
+    }
+    akunu_session_free(session);
+    return NULL;
+}
+
+/* Threads of the host, each with a session of its own, share a model and get the same bits. */
+START_TEST(threads_share_a_model)
+{
+    enum { N_READERS = 3 };
+    struct golden_text text;
+    const char *name = golden_kinds[_i];
+    golden_read_text(name, &text);
+    struct akunu_model *model = golden_load(name, NULL);
+    size_t n_vocab = vocab_of(model), n = text.n_prompt * n_vocab;
+    struct reader readers[N_READERS];
+    pthread_t threads[N_READERS];
+    for (int i = 0; i < N_READERS; i++) {
+        readers[i] = (struct reader){ model, &text, n_vocab, malloc(n * sizeof(float)) };
+        ck_assert_ptr_nonnull(readers[i].logits);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, read_prompt, &readers[i]), 0);
+    }
+    for (int i = 0; i < N_READERS; i++) {
+        void *why;
+        ck_assert_int_eq(pthread_join(threads[i], &why), 0);
+        ck_assert_msg(!why, "%s, thread %d: %s", name, i, (const char *)why);
+        ck_assert(golden_is_same(readers[i].logits, readers[0].logits, n));
+    }
+    for (int i = 0; i < N_READERS; i++)
+        free(readers[i].logits);
     akunu_model_free(model);
 }
 END_TEST
@@ -749,11 +804,15 @@ int main(void)
     tcase_add_test(tests, too_much);
     tcase_add_test(tests, short_contexts_have_factors_of_their_own);
     tcase_add_test(tests, learned_positions_bound_the_context);
+    TCase *threads = tcase_create("threads");
+    tcase_set_timeout(threads, 600);
+    tcase_add_loop_test(threads, threads_share_a_model, 0, N_GOLDEN_KINDS);
     TCase *paged = tcase_create("pages");
     tcase_set_timeout(paged, 600);
     tcase_add_loop_test(paged, pages_and_windows, 0, N_WINDOW_TESTS);
     tcase_add_test(paged, shared_pages);
     suite_add_tcase(suite, paged);
+    suite_add_tcase(suite, threads);
     suite_add_tcase(suite, any);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
