@@ -91,8 +91,8 @@ static void make_guesses_cheap(struct akunu_session *session)
         session->inner->costs.seconds[n] = 1e6 + n;
 }
 
-/* Greedy, and one of the other modes in turn. By the text itself, and with a draft model that is the model: its guesses are right where the
- * likeliest token is chosen. */
+/* Greedy, and one of the other modes in turn. Drafts come from the text itself, and from a draft
+ * model that is the model, whose drafts are accepted in greedy mode. */
 START_TEST(same_text)
 {
     const char *name = golden_at(_i)->name;

@@ -229,7 +229,8 @@ const struct cli_flag cli_flags[] = {
     { .name = "profile-out", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Measuring", .commands = CLI_BENCH,
       .offset = MEMBER(profile_out), .help = "where --tune writes (the user's akunu/profile.yaml)" },
     { .name = "repetitions", .brief = "r", .kind = CLI_FLAG_INT, .value = "N", .group = "Measuring", .commands = CLI_BENCH,
-      .offset = MEMBER(repetitions), .low = 1, .high = 10000, .help = "timed runs of each test, after one that is not timed; with --tune runs of each kernel, half as many with the model (5)" },
+      .offset = MEMBER(repetitions), .low = 1, .high = 10000,
+      .help = "timed runs of each test, after one that is not timed; with --tune runs of each kernel, half as many with the model (5)" },
 
     { .name = "chat-template-file", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Template", .commands = CLI_APPLY_TEMPLATE,
       .offset = MEMBER(chat_template_file), .help = "a template in place of the model's; with -m its special tokens are the model's" },
