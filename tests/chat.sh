@@ -1,5 +1,5 @@
 #!/bin/sh
-# Conversations in a pseudo-terminal and through pipes (REQUIREMENTS H2, F5): tests/chat.py.
+# Conversations in a pseudo-terminal and through pipes: tests/chat.py.
 # Without a python3 that has pseudo-terminals there is nothing to try them with.
 python3 -c 'import pty' 2>/dev/null || {
     [ "${AKUNU_REQUIRE_TOOLS:-}" != 1 ] || { echo "FAIL: no python3, which AKUNU_REQUIRE_TOOLS=1 requires"; exit 1; }

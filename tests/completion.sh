@@ -1,5 +1,5 @@
 #!/bin/sh
-# What bash, zsh and fish offer for words of akunu-cli (REQUIREMENTS H2), each
+# What bash, zsh and fish offer for words of akunu-cli, each
 # asked in the shell itself. AKUNU_REQUIRE_TOOLS=1: a shell that is not here is a failure.
 set -u
 cli=${AK_CLI:?}

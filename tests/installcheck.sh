@@ -1,5 +1,5 @@
 #!/bin/sh
-# Uses the installed library as a stranger would (REQUIREMENTS H1): through
+# Uses the installed library as a stranger would: through
 # akunu.pc and CMake, in C11 and C++17, shared and static; and looks at what it exports.
 # usage: installcheck.sh DESTDIR PREFIX BINDIR LIBDIR MANDIR SOURCE-ROOT
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every command has a man page, which has each of its flags, and docs/flags.md is what
-# the program says of itself (REQUIREMENTS H2). AKUNU_REQUIRE_TOOLS=1: without groff it fails.
+# the program says of itself. AKUNU_REQUIRE_TOOLS=1: without groff it fails.
 set -u
 cli=${AK_CLI:?} source=${AK_TEST_SOURCE:?}
 man=$source/man

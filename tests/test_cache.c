@@ -1,4 +1,4 @@
-/* The packed cache (C6, C7, C8): the same bits with it and without, cold and
+/* The packed cache: the same bits with it and without, cold and
  * warm; damaged, foreign and stale files; several processes at once, and ones
  * that are killed; folders that cannot be used; what others see of it. */
 #include <check.h>

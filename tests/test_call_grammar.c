@@ -1,4 +1,4 @@
-/* Grammars of tool calls (F6): what they let through is parsed as calls that the tools'
+/* Grammars of tool calls: what they let through is parsed as calls that the tools'
  * schemas allow, and they let through what models of the format write. Texts are drawn
  * from each grammar at random, and the goldens of test_calls.c are held against it. */
 #include <check.h>

@@ -1,4 +1,4 @@
-/* Tool calls and reasoning (F6): what models of each format write, in tests/data/calls, made
+/* Tool calls and reasoning: what models of each format write, in tests/data/calls, made
  * by tests/golden/calls.py with the templates that the models were published with, with
  * transformers' parser and with openai-harmony. Every text is also fed byte by byte and in
  * random pieces, and cut after each byte. */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# akunu-cli as scripts and people use it (REQUIREMENTS H2; the exact forms,
+# akunu-cli as scripts and people use it (the exact forms,
 # streams, exit codes and environment of the command line).
 # $AK_CLI: the program. $AK_TEST_DATA: holds model.gguf, a tiny model with a
 # byte-level vocabulary, and models/llama-f32.gguf, one that wants BOS.
@@ -195,7 +195,7 @@ prints_line '[0-9]+( [0-9]+)*'
 says_nothing
 exits 0 detokenize -m "$model" --ids "$(cat "$out")"
 cmp -s "$out" "$work/bytes"
-check "tokens give back the bytes, NUL and malformed UTF-8 included (F4)"
+check "tokens give back the bytes, NUL and malformed UTF-8 included"
 exits 0 tokenize -m "$model" --no-bos --ids -p ""
 prints_line ''
 printf 'piped' | "$cli" tokenize -m "$model" --no-bos --ids >"$out" 2>"$err"
@@ -219,7 +219,7 @@ check "ids from a pipe"
 exits 1 tokenize -m "$model" --ids -f "$work/absent"
 says "absent"
 
-# ---- apply-template (F5) ----
+# ---- apply-template ----
 cat >"$work/messages.json" <<'END'
 [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße <b>"}, {"role": "assistant", "content": "4 "}]
 END
@@ -277,7 +277,7 @@ prints "qwen3"
 exits 0 models --json
 prints '"architectures"'
 
-# ---- inspect (A15) ----
+# ---- inspect ----
 exits 0 inspect -m "$model"
 prints token_embd.weight
 says_nothing
@@ -412,7 +412,7 @@ exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more to
 says "holds 4"
 prints_nothing
 
-# ---- Grammars (F6): the exact forms and exit codes of grammar-check; run is held to one ----
+# ---- Grammars: the exact forms and exit codes of grammar-check; run is held to one ----
 schema='{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}'
 printf '%s' "$schema" >"$work/schema.json"
 printf 'root ::= "yes" | "no"\n' >"$work/answer.gbnf"
@@ -482,7 +482,7 @@ says "is an encoder: it makes embeddings, which is what 'akunu-cli embed' is for
 exits 3 logits -m "$encoder" --ids 1 --out "$work/l.npy"
 says "is an encoder"
 
-# ---- logits: an .npy file, the same bits whatever the flags (DESIGN, Determinism) ----
+# ---- logits: an .npy file, the same bits whatever the flags ----
 ids="5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
 exits 0 logits -m "$model" --ids "$ids" --out "$work/base.npy" --no-cache -t 1 -b 512
 prints_nothing
@@ -511,7 +511,7 @@ for flags in "-b 1" "-b 7" "-t 2" "-t 2 -b 3"; do
     check "the same logits with $flags"
 done
 
-# ---- The packed cache (REQUIREMENTS C7, C8; Faults) ----
+# ---- The packed cache ----
 mixed=$data/models/mixed.gguf
 exits 0 logits -m "$mixed" --ids "$ids" --out "$work/mixed.npy" --no-cache
 same_logits() {
@@ -733,7 +733,7 @@ done
 exits 2 logits -m "$model" --ids "$ids" --out "$work/l.npy" --prefill mkl
 says "auto, own, blas"
 
-# ---- Chip profiles (B7) ----
+# ---- Chip profiles ----
 printf 'threads: 1\nprefill_chunk: 7\nscale32: {small_n: 3}\n' >"$work/p.yaml"
 exits 0 bench -m "$model" --profile "$work/p.yaml" -p 16 -n 0 -r 1 -o json
 json_holds 'rows[0]["n_threads"] == 1 and rows[0]["n_batch"] == 7'

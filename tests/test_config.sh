@@ -1,5 +1,5 @@
 #!/bin/sh
-# Configuration files and presets of akunu-cli (REQUIREMENTS H2): which value
+# Configuration files and presets of akunu-cli: which value
 # wins, and what is said of a bad file.
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh.
 set -u

@@ -1,4 +1,4 @@
-/* Embeddings through the public header (B6, E): the encoders, as Hugging Face folders and
+/* Embeddings through the public header: the encoders, as Hugging Face folders and
  * as GGUF, against tests/golden/encoders.py; language models as embedders; the same bits
  * whatever the threads, the ISA and the company; what is refused. */
 #include <math.h>

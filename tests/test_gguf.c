@@ -1,4 +1,4 @@
-/* GGUF files: what is in them (A1, A4, A6, A14, A15, A16), and that damaged ones
+/* GGUF files: what is in them, and that damaged ones
  * are refused with a message that names what is wrong. */
 #include <check.h>
 #include <pthread.h>
@@ -642,7 +642,7 @@ START_TEST(vocabulary)
 }
 END_TEST
 
-/* ---- Splits (A1) ----------------------------------------------------------------------- */
+/* ---- Splits ----------------------------------------------------------------------- */
 
 START_TEST(split)
 {
@@ -696,7 +696,7 @@ START_TEST(split_with_a_wrong_part)
 }
 END_TEST
 
-/* ---- What is no GGUF file (A2) ------------------------------------------------------------ */
+/* ---- What is no GGUF file ------------------------------------------------------------ */
 
 static void check_refused(const char *path, ak_status wanted, const char *part)
 {
@@ -752,7 +752,7 @@ START_TEST(other_things)
 }
 END_TEST
 
-/* ---- Size (A6) ------------------------------------------------------------------------------ */
+/* ---- Size ------------------------------------------------------------------------------ */
 
 /* A vocabulary of 150,000 tokens and 300 tensors of 14 MiB, all but the header a hole. */
 static struct test_bytes large_header(uint64_t *file_bytes)

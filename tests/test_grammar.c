@@ -1,4 +1,4 @@
-/* Grammars (F6): GBNF, JSON Schema, masks, and texts that are held to them. Goldens:
+/* Grammars: GBNF, JSON Schema, masks, and texts that are held to them. Goldens:
  * grammar/gbnf.json by hand, grammar/schemas.json of the Python package jsonschema
  * (tests/golden/grammar.py). */
 #include <check.h>

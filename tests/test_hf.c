@@ -1,6 +1,5 @@
-/* Hugging Face folders and SafeTensors files: what is in them (A1, A2, A4, A12, A14,
- * A16), that damaged ones are refused by the name of what is wrong, and that the
- * model of a GGUF file computes the same from such a folder (A3, A13). */
+/* Hugging Face folders and SafeTensors files: what is in them,
+ * that damaged ones are refused by the name of what is wrong, and that the model of a GGUF file computes the same from such a folder. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Quantised checkpoints and folders of NumPy arrays run as they are stored (A10, A12, C1, C3):
+/* Quantised checkpoints and folders of NumPy arrays run as they are stored:
  * values equal to those that the scheme defines, logits near those of a float64 pass over them,
  * the same on every bundle; and what is not supported or damaged is refused by name.
  * tests/golden/quantised.py made the folders and the numbers. */
@@ -249,7 +249,7 @@ START_TEST(orders)
 }
 END_TEST
 
-/* ---- Pages of the source (A16, C9) ------------------------------------------------------- */
+/* ---- Pages of the source ------------------------------------------------------- */
 
 static const void *told_data;
 static size_t n_dropped;

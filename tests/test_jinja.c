@@ -1,4 +1,4 @@
-/* Chat templates (F5). What jinja2 makes of the cases: tests/golden/jinja.py. */
+/* Chat templates. What jinja2 makes of the cases: tests/golden/jinja.py. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

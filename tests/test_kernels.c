@@ -1,6 +1,5 @@
 /* Every kernel of every bundle that this machine can run gives the bits of its
- * scalar counterpart, and the packed layout loses nothing.
- * REQUIREMENTS A7 (kept as stored); DESIGN, Determinism. */
+ * scalar counterpart, and the packed layout loses nothing. */
 #include <check.h>
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Every kernel over fixed inputs gives fixed bits, one hash a slot, whatever the
- * ISA, the compiler and the machine (DESIGN, Determinism). The numbers came from
+ * ISA, the compiler and the machine. The numbers came from
  * the scalar kernels on x86-64 and arm64 alike. */
 #include <check.h>
 #include <math.h>

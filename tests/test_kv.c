@@ -1,4 +1,4 @@
-/* KV pages: sequences, rewind, fork, copy on write (DESIGN, Session; row B16). */
+/* KV pages: sequences, rewind, fork, copy on write. */
 #include "session/kv.h"
 
 #include "fake_backend.h"

@@ -1,4 +1,4 @@
-/* Loading a model: hostile files (A5, B10, B21), the stages in their order (B), the
+/* Loading a model: hostile files, the stages in their order, the
  * dispatch table's golden text (B14, B15), fusing (A8). */
 #include "session/model.h"
 

@@ -1,6 +1,6 @@
 /* Whole models through the public header: logits and greedy texts against
- * transformers and numpy, determinism (DESIGN), load stages (B1–B18), memory
- * report (B19), errors (B21). */
+ * transformers and numpy, determinism, load stages, memory
+ * report, errors. */
 #include <math.h>
 #include <pthread.h>
 
@@ -637,7 +637,7 @@ START_TEST(info_and_memory)
 }
 END_TEST
 
-/* ---- Errors (B21) ----------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------------- */
 
 static void failed_with(enum akunu_status status, const char *said)
 {

@@ -1,4 +1,4 @@
-/* NumPy's arrays as files (A1, A14): headers as NumPy writes them, and damaged ones
+/* NumPy's arrays as files: headers as NumPy writes them, and damaged ones
  * refused by the name of what is wrong. */
 #include <check.h>
 #include <stdlib.h>

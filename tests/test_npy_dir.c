@@ -1,4 +1,4 @@
-/* Folders of NumPy arrays (C1, A2, A6): known by what their manifest says, opened with few
+/* Folders of NumPy arrays: known by what their manifest says, opened with few
  * descriptors, and refused by the name of what is wrong. What comes out of them is
  * test_hf_quant's. */
 #include <check.h>

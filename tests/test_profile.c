@@ -1,4 +1,4 @@
-/* Chip profiles (B7): the file's form, hostile files, where they are looked for,
+/* Chip profiles: the file's form, hostile files, where they are looked for,
  * what they change and that they change no bit; detection and tuning. */
 #include "cpu/profile.h"
 

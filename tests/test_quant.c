@@ -1,4 +1,4 @@
-/* Stored types (A9): geometry, and conversions equal to gguf-py's bit for bit.
+/* Stored types: geometry, and conversions equal to gguf-py's bit for bit.
  * tests/golden/quant_data.py made the numbers. */
 #include <check.h>
 #include <stdio.h>

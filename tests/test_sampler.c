@@ -1,5 +1,5 @@
-/* Sampling: rows F7 (temperature, top-k, top-p, min-p, penalties, seed) and B20's
- * determinism. Goldens: llama.cpp's samplers, tests/golden/sampler.py. */
+/* Sampling (temperature, top-k, top-p, min-p, penalties, seed) and
+ * its determinism. Goldens: llama.cpp's samplers, tests/golden/sampler.py. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

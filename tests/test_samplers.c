@@ -1,4 +1,4 @@
-/* Every sampler and several orders of them: row F7. Goldens: a reference in numpy, which was
+/* Every sampler and several orders of them. Goldens: a reference in numpy, which was
  * compared with llama.cpp, tests/golden/samplers.py. */
 #include <check.h>
 #include <math.h>

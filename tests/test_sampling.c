@@ -1,4 +1,4 @@
-/* Sampling by hand: row F7. Orders as they are written, what is refused, ties, logits that are no
+/* Sampling by hand. Orders as they are written, what is refused, ties, logits that are no
  * numbers, log-probabilities. The distributions are in test_samplers.c. */
 #include <check.h>
 #include <float.h>

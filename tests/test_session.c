@@ -1,5 +1,5 @@
 /* Sessions over a backend that shows which tokens a logit stands on: passes, their
- * order, errors that change nothing, the context's size (rows B12, B16, B20) and
+ * order, errors that change nothing, the context's size and
  * generation. */
 #include "session/generate.h"
 
@@ -311,7 +311,7 @@ START_TEST(prefill)
 }
 END_TEST
 
-/* ---- Sizes (B12: the choice is reported, never silent) ---------------------------- */
+/* ---- Sizes (the choice is reported, never silent) ---------------------------- */
 
 START_TEST(context_is_reported)
 {

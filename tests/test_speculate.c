@@ -1,4 +1,4 @@
-/* Speculation (row F8): a text is the same with guesses and without them, whoever guesses
+/* Speculation: a text is the same with guesses and without them, whoever guesses
  * and whatever the sampler; what stops a text leaves the same behind. */
 #include "session/speculate.h"
 

@@ -1,4 +1,4 @@
-/* Tokenizers from GGUF vocabularies (F1, F2, F3, F4). The tables and who answered
+/* Tokenizers from GGUF vocabularies. The tables and who answered
  * them: tests/golden/tokenizer.py. */
 #include <check.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Tokenizers from tokenizer.json and tokenizer.model (F1, F2). The table and who answered it:
+/* Tokenizers from tokenizer.json and tokenizer.model. The table and who answered it:
  * tests/golden/tokenizer_json.py. */
 #include <check.h>
 #include <stdio.h>

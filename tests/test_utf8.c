@@ -1,4 +1,4 @@
-/* UTF-8 against the tables of the Unicode standard and against utf8proc (F4). */
+/* UTF-8 against the tables of the Unicode standard and against utf8proc. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

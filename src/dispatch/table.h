@@ -26,7 +26,7 @@ struct ak_table {
     char *dump;
 };
 
-/* What a pass gives: logits, the tokens drawn from them (B15), or the hidden states
+/* What a pass gives: logits, the tokens drawn from them, or the hidden states
  * that logits would be made of. An encoder's table always ends in hidden states. */
 enum ak_table_end { AK_END_LOGITS, AK_END_CHOSEN, AK_END_HIDDEN };
 

@@ -1,4 +1,4 @@
-/* Reads hyper-parameters from a provider's metadata (A3), whichever names it has
+/* Reads hyper-parameters from a provider's metadata, whichever names it has
  * for them: those of keys.c. */
 #include <math.h>
 #include <stdio.h>

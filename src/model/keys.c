@@ -1,4 +1,4 @@
-/* How Hugging Face's config.json names what GGUF's metadata holds (A3). */
+/* How Hugging Face's config.json names what GGUF's metadata holds. */
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 enum { AK_MAX_LAYERS = 4096 };
 
-/* Hyper-parameters, the same struct from every format (A3). */
+/* Hyper-parameters, the same struct from every format. */
 struct ak_config {
     struct ak_text architecture, name; /* as in the file */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size, context;
@@ -50,7 +50,7 @@ struct ak_layer_kind {
     enum ak_rotation rotation;
 };
 
-/* What distinguishes architectures, as data (B6). Nothing outside src/model looks
+/* What distinguishes architectures, as data. Nothing outside src/model looks
  * at an architecture's name. */
 struct ak_descriptor {
     enum ak_activation activation;
@@ -92,7 +92,7 @@ enum ak_need {
     AK_REQUIRED,
     AK_OPTIONAL,
     AK_BUT_FIRST,      /* required in all layers but the first */
-    AK_OUTPUT_OR_TIED, /* where absent, the embedding serves (A12) */
+    AK_OUTPUT_OR_TIED, /* where absent, the embedding serves */
     AK_OF_ATTENTION,   /* required in layers with attention, none in others */
     AK_OF_RECURRENCE,  /* the other way round */
     AK_WHOLE_OF_RECURRENCE, /* the same, but optional: where a layer has it, it needs */
@@ -205,14 +205,14 @@ bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture
 const char *ak_config_key_at(size_t i);
 /* The scheme's own name of `key`, for messages. */
 const char *ak_config_key(enum ak_scheme scheme, const char *key);
-/* Each field in its range; the message names the field and the file's key (B10). */
+/* Each field in its range; the message names the field and the file's key. */
 ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope, struct ak_error *error);
 ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_error *error);
 /* Fills the descriptor of a spec that has its family and a valid configuration. */
 ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
 /* All of these stages. *out is for ak_spec_clear also after a failure. */
 ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error);
-/* Allocates inverse_frequencies (B9); uses the file's rope_freqs where it has it. */
+/* Allocates inverse_frequencies; uses the file's rope_freqs where it has it. */
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
 
 /* Pooling by modules.json and 1_Pooling/config.json (sentence-transformers), or by

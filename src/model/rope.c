@@ -1,4 +1,4 @@
-/* Rotary position tables (B9): the angle that each pair turns by, a position.
+/* Rotary position tables: the angle that each pair turns by, a position.
  *
  *   plain   base^(−2i/dims)                       Su et al., RoFormer
  *   linear  the same divided by the factor        position interpolation

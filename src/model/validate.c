@@ -1,4 +1,4 @@
-/* Each hyper-parameter in its range before anything is sized by it (B10). */
+/* Each hyper-parameter in its range before anything is sized by it. */
 #include <math.h>
 
 #include "model/model.h"

@@ -1,5 +1,5 @@
 /* Resolves every weight that the architecture declares, once, by exact name and
- * exact shape, and says which tensors of the file nobody wants (A5). */
+ * exact shape, and says which tensors of the file nobody wants. */
 #include <stdio.h>
 #include <string.h>
 

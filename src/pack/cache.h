@@ -1,5 +1,5 @@
 /* The packed cache: the packed block of a model in a file, which every later
- * start maps and computes nothing (C6, C7). The folder holds
+ * start maps and computes nothing. The folder holds
  *
  *     KEY.packed          complete; KEY is 32 hexadecimal digits
  *     KEY.packed.part     being written, locked (flock) by its writer; without a

@@ -1,5 +1,5 @@
 /* Decides which parts of a linear operator become one weight, where every packed
- * weight lies, and reads the vectors as float32 (A7, A8). */
+ * weight lies, and reads the vectors as float32. */
 #include <string.h>
 
 #include "base/math.h"

@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 #include "base/thread.h"
 
-/* ---- Bind: every declared weight by exact name and shape (A5) -------------- */
+/* ---- Bind: every declared weight by exact name and shape ------------------ */
 
 struct ak_binding {
     const struct ak_spec *spec;

@@ -1,4 +1,4 @@
-/* The load stages, in order (section B of the requirements). */
+/* The load stages, in order. */
 #include "session/model.h"
 
 #include <string.h>

@@ -22,7 +22,7 @@ struct ak_model {
     struct ak_table sampled_table, hidden_table;
 };
 
-/* Runs the load stages in order (section B of the requirements), reporting each.
+/* Runs the load stages in order, reporting each.
  * The caller owns *out after success; on failure everything is released. */
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params, struct ak_model **out, struct ak_error *error);
 void ak_model_free(struct ak_model *m); /* NULL allowed */

@@ -38,7 +38,7 @@ static uint32_t own_context(const struct ak_spec *spec)
     return whole ? ENCODER_CONTEXT : spec->config.context;
 }
 
-/* Says how large the context is and why; it is never chosen in silence (B12). */
+/* Says how large the context is and why; it is never chosen in silence. */
 static void report_context(const struct ak_session *s, bool asked, uint32_t context, const struct ak_kv_shape *shape)
 {
     unsigned made_for = own_context(&s->model->spec);

@@ -1,4 +1,4 @@
-/* Which tokens end a text (F3). The file names one or two; models end their turns
+/* Which tokens end a text. The file names one or two; models end their turns
  * with others as well. */
 #include "text/state.h"
 

@@ -1,4 +1,4 @@
-/* Text to tokens and back, from a vocabulary (F1–F4).
+/* Text to tokens and back, from a vocabulary.
  *
  * A tokenizer is immutable after it was made; every call below may run in
  * several threads at once. */
@@ -49,7 +49,7 @@ ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_b
 ak_status ak_detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags, char *text, size_t capacity,
                         size_t *n_bytes, struct ak_error *error);
 
-/* A stream of tokens into text (F4). Nothing is allocated after creation. */
+/* A stream of tokens into text. Nothing is allocated after creation. */
 struct ak_text_stream;
 ak_status ak_text_stream_create(const struct ak_tokenizer *t, unsigned flags, struct ak_text_stream **out, struct ak_error *error);
 void ak_text_stream_free(struct ak_text_stream *s);

@@ -1,4 +1,4 @@
-/* A compressed model: a folder of NumPy arrays that manifest.json names (C1), beside the
+/* A compressed model: a folder of NumPy arrays that manifest.json names, beside the
  * files that a Hugging Face folder has. docs/npy-directory.md has all of the format.
  *
  *     tensors/SAFE__q.npy    i8  [rows, cols]          SAFE__s.npy   f32 [rows] or [rows, groups]

@@ -94,7 +94,7 @@ extern const struct ak_vocab ak_vocab_none; /* of a file without one */
 
 struct ak_provider;
 
-/* By which convention a checkpoint's tensors are named and laid out (A13). */
+/* By which convention a checkpoint's tensors are named and laid out. */
 enum ak_scheme {
     AK_SCHEME_GGUF, /* llama.cpp's names; rows of q and k, and norms, as its converter leaves them */
     AK_SCHEME_HF    /* Hugging Face's: nothing permuted, nothing added */
@@ -150,7 +150,7 @@ struct ak_provider {
 /* The i-th format; NULL past the last one. */
 const struct ak_provider_format *ak_provider_format_at(size_t i);
 
-/* Detects the format at `path` by content (A2) and opens it. The caller owns
+/* Detects the format at `path` by content and opens it. The caller owns
  * *out after success. Messages begin with the path; those of the functions below
  * do not. */
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
@@ -215,7 +215,7 @@ void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out);
 /* What will become of the tensor data at [data, data + bytes): ak_file_tell. */
 void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
 
-/* Typed access with a default (A14). A key that is absent gives `fallback`; one
+/* Typed access with a default. A key that is absent gives `fallback`; one
  * of another type, or out of range, is an error that names the key, the type
  * found and the type expected. Integers of any width and sign are accepted where
  * the value fits; floats accept integers. */
@@ -227,7 +227,7 @@ bool ak_meta_is(const struct ak_meta *meta, const char *text);
 /* *out is { NULL, 0 } where absent. */
 ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out, struct ak_error *error);
 
-/* Streaming (A16): calls `fn` for every tensor in file order with its rows
+/* Streaming: calls `fn` for every tensor in file order with its rows
  * dequantised a few at a time: `first` and `n` count elements, whole rows unless
  * one row is larger than a piece of about 1 MiB, which is all that is allocated.
  * Stops at the first status that is not AKUNU_OK and returns it. */

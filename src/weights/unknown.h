@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* Fills `error` with what was found at `path` and what is accepted (A2). */
+/* Fills `error` with what was found at `path` and what is accepted. */
 ak_status ak_fail_unknown_format(const char *path, struct ak_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* Steps that work on rows of activations. A command's numbers come as a struct of its own
- * (opencl/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at of
+ * (opencl/kernels/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at of
  * the arenas on. A group has one row where it needs sums over it. */
 
 kernel void embed(struct rows c, global const float *rows, global float *out)

@@ -1,0 +1,262 @@
+#!/bin/sh
+# The rules of the house that a program can check. usage: tests/house.sh [SOURCE-ROOT]
+#
+#   tag        a struct, union or enum tag of two headers, or an ak_ tag defined twice
+#   include    an include against the order of src/layers.txt
+#   symbol     the same of what an object calls, whatever it includes (needs built objects)
+#   cycle      folders that include each other in a circle
+#   reference  a document, a file or a row of a table (A7) that the project does not have
+#   comment    a source whose first line is no comment
+#   column     a line over 100 columns
+#   word       a phrase of tests/words.txt
+#   isa        instruction sets that one list has and another has not
+#
+# A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
+# "CHECK NAME", those that are known. An exception that is found no more is a failure too.
+set -u
+objects=$PWD/src
+root=${1:-${AK_TEST_SOURCE:-$(dirname "$0")/..}}
+cd "$root" || exit 99
+export LC_ALL=C.UTF-8
+
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
+
+find src include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >"$work/code"
+find tests bench examples -name '*.[ch]' ! -path 'tests/golden/*' | sort >"$work/tests"
+# Numbers, data of others and what programs wrote say nothing about the project.
+find docs man data bench examples tests README.md src/README.md configure.ac Makefile.am m4 -type f \
+    ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tests/golden/*.json' ! -path 'tests/fuzz/corpus/*' \
+    ! -path 'tests/mutants/*.patch' ! -name words.txt ! -name '*house*' | sort >"$work/texts"
+
+# Prints the closure of the order, "LAYER: LAYER ...", one line a layer.
+layers() {
+    awk '
+    { sub(/#.*/, "") }
+    NF == 0 { next }
+    {
+        n_links = split($0, link, "<")
+        for (i = 1; i <= n_links; i++) {
+            n_names = split(link[i], name, ",")
+            for (k = 1; k <= n_names; k++) {
+                gsub(/[ \t]/, "", name[k])
+                seen[name[k]]
+                if (i > 1)
+                    for (m = 1; m <= n_before; m++)
+                        below[name[k], before[m]]
+            }
+            n_before = n_names
+            for (k = 1; k <= n_names; k++)
+                before[k] = name[k]
+        }
+    }
+    END {
+        for (through in seen)
+            for (from in seen)
+                for (to in seen)
+                    if ((from, through) in below && (through, to) in below)
+                        below[from, to]
+        for (from in seen) {
+            line = from ":"
+            for (to in seen)
+                if ((from, to) in below)
+                    line = line " " to
+            print line
+        }
+    }' src/layers.txt
+}
+layers | sort >"$work/layers"
+
+# Shared by the awk programs below: what a layer may use, and the layer of a file.
+order='
+function read_order(file,    line, part) {
+    while ((getline line < file) > 0) {
+        split(line, part, ":")
+        may[part[1]] = part[2] " "
+    }
+}
+function layer(path) {
+    sub(/^src\//, "", path)
+    if (path ~ /^backend\/.*\.h$/ && "backend.h" in may)
+        return "backend.h"
+    return substr(path, 1, index(path, "/") - 1)
+}
+function is_below(to, from) {
+    return to == from || index(may[from], " " to " ") > 0
+}'
+
+check_tag() {
+    xargs awk '
+    match($0, /^(struct|union|enum)[ ]+[A-Za-z_0-9]+[ ]*\{/) {
+        split($0, word, /[ {]+/)
+        tag = word[2]
+        if (tag in first && (tag ~ /^ak_/ || (FILENAME ~ /\.h$/ && first[tag] ~ /\.h$/)))
+            printf "tag %s: %s and %s\n", tag, first[tag], FILENAME
+        if (!(tag in first) || first[tag] !~ /\.h$/)
+            first[tag] = FILENAME
+    }' <"$work/code"
+}
+
+check_include() {
+    xargs awk -v layers="$work/layers" -v files="$work/code" "$order"'
+    BEGIN {
+        read_order(layers)
+        while ((getline path < files) > 0)
+            exists[path]
+        # Bundles that compile another one'"'"'s sources or inline functions anew.
+        builds_on["avxvnni"] = "avx2"; builds_on["neon_i8mm"] = "neon"
+        builds_on["avx512bf16"] = "avx512"; builds_on["amx"] = "avx512 avx512bf16"
+        n_bundles = split("avx2 avxvnni avx512 avx512bf16 amx neon neon_i8mm", list, " ")
+        for (i = 1; i <= n_bundles; i++)
+            isa[list[i]]
+    }
+    function bundle(path,    part) {
+        return split(path, part, "/") == 4 && part[2] == "cpu" && part[3] in isa ? part[3] : ""
+    }
+    function bad(why) {
+        printf "include %s: line %d: %s\n", FILENAME, FNR, why
+    }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+        split($0, quoted, "\"")
+        header = quoted[2]
+        from = layer(FILENAME)
+        to = layer("src/" header)
+        if (header == "config.h" || header ~ /^akunu\//)
+            next
+        if (!(from in may))
+            bad("src/" from " is not in src/layers.txt")
+        else if (!(("src/" header) in exists))
+            bad("there is no src/" header)
+        else if (!is_below(to, from))
+            bad(from " comes before " to)
+        else if (bundle("src/" header) != "" && bundle("src/" header) != bundle(FILENAME) &&
+                 index(" " builds_on[bundle(FILENAME)] " ", " " bundle("src/" header) " ") == 0)
+            bad("kernels of " bundle("src/" header) " are their bundle'"'"'s own")
+    }
+    /^[ \t]*#[ \t]*include[ \t]*</ {
+        name = $0
+        sub(/^[^<]*</, "", name)
+        sub(/\/.*/, "", name)
+        if (name in may || name == "akunu")
+            bad("headers of this project are written in quotes")
+    }' <"$work/code"
+}
+
+# The folder of each object stands for its layer; libtool keeps one in .libs, one beside it.
+check_symbol() {
+    find "$objects" -name '*.o' ! -path '*/.libs/*' 2>/dev/null | sort >"$work/objects"
+    [ -s "$work/objects" ] && command -v nm >/dev/null || return 0
+    xargs nm -A -g <"$work/objects" 2>/dev/null | awk -v layers="$work/layers" -v top="${objects%src}" "$order"'
+    BEGIN { read_order(layers) }
+    {
+        path = substr($1, length(top) + 1)
+        sub(/:.*/, "", path)
+        sub(/^src\/backend\/backend\./, "src/backend.h/backend.", path)
+        from = layer(path)
+        name = $NF
+        if ($(NF - 1) ~ /^[TDBRVW]$/)
+            home[name] = from
+        else if ($(NF - 1) == "U" && name ~ /^(ak_|cli_)/)
+            users[name] = users[name] " " from
+        else if ($(NF - 1) == "U" && name ~ /^akunu_/ && from != "cli")
+            users[name] = users[name] " " from
+    }
+    END {
+        for (name in users) {
+            n = split(users[name], user, " ")
+            for (i = 1; i <= n; i++)
+                if (name in home && user[i] in may && !is_below(home[name], user[i]) && !((name, user[i]) in reported)) {
+                    reported[name, user[i]]
+                    printf "symbol %s: %s calls what %s has\n", name, user[i], home[name]
+                }
+        }
+    }'
+}
+
+# A subfolder is a part of its folder: edges between the two do not count.
+check_cycle() {
+    xargs awk '
+    function folder(path) {
+        sub(/\/[^\/]*$/, "", path)
+        return path
+    }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+        split($0, quoted, "\"")
+        from = folder(FILENAME)
+        to = folder("src/" quoted[2])
+        if (quoted[2] ~ /\// && quoted[2] !~ /^akunu\// && from != to && index(to "/", from "/") != 1 && index(from "/", to "/") != 1) {
+            # src/backend/backend.h, the vtable, is a node of its own until it has a folder.
+            edge[from, to]; node[from]; node[to]
+        }
+    }
+    END {
+        for (k in node)
+            for (i in node)
+                for (j in node)
+                    if ((i, k) in edge && (k, j) in edge)
+                        edge[i, j]
+        for (i in node)
+            if ((i, i) in edge)
+                printf "cycle %s: includes a folder that includes it\n", i
+    }' <"$work/code"
+}
+
+# Words of types (F16, A8) look like rows.
+check_reference() {
+    cat "$work/code" "$work/tests" "$work/texts" | xargs grep -nE \
+        '\b(REQUIREMENTS|CONVENTIONS|GLOSSARY|DESIGN)\b|KERNELS\.md|STYLE\.md|[(]((rows?|see) )?[A-H][0-9]{1,2}[,);: –-]|\brows? [A-H][0-9]{1,2}\b|\bof the requirements\b' |
+        grep -vE '[(][ABF](4|5|8|16|32|64)[,);: –-]' |
+        awk -F: '{ printf "reference %s: line %d names a document or a row of one\n", $1, $2 }'
+    # Paths, as they are written: from the root, or from src/.
+    cat "$work/code" "$work/tests" "$work/texts" | xargs grep -noE \
+        '(^|[ `"(])((src|tests|bench|docs|include|man|data|examples|m4|opencl)/|('"$(cut -d: -f1 "$work/layers" | grep -v '\.h$' | tr '\n' '|' | sed 's/|$//')"')/)[A-Za-z0-9_/.-]*\.(c|h|def|cl|md|sh|py|mk|txt|dump)\b' |
+        sed 's/[ `"(]*//' | while IFS=: read -r file line path; do
+        path=${path#[ \`\"(]}
+        [ -e "$path" ] || [ -e "src/$path" ] || [ -e "include/$path" ] || [ -e "tests/data/$path" ] || echo "$file:$line:$path"
+    done | grep -vE ':src/opencl/sources\.c$|/NAME\.' |
+        awk -F: '{ printf "reference %s: line %d: there is no %s\n", $1, $2, $3 }'
+}
+
+check_comment() {
+    xargs awk 'FNR == 1 && !/^(\/\*|\/\/)/ { printf "comment %s: no comment at its top\n", FILENAME }' <"$work/code"
+}
+
+check_column() {
+    cat "$work/code" "$work/tests" | xargs grep -nE '^.{101,}' |
+        awk -F: '{ printf "column %s: line %d is over 100 columns\n", $1, $2 }'
+}
+
+check_word() {
+    grep -vE '^(#|$)' tests/words.txt >"$work/words"
+    cat "$work/code" "$work/tests" "$work/texts" | xargs grep -nowE -f "$work/words" |
+        awk '{ place = $0; sub(/:[^:]*$/, "", place); word = $0; sub(/.*:/, "", word); printf "word %s: %s\n", word, place }'
+}
+
+# configure.ac decides; the folder, the Makefile and CI follow.
+check_isa() {
+    sed -n 's/^AK_ISA(\[\([a-z0-9_]*\)\].*/\1/p' configure.ac | sort >"$work/isa"
+    # usage: same LIST: names on stdin
+    same() {
+        sort -u | comm -3 - "$work/isa" | tr -d '\t' | sed "s|.*|isa &: in one of configure.ac and $1, not in the other|"
+    }
+    find src/cpu -mindepth 2 -name local.mk | sed 's,src/cpu/\(.*\)/local.mk,\1,' | same src/cpu
+    sed -n '/^EXTRA_LTLIBRARIES += libak_/,/[^\\]$/p' Makefile.am | grep -o 'libak_[a-z0-9_]*' | sed 's/libak_//' | same Makefile.am
+    sed -n 's,^include src/cpu/\(.*\)/local.mk$,\1,p' Makefile.am | same "what Makefile.am includes"
+}
+
+for check in tag include symbol cycle reference comment column word isa; do
+    "check_$check"
+done | sort -u >"$work/found"
+
+cut -d: -f1 "$work/found" | sort -u >"$work/names"
+sort -u tests/house.exceptions >"$work/known"
+status=0
+comm -23 "$work/names" "$work/known" | while read -r name; do
+    grep -F "$name:" "$work/found" | head -n 3
+done | grep . && status=1
+# Without objects nothing is known of symbols.
+comm -13 "$work/names" "$work/known" | { [ -s "$work/objects" ] && cat || grep -v '^symbol '; } |
+    sed 's/$/: found no more; take it out of tests\/house.exceptions/' | grep . && status=1
+[ -s "$work/code" ] || { echo "no sources under $PWD/src: wrong folder?"; status=1; }
+exit $status
