@@ -14,7 +14,7 @@
 # A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
 # "CHECK NAME", those that are known. An exception that is found no more is a failure too.
 set -u
-objects=$PWD/src
+objects=$PWD
 root=${1:-${AK_TEST_SOURCE:-$(dirname "$0")/..}}
 cd "$root" || exit 99
 export LC_ALL=C.UTF-8
@@ -23,7 +23,7 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 99' HUP INT TERM
 
-find src include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >"$work/code"
+find src opencl include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >"$work/code"
 find tests bench examples -name '*.[ch]' ! -path 'tests/golden/*' | sort >"$work/tests"
 # Numbers, data of others and what programs wrote say nothing about the project.
 find docs man data bench examples tests README.md src/README.md configure.ac Makefile.am m4 -type f \
@@ -126,8 +126,8 @@ check_include() {
             next
         if (!(from in may))
             bad("src/" from " is not in src/layers.txt")
-        else if (!(("src/" header) in exists))
-            bad("there is no src/" header)
+        else if (!(("src/" header) in exists) && !(header in exists))
+            bad("there is no " header)
         else if (!is_below(to, from))
             bad(from " comes before " to)
         else if (bundle("src/" header) != "" && bundle("src/" header) != bundle(FILENAME) &&
@@ -145,9 +145,9 @@ check_include() {
 
 # The folder of each object stands for its layer; libtool keeps one in .libs, one beside it.
 check_symbol() {
-    find "$objects" -name '*.o' ! -path '*/.libs/*' 2>/dev/null | sort >"$work/objects"
+    find "$objects/src" "$objects/opencl" -name '*.o' ! -path '*/.libs/*' 2>/dev/null | sort >"$work/objects"
     [ -s "$work/objects" ] && command -v nm >/dev/null || return 0
-    xargs nm -A -g <"$work/objects" 2>/dev/null | awk -v layers="$work/layers" -v top="${objects%src}" "$order"'
+    xargs nm -A -g <"$work/objects" 2>/dev/null | awk -v layers="$work/layers" -v top="$objects/" "$order"'
     BEGIN { read_order(layers) }
     {
         path = substr($1, length(top) + 1)
@@ -184,7 +184,7 @@ check_cycle() {
     /^[ \t]*#[ \t]*include[ \t]*"/ {
         split($0, quoted, "\"")
         from = folder(FILENAME)
-        to = folder("src/" quoted[2])
+        to = folder((quoted[2] ~ /^opencl\// ? "" : "src/") quoted[2])
         if (quoted[2] ~ /\// && quoted[2] !~ /^akunu\// && from != to && index(to "/", from "/") != 1 && index(from "/", to "/") != 1) {
             # src/backend/backend.h, the vtable, is a node of its own until it has a folder.
             edge[from, to]; node[from]; node[to]
@@ -214,7 +214,7 @@ check_reference() {
         sed 's/[ `"(]*//' | while IFS=: read -r file line path; do
         path=${path#[ \`\"(]}
         [ -e "$path" ] || [ -e "src/$path" ] || [ -e "include/$path" ] || [ -e "tests/data/$path" ] || echo "$file:$line:$path"
-    done | grep -vE ':src/opencl/sources\.c$|/NAME\.' |
+    done | grep -vE ':opencl/sources\.c$|/NAME\.' |
         awk -F: '{ printf "reference %s: line %d: there is no %s\n", $1, $2, $3 }'
 }
 

@@ -8,7 +8,7 @@ trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
 trap 'exit 99' HUP INT TERM
 
 # One header, one source and a list of each kind are enough.
-mkdir -p "$copy/tests" "$copy/src/base" "$copy/src/quant" "$copy/src/cpu/avx2" "$copy/include/akunu" "$copy/docs"
+mkdir -p "$copy/tests" "$copy/src/base" "$copy/src/quant" "$copy/src/cpu/avx2" "$copy/include/akunu" "$copy/opencl" "$copy/docs"
 cd "$copy" || exit 99
 for folder in man data bench examples m4; do
     mkdir "$folder"
