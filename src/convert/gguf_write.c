@@ -9,7 +9,7 @@
 
 #include "base/show.h"
 #include "weights/ggml_type.h"
-#include "weights/gguf.h"
+#include "weights/gguf/gguf.h"
 
 enum { VERSION = 3, WRITE_BYTES = 1 << 20 };
 

@@ -1,4 +1,4 @@
-/* Writes a GGUF file (version 3, as in weights/gguf.h): metadata, the list of tensors,
+/* Writes a GGUF file (version 3, as in weights/gguf/gguf.h): metadata, the list of tensors,
  * then their data in order. The file has no name, or another one, until all of it is on
  * the disk.
  *

@@ -1,34 +1,48 @@
-libak_la_SOURCES += src/weights/assembly.c src/weights/assembly.h
-libak_la_SOURCES += src/weights/awq.c
-libak_la_SOURCES += src/weights/formats.h
-libak_la_SOURCES += src/weights/fp8.c
-libak_la_SOURCES += src/weights/copies.c src/weights/copies.h
-libak_la_SOURCES += src/weights/ggml_type.c src/weights/ggml_type.h
-libak_la_SOURCES += src/weights/gguf.c
-libak_la_SOURCES += src/weights/gguf.h
-libak_la_SOURCES += src/weights/gguf_meta.c
-libak_la_SOURCES += src/weights/gguf_read.c
-libak_la_SOURCES += src/weights/gguf_split.c
-libak_la_SOURCES += src/weights/gguf_tensor.c
-libak_la_SOURCES += src/weights/gguf_value.c
-libak_la_SOURCES += src/weights/gguf_vocab.c
-libak_la_SOURCES += src/weights/hf.c src/weights/hf.h
-libak_la_SOURCES += src/weights/hf_folder.c
-libak_la_SOURCES += src/weights/gptq.c
-libak_la_SOURCES += src/weights/gptq_dynamic.c src/weights/gptq_dynamic.h
-libak_la_SOURCES += src/weights/hf_meta.c
-libak_la_SOURCES += src/weights/hf_quant.c src/weights/hf_quant.h
-libak_la_SOURCES += src/weights/index.c src/weights/index.h
-libak_la_SOURCES += src/weights/meta.c
-libak_la_SOURCES += src/weights/mlx.c
-libak_la_SOURCES += src/weights/names.c src/weights/override.c
-libak_la_SOURCES += src/weights/npy.c src/weights/npy.h
-libak_la_SOURCES += src/weights/npy_dir.c
-libak_la_SOURCES += src/weights/npy_file.c
-libak_la_SOURCES += src/weights/compressed_tensors.c
-libak_la_SOURCES += src/weights/provider.c src/weights/provider.h
-libak_la_SOURCES += src/weights/safetensors.c src/weights/safetensors.h
-libak_la_SOURCES += src/weights/stream.c
-libak_la_SOURCES += src/weights/unknown.c src/weights/unknown.h
-libak_la_SOURCES += src/weights/whisper_ggml.c src/weights/whisper_ggml.h
-libak_la_SOURCES += src/weights/whisper_names.c
+libak_la_SOURCES += \
+	src/weights/assembly.c \
+	src/weights/assembly.h \
+	src/weights/copies.c \
+	src/weights/copies.h \
+	src/weights/formats.h \
+	src/weights/ggml_type.c \
+	src/weights/ggml_type.h \
+	src/weights/gguf/gguf.c \
+	src/weights/gguf/gguf.h \
+	src/weights/gguf/meta.c \
+	src/weights/gguf/read.c \
+	src/weights/gguf/split.c \
+	src/weights/gguf/tensor.c \
+	src/weights/gguf/value.c \
+	src/weights/gguf/vocab.c \
+	src/weights/hf/awq.c \
+	src/weights/hf/compressed_tensors.c \
+	src/weights/hf/folder.c \
+	src/weights/hf/fp8.c \
+	src/weights/hf/gptq.c \
+	src/weights/hf/gptq_dynamic.c \
+	src/weights/hf/gptq_dynamic.h \
+	src/weights/hf/hf.c \
+	src/weights/hf/hf.h \
+	src/weights/hf/meta.c \
+	src/weights/hf/mlx.c \
+	src/weights/hf/quant.c \
+	src/weights/hf/quant.h \
+	src/weights/hf/safetensors.c \
+	src/weights/hf/safetensors.h \
+	src/weights/index.c \
+	src/weights/index.h \
+	src/weights/meta.c \
+	src/weights/names.c \
+	src/weights/npy/dir.c \
+	src/weights/npy/file.c \
+	src/weights/npy/npy.c \
+	src/weights/npy/npy.h \
+	src/weights/override.c \
+	src/weights/provider.c \
+	src/weights/provider.h \
+	src/weights/stream.c \
+	src/weights/unknown.c \
+	src/weights/unknown.h \
+	src/weights/whisper/names.c \
+	src/weights/whisper/whisper.c \
+	src/weights/whisper/whisper.h

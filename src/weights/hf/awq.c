@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "base/show.h"
-#include "weights/hf_quant.h"
+#include "weights/hf/quant.h"
 
 enum { PER_WORD = 8 };
 

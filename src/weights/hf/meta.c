@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/show.h"
-#include "weights/hf.h"
+#include "weights/hf/hf.h"
 
 /* Keys repeat those of the objects around them: nesting must not make a small file large. */
 enum { MOST_KEY_BYTES = 16 << 20, MOST_CONFIG_BYTES = 64 << 20 };

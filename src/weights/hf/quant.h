@@ -12,7 +12,7 @@
 #define AK_WEIGHTS_HF_QUANT_H
 
 #include "weights/assembly.h"
-#include "weights/hf.h"
+#include "weights/hf/hf.h"
 
 struct ak_hf_scheme;
 

@@ -1,7 +1,7 @@
 /* Whisper's tensors. */
 #include <string.h>
 
-#include "weights/whisper_ggml.h"
+#include "weights/whisper/whisper.h"
 
 #define V(dim) { AK_WHISPER_##dim, AK_WHISPER_NONE, AK_WHISPER_NONE }
 #define M(rows, cols) { AK_WHISPER_##rows, AK_WHISPER_##cols, AK_WHISPER_NONE }

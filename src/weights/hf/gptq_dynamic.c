@@ -1,4 +1,4 @@
-#include "weights/gptq_dynamic.h"
+#include "weights/hf/gptq_dynamic.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "weights/safetensors.h"
+#include "weights/hf/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

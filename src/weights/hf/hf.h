@@ -17,7 +17,7 @@
 #include "weights/assembly.h"
 #include "weights/copies.h"
 #include "weights/index.h"
-#include "weights/safetensors.h"
+#include "weights/hf/safetensors.h"
 
 enum { AK_HF_NAME_BYTES = 256 }; /* of the names that tensors of one weight share */
 #define AK_HF_MANIFEST "manifest.json"

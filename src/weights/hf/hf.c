@@ -1,4 +1,4 @@
-#include "weights/hf.h"
+#include "weights/hf/hf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "quant/block.h"
-#include "weights/hf_quant.h"
+#include "weights/hf/quant.h"
 
 enum { F8_ELEMS = sizeof(((struct ak_block_f8 *)NULL)->q) };
 

@@ -1,4 +1,4 @@
-#include "weights/npy.h"
+#include "weights/npy/npy.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/show.h"
-#include "weights/gptq_dynamic.h"
+#include "weights/hf/gptq_dynamic.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #ifndef AK_WEIGHTS_GPTQ_DYNAMIC_H
 #define AK_WEIGHTS_GPTQ_DYNAMIC_H
 
-#include "weights/hf_quant.h"
+#include "weights/hf/quant.h"
 
 struct ak_gptq_dynamic;
 

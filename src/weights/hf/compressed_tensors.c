@@ -26,7 +26,7 @@
 
 #include "base/json.h"
 #include "base/show.h"
-#include "weights/hf_quant.h"
+#include "weights/hf/quant.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 

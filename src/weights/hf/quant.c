@@ -1,4 +1,4 @@
-#include "weights/hf_quant.h"
+#include "weights/hf/quant.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "weights/gguf.h"
+#include "weights/gguf/gguf.h"
 
 #include <stdlib.h>
 #include <string.h>

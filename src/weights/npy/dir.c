@@ -18,8 +18,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/show.h"
-#include "weights/hf_quant.h"
-#include "weights/npy.h"
+#include "weights/hf/quant.h"
+#include "weights/npy/npy.h"
 
 enum {
     VERSION = 1,

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "weights/formats.h"
-#include "weights/npy.h"
+#include "weights/npy/npy.h"
 
 struct npy_file {
     struct ak_provider provider;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/show.h"
-#include "weights/hf_quant.h"
+#include "weights/hf/quant.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "weights/whisper_ggml.h"
+#include "weights/whisper/whisper.h"
 
 #include <stdio.h>
 #include <string.h>
