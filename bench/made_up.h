@@ -3,7 +3,7 @@
 #ifndef AK_BENCH_MADE_UP_H
 #define AK_BENCH_MADE_UP_H
 
-#include "backend/list.h"
+#include "backends/list.h"
 #include "dispatch/table.h"
 #include "measure.h"
 

@@ -78,8 +78,6 @@ function read_order(file,    line, part) {
 }
 function layer(path) {
     sub(/^src\//, "", path)
-    if (path ~ /^backend\/.*\.h$/ && "backend.h" in may)
-        return "backend.h"
     return substr(path, 1, index(path, "/") - 1)
 }
 function is_below(to, from) {
@@ -152,7 +150,6 @@ check_symbol() {
     {
         path = substr($1, length(top) + 1)
         sub(/:.*/, "", path)
-        sub(/^src\/backend\/backend\./, "src/backend.h/backend.", path)
         from = layer(path)
         name = $NF
         if ($(NF - 1) ~ /^[TDBRVW]$/)
@@ -186,7 +183,6 @@ check_cycle() {
         from = folder(FILENAME)
         to = folder((quoted[2] ~ /^opencl\// ? "" : "src/") quoted[2])
         if (quoted[2] ~ /\// && quoted[2] !~ /^akunu\// && from != to && index(to "/", from "/") != 1 && index(from "/", to "/") != 1) {
-            # src/backend/backend.h, the vtable, is a node of its own until it has a folder.
             edge[from, to]; node[from]; node[to]
         }
     }
@@ -210,7 +206,7 @@ check_reference() {
         awk -F: '{ printf "reference %s: line %d names a document or a row of one\n", $1, $2 }'
     # Paths, as they are written: from the root, or from src/.
     cat "$work/code" "$work/tests" "$work/texts" | xargs grep -noE \
-        '(^|[ `"(])((src|tests|bench|docs|include|man|data|examples|m4|opencl)/|('"$(cut -d: -f1 "$work/layers" | grep -v '\.h$' | tr '\n' '|' | sed 's/|$//')"')/)[A-Za-z0-9_/.-]*\.(c|h|def|cl|md|sh|py|mk|txt|dump)\b' |
+        '(^|[ `"(])((src|tests|bench|docs|include|man|data|examples|m4|opencl)/|('"$(cut -d: -f1 "$work/layers" | tr '\n' '|' | sed 's/|$//')"')/)[A-Za-z0-9_/.-]*\.(c|h|def|cl|md|sh|py|mk|txt|dump)\b' |
         sed 's/[ `"(]*//' | while IFS=: read -r file line path; do
         path=${path#[ \`\"(]}
         [ -e "$path" ] || [ -e "src/$path" ] || [ -e "include/$path" ] || [ -e "tests/data/$path" ] || echo "$file:$line:$path"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/list.h"
+#include "backends/list.h"
 #include "base/mem.h"
 #include "dispatch/table.h"
 

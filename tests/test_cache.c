@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/list.h"
+#include "backends/list.h"
 #include "base/mem.h"
 #include "golden_model.h"
 #include "pack/cache.h"

@@ -1,8 +1,8 @@
 /* A model's layers on two backends, both of them the CPU's: the same bits as on one, wherever
  * the cut is, whatever the layers keep. */
-#include "backend/split.h"
+#include "backends/split.h"
 
-#include "backend/list.h"
+#include "backends/list.h"
 #include "golden_model.h"
 #include "session/embed.h"
 #include "session/session.h"

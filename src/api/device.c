@@ -2,7 +2,7 @@
 
 #include "api/error.h"
 #include "api/versioned.h"
-#include "backend/list.h"
+#include "backends/list.h"
 
 static ak_status find(size_t i, struct akunu_device_info *out, struct ak_error *error)
 {

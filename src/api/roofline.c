@@ -3,7 +3,7 @@
 #include "api/error.h"
 #include "api/model.h"
 #include "api/versioned.h"
-#include "backend/list.h"
+#include "backends/list.h"
 #include "base/chip.h"
 #include "cpu/roofline.h"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "backend/list.h"
-#include "backend/split.h"
+#include "backends/list.h"
+#include "backends/split.h"
 #include "base/env.h"
 #include "base/mem.h"
 #include "pack/cache.h"

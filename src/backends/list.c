@@ -1,4 +1,4 @@
-#include "backend/list.h"
+#include "backends/list.h"
 
 #include <string.h>
 

@@ -1,0 +1,5 @@
+libak_la_SOURCES += \
+	src/backends/list.c \
+	src/backends/list.h \
+	src/backends/split.c \
+	src/backends/split.h
