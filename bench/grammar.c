@@ -9,8 +9,8 @@
 #include "measure.h"
 
 #include "akunu/akunu.h"
-#include "text/grammar/matcher.h"
-#include "text/grammar/schema.h"
+#include "grammar/matcher.h"
+#include "grammar/schema/schema.h"
 #include "weights/provider.h"
 
 static const char usage[] = "bench/grammar -m MODEL [--generate] [--rounds N]\n"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "text/grammar/matcher.h"
-#include "text/grammar/schema.h"
+#include "grammar/matcher.h"
+#include "grammar/schema/schema.h"
 
 static ak_status grammar_of(const json_t *line, struct ak_grammar **g, struct ak_error *error)
 {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/calls/grammar.h"
-#include "text/calls/reply.h"
-#include "text/grammar/matcher.h"
+#include "toolcall/grammar.h"
+#include "toolcall/reply.h"
+#include "grammar/matcher.h"
 
 static const char tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"parameters\": {\"type\": \"object\", \"properties\": {"

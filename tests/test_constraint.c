@@ -4,7 +4,7 @@
 
 #include "api/model.h"
 #include "session/constraint.h"
-#include "text/grammar/schema.h"
+#include "grammar/schema/schema.h"
 
 enum { STEPS = 60, SEEDS = 8 };
 

@@ -15,7 +15,7 @@
 
 #include "model/model.h"
 #include "st_files.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 static struct ak_provider *open_ok(const char *path)
 {

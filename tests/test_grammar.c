@@ -9,8 +9,8 @@
 #include "akunu/akunu.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "text/grammar/matcher.h"
-#include "text/grammar/schema.h"
+#include "grammar/matcher.h"
+#include "grammar/schema/schema.h"
 #include "weights/provider.h"
 
 /* ---- Helpers ------------------------------------------------------------------ */

@@ -7,7 +7,7 @@
 
 #include "akunu/akunu.h"
 #include "base/mem.h"
-#include "text/jinja/jinja.h"
+#include "template/jinja/jinja.h"
 
 enum { NOW = 1721999109 }; /* 2024-07-26 13:05:09 UTC */
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/pretokenize.h"
-#include "text/rules.h"
-#include "text/tokenizer.h"
-#include "text/utf8.h"
+#include "tokenizer/pretokenize.h"
+#include "tokenizer/rules.h"
+#include "tokenizer/tokenizer.h"
+#include "base/utf8.h"
 
 enum { MAX_IDS = 4096, MAX_BYTES = 4096 };
 

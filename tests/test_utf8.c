@@ -4,7 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* Writes one letter a character: itself where it is ASCII, else '?' for what is
  * no UTF-8 and '.' for a longer character. */

@@ -2,8 +2,8 @@
 #include "api/text.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "text/calls/grammar.h"
-#include "text/calls/reply.h"
+#include "toolcall/grammar.h"
+#include "toolcall/reply.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "api/model.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "text/chat.h"
+#include "template/chat.h"
 
 /* The handle is the inner object itself. */
 static struct ak_chat *inner(struct akunu_template *chat)

@@ -4,8 +4,8 @@
 #include "api/text.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "text/grammar/matcher.h"
-#include "text/grammar/schema.h"
+#include "grammar/matcher.h"
+#include "grammar/schema/schema.h"
 
 /* A handle around what a function makes; `made` tells how it went. */
 static struct akunu_grammar *wrap(struct ak_grammar *inner, ak_status made, struct ak_error *error)

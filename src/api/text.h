@@ -1,7 +1,7 @@
 #ifndef AK_API_TEXT_H
 #define AK_API_TEXT_H
 
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 /* A handle of its own owns `inner`; one inside a model leaves it to the model. */
 struct akunu_tokenizer {

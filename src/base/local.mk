@@ -1,17 +1,37 @@
-libak_la_SOURCES += src/base/chip.c src/base/chip.h
-libak_la_SOURCES += src/base/cores.c
-libak_la_SOURCES += src/base/env.c src/base/env.h
-libak_la_SOURCES += src/base/error.c src/base/error.h
-libak_la_SOURCES += src/base/file.c src/base/file.h
-libak_la_SOURCES += src/base/gumbel.h
-libak_la_SOURCES += src/base/half.h
-libak_la_SOURCES += src/base/hash.c src/base/hash.h
-libak_la_SOURCES += src/base/json.c src/base/json.h
-libak_la_SOURCES += src/base/log.c src/base/log.h
-libak_la_SOURCES += src/base/math.c src/base/math.h
-libak_la_SOURCES += src/base/mem.c src/base/mem.h
-libak_la_SOURCES += src/base/nodes.c src/base/nodes.h
-libak_la_SOURCES += src/base/sha256.c src/base/sha256.h
-libak_la_SOURCES += src/base/show.c src/base/show.h
-libak_la_SOURCES += src/base/system.c src/base/system.h
-libak_la_SOURCES += src/base/thread.c src/base/thread.h
+libak_la_SOURCES += \
+	src/base/buffer.h \
+	src/base/chip.c \
+	src/base/chip.h \
+	src/base/cores.c \
+	src/base/env.c \
+	src/base/env.h \
+	src/base/error.c \
+	src/base/error.h \
+	src/base/file.c \
+	src/base/file.h \
+	src/base/gumbel.h \
+	src/base/half.h \
+	src/base/hash.c \
+	src/base/hash.h \
+	src/base/json.c \
+	src/base/json.h \
+	src/base/log.c \
+	src/base/log.h \
+	src/base/math.c \
+	src/base/math.h \
+	src/base/mem.c \
+	src/base/mem.h \
+	src/base/nodes.c \
+	src/base/nodes.h \
+	src/base/sha256.c \
+	src/base/sha256.h \
+	src/base/show.c \
+	src/base/show.h \
+	src/base/system.c \
+	src/base/system.h \
+	src/base/thread.c \
+	src/base/thread.h \
+	src/base/unicode.c \
+	src/base/unicode.h \
+	src/base/utf8.c \
+	src/base/utf8.h

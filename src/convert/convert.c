@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/show.h"
-#include "text/export.h"
+#include "tokenizer/export.h"
 
 /* What one conversion has. */
 struct job {

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "convert/gguf_write.h"
 #include "model/model.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 struct ak_convert_options {
     const char *type;         /* "F32", "F16", "BF16", "Q8_0" of matrices; NULL: as stored */

@@ -6,7 +6,7 @@
 #ifndef AK_CONVERT_GGUF_WRITE_H
 #define AK_CONVERT_GGUF_WRITE_H
 
-#include "text/buffer.h"
+#include "base/buffer.h"
 #include "weights/provider.h"
 
 enum { AK_GGUF_ALIGNMENT = 32, AK_GGUF_NAME_BYTES = 64 /* with the NUL: what llama.cpp reads */ };

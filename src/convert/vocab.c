@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "convert/convert.h"
-#include "text/export.h"
+#include "tokenizer/export.h"
 
 /* A string of tokenizer_config.json, or the content of a token there. */
 static bool find_text(const struct ak_provider *p, const char *key, struct ak_text *out)

@@ -3,7 +3,7 @@
 #define AK_SESSION_CONSTRAINT_H
 
 #include "session/sampler.h"
-#include "text/grammar/matcher.h"
+#include "grammar/matcher.h"
 
 struct ak_model;
 

@@ -8,7 +8,7 @@
 #define AK_SESSION_DRY_BREAKERS_H
 
 #include "session/history.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 enum { AK_DRY_BREAKER_BYTES = 40, AK_DRY_MOST_TAIL = 20 };
 

@@ -4,7 +4,7 @@
 
 #include "cpu/profile.h"
 #include "dispatch/table.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 struct ak_constraints;
 

@@ -17,7 +17,7 @@
 #ifndef AK_SESSION_SAMPLER_H
 #define AK_SESSION_SAMPLER_H
 
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 struct ak_sampler;
 struct ak_candidate;

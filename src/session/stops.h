@@ -3,7 +3,7 @@
 #ifndef AK_SESSION_STOPS_H
 #define AK_SESSION_STOPS_H
 
-#include "text/buffer.h"
+#include "base/buffer.h"
 
 enum { AK_STOPS_MOST = 64, AK_STOP_MOST_BYTES = 1024 };
 

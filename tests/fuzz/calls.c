@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/calls/reply.h"
+#include "toolcall/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

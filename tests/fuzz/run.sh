@@ -7,9 +7,10 @@ root=$1 name=$2 seconds=$3
 mkdir -p "fuzz/$name"
 case $name in
 # What the target needs of the library, by folder or file.
-jinja) sources="src/text/jinja/*.c src/text/unicode.c src/text/utf8.c src/base/error.c src/base/mem.c src/base/show.c" ;;
+jinja) sources="src/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/base/error.c src/base/mem.c src/base/show.c" ;;
 grammar|schema|calls|tokenizer)
-    sources="src/text/*.c src/text/grammar/*.c src/text/calls/*.c src/text/jinja/*.c src/base/*.c src/weights/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
+    sources="src/tokenizer/*.c src/grammar/*.c src/grammar/schema/*.c src/toolcall/*.c src/template/*.c src/template/jinja/*.c src/base/*.c
+        src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
 *) echo "tests/fuzz/run.sh: no sources are named for $name" >&2; exit 2 ;;
 esac
 for source in $sources; do echo "$root"/$source; done > "fuzz/$name.sources"

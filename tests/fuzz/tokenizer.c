@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
-#include "text/export.h"
-#include "text/state.h"
-#include "text/utf8.h"
+#include "tokenizer/export.h"
+#include "tokenizer/state.h"
+#include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

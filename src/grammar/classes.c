@@ -1,0 +1,78 @@
+/* Classes of characters that patterns name. */
+#include <string.h>
+#include <utf8proc.h>
+
+#include "grammar/pattern.h"
+
+void ak_class_of_letter(struct ak_build *b, struct ak_char_set *s, char letter)
+{
+    static const struct ak_char_range digits[] = { { '0', '9' } };
+    static const struct ak_char_range words[] = { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } };
+    /* ECMA-262: WhiteSpace and LineTerminator */
+    static const struct ak_char_range blanks[] = { { '\t', '\r' }, { ' ', ' ' }, { 0xa0, 0xa0 }, { 0x1680, 0x1680 }, { 0x2000, 0x200a },
+                                                   { 0x2028, 0x2029 }, { 0x202f, 0x202f }, { 0x205f, 0x205f }, { 0x3000, 0x3000 },
+                                                   { 0xfeff, 0xfeff } };
+    static const struct ak_char_range line_ends[] = { { '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 } };
+    const struct ak_char_range *ranges = digits;
+    size_t n = 1;
+    switch (letter) {
+    case 'd': case 'D': break;
+    case 'w': case 'W': ranges = words; n = sizeof words / sizeof *words; break;
+    case 's': case 'S': ranges = blanks; n = sizeof blanks / sizeof *blanks; break;
+    default: ranges = line_ends; n = sizeof line_ends / sizeof *line_ends; break; /* what '.' is not */
+    }
+    for (size_t i = 0; i < n; i++)
+        ak_char_set_add(b, s, ranges[i].low, ranges[i].high);
+    ak_char_set_settle(s);
+    if (letter < 'a')
+        ak_char_set_invert(b, s);
+}
+
+/* General categories: one of the letters where there is no second one. */
+static const struct {
+    const char *name, *code;
+} categories[] = {
+    { "Letter", "L" }, { "Uppercase_Letter", "Lu" }, { "Lowercase_Letter", "Ll" }, { "Titlecase_Letter", "Lt" },
+    { "Modifier_Letter", "Lm" }, { "Other_Letter", "Lo" }, { "Mark", "M" }, { "Nonspacing_Mark", "Mn" }, { "Spacing_Mark", "Mc" },
+    { "Enclosing_Mark", "Me" }, { "Number", "N" }, { "Decimal_Number", "Nd" }, { "digit", "Nd" }, { "Letter_Number", "Nl" },
+    { "Other_Number", "No" }, { "Punctuation", "P" }, { "punct", "P" }, { "Connector_Punctuation", "Pc" }, { "Dash_Punctuation", "Pd" },
+    { "Open_Punctuation", "Ps" }, { "Close_Punctuation", "Pe" }, { "Initial_Punctuation", "Pi" }, { "Final_Punctuation", "Pf" },
+    { "Other_Punctuation", "Po" }, { "Symbol", "S" }, { "Math_Symbol", "Sm" }, { "Currency_Symbol", "Sc" },
+    { "Modifier_Symbol", "Sk" }, { "Other_Symbol", "So" }, { "Separator", "Z" }, { "Space_Separator", "Zs" },
+    { "Line_Separator", "Zl" }, { "Paragraph_Separator", "Zp" }, { "Other", "C" }, { "Control", "Cc" }, { "cntrl", "Cc" },
+    { "Format", "Cf" }, { "Private_Use", "Co" }, { "Unassigned", "Cn" },
+};
+
+static const char *code_of(const char *name, size_t n)
+{
+    static const char *const prefixes[] = { "General_Category=", "gc=" };
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = strlen(prefixes[i]);
+        if (n > length && memcmp(name, prefixes[i], length) == 0) {
+            name += length;
+            n -= length;
+        }
+    }
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
+        if ((strlen(categories[i].name) == n && memcmp(categories[i].name, name, n) == 0) ||
+            (strlen(categories[i].code) == n && memcmp(categories[i].code, name, n) == 0))
+            return categories[i].code;
+    return NULL;
+}
+
+bool ak_class_of_property(struct ak_build *b, struct ak_char_set *s, const char *name, size_t n)
+{
+    bool any = n == 3 && memcmp(name, "Any", 3) == 0, ascii = n == 5 && memcmp(name, "ASCII", 5) == 0;
+    const char *code = code_of(name, n);
+    if (any || ascii)
+        ak_char_set_add(b, s, 0, any ? AK_CHAR_MOST : 0x7f);
+    else if (!code)
+        return false;
+    for (int32_t c = 0; code && c <= AK_CHAR_MOST; c++) {
+        const char *category = utf8proc_category_string(c);
+        if (category[0] == code[0] && (!code[1] || category[1] == code[1]))
+            ak_char_set_add(b, s, (uint32_t)c, (uint32_t)c);
+    }
+    ak_char_set_settle(s);
+    return true;
+}

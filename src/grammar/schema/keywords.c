@@ -1,0 +1,198 @@
+/* Which keywords there are, and what becomes of them. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/show.h"
+#include "grammar/schema/schema_parts.h"
+
+enum fate {
+    KEPT,  /* the grammar keeps it */
+    NOTE,  /* says nothing about what is valid */
+    SPELT, /* kept where its value is as the list says, else refused */
+    REFUSED,
+};
+
+static const struct {
+    const char *name;
+    enum fate fate;
+} keywords[] = {
+    { "$ref", KEPT }, { "$defs", KEPT }, { "definitions", KEPT }, { "$anchor", KEPT },
+    { "type", KEPT }, { "nullable", KEPT }, { "enum", KEPT }, { "const", KEPT },
+    { "properties", KEPT }, { "required", KEPT }, { "additionalProperties", KEPT }, { "patternProperties", KEPT },
+    { "propertyNames", KEPT }, { "minProperties", KEPT }, { "maxProperties", KEPT }, { "dependentRequired", KEPT },
+    { "dependentSchemas", KEPT },
+    { "items", KEPT }, { "prefixItems", KEPT }, { "minItems", KEPT }, { "maxItems", KEPT }, { "additionalItems", KEPT },
+    { "minLength", KEPT }, { "maxLength", KEPT }, { "pattern", KEPT }, { "format", KEPT },
+    { "minimum", KEPT }, { "maximum", KEPT }, { "exclusiveMinimum", KEPT }, { "exclusiveMaximum", KEPT }, { "multipleOf", KEPT },
+    { "anyOf", KEPT }, { "oneOf", KEPT }, { "allOf", KEPT },
+    { "title", NOTE }, { "description", NOTE }, { "default", NOTE }, { "example", NOTE }, { "examples", NOTE }, { "deprecated", NOTE },
+    { "readOnly", NOTE }, { "writeOnly", NOTE }, { "$comment", NOTE }, { "contentEncoding", NOTE }, { "contentMediaType", NOTE },
+    { "contentSchema", NOTE }, { "$vocabulary", NOTE },
+    { "$schema", SPELT }, { "$id", SPELT }, { "$dynamicAnchor", SPELT }, { "uniqueItems", SPELT }, { "not", SPELT }, { "if", SPELT }, { "then", SPELT },
+    { "else", SPELT }, { "minContains", SPELT }, { "maxContains", SPELT }, { "unevaluatedItems", SPELT },
+    { "unevaluatedProperties", SPELT },
+    { "contains", REFUSED }, { "dependencies", REFUSED }, { "$dynamicRef", REFUSED }, { "$recursiveRef", REFUSED },
+    { "$recursiveAnchor", REFUSED }, { "id", REFUSED },
+};
+
+/* The place of a schema in the root, as a JSON pointer. */
+static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, size_t room, unsigned depth)
+{
+    const char *key;
+    json_t *value;
+    size_t i;
+    path[n] = '\0';
+    if (at == wanted)
+        return true;
+    if (depth == AK_JSON_MOST_DEPTH)
+        return false;
+    if (json_is_object(at)) {
+        json_object_foreach((json_t *)(uintptr_t)at, key, value) {
+            size_t length = strlen(key);
+            if ((!json_is_object(value) && !json_is_array(value) && value != wanted) || n + length + 2 > room)
+                continue;
+            path[n] = '/';
+            memcpy(path + n + 1, key, length);
+            if (find(value, wanted, path, n + 1 + length, room, depth + 1))
+                return true;
+        }
+    } else if (json_is_array(at)) {
+        json_array_foreach(at, i, value) {
+            char number[24];
+            size_t length = (size_t)snprintf(number, sizeof number, "/%zu", i);
+            if ((!json_is_object(value) && !json_is_array(value)) || n + length + 1 > room)
+                continue;
+            memcpy(path + n, number, length);
+            if (find(value, wanted, path, n + length, room, depth + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+static const char *place_of(const struct ak_compiler *c, const json_t *schema, char *shown)
+{
+    char path[256];
+    path[0] = '#';
+    if (!find(c->root, schema, path, 1, sizeof path, 0))
+        return "the schema";
+    return ak_show(path, strlen(path), shown);
+}
+
+void ak_schema_refuse(struct ak_compiler *c, const json_t *schema, const char *keyword, const char *why)
+{
+    char shown[AK_SHOW_BYTES], name[AK_SHOW_BYTES];
+    if (!ak_schema_ok(c))
+        return;
+    ak_show(keyword, strlen(keyword), name);
+    const char *place = place_of(c, schema, shown);
+    if (c->options->lax) {
+        if (!c->outer)
+            ak_log_line(&c->options->log, AKUNU_LOG_WARN, "%s: the schema's \"%s\" is passed over: %s", place, name, why);
+        return;
+    }
+    ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED, "%s: \"%s\" is not supported: %s", place, name, why);
+}
+
+void ak_schema_wrong(struct ak_compiler *c, const json_t *schema, const char *keyword, const char *expected)
+{
+    char shown[AK_SHOW_BYTES], name[AK_SHOW_BYTES];
+    const json_t *value = json_is_object(schema) ? json_object_get(schema, keyword) : schema;
+    if (!ak_schema_ok(c))
+        return;
+    ak_show(keyword, strlen(keyword), name);
+    ak_build_fail(&c->build, AKUNU_ERROR_FORMAT, "%s: \"%s\" is %s: %s is expected", place_of(c, schema, shown), name,
+                  value ? ak_json_kind(value) : "missing", expected);
+}
+
+static bool is_schema(const json_t *v) { return json_is_object(v) || json_is_boolean(v); }
+static bool says_nothing(const json_t *v) { return json_is_true(v) || (json_is_object(v) && json_object_size(v) == 0); }
+
+/* Keywords that are kept in part. */
+static void check_spelt(struct ak_compiler *c, const json_t *schema, const char *key, const json_t *value)
+{
+    bool branches = json_object_get(schema, "then") || json_object_get(schema, "else");
+    if (strcmp(key, "$schema") == 0) {
+        const char *uri = json_string_value(value);
+        if (!uri || (strncmp(uri, "https://json-schema.org/", 24) != 0 && strncmp(uri, "http://json-schema.org/", 23) != 0))
+            ak_schema_refuse(c, schema, key, "what its keywords mean is not known");
+    } else if (strcmp(key, "$id") == 0) {
+        if (schema != c->root)
+            ak_schema_refuse(c, schema, key, "only the whole schema may have one");
+    } else if (strcmp(key, "uniqueItems") == 0) {
+        const json_t *most = json_object_get(schema, "maxItems");
+        if (!json_is_boolean(value))
+            ak_schema_wrong(c, schema, key, "true or false");
+        else if (json_is_true(value) && !(json_is_integer(most) && json_integer_value(most) <= 1))
+            ak_schema_refuse(c, schema, key, "a grammar does not remember items");
+    } else if (strcmp(key, "not") == 0) {
+        if (!is_schema(value))
+            ak_schema_wrong(c, schema, key, "a schema");
+        else if (!json_is_boolean(value) && !says_nothing(value))
+            ak_schema_refuse(c, schema, key, "a grammar says what is allowed, not what is forbidden");
+    } else if (strcmp(key, "if") == 0 || strcmp(key, "then") == 0 || strcmp(key, "else") == 0) {
+        if (json_object_get(schema, "if") && branches)
+            ak_schema_refuse(c, schema, key, "a grammar cannot look ahead at a condition");
+    } else if (strcmp(key, "minContains") == 0 || strcmp(key, "maxContains") == 0) {
+        if (json_object_get(schema, "contains"))
+            ak_schema_refuse(c, schema, key, "a grammar does not count items of a kind");
+    } else if (strncmp(key, "unevaluated", strlen("unevaluated")) == 0) {
+        if (!says_nothing(value))
+            ak_schema_refuse(c, schema, key, "what other keywords looked at is not known");
+    }
+}
+
+static bool seen(struct ak_compiler *c, const json_t *schema)
+{
+    if (c->n_checked * 2 >= c->checked_mask) {
+        uint32_t mask = c->checked_mask * 2 + 63;
+        const json_t **grown = NULL;
+        for (mask |= mask >> 1, mask |= mask >> 2, mask |= mask >> 4, mask |= mask >> 8, mask |= mask >> 16; !grown;) {
+            grown = ak_alloc((size_t)mask + 1, sizeof *grown);
+            if (!grown) {
+                c->build.status = ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
+                return true;
+            }
+        }
+        for (uint32_t i = 0; c->checked && i <= c->checked_mask; i++) {
+            if (!c->checked[i])
+                continue;
+            uint32_t at = (uint32_t)((uintptr_t)c->checked[i] >> 4) & mask;
+            while (grown[at])
+                at = (at + 1) & mask;
+            grown[at] = c->checked[i];
+        }
+        ak_free(c->checked);
+        c->checked = grown;
+        c->checked_mask = mask;
+    }
+    uint32_t at = (uint32_t)((uintptr_t)schema >> 4) & c->checked_mask;
+    for (; c->checked[at]; at = (at + 1) & c->checked_mask)
+        if (c->checked[at] == schema)
+            return true;
+    c->checked[at] = schema;
+    c->n_checked++;
+    return false;
+}
+
+void ak_schema_check(struct ak_compiler *c, const json_t *schema)
+{
+    const char *key;
+    json_t *value;
+    if (seen(c, schema))
+        return;
+    json_object_foreach((json_t *)(uintptr_t)schema, key, value) {
+        size_t i = 0, n = sizeof keywords / sizeof *keywords;
+        while (i < n && strcmp(keywords[i].name, key) != 0)
+            i++;
+        if (i == n && strncmp(key, "x-", 2) == 0)
+            continue;
+        if (i == n)
+            ak_schema_refuse(c, schema, key, "it is no keyword that is known");
+        else if (keywords[i].fate == REFUSED)
+            ak_schema_refuse(c, schema, key, "no grammar is made of it");
+        else if (keywords[i].fate == SPELT)
+            check_spelt(c, schema, key, value);
+    }
+}

@@ -1,0 +1,182 @@
+/* Filters that make a text of a text. */
+#include <string.h>
+
+#include "template/jinja/builtins.h"
+#include "template/jinja/case.h"
+#include "template/jinja/filters.h"
+#include "template/jinja/markup.h"
+#include "template/jinja/text.h"
+
+static struct ak_jval filter_string(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    return ak_j_of_str(ak_j_str(j, a[0]));
+}
+
+static struct ak_jval filter_upper(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    return ak_j_upper(j, ak_j_str(j, a[0]));
+}
+
+static struct ak_jval filter_lower(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    return ak_j_lower(j, ak_j_str(j, a[0]));
+}
+
+static struct ak_jval filter_capitalize(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    return ak_j_capitalize(j, ak_j_str(j, a[0]));
+}
+
+static bool begins_word(uint32_t c)
+{
+    return ak_j_is_space(c) || (c < 0x80 && c && strchr("-({[<", (int)c));
+}
+
+static struct ak_jval filter_title(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    const struct ak_jstr *s = ak_j_str(j, a[0]);
+    struct ak_jout out = { 0 };
+    bool first = true;
+    (void)rest;
+    ak_j_spend(j, s->n / 4);
+    for (size_t at = 0, next; at < s->n; at = next) {
+        uint32_t c = ak_j_char_at(s, at, &next);
+        if (first)
+            ak_j_put_upper(j, &out, c);
+        else
+            ak_j_put_lower(j, &out, s, at);
+        first = begins_word(c);
+    }
+    return ak_j_finish(j, &out);
+}
+
+static struct ak_jval filter_trim(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    const struct ak_jstr *chars = ak_j_present(a[1]) ? ak_j_need_string(j, a[1], "strip arg") : NULL;
+    return ak_j_strip(j, ak_j_str(j, a[0]), chars, true, true);
+}
+
+static struct ak_jval filter_replace(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    int64_t count = ak_j_present(a[3]) ? ak_j_need_int(j, a[3], "count") : -1;
+    (void)rest;
+    return ak_j_replace(j, ak_j_str(j, a[0]), ak_j_str(j, a[1]), ak_j_str(j, a[2]), count);
+}
+
+static struct ak_jval filter_safe(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    return ak_j_mark_safe(j, ak_j_of_str(ak_j_str(j, a[0])));
+}
+
+static struct ak_jval filter_escape(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    (void)rest;
+    return ak_j_escape(j, a[0]);
+}
+
+static struct ak_jval filter_forceescape(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    const struct ak_jstr *s = ak_j_str(j, a[0]);
+    (void)rest;
+    return ak_j_escape(j, ak_j_string_at(j, s->bytes, s->n)); /* a copy that is not marked */
+}
+
+static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    struct ak_jout out = { 0 };
+    (void)rest;
+    if (a[0].kind != AK_J_DICT)
+        ak_j_fail(j, "xmlattr needs a dict, not %s", ak_j_type_name(a[0]));
+    for (size_t i = 0; i < a[0].as.dict->n; i++) {
+        const struct ak_jpair *pair = &a[0].as.dict->pairs[i];
+        if (pair->value.kind == AK_J_NONE || pair->value.kind == AK_J_UNDEFINED)
+            continue;
+        const struct ak_jstr *key = ak_j_need_string(j, pair->key, "an attribute's name");
+        for (size_t k = 0; k < key->n; k++)
+            if (key->bytes[k] && strchr(" \t\n\r\f\v/>=", key->bytes[k]))
+                ak_j_fail(j, "invalid character in attribute name: %s", ak_j_show(j, pair->key));
+        ak_j_put_text(j, &out, out.n > 0 || !ak_j_given(a[1]) || ak_j_truth(a[1]) ? " " : "");
+        ak_j_put_str(j, &out, ak_j_escape(j, pair->key).as.string);
+        ak_j_put_text(j, &out, "=\"");
+        ak_j_put_str(j, &out, ak_j_escape(j, pair->value).as.string);
+        ak_j_put_text(j, &out, "\"");
+    }
+    return ak_j_finish(j, &out);
+}
+
+/* ---- URLs ---- */
+
+static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, bool query)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    ak_j_spend(j, s->n / 4);
+    for (size_t i = 0; i < s->n; i++) {
+        unsigned char c = (unsigned char)s->bytes[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("_.-~", c)) || (c == '/' && !query);
+        char code[3] = { '%', hex[c >> 4], hex[c & 15] };
+        if (plain)
+            ak_j_put_bytes(j, out, &s->bytes[i], 1);
+        else if (query && c == ' ')
+            ak_j_put_text(j, out, "+");
+        else
+            ak_j_put_bytes(j, out, code, 3);
+    }
+}
+
+static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    struct ak_jout out = { 0 };
+    (void)rest;
+    if (a[0].kind == AK_J_STRING || !ak_j_is_iterable(a[0])) {
+        put_quoted(j, &out, ak_j_str(j, a[0]), false);
+        return ak_j_finish(j, &out);
+    }
+    const struct ak_jlist *pairs = a[0].kind == AK_J_DICT ? ak_j_view(j, a[0].as.dict, AK_J_ITEMS) : ak_j_iterate(j, a[0]);
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct ak_jlist *pair = ak_j_iterate(j, pairs->items[i]);
+        if (pair->n != 2)
+            ak_j_fail(j, "urlencode needs pairs, not %zu values", pair->n);
+        ak_j_put_text(j, &out, i ? "&" : "");
+        put_quoted(j, &out, ak_j_str(j, pair->items[0]), true);
+        ak_j_put_text(j, &out, "=");
+        put_quoted(j, &out, ak_j_str(j, pair->items[1]), true);
+    }
+    return ak_j_finish(j, &out);
+}
+
+static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+{
+    if (rest->n > 0 && rest->n_named > 0)
+        ak_j_fail(j, "can't handle positional and keyword arguments at the same time");
+    struct ak_jlist *values = ak_j_list(j, AK_J_TUPLE, rest->n);
+    struct ak_jdict *named = ak_j_dict(j);
+    for (size_t i = 0; i < rest->n; i++)
+        ak_j_append(j, values, rest->values[i]);
+    for (size_t i = 0; i < rest->n_named; i++)
+        ak_j_put(j, named, rest->named[i].key, rest->named[i].value);
+    return ak_j_percent(j, ak_j_str(j, a[0]), rest->n_named > 0 ? ak_j_of_dict(named) : ak_j_of_list(values));
+}
+
+const struct ak_jbuiltin ak_j_text_filters[] = {
+    { "string", filter_string, 0, { NULL }, false, true },
+    { "safe", filter_safe, 0, { NULL }, false, false },
+    { "upper", filter_upper, 0, { NULL }, false, true },
+    { "lower", filter_lower, 0, { NULL }, false, true },
+    { "capitalize", filter_capitalize, 0, { NULL }, false, true },
+    { "title", filter_title, 0, { NULL }, false, false },
+    { "trim", filter_trim, 0, { "chars" }, false, true },
+    { "replace", filter_replace, 2, { "old", "new", "count" }, false, false },
+    { "escape", filter_escape, 0, { NULL }, false, false },
+    { "e", filter_escape, 0, { NULL }, false, false },
+    { "forceescape", filter_forceescape, 0, { NULL }, false, false },
+    { "xmlattr", filter_xmlattr, 0, { "autospace" }, false, false },
+    { "urlencode", filter_urlencode, 0, { NULL }, false, false },
+    { "format", filter_format, 0, { NULL }, true, false },
+    { NULL, NULL, 0, { NULL }, false, false },
+};

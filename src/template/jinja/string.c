@@ -1,0 +1,227 @@
+#include "template/jinja/string.h"
+
+#include <string.h>
+
+#include "base/unicode.h"
+#include "base/utf8.h"
+
+/* Bytes behind a string that was put together of two, so that a text that grows piece by
+ * piece is not copied each time: the next one goes behind the last, as long as that is the one
+ * that ends where the room is used up to. */
+struct ak_jroom {
+    char *bytes;
+    size_t used, capacity;
+};
+
+enum { SMALLEST_ROOM = 256, STEP_BYTES = 16 };
+
+size_t ak_j_count_chars(const char *bytes, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += ((unsigned char)bytes[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static struct ak_jval make(struct ak_j *j, const char *bytes, size_t n, size_t n_chars)
+{
+    struct ak_jstr *s = ak_j_alloc(j, 1, sizeof *s);
+    s->bytes = bytes;
+    s->n = n;
+    s->n_chars = n_chars;
+    return (struct ak_jval){ .kind = AK_J_STRING, .as.string = s };
+}
+
+struct ak_jval ak_j_string_at(struct ak_j *j, const char *bytes, size_t n)
+{
+    ak_j_spend(j, n / STEP_BYTES);
+    return make(j, bytes, n, ak_j_count_chars(bytes, n));
+}
+
+struct ak_jval ak_j_string(struct ak_j *j, const char *bytes, size_t n)
+{
+    char *copy = ak_j_alloc(j, n + 1, 1);
+    if (n)
+        memcpy(copy, bytes, n);
+    return ak_j_string_at(j, copy, n);
+}
+
+struct ak_jval ak_j_text(struct ak_j *j, const char *terminated)
+{
+    return ak_j_string(j, terminated, strlen(terminated));
+}
+
+struct ak_jval ak_j_concat(struct ak_j *j, const struct ak_jstr *a, const struct ak_jstr *b)
+{
+    struct ak_jroom *room = a->room;
+    ak_j_spend(j, b->n / STEP_BYTES);
+    bool fits = room && a->bytes + a->n == room->bytes + room->used && room->capacity - room->used >= b->n;
+    if (!fits) {
+        ak_j_spend(j, a->n / STEP_BYTES);
+        size_t n = a->n + b->n;
+        room = ak_j_alloc(j, 1, sizeof *room);
+        room->capacity = n < SMALLEST_ROOM ? n : 2 * n;
+        room->bytes = ak_j_alloc(j, room->capacity, 1);
+        if (a->n)
+            memcpy(room->bytes, a->bytes, a->n);
+        room->used = a->n;
+    }
+    if (b->n)
+        memcpy(room->bytes + room->used, b->bytes, b->n);
+    struct ak_jval v = make(j, fits ? a->bytes : room->bytes, a->n + b->n, a->n_chars + b->n_chars);
+    room->used += b->n;
+    v.as.string->room = room;
+    return v;
+}
+
+size_t ak_j_byte_of(struct ak_j *j, const struct ak_jstr *s, size_t i)
+{
+    if (ak_j_is_ascii(s) || i == 0)
+        return i;
+    if (i >= s->n_chars)
+        return s->n;
+    ak_j_spend(j, i / STEP_BYTES);
+    size_t at = 0;
+    while (i > 0)
+        i -= ((unsigned char)s->bytes[++at] & 0xC0) != 0x80;
+    return at;
+}
+
+uint32_t ak_j_char_at(const struct ak_jstr *s, size_t at, size_t *next)
+{
+    struct ak_utf8 c = ak_utf8_next(s->bytes + at, s->n - at);
+    *next = at + c.bytes;
+    return c.valid ? c.code : 0xFFFD;
+}
+
+struct ak_jval ak_j_part(struct ak_j *j, const struct ak_jstr *s, size_t begin, size_t end)
+{
+    if (end < begin)
+        end = begin;
+    if (ak_j_is_ascii(s))
+        return make(j, s->bytes + begin, end - begin, end - begin);
+    return ak_j_string_at(j, s->bytes + begin, end - begin);
+}
+
+bool ak_j_string_is(struct ak_jval v, const char *text)
+{
+    size_t n = strlen(text);
+    return v.kind == AK_J_STRING && v.as.string->n == n && memcmp(v.as.string->bytes, text, n) == 0;
+}
+
+bool ak_j_strings_equal(const struct ak_jstr *a, const struct ak_jstr *b)
+{
+    return a == b || (a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0));
+}
+
+/* The order of UTF-8's bytes is that of characters. */
+int ak_j_strings_order(const struct ak_jstr *a, const struct ak_jstr *b)
+{
+    size_t n = a->n < b->n ? a->n : b->n;
+    int order = n ? memcmp(a->bytes, b->bytes, n) : 0;
+    if (order != 0)
+        return order < 0 ? -1 : 1;
+    return a->n < b->n ? -1 : a->n > b->n;
+}
+
+size_t ak_j_find(const struct ak_jstr *s, const struct ak_jstr *part, size_t from)
+{
+    if (from > s->n)
+        return SIZE_MAX;
+    if (part->n == 0)
+        return from;
+    const char *found = memmem(s->bytes + from, s->n - from, part->bytes, part->n);
+    return found ? (size_t)(found - s->bytes) : SIZE_MAX;
+}
+
+size_t ak_j_find_last(const struct ak_jstr *s, const struct ak_jstr *part, size_t end)
+{
+    if (part->n > end)
+        return SIZE_MAX;
+    for (size_t at = end - part->n + 1; at-- > 0;)
+        if (part->n == 0 || (s->bytes[at] == part->bytes[0] && memcmp(s->bytes + at, part->bytes, part->n) == 0))
+            return at;
+    return SIZE_MAX;
+}
+
+bool ak_j_is_space(uint32_t c)
+{
+    return ak_is_space(c) || (c >= 0x1C && c <= 0x1F);
+}
+
+static bool is_among(const struct ak_jstr *chars, uint32_t c)
+{
+    if (!chars)
+        return ak_j_is_space(c);
+    for (size_t at = 0; at < chars->n;)
+        if (ak_j_char_at(chars, at, &at) == c)
+            return true;
+    return false;
+}
+
+static size_t before(const struct ak_jstr *s, size_t at)
+{
+    do
+        at--;
+    while (at > 0 && ((unsigned char)s->bytes[at] & 0xC0) == 0x80);
+    return at;
+}
+
+void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right, size_t *begin, size_t *end)
+{
+    size_t next;
+    *begin = 0;
+    *end = s->n;
+    while (left && *begin < *end && is_among(chars, ak_j_char_at(s, *begin, &next)))
+        *begin = next;
+    while (right && *end > *begin && is_among(chars, ak_j_char_at(s, before(s, *end), &next)))
+        *end = before(s, *end);
+}
+
+/* ---- Text that grows ---- */
+
+void ak_j_put_bytes(struct ak_j *j, struct ak_jout *out, const char *bytes, size_t n)
+{
+    ak_j_spend(j, n / STEP_BYTES);
+    if (n > AK_JINJA_MOST_OUTPUT - out->n)
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template makes a text of more than %d MiB, the limit", AK_JINJA_MOST_OUTPUT >> 20);
+    if (n > out->capacity - out->n) {
+        size_t capacity = 2 * (out->n + n) < 64 ? 64 : 2 * (out->n + n);
+        out->bytes = ak_j_grow(j, out->bytes, out->capacity, capacity, 1);
+        out->capacity = capacity;
+    }
+    if (n)
+        memcpy(out->bytes + out->n, bytes, n);
+    out->n += n;
+}
+
+void ak_j_put_text(struct ak_j *j, struct ak_jout *out, const char *terminated)
+{
+    ak_j_put_bytes(j, out, terminated, strlen(terminated));
+}
+
+void ak_j_put_char(struct ak_j *j, struct ak_jout *out, uint32_t c)
+{
+    char bytes[4];
+    ak_j_put_bytes(j, out, bytes, ak_put_utf8(c, bytes));
+}
+
+void ak_j_put_str(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s)
+{
+    ak_j_put_bytes(j, out, s->bytes, s->n);
+}
+
+void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, uint64_t times)
+{
+    if (s->n == 0)
+        return;
+    for (; times > 0; times--) {
+        ak_j_spend(j, 1);
+        ak_j_put_str(j, out, s);
+    }
+}
+
+struct ak_jval ak_j_finish(struct ak_j *j, const struct ak_jout *out)
+{
+    return ak_j_string_at(j, out->n ? out->bytes : "", out->n);
+}

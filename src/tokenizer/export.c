@@ -1,0 +1,389 @@
+#include "tokenizer/export.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tokenizer/state.h"
+
+/* GGUF's numbers of token types. */
+enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_UNUSED = 5, TYPE_BYTE = 6 };
+
+static const char mark[] = "▁";
+
+/* What is being made: texts are offsets until the buffer has its place. */
+struct exporter {
+    const struct ak_tokenizer *t;
+    struct ak_export *out;
+    uint32_t n;
+    struct ak_error *error;
+};
+
+static bool is_wordpiece(const struct ak_tokenizer *t)
+{
+    return t->pipeline && t->pipeline->core == AK_CORE_WORDPIECE;
+}
+
+static ak_status add(struct exporter *e, const char *bytes, size_t n)
+{
+    return ak_buffer_add(&e->out->bytes, bytes, n, e->error);
+}
+
+/* The printable form of bytes. */
+static ak_status add_printable(struct exporter *e, struct ak_text text)
+{
+    char out[4];
+    for (uint32_t i = 0; i < text.n; i++)
+        AK_TRY(add(e, out, ak_printable_of_byte((unsigned char)text.bytes[i], out)));
+    return AKUNU_OK;
+}
+
+/* WordPiece: GGUF marks the pieces that begin a word, and not the others. */
+static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
+{
+    size_t n_next = strlen(e->t->pipeline->next_mark);
+    if (n_next > 0 && text.n > n_next && memcmp(text.bytes, e->t->pipeline->next_mark, n_next) == 0)
+        return add(e, text.bytes + n_next, text.n - n_next);
+    AK_TRY(add(e, mark, strlen(mark)));
+    return add(e, text.bytes, text.n);
+}
+
+/* SentencePiece's vocabularies, of whose pieces the marks have become blanks. */
+static ak_status add_marked(struct exporter *e, struct ak_text text)
+{
+    for (uint32_t i = 0; i < text.n; i++)
+        AK_TRY(text.bytes[i] == ' ' ? add(e, mark, strlen(mark)) : add(e, &text.bytes[i], 1));
+    return AKUNU_OK;
+}
+
+static ak_status add_byte_token(struct exporter *e, unsigned byte)
+{
+    char text[8];
+    return add(e, text, (size_t)snprintf(text, sizeof text, "<0x%02X>", byte));
+}
+
+/* The byte that token `id` stands for; -1: it is none of those. */
+static int byte_of(const struct ak_tokenizer *t, uint32_t id)
+{
+    if (t->byte_level || (t->pipeline && !t->pipeline->byte_fallback))
+        return -1;
+    for (int b = 0; b < 256; b++)
+        if (t->byte_tokens[b] == (int32_t)id)
+            return b;
+    return -1;
+}
+
+static ak_status add_normal(struct exporter *e, uint32_t id)
+{
+    const struct ak_tokenizer *t = e->t;
+    if (t->byte_level)
+        return add_printable(e, ak_pieces_get(&t->pieces, id));
+    if (!t->pipeline)
+        return add_marked(e, ak_pieces_get(&t->pieces, id));
+    struct ak_text word = ak_pieces_get(&t->pipeline->words, id);
+    return is_wordpiece(t) ? add_wordpiece(e, word) : add(e, word.bytes, word.n);
+}
+
+/* In SentencePiece's vocabularies llama.cpp looks for them before blanks are marked. */
+static ak_status add_added(struct exporter *e, struct ak_text text)
+{
+    const struct ak_tokenizer *t = e->t;
+    if (t->byte_level || is_wordpiece(t))
+        return add(e, text.bytes, text.n);
+    AK_TRY(ak_buffer_room(&e->out->bytes, text.n, e->error));
+    e->out->bytes.n += ak_unmark(text.bytes, text.n, e->out->bytes.bytes + e->out->bytes.n);
+    return AKUNU_OK;
+}
+
+static ak_status add_unused(struct exporter *e, uint32_t id)
+{
+    char text[24];
+    e->out->types[id] = TYPE_UNUSED;
+    if (is_wordpiece(e->t))
+        AK_TRY(add(e, mark, strlen(mark)));
+    return add(e, text, (size_t)snprintf(text, sizeof text, "[PAD%u]", (unsigned)id));
+}
+
+static ak_status add_token(struct exporter *e, uint32_t id)
+{
+    const struct ak_tokenizer *t = e->t;
+    const struct ak_pieces *written = t->byte_level || !t->pipeline ? &t->pieces : &t->pipeline->words;
+    if (id >= t->pieces.n || (ak_kind(t, id) == AK_TOKEN_UNUSED && ak_pieces_get(written, id).n == 0))
+        return add_unused(e, id);
+    struct ak_text text = ak_pieces_get(written, id);
+    int byte = byte_of(t, id);
+    switch (ak_kind(t, id)) {
+    case AK_TOKEN_CONTROL:
+        e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level && !is_wordpiece(t) ? TYPE_UNKNOWN : TYPE_CONTROL;
+        return add(e, text.bytes, text.n);
+    case AK_TOKEN_ADDED: e->out->types[id] = TYPE_USER_DEFINED; return add_added(e, text);
+    case AK_TOKEN_UNUSED: e->out->types[id] = TYPE_UNUSED; return add(e, text.bytes, text.n);
+    default: break;
+    }
+    e->out->types[id] = byte >= 0 ? TYPE_BYTE : (int32_t)id == t->unknown && !t->byte_level ? TYPE_UNKNOWN : TYPE_NORMAL;
+    return byte >= 0 ? add_byte_token(e, (unsigned)byte) : add_normal(e, id);
+}
+
+static ak_status add_tokens(struct exporter *e)
+{
+    struct ak_export *out = e->out;
+    uint64_t *ends = ak_alloc(e->n, sizeof *ends);
+    out->tokens = ak_alloc(e->n, sizeof *out->tokens);
+    out->types = ak_alloc(e->n, sizeof *out->types);
+    ak_status status = ends && out->tokens && out->types ? AKUNU_OK : ak_fail_memory(e->error, "a vocabulary", e->n * sizeof *out->tokens);
+    for (uint32_t id = 0; id < e->n && status == AKUNU_OK; id++) {
+        status = add_token(e, id);
+        ends[id] = out->bytes.n;
+    }
+    for (uint32_t id = 0; id < e->n && status == AKUNU_OK; id++) {
+        uint64_t begin = id ? ends[id - 1] : 0;
+        out->tokens[id] = (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(ends[id] - begin) }; /* placed by `place` */
+    }
+    ak_free(ends);
+    return status;
+}
+
+/* ---- Merges ----------------------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ak_pair *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The pairs in the order of their ranks, to be freed. */
+static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_pair **out, uint32_t *n, struct ak_error *error)
+{
+    *n = 0;
+    *out = ak_alloc(t->pairs ? (size_t)t->pair_mask + 1 : 0, sizeof **out);
+    if (!*out)
+        return ak_fail_memory(error, "the merges of a vocabulary", (size_t)t->pair_mask * sizeof **out);
+    for (uint32_t i = 0; t->pairs && i <= t->pair_mask; i++)
+        if (t->pairs[i].left != UINT32_MAX)
+            (*out)[(*n)++] = t->pairs[i];
+    qsort(*out, *n, sizeof **out, by_rank);
+    return AKUNU_OK;
+}
+
+static ak_status add_merges(struct exporter *e, const struct ak_pair *pairs, uint32_t n)
+{
+    e->out->merges = ak_alloc(n, sizeof *e->out->merges);
+    if (!e->out->merges)
+        return ak_fail_memory(e->error, "the merges of a vocabulary", n * sizeof *e->out->merges);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t begin = e->out->bytes.n;
+        AK_TRY(add_printable(e, ak_pieces_get(&e->t->pieces, pairs[i].left)));
+        AK_TRY(add(e, " ", 1));
+        AK_TRY(add_printable(e, ak_pieces_get(&e->t->pieces, pairs[i].right)));
+        e->out->merges[i] = (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
+    }
+    e->out->vocab.n_merges = n;
+    return AKUNU_OK;
+}
+
+/* SentencePiece's BPE merges the pair whose token has the best score: the earlier a
+ * merge, the better. Tokens of no merge are of single characters, or not of text. */
+static void score_by_merges(struct exporter *e, const struct ak_pair *pairs, uint32_t n)
+{
+    for (uint32_t i = 0; i < e->n; i++)
+        e->out->scores[i] = e->out->types[i] == TYPE_NORMAL ? -(float)n - 1.0f : 0.0f;
+    for (uint32_t i = n; i-- > 0;) /* the earliest of a token's merges last */
+        if ((uint32_t)pairs[i].joined < e->n)
+            e->out->scores[pairs[i].joined] = -(float)i;
+}
+
+static void score_by_priorities(struct exporter *e)
+{
+    for (uint32_t i = 0; i < e->n && i < e->t->pieces.n; i++)
+        e->out->scores[i] = -(float)e->t->priorities[i];
+}
+
+static ak_status add_scores(struct exporter *e)
+{
+    struct ak_pair *pairs;
+    uint32_t n;
+    e->out->scores = ak_alloc(e->n, sizeof *e->out->scores);
+    if (!e->out->scores)
+        return ak_fail_memory(e->error, "the scores of a vocabulary", e->n * sizeof(float));
+    if (!e->t->pipeline) {
+        score_by_priorities(e);
+    } else if (e->t->pipeline->core == AK_CORE_UNIGRAM) {
+        for (uint32_t i = 0; i < e->n && i < e->t->pieces.n && e->t->pipeline->scores; i++)
+            e->out->scores[i] = (float)e->t->pipeline->scores[i];
+    } else {
+        AK_TRY(sort_pairs(e->t, &pairs, &n, e->error));
+        score_by_merges(e, pairs, n);
+        ak_free(pairs);
+    }
+    e->out->vocab.scores = e->out->scores;
+    return AKUNU_OK;
+}
+
+/* ---- What goes with them ------------------------------------------------------------ */
+
+static const struct ak_step *step_of(const struct ak_steps *steps, enum ak_step_kind kind)
+{
+    for (uint32_t i = 0; i < steps->n; i++)
+        if (steps->list[i].kind == kind)
+            return &steps->list[i];
+    return NULL;
+}
+
+/* Whether a blank is put before the text. */
+static bool puts_blank_first(const struct ak_tokenizer *t)
+{
+    if (!t->pipeline)
+        return t->add_space_prefix;
+    const struct ak_step *prepend = step_of(&t->pipeline->normalizers, AK_STEP_PREPEND);
+    const struct ak_step *marks = step_of(&t->pipeline->normalizers, AK_STEP_MARK_BLANKS);
+    const struct ak_step *metaspace = step_of(&t->pipeline->splits, AK_STEP_METASPACE);
+    return prepend || (marks && (marks->flag || marks->flag2)) || (metaspace && metaspace->first != AK_FIRST_NEVER);
+}
+
+/* Whether two blanks are as one. */
+static ak_status joins_blanks(const struct ak_tokenizer *t, bool *out, struct ak_error *error)
+{
+    static const char one[] = "a a", two[] = "a  a";
+    int32_t a[8], b[8];
+    size_t n, m;
+    AK_TRY(ak_tokenize(t, one, strlen(one), 0, a, sizeof a / sizeof *a, &n, error));
+    AK_TRY(ak_tokenize(t, two, strlen(two), 0, b, sizeof b / sizeof *b, &m, error));
+    *out = n == m && n <= sizeof a / sizeof *a && memcmp(a, b, n * sizeof *a) == 0;
+    return AKUNU_OK;
+}
+
+/* llama.cpp does where it makes small letters, unless it is told otherwise. */
+static bool strips_accents(const struct ak_tokenizer *t)
+{
+    static const enum ak_step_kind kinds[] = { AK_STEP_STRIP_ACCENTS, AK_STEP_PLAIN_MARKS, AK_STEP_BASE };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (step_of(&t->pipeline->normalizers, kinds[i]))
+            return true;
+    return false;
+}
+
+/* In the file's form: the array's size, the array, the texts. */
+static ak_status add_charsmap(struct exporter *e)
+{
+    const struct ak_step *step = step_of(&e->t->pipeline->normalizers, AK_STEP_PRECOMPILED);
+    if (!step || step->map.n_nodes == 0)
+        return AKUNU_OK;
+    uint32_t array = step->map.n_nodes * 4;
+    size_t begin = e->out->bytes.n;
+    AK_TRY(add(e, (const char *)&array, sizeof array));
+    AK_TRY(add(e, (const char *)step->map.nodes, array));
+    AK_TRY(add(e, step->map.texts, step->map.n_texts));
+    e->out->vocab.charsmap = (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
+    return AKUNU_OK;
+}
+
+/* A token that the tokenizer puts before each text, or behind it, is what GGUF means by
+ * BOS and EOS; what the model calls so then ends a turn. */
+static void add_ends(struct exporter *e)
+{
+    const struct ak_tokenizer *t = e->t;
+    const struct ak_pipeline *p = t->pipeline;
+    struct ak_vocab *v = &e->out->vocab;
+    bool begins = p && p->n_before > 0, ends = p && p->n_after > 0;
+    v->bos = begins ? p->before[0] : t->bos;
+    v->eos = ends ? p->after[p->n_after - 1] : t->eos;
+    v->eot = ends && t->eos >= 0 && t->eos != v->eos ? t->eos : -1;
+    v->unknown = t->unknown;
+    v->add_bos = t->add_bos || begins;
+    v->add_eos = t->add_eos || ends;
+    e->out->add_separator = p && p->n_between > 0 ? p->n_between > p->n_after : -1;
+    if (is_wordpiece(t)) {
+        v->separator = v->eos;
+        v->cls = v->bos;
+    }
+}
+
+static ak_status fill_byte_level(struct exporter *e, struct ak_text pre)
+{
+    struct ak_pair *pairs;
+    uint32_t n;
+    struct ak_vocab *v = &e->out->vocab;
+    v->model = (struct ak_text){ "gpt2", 4 };
+    if (pre.n == 0 && e->t->pipeline)
+        AK_TRY(ak_pre_name(e->t, &pre, e->error));
+    if (pre.n == 0)
+        return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.json: none of the known pre-tokenizers cuts words as its pre_tokenizer "
+                       "does. Where one comes near enough, its name can be given (--pre)");
+    v->pre = pre;
+    AK_TRY(sort_pairs(e->t, &pairs, &n, e->error));
+    ak_status status = add_merges(e, pairs, n);
+    ak_free(pairs);
+    return status;
+}
+
+static ak_status fill(struct exporter *e, struct ak_text pre)
+{
+    const struct ak_tokenizer *t = e->t;
+    struct ak_vocab *v = &e->out->vocab;
+    *v = ak_vocab_none;
+    AK_TRY(add_tokens(e));
+    add_ends(e);
+    if (t->byte_level)
+        return fill_byte_level(e, pre);
+    v->pre = pre.n ? pre : (struct ak_text){ "default", 7 };
+    if (is_wordpiece(t)) {
+        v->model = (struct ak_text){ "bert", 4 };
+        v->lowercase = step_of(&t->pipeline->normalizers, AK_STEP_LOWERCASE) != NULL;
+        v->strip_accents = strips_accents(t) == v->lowercase ? -1 : !v->lowercase;
+        return AKUNU_OK;
+    }
+    v->add_space_prefix = puts_blank_first(t);
+    AK_TRY(add_scores(e));
+    v->model = (struct ak_text){ "llama", 5 };
+    if (!t->pipeline || t->pipeline->core != AK_CORE_UNIGRAM)
+        return AKUNU_OK;
+    bool joined;
+    v->model = (struct ak_text){ "t5", 2 };
+    AK_TRY(joins_blanks(t, &joined, e->error));
+    v->remove_extra_whitespaces = joined;
+    return add_charsmap(e);
+}
+
+/* Offsets become addresses. */
+static void place(struct ak_export *out, uint32_t n)
+{
+    const char *base = out->bytes.bytes ? out->bytes.bytes : "";
+    for (uint32_t i = 0; i < n; i++)
+        out->tokens[i].bytes = base + (uintptr_t)out->tokens[i].bytes;
+    for (uint32_t i = 0; i < out->vocab.n_merges; i++)
+        out->merges[i].bytes = base + (uintptr_t)out->merges[i].bytes;
+    if (out->vocab.charsmap.n)
+        out->vocab.charsmap.bytes = base + (uintptr_t)out->vocab.charsmap.bytes;
+    out->vocab.tokens = out->tokens;
+    out->vocab.merges = out->merges;
+    out->vocab.types = out->types;
+    out->vocab.n_tokens = n;
+}
+
+bool ak_tokenizer_takes_blanks(const struct ak_tokenizer *t)
+{
+    for (uint32_t i = 0; i < t->specials.n; i++)
+        if (t->specials.sorted[i].right && !t->specials.sorted[i].always)
+            return true;
+    return false;
+}
+
+ak_status ak_tokenizer_export(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre, struct ak_export *out,
+                              struct ak_error *error)
+{
+    struct exporter e = { .t = t, .out = out, .n = n_tokens, .error = error };
+    *out = (struct ak_export){ .tokens = NULL };
+    AK_TRY(fill(&e, pre));
+    place(out, n_tokens);
+    return AKUNU_OK;
+}
+
+void ak_export_free(struct ak_export *e)
+{
+    ak_free(e->bytes.bytes);
+    ak_free(e->tokens);
+    ak_free(e->merges);
+    ak_free(e->scores);
+    ak_free(e->types);
+    *e = (struct ak_export){ .tokens = NULL };
+}

@@ -1,0 +1,115 @@
+#include "tokenizer/merge.h"
+
+#include "base/mem.h"
+
+ak_status ak_merge_begin(struct ak_merge *m, size_t n, struct ak_error *error)
+{
+    m->n_nodes = 0;
+    m->n_heap = 0;
+    if (n <= m->capacity)
+        return AKUNU_OK;
+    size_t capacity = ak_max_size(n + n / 4, 64);
+    struct ak_node *nodes = ak_realloc(m->nodes, capacity, sizeof *nodes);
+    if (nodes)
+        m->nodes = nodes;
+    /* Every join takes one entry and adds at most two: never more than 2n. */
+    uint64_t *heap = ak_realloc(m->heap, capacity, 2 * sizeof *heap);
+    if (heap)
+        m->heap = heap;
+    if (!nodes || !heap)
+        return ak_fail_memory(error, "tokenizing a word", (unsigned long long)capacity * (sizeof *nodes + 2 * sizeof *heap));
+    m->capacity = capacity;
+    return AKUNU_OK;
+}
+
+void ak_merge_free(struct ak_merge *m)
+{
+    ak_free(m->nodes);
+    ak_free(m->heap);
+    *m = (struct ak_merge){0};
+}
+
+static void sift_down(uint64_t *heap, size_t n, size_t at)
+{
+    uint64_t entry = heap[at];
+
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && heap[child + 1] < heap[child])
+            child++;
+        if (entry <= heap[child])
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = entry;
+}
+
+static void push(struct ak_merge *m, uint64_t entry)
+{
+    size_t at = m->n_heap++;
+
+    while (at > 0 && entry < m->heap[(at - 1) / 2]) {
+        m->heap[at] = m->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    m->heap[at] = entry;
+}
+
+static uint64_t pop(struct ak_merge *m)
+{
+    uint64_t top = m->heap[0];
+
+    m->heap[0] = m->heap[--m->n_heap];
+    if (m->n_heap > 1)
+        sift_down(m->heap, m->n_heap, 0);
+    return top;
+}
+
+/* Finds out anew what node i and the next one give; true where they join. */
+static bool look(struct ak_merge *m, uint32_t i, ak_join_fn *join, const void *context)
+{
+    struct ak_node *node = &m->nodes[i];
+
+    if (node->next != AK_NO_NODE && join(context, node, &m->nodes[node->next], &node->priority, &node->joined))
+        return true;
+    node->priority = UINT32_MAX;
+    return false;
+}
+
+static uint64_t entry_of(const struct ak_merge *m, uint32_t i)
+{
+    return (uint64_t)m->nodes[i].priority << 32 | i;
+}
+
+void ak_merge_run(struct ak_merge *m, ak_join_fn *join, const void *context)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (look(m, i, join, context))
+            m->heap[m->n_heap++] = entry_of(m, i);
+    for (size_t at = m->n_heap / 2; at-- > 0;)
+        sift_down(m->heap, m->n_heap, at);
+
+    while (m->n_heap > 0) {
+        uint64_t entry = pop(m);
+        uint32_t i = (uint32_t)entry;
+        struct ak_node *node = &m->nodes[i];
+        if (node->priority != entry >> 32) /* its neighbour has changed since, or it is gone */
+            continue;
+
+        struct ak_node *gone = &m->nodes[node->next];
+        node->id = node->joined;
+        node->bytes += gone->bytes;
+        node->next = gone->next;
+        gone->priority = UINT32_MAX;
+        if (node->next != AK_NO_NODE)
+            m->nodes[node->next].prev = i;
+
+        if (look(m, i, join, context))
+            push(m, entry_of(m, i));
+        if (node->prev != AK_NO_NODE && look(m, node->prev, join, context))
+            push(m, entry_of(m, node->prev));
+    }
+}

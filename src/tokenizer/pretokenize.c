@@ -1,0 +1,158 @@
+#include "tokenizer/pretokenize.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "tokenizer/regex.h"
+#include "tokenizer/rules.h"
+
+struct ak_pretokenizer {
+    const struct ak_cut_rule *rule;
+    struct ak_regex *patterns[AK_MAX_PATTERNS];
+    unsigned n_patterns;
+};
+
+static bool is_among(struct ak_text name, const char *names)
+{
+    char wanted[64];
+
+    if (name.n == 0 || name.n + 3 > sizeof wanted || memchr(name.bytes, ' ', name.n) || memchr(name.bytes, '\0', name.n))
+        return false;
+    wanted[0] = ' ';
+    memcpy(wanted + 1, name.bytes, name.n);
+    memcpy(wanted + 1 + name.n, " ", 2);
+    return strstr(names, wanted) != NULL;
+}
+
+static const struct ak_cut_rule *find_rule(struct ak_text name)
+{
+    const struct ak_cut_rule *rule = ak_cut_rules;
+
+    while (name.n > 0 && rule->names && !is_among(name, rule->names))
+        rule++;
+    return rule->names ? rule : NULL;
+}
+
+const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name)
+{
+    const struct ak_raw_rule *rule = ak_raw_rules;
+
+    while (rule->names && !is_among(name, rule->names))
+        rule++;
+    return rule->names ? rule : NULL;
+}
+
+/* The first name of each rule: the others cut as one of these does. */
+static ak_status refuse(struct ak_text name, struct ak_error *error)
+{
+    char known[400] = "";
+    size_t n = 0;
+
+    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
+        size_t length = strcspn(rule->names + 1, " ") + 1;
+        if (n + length >= sizeof known)
+            break;
+        memcpy(known + n, rule->names, length);
+        n += length;
+    }
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "the pre-tokenizer '%.*s' (tokenizer.ggml.pre) is not known. Where the model cuts words as a known one does, "
+                   "--override-kv tokenizer.ggml.pre=str:NAME serves; NAME is one of:%s",
+                   (int)(name.n < 64 ? name.n : 64), name.bytes, known);
+}
+
+static ak_status fill(struct ak_pretokenizer *p, struct ak_text name, struct ak_error *error)
+{
+    p->rule = find_rule(name);
+    if (!p->rule)
+        return refuse(name, error);
+    for (unsigned i = 0; i < AK_MAX_PATTERNS && p->rule->patterns[i]; i++) {
+        struct ak_text pattern = {p->rule->patterns[i], (uint32_t)strlen(p->rule->patterns[i])};
+        AK_TRY(ak_regex_compile(pattern, false, &p->patterns[i], error));
+        p->n_patterns++;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_pretokenizer_create(struct ak_text name, struct ak_pretokenizer **out, struct ak_error *error)
+{
+    struct ak_pretokenizer *p = ak_alloc(1, sizeof *p);
+
+    *out = NULL;
+    if (!p)
+        return ak_fail_memory(error, "the pre-tokenizer", sizeof *p);
+    ak_status status = fill(p, name, error);
+    if (status != AKUNU_OK) {
+        ak_pretokenizer_free(p);
+        return status;
+    }
+    *out = p;
+    return AKUNU_OK;
+}
+
+void ak_pretokenizer_free(struct ak_pretokenizer *p)
+{
+    if (!p)
+        return;
+    for (unsigned i = 0; i < p->n_patterns; i++)
+        ak_regex_free(p->patterns[i]);
+    ak_free(p);
+}
+
+uint64_t ak_pretokenizer_bytes(const struct ak_pretokenizer *p)
+{
+    uint64_t bytes = sizeof *p;
+
+    for (unsigned i = 0; i < p->n_patterns; i++)
+        bytes += ak_regex_bytes(p->patterns[i]);
+    return bytes;
+}
+
+bool ak_pretokenizer_adds_bos(const struct ak_pretokenizer *p)
+{
+    return p->rule->adds_bos;
+}
+
+bool ak_pretokenizer_whole_words(const struct ak_pretokenizer *p)
+{
+    return p->rule->whole_words;
+}
+
+/* One text with its double that the patterns see. */
+struct cut {
+    const struct ak_pretokenizer *p;
+    struct ak_matcher *matcher;
+    const char *text, *seen;
+    ak_word_fn *fn;
+    void *context;
+    struct ak_error *error;
+};
+
+/* Cuts [begin, end) by pattern number `level` and the pieces by those after it. */
+static ak_status cut_range(const struct cut *k, unsigned level, size_t begin, size_t end)
+{
+    if (begin == end)
+        return AKUNU_OK;
+    if (level == k->p->n_patterns)
+        return k->fn(k->context, k->text + begin, end - begin, k->error);
+    size_t n = end - begin, at = 0, from, to;
+    while (at < n) {
+        /* The range is a subject of its own, so that (?!…) sees its end. */
+        AK_TRY(ak_regex_find(k->p->patterns[level], k->matcher, k->seen + begin, n, at, false, &from, &to, k->error));
+        if (from == SIZE_MAX)
+            break;
+        AK_TRY(cut_range(k, level + 1, begin + at, begin + from));
+        AK_TRY(cut_range(k, level + 1, begin + from, begin + to));
+        at = to;
+    }
+    return cut_range(k, level + 1, begin + at, end);
+}
+
+ak_status ak_cut_words(const struct ak_pretokenizer *p, struct ak_matcher *matcher, const char *text, size_t n, ak_word_fn *fn,
+                       void *context, struct ak_error *error)
+{
+    struct cut k = {p, matcher, text, text, fn, context, error};
+
+    AK_TRY(ak_matcher_see(matcher, text, n, &k.seen, error));
+    return cut_range(&k, 0, 0, n);
+}

@@ -1,0 +1,243 @@
+/* SentencePiece's tokenizer.model: a protobuf message (sentencepiece_model.proto)
+ * of pieces, the trainer's settings and the normalizer's. It becomes the vocabulary
+ * that a GGUF file of the same model has. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "tokenizer/state.h"
+
+/* What is left of a message. */
+struct reader {
+    const char *at, *end;
+};
+
+struct field {
+    uint32_t number, wire;
+    uint64_t value;       /* wire 0 */
+    struct reader bytes;  /* wire 1, 2, 5 */
+};
+
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+
+/* ModelProto */
+enum { MODEL_PIECE = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3 };
+/* SentencePiece */
+enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
+/* TrainerSpec */
+enum { TRAINER_TYPE = 3, TRAINER_BYTES = 35, TRAINER_UNKNOWN = 40, TRAINER_BOS = 41, TRAINER_EOS = 42 };
+/* NormalizerSpec */
+enum { NORMALIZER_CHARSMAP = 2, NORMALIZER_PREFIX = 3, NORMALIZER_EXTRA = 4 };
+
+enum { TYPE_UNIGRAM = 1, TYPE_BPE = 2 };
+
+static bool read_varint(struct reader *r, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+        unsigned char byte = (unsigned char)*r->at++;
+        *out |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+static bool take(struct reader *r, uint64_t n, struct reader *out)
+{
+    if (n > (uint64_t)(r->end - r->at) || n > INT32_MAX)
+        return false;
+    *out = (struct reader){r->at, r->at + n};
+    r->at += n;
+    return true;
+}
+
+/* The next field; false where the message is damaged. */
+static bool read_field(struct reader *r, struct field *f)
+{
+    uint64_t key, n;
+
+    *f = (struct field){.value = 0};
+    if (!read_varint(r, &key) || key >> 3 > UINT32_MAX)
+        return false;
+    f->number = (uint32_t)(key >> 3);
+    f->wire = (uint32_t)(key & 7);
+    switch (f->wire) {
+    case WIRE_VARINT: return read_varint(r, &f->value);
+    case WIRE_64: return take(r, 8, &f->bytes);
+    case WIRE_32: return take(r, 4, &f->bytes);
+    case WIRE_BYTES: return read_varint(r, &n) && take(r, n, &f->bytes);
+    default: return false;
+    }
+}
+
+static struct ak_text text_of(struct reader r)
+{
+    return (struct ak_text){r.at, (uint32_t)(r.end - r.at)};
+}
+
+static ak_status damaged(const char *where, struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.model: %s is damaged", where);
+}
+
+struct model {
+    struct ak_vocab vocab;
+    struct ak_text *tokens;
+    float *scores;
+    int32_t *types;
+    uint64_t type;
+    bool byte_fallback;
+    struct ak_buffer unmarked;
+};
+
+/* The types have GGUF's numbers, which are SentencePiece's. */
+static bool read_piece(struct reader r, struct model *m, uint32_t id)
+{
+    struct field f;
+
+    m->types[id] = 1;
+    m->tokens[id] = (struct ak_text){"", 0};
+    while (r.at < r.end) {
+        if (!read_field(&r, &f))
+            return false;
+        if (f.number == PIECE_TEXT && f.wire == WIRE_BYTES)
+            m->tokens[id] = text_of(f.bytes);
+        else if (f.number == PIECE_SCORE && f.wire == WIRE_32)
+            memcpy(&m->scores[id], f.bytes.at, sizeof(float)); /* little-endian, as all that akunu runs on */
+        else if (f.number == PIECE_TYPE && f.wire == WIRE_VARINT && f.value <= INT32_MAX)
+            m->types[id] = (int32_t)f.value;
+    }
+    return true;
+}
+
+static bool read_trainer(struct reader r, struct model *m)
+{
+    struct field f;
+
+    while (r.at < r.end) {
+        if (!read_field(&r, &f))
+            return false;
+        if (f.wire != WIRE_VARINT)
+            continue;
+        int64_t id = (int32_t)(uint32_t)f.value; /* -1 is written in ten bytes */
+        switch (f.number) {
+        case TRAINER_TYPE: m->type = f.value; break;
+        case TRAINER_BYTES: m->byte_fallback = f.value != 0; break;
+        case TRAINER_UNKNOWN: m->vocab.unknown = id; break;
+        case TRAINER_BOS: m->vocab.bos = id; break;
+        case TRAINER_EOS: m->vocab.eos = id; break;
+        default: break;
+        }
+    }
+    return true;
+}
+
+static bool read_normalizer(struct reader r, struct model *m)
+{
+    struct field f;
+
+    while (r.at < r.end) {
+        if (!read_field(&r, &f))
+            return false;
+        if (f.number == NORMALIZER_CHARSMAP && f.wire == WIRE_BYTES)
+            m->vocab.charsmap = text_of(f.bytes);
+        else if (f.number == NORMALIZER_PREFIX && f.wire == WIRE_VARINT)
+            m->vocab.add_space_prefix = f.value != 0;
+        else if (f.number == NORMALIZER_EXTRA && f.wire == WIRE_VARINT)
+            m->vocab.remove_extra_whitespaces = f.value != 0;
+    }
+    return true;
+}
+
+static ak_status count_pieces(struct reader r, struct model *m, struct ak_error *error)
+{
+    struct field f;
+
+    while (r.at < r.end) {
+        if (!read_field(&r, &f))
+            return damaged("the file", error);
+        m->vocab.n_tokens += f.number == MODEL_PIECE && f.wire == WIRE_BYTES;
+    }
+    if (m->vocab.n_tokens == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.model: there are no pieces");
+    m->tokens = ak_alloc(m->vocab.n_tokens, sizeof *m->tokens);
+    m->scores = ak_alloc(m->vocab.n_tokens, sizeof *m->scores);
+    m->types = ak_alloc(m->vocab.n_tokens, sizeof *m->types);
+    if (!m->tokens || !m->scores || !m->types)
+        return ak_fail_memory(error, "the vocabulary", m->vocab.n_tokens * sizeof *m->tokens);
+    return AKUNU_OK;
+}
+
+enum { PIECE_ADDED = 4 };
+
+/* Pieces that were added by hand are found in the text, whose blanks have become ▁
+ * by then: here they are found before, with blanks. */
+static ak_status unmark_added(struct model *m, struct ak_error *error)
+{
+    size_t bytes = 0;
+
+    for (uint32_t id = 0; id < m->vocab.n_tokens; id++)
+        bytes += m->types[id] == PIECE_ADDED ? m->tokens[id].n : 0;
+    AK_TRY(ak_buffer_room(&m->unmarked, bytes + 1, error));
+    for (uint32_t id = 0; id < m->vocab.n_tokens; id++) {
+        if (m->types[id] != PIECE_ADDED || m->tokens[id].n == 0)
+            continue;
+        char *out = m->unmarked.bytes + m->unmarked.n;
+        m->tokens[id] = (struct ak_text){out, ak_unmark(m->tokens[id].bytes, m->tokens[id].n, out)};
+        m->unmarked.n += m->tokens[id].n;
+    }
+    return AKUNU_OK;
+}
+
+static ak_status read_model(struct reader r, struct model *m, struct ak_error *error)
+{
+    struct field f;
+    uint32_t id = 0;
+
+    AK_TRY(count_pieces(r, m, error));
+    while (r.at < r.end && read_field(&r, &f)) { /* count_pieces has seen that it can be read */
+        if (f.wire != WIRE_BYTES)
+            continue;
+        if (f.number == MODEL_PIECE && !read_piece(f.bytes, m, id++))
+            return damaged("a piece", error);
+        if (f.number == MODEL_TRAINER && !read_trainer(f.bytes, m))
+            return damaged("trainer_spec", error);
+        if (f.number == MODEL_NORMALIZER && !read_normalizer(f.bytes, m))
+            return damaged("normalizer_spec", error);
+    }
+    if (m->type != TYPE_BPE && m->type != TYPE_UNIGRAM)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.model: the model type %llu is not supported; UNIGRAM (1) and BPE (2) are",
+                       (unsigned long long)m->type);
+    if (m->type == TYPE_BPE && (m->vocab.charsmap.n > 0 || m->vocab.remove_extra_whitespaces))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.model: a normalizer_spec that changes text is not supported with BPE");
+    m->vocab.model = m->type == TYPE_BPE ? (struct ak_text){"llama", 5} : (struct ak_text){"t5", 2};
+    m->vocab.tokens = m->tokens;
+    m->vocab.scores = m->scores;
+    m->vocab.types = m->types;
+    return unmark_added(m, error);
+}
+
+ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out, struct ak_error *error)
+{
+    struct model m = {.type = TYPE_UNIGRAM};
+
+    /* Defaults of the format's definition; what is added is the model's affair, and
+     * by custom BPE models begin with BOS, Unigram ones end with EOS. */
+    m.vocab.unknown = 0;
+    m.vocab.bos = 1;
+    m.vocab.eos = 2;
+    m.vocab.eot = m.vocab.separator = m.vocab.padding = m.vocab.cls = m.vocab.mask = -1;
+    m.vocab.add_bos = m.vocab.add_eos = m.vocab.lowercase = m.vocab.strip_accents = -1;
+    m.vocab.add_space_prefix = m.vocab.remove_extra_whitespaces = 1;
+    *out = NULL;
+    ak_status status = read_model((struct reader){bytes.bytes, bytes.bytes + bytes.n}, &m, error);
+    if (status == AKUNU_OK)
+        status = ak_tokenizer_create(&m.vocab, out, error);
+    if (*out && (*out)->pipeline)
+        (*out)->pipeline->byte_fallback = m.byte_fallback;
+    ak_buffer_free(&m.unmarked);
+    ak_free(m.tokens);
+    ak_free(m.scores);
+    ak_free(m.types);
+    return status;
+}

@@ -1,0 +1,150 @@
+/* SentencePiece BPE, as Llama 2 has it: characters are merged to the piece of
+ * the best score, and what is no piece falls back to tokens of single bytes. The
+ * file writes ▁ for a blank; here pieces and text have blanks. */
+#include <string.h>
+
+#include "base/half.h"
+#include "base/mem.h"
+#include "tokenizer/state.h"
+#include "base/utf8.h"
+
+/* Whether the end of a word, where a blank follows something else, is inside. */
+static bool spans_words(struct ak_text piece)
+{
+    for (uint32_t i = 1; i < piece.n; i++)
+        if (piece.bytes[i] == ' ' && piece.bytes[i - 1] != ' ')
+            return true;
+    return false;
+}
+
+/* Appends all pieces, and makes findable those that text can become: no control
+ * tokens, and none that were added by hand, which are taken out of the text before. */
+static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
+{
+    struct ak_pieces_batch findable = {.n = 0};
+
+    memset(t->byte_tokens, 0xFF, sizeof t->byte_tokens);
+    for (uint32_t id = 0; id < vocab->n_tokens; id++) {
+        struct ak_text text = vocab->tokens[id];
+        uint8_t kind = ak_kind(t, id);
+        char *out = ak_pieces_next(&t->pieces);
+        uint32_t n = text.n;
+        int byte = kind == AK_TOKEN_BYTE || !vocab->types ? ak_byte_of(text) : -1;
+        bool plain = byte < 0 && (kind == AK_TOKEN_NORMAL || kind == AK_TOKEN_UNUSED);
+        if (byte >= 0) {
+            n = 1;
+            out[0] = (char)byte;
+            if (t->byte_tokens[byte] < 0)
+                t->byte_tokens[byte] = (int32_t)id;
+        } else if (plain) {
+            n = ak_unmark(text.bytes, text.n, out);
+        } else {
+            memcpy(out, text.bytes, n);
+        }
+        ak_pieces_append(&t->pieces, n);
+        if (plain && !memchr(text.bytes, ' ', text.n))
+            ak_pieces_index(&t->pieces, &findable, id);
+    }
+    ak_pieces_index_end(&t->pieces, &findable);
+}
+
+/* Maps scores to integers in the opposite order: the best is the lowest. */
+static uint32_t priority_of(float score)
+{
+    uint32_t bits = ak_float_bits(score + 0.0f); /* one zero, not two */
+    uint32_t ascending = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return ascending == 0 ? UINT32_MAX - 1 : ~ascending;
+}
+
+ak_status ak_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+{
+    if (!vocab->scores)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "the SentencePiece vocabulary has no scores (tokenizer.ggml.scores)");
+    t->priorities = ak_alloc(vocab->n_tokens, sizeof *t->priorities);
+    if (!t->priorities)
+        return ak_fail_memory(error, "the scores of the vocabulary", (unsigned long long)vocab->n_tokens * sizeof *t->priorities);
+    load_pieces(t, vocab);
+    t->words_apart = true;
+    for (uint32_t id = 0; id < vocab->n_tokens; id++) {
+        t->priorities[id] = priority_of(vocab->scores[id]);
+        if ((ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED) && spans_words(ak_pieces_get(&t->pieces, id)))
+            t->words_apart = false;
+    }
+    t->add_space_prefix = vocab->add_space_prefix != 0;
+    return AKUNU_OK;
+}
+
+static bool join(const void *context, const struct ak_node *left, const struct ak_node *right, uint32_t *priority, int32_t *joined)
+{
+    const struct ak_run *r = context;
+    int32_t id = ak_pieces_find(&r->t->pieces, r->text + left->begin, (size_t)left->bytes + right->bytes);
+
+    if (id < 0)
+        return false;
+    *priority = r->t->priorities[id];
+    *joined = id;
+    return true;
+}
+
+/* What no piece stands for: bytes, or one unknown token however long it is. */
+static void push_bytes(struct ak_run *r, const struct ak_node *node, bool *unknown)
+{
+    for (uint32_t i = 0; i < node->bytes; i++) {
+        int32_t id = r->t->byte_tokens[(unsigned char)r->text[node->begin + i]];
+        if (id >= 0)
+            ak_run_push(r, id);
+        else if (!*unknown && r->t->unknown >= 0)
+            ak_run_push(r, r->t->unknown);
+        *unknown = id < 0;
+    }
+}
+
+/* Merges [begin, end) of the run's text. */
+static ak_status add_word(struct ak_run *r, size_t begin, size_t end, bool *unknown, struct ak_error *error)
+{
+    AK_TRY(ak_merge_begin(&r->merge, end - begin, error));
+    while (begin < end) {
+        struct ak_utf8 c = ak_utf8_next(r->text + begin, end - begin);
+        uint8_t n = c.valid ? c.bytes : 1;
+        ak_merge_add(&r->merge, (uint32_t)begin, n, ak_pieces_find(&r->t->pieces, r->text + begin, n));
+        begin += n;
+    }
+    ak_merge_run(&r->merge, join, r);
+    for (uint32_t i = 0; i != AK_NO_NODE; i = r->merge.nodes[i].next) {
+        const struct ak_node *node = &r->merge.nodes[i];
+        if (node->id < 0) {
+            push_bytes(r, node, unknown);
+            continue;
+        }
+        ak_run_push(r, node->id);
+        *unknown = false;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_spm_text(struct ak_run *r, const char *text, size_t n, struct ak_error *error)
+{
+    if (n == 0)
+        return AKUNU_OK;
+    if (r->text_capacity < n + 1) {
+        char *grown = ak_realloc(r->text, n + 1, 1);
+        if (!grown)
+            return ak_fail_memory(error, "tokenizing a text", n + 1);
+        r->text = grown;
+        r->text_capacity = n + 1;
+    }
+    size_t end = 0;
+    if (r->t->add_space_prefix)
+        r->text[end++] = ' ';
+    end += ak_unmark(text, n, r->text + end);
+
+    bool unknown = false;
+    size_t begin = 0;
+    for (size_t i = 1; i < end && r->t->words_apart; i++) {
+        if (r->text[i] != ' ' || r->text[i - 1] == ' ')
+            continue;
+        AK_TRY(add_word(r, begin, i, &unknown, error));
+        begin = i;
+    }
+    return add_word(r, begin, end, &unknown, error);
+}

@@ -1,0 +1,106 @@
+#include "tokenizer/trie.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* A heap sort, since qsort takes no context: n log n for any input. */
+static bool before(const struct ak_pieces *p, uint32_t a, uint32_t b)
+{
+    struct ak_text x = ak_pieces_get(p, a), y = ak_pieces_get(p, b);
+    int order = memcmp(x.bytes, y.bytes, ak_min_size(x.n, y.n));
+
+    if (order == 0)
+        order = (x.n > y.n) - (x.n < y.n);
+    return order ? order < 0 : a > b;
+}
+
+static void sift(const struct ak_pieces *p, uint32_t *heap, size_t n, size_t at)
+{
+    uint32_t entry = heap[at];
+
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && before(p, heap[child], heap[child + 1]))
+            child++;
+        if (!before(p, entry, heap[child]))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = entry;
+}
+
+static void sort(const struct ak_pieces *p, uint32_t *order, size_t n)
+{
+    for (size_t at = n / 2; at-- > 0;)
+        sift(p, order, n, at);
+    for (size_t left = n; left-- > 1;) {
+        uint32_t last = order[left];
+        order[left] = order[0];
+        order[0] = last;
+        sift(p, order, left, 0);
+    }
+}
+
+void ak_trie_init(struct ak_trie *t, const struct ak_pieces *pieces, uint32_t *order, uint32_t n)
+{
+    *t = (struct ak_trie){.pieces = pieces, .order = order, .n = n};
+    sort(pieces, order, n);
+    uint32_t i = 0;
+    for (unsigned b = 0; b < 256; b++) {
+        t->first[b] = i;
+        while (i < n && (unsigned char)ak_pieces_get(pieces, order[i]).bytes[0] == b)
+            i++;
+    }
+    t->first[256] = n;
+}
+
+void ak_trie_free(struct ak_trie *t)
+{
+    ak_free(t->order);
+    *t = (struct ak_trie){0};
+}
+
+/* The byte at `depth`, 0 for the end and one more than the byte otherwise. */
+static unsigned key_at(const struct ak_trie *t, uint32_t i, uint32_t depth)
+{
+    struct ak_text piece = ak_pieces_get(t->pieces, t->order[i]);
+    return depth < piece.n ? (unsigned char)piece.bytes[depth] + 1u : 0u;
+}
+
+/* The first of [low, high) whose key at `depth` is ≥ `key`. */
+static uint32_t lower_bound(const struct ak_trie *t, uint32_t low, uint32_t high, uint32_t depth, unsigned key)
+{
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (key_at(t, middle, depth) < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ak_trie_step(const struct ak_trie *t, struct ak_trie_node *node, unsigned char byte)
+{
+    if (node->depth == 0) {
+        node->low = t->first[byte];
+        node->high = t->first[byte + 1];
+    } else {
+        node->low = lower_bound(t, node->low, node->high, node->depth, byte + 1u);
+        node->high = lower_bound(t, node->low, node->high, node->depth, byte + 2u);
+    }
+    node->depth++;
+    return node->low < node->high;
+}
+
+int32_t ak_trie_here(const struct ak_trie *t, const struct ak_trie_node *node)
+{
+    if (node->low == node->high || key_at(t, node->low, node->depth) != 0)
+        return -1;
+    return (int32_t)t->order[node->low];
+}

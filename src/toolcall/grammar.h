@@ -1,0 +1,31 @@
+/* Grammars that hold a model to calls: those of the tools, in the form of a format, with
+ * arguments that the tools' schemas allow.
+ *
+ *     auto      any text; any marker of a call begins the grammar, and after the call's end
+ *               it is any text again. In a format without markers the beginning decides
+ *     required  reasoning, where the template has it, then calls and nothing else
+ *
+ * What a grammar lets through the parser takes, and ends as a call that the schemas allow. */
+#ifndef AK_TEXT_CALLS_GRAMMAR_H
+#define AK_TEXT_CALLS_GRAMMAR_H
+
+#include <jansson.h>
+
+#include "toolcall/format.h"
+#include "grammar/schema/schema.h"
+
+struct ak_call_rules {
+    const struct ak_call_format *format;
+    const struct ak_tokenizer *tokenizer; /* NULL: markers are plain text. Needed during the call only. */
+    const char *chat_template, *prompt;   /* tell of reasoning; NULL allowed */
+    const char *tools;                    /* as JSON text */
+    const char *choice; /* NULL, "auto", "none", "required", a tool's name, or OpenAI's object that names one */
+    bool parallel;      /* more than one call */
+    bool lax;           /* what a schema asks for and the format's grammar cannot keep is passed over */
+    struct ak_log log;  /* told of it */
+};
+
+/* *out is NULL, and that no error, where nothing is to be constrained: no tools, or "none". What cannot be kept is AKUNU_ERROR_UNSUPPORTED and named. */
+ak_status ak_call_grammar(const struct ak_call_rules *rules, struct ak_grammar **out, struct ak_error *error);
+
+#endif
