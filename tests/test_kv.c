@@ -2,7 +2,7 @@
 #include "session/kv.h"
 
 #include "fake_backend.h"
-#include "session/random.h"
+#include "sample/random.h"
 
 enum { CONTEXT = 1000, SEQUENCES = 5 };
 

@@ -6,7 +6,7 @@
 
 #include "api/session.h"
 #include "golden_model.h"
-#include "session/random.h"
+#include "sample/random.h"
 
 /* ---- Logits ------------------------------------------------------------------- */
 

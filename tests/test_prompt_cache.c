@@ -1,6 +1,6 @@
 /* Texts in files, and prompts that were run before: the same bits as a cold run, and whatever
  * is wrong with a file is done without. */
-#include "session/prompt_cache.h"
+#include "persist/prompt_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/math.h"
-#include "session/candidates.h"
-#include "session/random.h"
-#include "session/sampler.h"
+#include "sample/candidates.h"
+#include "sample/random.h"
+#include "sample/sampler.h"
 
 enum { MOST_TOKENS = 2000, N_TABLES = 3 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/sampler_state.h"
+#include "sample/sampler_state.h"
 
 enum { MOST_TOKENS = 1000, MOST_TABLES = 8, MOST_TEXTS = 8 };
 

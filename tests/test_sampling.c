@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/math.h"
-#include "session/logprobs.h"
-#include "session/sampler_state.h"
-#include "session/sampling_check.h"
+#include "sample/logprobs.h"
+#include "sample/sampler_state.h"
+#include "sample/sampling_check.h"
 
 enum { N = 50 };
 

@@ -1,7 +1,7 @@
 /* Sessions over a backend that shows which tokens a logit stands on: passes, their
  * order, errors that change nothing, the context's size and
  * generation. */
-#include "session/generate.h"
+#include "generate/generate.h"
 
 #include <math.h>
 #include <stdio.h>

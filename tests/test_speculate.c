@@ -1,6 +1,6 @@
 /* Speculation: a text is the same with guesses and without them, whoever guesses
  * and whatever the sampler; what stops a text leaves the same behind. */
-#include "session/speculate.h"
+#include "generate/speculate.h"
 
 #include <math.h>
 

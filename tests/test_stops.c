@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "session/stops.h"
+#include "generate/stops.h"
 
 enum { MOST = 256 };
 

@@ -1,10 +1,10 @@
-#include "session/generate.h"
+#include "generate/generate.h"
 
 #include "api/error.h"
 #include "api/session.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "session/choices.h"
+#include "generate/choices.h"
 
 void akunu_generation_default(struct akunu_generation *generation)
 {

@@ -1,5 +1,5 @@
 /* Texts in files: single ones, and prompts that were run before. */
-#include "session/prompt_cache.h"
+#include "persist/prompt_cache.h"
 
 #include "api/error.h"
 #include "api/session.h"

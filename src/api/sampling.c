@@ -5,9 +5,9 @@
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "session/constraint.h"
-#include "session/logprobs.h"
-#include "session/sampler.h"
-#include "session/sampling_check.h"
+#include "sample/logprobs.h"
+#include "sample/sampler.h"
+#include "sample/sampling_check.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;

@@ -4,7 +4,7 @@
  *     KEY.packed          complete; KEY is 32 hexadecimal digits
  *     KEY.packed.part     being written, locked (flock) by its writer; without a
  *                         lock it is what an interrupted writer left
- *     KEY.prompt          keys and values of a text: session/save.h; the same header
+ *     KEY.prompt          keys and values of a text: persist/save.h; the same header
  *                         and way of writing
  *
  * A file is a header of one page, and from 2 MiB on the block as planned:

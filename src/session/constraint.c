@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "base/mem.h"
-#include "session/candidates.h"
+#include "sample/candidates.h"
 #include "session/model.h"
 
 struct ak_constraints {

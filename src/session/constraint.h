@@ -2,7 +2,7 @@
 #ifndef AK_SESSION_CONSTRAINT_H
 #define AK_SESSION_CONSTRAINT_H
 
-#include "session/sampler.h"
+#include "sample/sampler.h"
 #include "grammar/matcher.h"
 
 struct ak_model;

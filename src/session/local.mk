@@ -1,62 +1,16 @@
 libak_la_SOURCES += \
-	src/session/adaptive_p.c \
-	src/session/adaptive_p.h \
 	src/session/available.c \
 	src/session/available.h \
-	src/session/candidates.c \
-	src/session/candidates.h \
-	src/session/choice.c \
-	src/session/choice.h \
-	src/session/choices.c \
-	src/session/choices.h \
-	src/session/choose.c \
 	src/session/constraint.c \
 	src/session/constraint.h \
 	src/session/costs.c \
 	src/session/costs.h \
-	src/session/draft.c \
-	src/session/draft.h \
-	src/session/draw.c \
-	src/session/dry.c \
-	src/session/dry.h \
-	src/session/dry_breakers.c \
-	src/session/dry_breakers.h \
 	src/session/embed.c \
 	src/session/embed.h \
-	src/session/generate.c \
-	src/session/generate.h \
-	src/session/history.h \
 	src/session/kv.c \
 	src/session/kv.h \
-	src/session/logprobs.c \
-	src/session/logprobs.h \
-	src/session/lookup.c \
-	src/session/lookup.h \
-	src/session/mirostat.c \
-	src/session/mirostat.h \
 	src/session/model.c \
 	src/session/model.h \
 	src/session/pass.c \
-	src/session/penalties.c \
-	src/session/penalties.h \
-	src/session/prompt_cache.c \
-	src/session/prompt_cache.h \
-	src/session/random.h \
-	src/session/sampler.c \
-	src/session/sampler.h \
-	src/session/sampler_state.h \
-	src/session/sampling_check.c \
-	src/session/sampling_check.h \
-	src/session/sampling_order.c \
-	src/session/sampling_order.h \
-	src/session/save.c \
-	src/session/save.h \
 	src/session/session.c \
-	src/session/session.h \
-	src/session/speculate.c \
-	src/session/speculate.h \
-	src/session/stops.c \
-	src/session/stops.h \
-	src/session/temperature.c \
-	src/session/truncation.c \
-	src/session/weight.h
+	src/session/session.h

@@ -1,0 +1,364 @@
+#include "persist/prompt_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/show.h"
+#include "session/available.h"
+
+enum { NEARLY_ALL = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth a file */
+
+/* Without it, and why. */
+static void say(const struct ak_session *s, const char *name, const char *why)
+{
+    char shown[AK_SHOW_BYTES];
+    ak_log_line(&s->log, AKUNU_LOG_WARN, "prompt cache: done without %s: %s", ak_show_path(name, shown), why);
+}
+
+/* The time of use is kept here: looking at a file does not change it. */
+static void touch(int fd)
+{
+    const struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
+    (void)futimens(fd, times);
+}
+
+/* ---- The folder ----------------------------------------------------------------- */
+
+/* -1: there is none, or it cannot be used; `make`: then a line says why. */
+static int open_folder(const struct ak_session *s, const struct akunu_prompt_cache *cache, bool make)
+{
+    char *path = cache->dir ? ak_strndup(cache->dir, strlen(cache->dir)) : ak_cache_default_dir();
+    int dir = path ? ak_cache_dir_open(path, make) : -1;
+    if (make && dir < 0)
+        say(s, path ? path : "its folder", path ? strerror(errno) : "no folder for it is known (HOME is not set)");
+    ak_free(path);
+    return dir;
+}
+
+static bool is_ours(const struct ak_cache_entry *e, const struct ak_cache_key *key)
+{
+    return e->kind == AK_CACHE_PROMPT && e->built > 0 && memcmp(&e->header.key, key, sizeof *key) == 0;
+}
+
+/* The kept text that has most of the first n tokens at `ids`: *common of them. Opened where
+ * there is one. */
+static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t n, struct ak_saved *best, uint32_t *common)
+{
+    struct ak_cache_entry *entries;
+    struct ak_cache_key key;
+    size_t n_entries;
+    const char *why;
+    *common = 0;
+    ak_save_key(s, &key);
+    if (ak_cache_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
+        return false;
+    for (size_t i = 0; i < n_entries; i++) {
+        struct ak_saved saved;
+        if (!is_ours(&entries[i], &key) || !ak_saved_open(ak_cache_open(dir, entries[i].name), s, &key, &saved, &why))
+            continue;
+        uint32_t same = ak_saved_common(&saved, ids, n);
+        if (same <= *common) {
+            ak_saved_clear(&saved);
+            continue;
+        }
+        if (*common > 0)
+            ak_saved_clear(best);
+        *best = saved;
+        *common = same;
+        memcpy(best->name, entries[i].name, sizeof best->name);
+    }
+    ak_free(entries);
+    return *common > 0;
+}
+
+/* Removes texts that the new one begins with, and then those that were not used for longest,
+ * until all take no more than `most` bytes. */
+static void make_room(int dir, const struct ak_session *s, const char *keep, const int32_t *ids, uint32_t n, uint64_t most)
+{
+    struct ak_cache_entry *entries;
+    struct ak_cache_key key;
+    size_t n_entries;
+    uint64_t bytes = 0;
+    const char *why;
+    ak_save_key(s, &key);
+    if (ak_cache_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
+        return;
+    for (size_t i = 0; i < n_entries; i++) {
+        struct ak_cache_entry *e = &entries[i];
+        struct ak_saved saved;
+        if (strcmp(e->name, keep) != 0 && is_ours(e, &key) && ak_saved_open(ak_cache_open(dir, e->name), s, &key, &saved, &why)) {
+            bool beginning = saved.n_tokens <= n && ak_saved_common(&saved, ids, n) == saved.n_tokens;
+            ak_saved_clear(&saved);
+            if (beginning && ak_cache_remove(dir, e->name))
+                e->bytes = 0;
+        }
+        bytes += e->kind == AK_CACHE_PROMPT ? e->bytes : 0;
+    }
+    while (bytes > most) {
+        struct ak_cache_entry *oldest = NULL;
+        for (size_t i = 0; i < n_entries; i++) {
+            struct ak_cache_entry *e = &entries[i];
+            bool may_go = e->kind == AK_CACHE_PROMPT && e->bytes > 0 && strcmp(e->name, keep) != 0;
+            if (may_go && (!oldest || e->used < oldest->used))
+                oldest = e;
+        }
+        if (!oldest)
+            break;
+        (void)ak_cache_remove(dir, oldest->name); /* it may be gone, or being written */
+        bytes -= oldest->bytes;
+        oldest->bytes = 0;
+    }
+    ak_free(entries);
+}
+
+/* A name for the text alone: the same text of the same model has the same. */
+static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n, char name[AK_CACHE_NAME_BYTES], char part[AK_CACHE_NAME_BYTES])
+{
+    struct ak_cache_key key;
+    struct ak_sha256 h;
+    ak_save_key(s, &key);
+    ak_sha256_begin(&h);
+    ak_sha256_add(&h, key.digest, sizeof key.digest);
+    ak_sha256_add(&h, ids, n * sizeof *ids);
+    ak_sha256_end(&h, key.digest);
+    ak_cache_name_with(&key, AK_CACHE_PROMPT_ENDING, name);
+    ak_cache_name_with(&key, AK_CACHE_PROMPT_PART_ENDING, part);
+}
+
+/* Writes `name` by way of `part` in the folder. False after *why. */
+static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t n, const char *name, const char *part, const char **why)
+{
+    struct ak_cache_build build = { .dir = dir, .part = part, .name = name };
+    bool busy;
+    *why = ak_cache_guard(dir, ak_save_bytes(s, n), ak_available_memory());
+    if (*why)
+        return false;
+    build.fd = ak_cache_take_part(dir, part, &busy);
+    if (build.fd < 0) {
+        *why = busy ? "another process is writing it" : strerror(errno);
+        return false;
+    }
+    bool saved = ak_save(s, sequence, n, &build, why);
+    close(build.fd);
+    return saved;
+}
+
+/* ---- One file --------------------------------------------------------------------- */
+
+/* The folder of a path and the name in it; -1 and errno. */
+static int folder_of(const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    if (!slash)
+        return open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *folder = ak_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    int dir = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    ak_free(folder);
+    return dir;
+}
+
+/* Whether a file may be replaced: there is none, or it is a saved text, whatever its state. */
+static bool is_replaceable(int dir, const char *name)
+{
+    char magic[8] = "";
+    int fd = ak_cache_open(dir, name);
+    if (fd < 0)
+        return errno == ENOENT;
+    struct stat st;
+    bool ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                (st.st_size == 0 || (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, "akunuKVS", sizeof magic) == 0));
+    close(fd);
+    return ours;
+}
+
+static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const char *path, const char **why)
+{
+    const char *name;
+    int dir = folder_of(path, &name);
+    static const char ending[] = ".akunu-part";
+    size_t room = strlen(name) + sizeof ending;
+    char *part = ak_alloc(room, 1);
+    bool written = false;
+    if (dir < 0 || !part) {
+        *why = strerror(errno);
+    } else if (!is_replaceable(dir, name)) {
+        *why = "it is another file, and stays as it is";
+    } else {
+        snprintf(part, room, "%s%s", name, ending);
+        written = write_text(dir, s, sequence, n, name, part, why);
+    }
+    if (dir >= 0)
+        close(dir);
+    ak_free(part);
+    return written;
+}
+
+ak_status ak_text_save(struct ak_session *s, int32_t sequence, const char *path, struct ak_error *error)
+{
+    const struct ak_kv_sequence *found;
+    char shown[AK_SHOW_BYTES];
+    const char *why;
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    AK_TRY(ak_save_is_possible(s, error));
+    if (found->length == 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has no tokens to save");
+    if (write_file(s, sequence, found->length, path, &why))
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_IO, "%s cannot be written: %s", ak_show_path(path, shown), why);
+}
+
+static ak_status check_empty(const struct ak_session *s, int32_t sequence, struct ak_error *error)
+{
+    const struct ak_kv_sequence *found;
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    if (found->length > 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and must be empty", (unsigned)found->length);
+    return AKUNU_OK;
+}
+
+static bool has_room(const struct ak_session *s, int32_t sequence, uint32_t n)
+{
+    return n <= s->kv.context && ak_kv_wanted(&s->kv, sequence, n) <= s->kv.n_free;
+}
+
+ak_status ak_text_load(struct ak_session *s, int32_t sequence, const char *path, struct ak_error *error)
+{
+    struct ak_cache_key key;
+    struct ak_saved saved;
+    char shown[AK_SHOW_BYTES];
+    const char *why;
+    AK_TRY(check_empty(s, sequence, error));
+    AK_TRY(ak_save_is_possible(s, error));
+    ak_save_key(s, &key);
+    int fd = ak_cache_open(AT_FDCWD, path);
+    if (fd < 0)
+        return ak_fail(error, AKUNU_ERROR_IO, "%s: %s", ak_show_path(path, shown), strerror(errno));
+    if (!ak_saved_open(fd, s, &key, &saved, &why))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown), why);
+    ak_status status = AKUNU_OK;
+    if (!has_room(s, sequence, saved.n_tokens))
+        status = ak_fail(error, AKUNU_ERROR_CONTEXT, "%s: its text has %u tokens, and the context holds %u", ak_show_path(path, shown),
+                         (unsigned)saved.n_tokens, (unsigned)s->kv.context);
+    else if (!ak_saved_load(&saved, s, sequence, saved.n_tokens, &why))
+        status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown), why);
+    ak_saved_clear(&saved);
+    return status;
+}
+
+/* ---- Prompts ------------------------------------------------------------------------ */
+
+/* The kept text that serves best, of the folder or the one file; `tell`: why the file cannot. */
+static bool open_best(const struct ak_session *s, const struct akunu_prompt_cache *cache, const int32_t *ids, size_t n, bool tell,
+                      struct ak_saved *best, uint32_t *common)
+{
+    struct ak_cache_key key;
+    const char *why;
+    *common = 0;
+    if (!cache->file) {
+        int dir = open_folder(s, cache, false);
+        bool found = dir >= 0 && find(dir, s, ids, n, best, common);
+        if (dir >= 0)
+            close(dir);
+        return found;
+    }
+    int fd = ak_cache_open(AT_FDCWD, cache->file);
+    if (fd < 0 && errno == ENOENT)
+        return false;
+    ak_save_key(s, &key);
+    if (!ak_saved_open(fd, s, &key, best, &why)) {
+        if (tell)
+            say(s, cache->file, why);
+        return false;
+    }
+    *common = ak_saved_common(best, ids, n);
+    return true;
+}
+
+/* A damaged file would be in the way of a good one. */
+static void discard(const struct ak_session *s, const struct akunu_prompt_cache *cache, const struct ak_saved *saved)
+{
+    int dir = cache->file ? -1 : open_folder(s, cache, false);
+    if (cache->file)
+        (void)unlink(cache->file);
+    else if (dir >= 0)
+        (void)ak_cache_remove(dir, saved->name);
+    if (dir >= 0)
+        close(dir);
+}
+
+ak_status ak_prompt_restore(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n_ids, const struct akunu_prompt_cache *cache,
+                            size_t *n_restored, struct ak_error *error)
+{
+    struct ak_saved best;
+    uint32_t common = 0;
+    const char *why;
+    *n_restored = 0;
+    AK_TRY(check_empty(s, sequence, error));
+    if (n_ids < 2 || n_ids < cache->least || ak_save_is_possible(s, NULL) != AKUNU_OK)
+        return AKUNU_OK;
+    if (!open_best(s, cache, ids, n_ids - 1, true, &best, &common))
+        return AKUNU_OK;
+    if (common > 0 && has_room(s, sequence, common)) {
+        if (ak_saved_load(&best, s, sequence, common, &why)) {
+            *n_restored = common;
+            touch(best.fd);
+            ak_log_line(&s->log, AKUNU_LOG_INFO, "prompt cache: %u of %zu tokens were run before", (unsigned)common, n_ids);
+        } else {
+            say(s, cache->file ? cache->file : best.name, why);
+            discard(s, cache, &best);
+        }
+    }
+    ak_saved_clear(&best);
+    return AKUNU_OK;
+}
+
+static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n, const struct akunu_prompt_cache *cache)
+{
+    const int32_t *ids = ak_kv_sequence(&s->kv, sequence)->tokens;
+    char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
+    const char *why = NULL;
+    int dir = open_folder(s, cache, true);
+    if (dir < 0)
+        return;
+    name_text(s, ids, n, name, part);
+    if (ak_save_bytes(s, n) > cache->max_bytes)
+        why = "it would take more than all kept prompts may";
+    else if (write_text(dir, s, sequence, n, name, part, &why))
+        make_room(dir, s, name, ids, n, cache->max_bytes);
+    if (why)
+        say(s, "this prompt", why);
+    close(dir);
+}
+
+ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens, const struct akunu_prompt_cache *cache, struct ak_error *error)
+{
+    const struct ak_kv_sequence *found;
+    struct ak_saved best;
+    uint32_t common = 0;
+    const char *why;
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    if (n_tokens > found->length)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and %zu are to be kept", (unsigned)found->length, n_tokens);
+    if (n_tokens == 0 || n_tokens < cache->least || ak_save_is_possible(s, NULL) != AKUNU_OK)
+        return AKUNU_OK;
+    uint32_t n = (uint32_t)n_tokens;
+    if (open_best(s, cache, found->tokens, n, false, &best, &common)) {
+        bool kept = n - common < NEARLY_ALL;
+        if (kept)
+            touch(best.fd);
+        ak_saved_clear(&best);
+        if (kept)
+            return AKUNU_OK;
+    }
+    if (!cache->file)
+        keep_in_folder(s, sequence, n, cache);
+    else if (!write_file(s, sequence, n, cache->file, &why))
+        say(s, cache->file, why);
+    return AKUNU_OK;
+}

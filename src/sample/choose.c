@@ -1,0 +1,180 @@
+#include <math.h>
+#include <string.h>
+
+#include "sample/sampler_state.h"
+
+/* A sampler of those that edit logits, on `logits` by token. */
+static void edit(struct ak_sampler *s, enum ak_sampling_step step, float *logits)
+{
+    if (step == AK_SAMPLING_PENALTIES)
+        ak_penalties_apply(&s->penalties, logits);
+    else
+        ak_dry_apply(&s->dry, &s->history, logits);
+}
+
+/* Bias and leading samplers; the logits themselves where there is nothing to change. */
+static const float *edit_all(struct ak_sampler *s, const float *logits)
+{
+    if (s->n_leading == 0 && s->n_bias == 0)
+        return logits;
+    memcpy(s->logits, logits, s->n_vocab * sizeof *s->logits);
+    for (size_t i = 0; i < s->n_bias; i++)
+        s->logits[s->bias[i].token] += s->bias[i].bias;
+    for (uint32_t i = 0; i < s->n_leading; i++)
+        edit(s, s->order.steps[i], s->logits);
+    return s->logits;
+}
+
+/* The same behind others, for the candidates that are left. */
+static void edit_candidates(struct ak_sampler *s, enum ak_sampling_step step)
+{
+    struct ak_candidates *c = &s->candidates;
+    for (uint32_t i = 0; i < c->n; i++)
+        s->logits[c->items[i].token] = c->items[i].logit;
+    edit(s, step, s->logits);
+    ak_candidates_refresh(c, s->logits);
+}
+
+/* The first of the largest values; n where none is above minus infinity. The
+ * maxima of separate lanes come first, because compilers can vectorise them. */
+static uint32_t argmax(const float *x, uint32_t n)
+{
+    enum { LANES = 16 };
+    float lane[LANES], best = -INFINITY;
+    uint32_t i = 0;
+    for (int j = 0; j < LANES; j++)
+        lane[j] = -INFINITY;
+    for (; n - i >= LANES; i += LANES)
+        for (uint32_t j = 0; j < LANES; j++)
+            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+    for (; i < n; i++)
+        lane[0] = x[i] > lane[0] ? x[i] : lane[0];
+    for (int j = 0; j < LANES; j++)
+        best = lane[j] > best ? lane[j] : best;
+    if (best == -INFINITY)
+        return n;
+    for (i = 0; x[i] != best; i++)
+        ;
+    return i;
+}
+
+ak_status ak_sampler_nothing_left(struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: of those that are allowed the model gave none a logit that is a number");
+}
+
+static ak_status choose_best(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token, struct ak_error *error)
+{
+    const float *edited = edit_all(s, logits);
+    uint32_t best;
+    if (allowed) {
+        ak_candidates_collect_allowed(&s->candidates, edited, allowed, s->n_vocab, 1);
+        best = s->candidates.n > 0 ? (uint32_t)s->candidates.items[0].token : s->n_vocab;
+    } else {
+        best = argmax(edited, s->n_vocab);
+    }
+    if (best == s->n_vocab)
+        return ak_sampler_nothing_left(error);
+    *token = (int32_t)best;
+    return AKUNU_OK;
+}
+
+uint32_t ak_sampler_n_best(const struct ak_sampler *s)
+{
+    if (s->greedy)
+        return 1;
+    bool top_k = s->n_leading < s->order.n && s->order.steps[s->n_leading] == AK_SAMPLING_TOP_K;
+    return top_k ? (uint32_t)s->params.top_k : 0;
+}
+
+const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n, uint32_t *n_found)
+{
+    ak_candidates_collect(&s->candidates, edit_all(s, logits), s->n_vocab, n);
+    *n_found = s->candidates.n;
+    return s->candidates.items;
+}
+
+/* Whether XTC takes its turn is drawn only where it could take something away. */
+static void exclude_top_choices(struct ak_sampler *s)
+{
+    if (s->candidates.n > 1 && ak_random_unit(&s->random) < (double)s->params.xtc_probability)
+        ak_candidates_xtc(&s->candidates, s->params.xtc_threshold);
+}
+
+static float temperature(struct ak_sampler *s)
+{
+    const struct akunu_sampling *p = &s->params;
+    return p->dynatemp_range > 0.0f
+               ? ak_candidates_dynamic_temperature(&s->candidates, p->temperature, p->dynatemp_range, p->dynatemp_exponent)
+               : p->temperature;
+}
+
+/* A sampler behind the leading ones, on the candidates. */
+static void narrow(struct ak_sampler *s, enum ak_sampling_step step)
+{
+    const struct akunu_sampling *p = &s->params;
+    struct ak_candidates *c = &s->candidates;
+    switch (step) {
+    case AK_SAMPLING_PENALTIES: edit_candidates(s, step); break;
+    case AK_SAMPLING_DRY: edit_candidates(s, step); break;
+    case AK_SAMPLING_TOP_N_SIGMA: ak_candidates_top_n_sigma(c, p->top_n_sigma); break;
+    case AK_SAMPLING_TOP_K: ak_candidates_top_k(c, (uint32_t)p->top_k); break;
+    case AK_SAMPLING_TYPICAL: ak_candidates_typical(c, p->typical_p, s->logits); break;
+    case AK_SAMPLING_TOP_P: ak_candidates_top_p(c, p->top_p); break;
+    case AK_SAMPLING_MIN_P: ak_candidates_min_p(c, s->log_min_p); break;
+    case AK_SAMPLING_XTC: exclude_top_choices(s); break;
+    case AK_SAMPLING_TEMPERATURE: ak_candidates_temper(c, temperature(s)); break;
+    case AK_SAMPLING_ADAPTIVE_P: break;
+    }
+}
+
+/* The candidates after all samplers from the leading ones on, up to number `end`. A top-k
+ * that comes first gathers them itself. */
+static void gather(struct ak_sampler *s, const float *logits, const uint32_t *allowed, uint32_t end)
+{
+    struct ak_candidates *c = &s->candidates;
+    uint32_t i = s->n_leading;
+    bool top_k = i < end && s->order.steps[i] == AK_SAMPLING_TOP_K;
+    uint32_t k = top_k ? (uint32_t)s->params.top_k : 0;
+    const float *edited = edit_all(s, logits);
+    ak_candidates_collect_allowed(c, edited, allowed, s->n_vocab, k);
+    for (i += top_k; i < end && c->n > 0; i++)
+        narrow(s, s->order.steps[i]);
+}
+
+/* The place of the chosen one; what comes last in the order may be a temperature, which then is
+ * the draw's. */
+static uint32_t draw(struct ak_sampler *s, bool tempered)
+{
+    struct ak_candidates *c = &s->candidates;
+    float t = tempered ? temperature(s) : 1.0f;
+    if (t <= 0.0f || s->mirostat.version != 0) {
+        ak_candidates_temper(c, t);
+        t = 1.0f;
+    }
+    double unit = ak_random_unit(&s->random);
+    if (s->mirostat.version != 0)
+        return ak_mirostat_choose(&s->mirostat, c, unit);
+    if (s->adaptive)
+        return ak_adaptive_p_choose(&s->adaptive_p, c, t, unit, s->logits);
+    return ak_candidates_at(c, ak_candidates_weigh(c, t), unit);
+}
+
+ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token,
+                                    struct ak_error *error)
+{
+    if (s->greedy)
+        return choose_best(s, logits, allowed, token, error);
+    uint32_t n = s->order.n;
+    bool tempered = n > 0 && s->order.steps[n - 1] == AK_SAMPLING_TEMPERATURE;
+    gather(s, logits, allowed, n - tempered);
+    if (s->candidates.n == 0)
+        return ak_sampler_nothing_left(error);
+    *token = s->candidates.items[draw(s, tempered)].token;
+    return AKUNU_OK;
+}
+
+ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error)
+{
+    return ak_sampler_choose_allowed(s, logits, NULL, token, error);
+}

@@ -1,0 +1,51 @@
+#include <assert.h>
+
+#include "base/math.h"
+#include "sample/candidates.h"
+#include "sample/weight.h"
+
+double ak_candidates_weigh(struct ak_candidates *c, float temperature)
+{
+    const struct ak_candidate *restrict items = c->items;
+    float *restrict weights = c->weights;
+    float best = ak_candidates_best_logit(c);
+    double sum = 0.0;
+    uint32_t n = c->n;
+    for (uint32_t i = 0; i < n; i++)
+        weights[i] = ak_weight((items[i].logit - best) / temperature);
+    for (uint32_t i = 0; i < n; i++)
+        sum += (double)weights[i];
+    return sum;
+}
+
+/* With p = w / total and ln p = (x − best) − ln total. */
+double ak_candidates_entropy(const struct ak_candidates *c, double total)
+{
+    double best = (double)ak_candidates_best_logit(c), sum = 0.0;
+    for (uint32_t i = 0; i < c->n; i++)
+        sum += (double)c->weights[i] * (best - (double)c->items[i].logit);
+    return ak_log(total) + sum / total;
+}
+
+uint32_t ak_candidates_at(const struct ak_candidates *c, double total, double unit)
+{
+    assert(c->n > 0);
+    double target = unit * total;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (c->weights[i] <= 0.0f)
+            continue;
+        at = i; /* the last one with a weight, should rounding pass the end */
+        target -= (double)c->weights[i];
+        if (target < 0.0)
+            break;
+    }
+    return at;
+}
+
+int32_t ak_candidates_draw(struct ak_candidates *c, float temperature, double unit)
+{
+    assert(c->n > 0 && temperature > 0.0f);
+    double total = ak_candidates_weigh(c, temperature);
+    return c->items[ak_candidates_at(c, total, unit)].token;
+}

@@ -1,0 +1,60 @@
+#include "sample/logprobs.h"
+
+#include <float.h>
+
+#include "base/mem.h"
+#include "sample/weight.h"
+
+ak_status ak_logprobs_init(struct ak_logprobs *l, uint32_t n_top, uint32_t n_vocab, struct ak_error *error)
+{
+    *l = (struct ak_logprobs){ .n_top = n_top < n_vocab ? n_top : n_vocab };
+    uint32_t room = l->n_top > 0 ? l->n_top : 1;
+    l->top = ak_alloc(room, sizeof *l->top);
+    l->best.items = ak_alloc(room, sizeof *l->best.items);
+    return l->top && l->best.items ? AKUNU_OK : ak_fail_memory(error, "the log-probabilities", 0);
+}
+
+void ak_logprobs_release(struct ak_logprobs *l)
+{
+    ak_free(l->top);
+    ak_free(l->best.items);
+}
+
+/* As candidates' logits are: a number, and a float. */
+static float bounded(float logit)
+{
+    float x = logit > -FLT_MAX ? logit : -FLT_MAX; /* NaN too */
+    return x < FLT_MAX ? x : FLT_MAX;
+}
+
+/* ln Σ e^(x − best), in blocks whose weights compilers can vectorise. */
+static double log_sum(const float *logits, uint32_t n, float best)
+{
+    enum { BLOCK = 256 };
+    float weights[BLOCK];
+    double sum = 0.0;
+    for (uint32_t i = 0; i < n; i += BLOCK) {
+        uint32_t n_block = n - i < BLOCK ? n - i : BLOCK;
+        for (uint32_t j = 0; j < n_block; j++)
+            weights[j] = ak_weight(bounded(logits[i + j]) - best);
+        for (uint32_t j = 0; j < n_block; j++)
+            sum += (double)weights[j];
+    }
+    return ak_log(sum);
+}
+
+float ak_logprobs_of(struct ak_logprobs *l, const float *logits, uint32_t n_vocab, int32_t token)
+{
+    struct ak_candidates *best = &l->best;
+    double rest = INFINITY; /* taken from a logit */
+    ak_candidates_collect(best, logits, n_vocab, l->n_top > 0 ? l->n_top : 1);
+    if (best->n > 0) {
+        ak_candidates_sort(best);
+        rest = (double)best->items[0].logit + log_sum(logits, n_vocab, best->items[0].logit);
+    }
+    for (uint32_t i = 0; i < l->n_top; i++)
+        l->top[i] = i < best->n ? (struct akunu_logprob){ .token = best->items[i].token,
+                                                          .logprob = (float)((double)best->items[i].logit - rest) }
+                                : (struct akunu_logprob){ .token = -1, .logprob = -INFINITY };
+    return logits[token] > -INFINITY ? (float)((double)bounded(logits[token]) - rest) : -INFINITY;
+}

@@ -1,0 +1,199 @@
+#include <math.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/math.h"
+#include "base/mem.h"
+#include "sample/sampler_state.h"
+#include "sample/sampling_check.h"
+
+static ak_status seed(struct ak_sampler *s, struct ak_error *error)
+{
+    uint64_t *value = &s->params.seed;
+    if (*value == UINT64_MAX && getrandom(value, sizeof *value, 0) != (ssize_t)sizeof *value)
+        return ak_fail(error, AKUNU_ERROR_SYSTEM, "the system gave no random seed");
+    ak_random_seed(&s->random, *value);
+    return AKUNU_OK;
+}
+
+/* True where the parameters give the sampler something to do. */
+static bool is_active(const struct ak_sampler *s, enum ak_sampling_step step)
+{
+    const struct akunu_sampling *p = &s->params;
+    switch (step) {
+    case AK_SAMPLING_PENALTIES: return ak_penalties_wanted(p);
+    case AK_SAMPLING_DRY: return ak_dry_wanted(p);
+    case AK_SAMPLING_TOP_N_SIGMA: return p->top_n_sigma > 0.0f;
+    case AK_SAMPLING_TOP_K: return p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
+    case AK_SAMPLING_TYPICAL: return p->typical_p > 0.0f && p->typical_p < 1.0f;
+    case AK_SAMPLING_TOP_P: return p->top_p < 1.0f;
+    case AK_SAMPLING_MIN_P: return p->min_p > 0.0f;
+    case AK_SAMPLING_XTC: return p->xtc_probability > 0.0f && p->xtc_threshold <= 0.5f;
+    case AK_SAMPLING_TEMPERATURE: return p->temperature != 1.0f || p->dynatemp_range > 0.0f;
+    case AK_SAMPLING_ADAPTIVE_P: return false; /* it chooses, behind all others */
+    }
+    return false;
+}
+
+/* Mirostat takes the place of all samplers but the temperature, which then is never dynamic. */
+static ak_status wanted_order(struct ak_sampler *s, struct ak_sampling_order *out, struct ak_error *error)
+{
+    if (s->params.mirostat == 0)
+        return ak_sampling_order(&s->params, out, error);
+    *out = (struct ak_sampling_order){ .steps = { AK_SAMPLING_TEMPERATURE }, .n = 1 };
+    s->params.dynatemp_range = 0.0f;
+    s->mirostat = (struct ak_mirostat){ .version = s->params.mirostat,
+                                        .tau = (double)s->params.mirostat_tau,
+                                        .eta = (double)s->params.mirostat_eta,
+                                        .mu = 2.0 * (double)s->params.mirostat_tau,
+                                        .n_vocab = s->n_vocab };
+    return AKUNU_OK;
+}
+
+static ak_status settle_order(struct ak_sampler *s, struct ak_error *error)
+{
+    const struct akunu_sampling *p = &s->params;
+    struct ak_sampling_order wanted;
+    AK_TRY(wanted_order(s, &wanted, error));
+    for (uint32_t i = 0; i < wanted.n; i++) {
+        if (wanted.steps[i] == AK_SAMPLING_TEMPERATURE && p->temperature <= 0.0f && p->dynatemp_range <= 0.0f)
+            s->greedy = true;
+        if (wanted.steps[i] == AK_SAMPLING_ADAPTIVE_P)
+            s->adaptive = true;
+    }
+    for (uint32_t i = 0; i < wanted.n; i++)
+        if (is_active(s, wanted.steps[i]) && (!s->greedy || ak_sampling_edits(wanted.steps[i])))
+            s->order.steps[s->order.n++] = wanted.steps[i];
+    while (s->n_leading < s->order.n && ak_sampling_edits(s->order.steps[s->n_leading]))
+        s->n_leading++;
+    if (s->adaptive)
+        ak_adaptive_p_init(&s->adaptive_p, p);
+    return AKUNU_OK;
+}
+
+static bool has_step(const struct ak_sampler *s, enum ak_sampling_step step)
+{
+    for (uint32_t i = 0; i < s->order.n; i++)
+        if (s->order.steps[i] == step)
+            return true;
+    return false;
+}
+
+/* The caller's bias, then minus infinity for every end where these are forbidden. */
+static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+{
+    const struct akunu_sampling *p = &s->params;
+    size_t n_known = p->ignore_end && tokenizer ? ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab) : 0, n;
+    size_t n_ends = 0;
+    for (size_t i = 0; i < n_known; i++)
+        n_ends += ak_tokenizer_is_end(tokenizer, (int32_t)i);
+    if (!ak_add_size(p->n_logit_bias, n_ends, &n) || !(s->bias = ak_alloc(n, sizeof *s->bias)))
+        return ak_fail_memory(error, "the logit bias", 0);
+    for (size_t i = 0; i < p->n_logit_bias; i++) {
+        int32_t token = p->logit_bias[i].token;
+        if (token < 0 || (uint32_t)token >= s->n_vocab)
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "logit bias: %d is no token of this model, which has 0 to %u", (int)token,
+                           s->n_vocab - 1);
+        s->bias[s->n_bias++] = p->logit_bias[i];
+    }
+    for (size_t i = 0; i < n_known; i++)
+        if (ak_tokenizer_is_end(tokenizer, (int32_t)i))
+            s->bias[s->n_bias++] = (struct akunu_logit_bias){ .token = (int32_t)i, .bias = -INFINITY };
+    return AKUNU_OK;
+}
+
+static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+{
+    s->logits = ak_alloc(s->n_vocab, sizeof *s->logits);
+    s->candidates.items = ak_alloc(s->n_vocab, sizeof *s->candidates.items);
+    s->candidates.weights = ak_alloc(s->n_vocab, sizeof *s->candidates.weights);
+    if (!s->logits || !s->candidates.items || !s->candidates.weights)
+        return ak_fail_memory(error, "the sampler", 0);
+    if (has_step(s, AK_SAMPLING_PENALTIES))
+        AK_TRY(ak_penalties_init(&s->penalties, &s->params, s->n_vocab, error));
+    if (has_step(s, AK_SAMPLING_DRY))
+        AK_TRY(ak_dry_init(&s->dry, &s->params, tokenizer, s->n_vocab, error));
+    s->history.size = s->penalties.window > s->dry.window ? s->penalties.window : s->dry.window;
+    s->history.ring = ak_alloc(s->history.size, sizeof *s->history.ring);
+    return s->history.ring ? AKUNU_OK : ak_fail_memory(error, "the sampler's history", 0);
+}
+
+static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+{
+    if (s->params.min_p > 0.0f)
+        s->log_min_p = (float)ak_log((double)s->params.min_p);
+    AK_TRY(seed(s, error));
+    AK_TRY(settle_order(s, error));
+    AK_TRY(make_bias(s, tokenizer, error));
+    AK_TRY(allocate(s, tokenizer, error));
+    s->params.samplers = s->params.sampler_seq = NULL;
+    s->params.dry_sequence_breakers = NULL;
+    s->params.logit_bias = NULL;
+    return AKUNU_OK;
+}
+
+ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab, const struct ak_tokenizer *tokenizer,
+                            struct ak_sampler **out, struct ak_error *error)
+{
+    *out = NULL;
+    AK_TRY(ak_sampling_check(sampling, error));
+    struct ak_sampler *s = ak_alloc(1, sizeof *s);
+    if (!s)
+        return ak_fail_memory(error, "the sampler", sizeof *s);
+    s->params = *sampling;
+    s->n_vocab = n_vocab;
+    ak_status status = init(s, tokenizer, error);
+    if (status != AKUNU_OK) {
+        ak_sampler_free(s);
+        return status;
+    }
+    *out = s;
+    return AKUNU_OK;
+}
+
+void ak_sampler_free(struct ak_sampler *s)
+{
+    if (!s)
+        return;
+    ak_free(s->logits);
+    ak_free(s->candidates.items);
+    ak_free(s->candidates.weights);
+    ak_free(s->bias);
+    ak_free(s->history.ring);
+    ak_penalties_release(&s->penalties);
+    ak_dry_release(&s->dry);
+    ak_free(s);
+}
+
+uint64_t ak_sampler_seed(const struct ak_sampler *s)
+{
+    return s->params.seed;
+}
+
+uint64_t ak_sampler_bits(struct ak_sampler *s)
+{
+    return ak_random_bits(&s->random);
+}
+
+bool ak_sampler_is_plain(const struct ak_sampler *s)
+{
+    const struct akunu_sampling *p = &s->params;
+    if (s->n_bias > 0)
+        return false;
+    if (s->greedy)
+        return s->order.n == 0;
+    bool tempered = s->order.n == 1 && s->order.steps[0] == AK_SAMPLING_TEMPERATURE && p->dynatemp_range <= 0.0f;
+    bool as_it_is = s->order.n == 0 && p->temperature == 1.0f;
+    return (tempered || as_it_is) && !s->adaptive && s->mirostat.version == 0;
+}
+
+void ak_sampler_accept(struct ak_sampler *s, int32_t token)
+{
+    if (token < 0 || (uint32_t)token >= s->n_vocab)
+        return;
+    if (s->penalties.counts)
+        ak_penalties_accept(&s->penalties, &s->history, token);
+    ak_history_push(&s->history, token);
+    if (s->adaptive)
+        ak_adaptive_p_accept(&s->adaptive_p, token);
+}
