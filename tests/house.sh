@@ -26,7 +26,7 @@ trap 'exit 99' HUP INT TERM
 find src opencl include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >"$work/code"
 find tests bench examples -name '*.[ch]' ! -path 'tests/golden/*' | sort >"$work/tests"
 # Numbers, data of others and what programs wrote say nothing about the project.
-find docs man data bench examples tests README.md src/README.md configure.ac Makefile.am m4 -type f \
+find docs man data bench examples tests README.md src/README.md configure.ac Makefile.am m4 -type f ! -path 'm4/l*' \
     ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tests/golden/*.json' ! -path 'tests/fuzz/corpus/*' \
     ! -path 'tests/mutants/*.patch' ! -name words.txt ! -name '*house*' | sort >"$work/texts"
 

@@ -471,6 +471,7 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
     }
 }
 
+/* clang-format off */
 static AK_DOT_TILES(q2_k_dot, AK_Q2_K)
 static AK_DOT_TILES(q3_k_dot, AK_Q3_K)
 static AK_DOT_TILES(q4_k_dot, AK_Q4_K)
@@ -491,6 +492,7 @@ static AK_DOT_SLAB(q4_k_slab, AK_Q4_K)
 static AK_DOT_SLAB(q5_k_slab, AK_Q5_K)
 static AK_DOT_SLAB(q6_k_slab, AK_Q6_K)
 static AK_DOT_SLAB(iq4_xs_slab, AK_IQ4_XS)
+/* clang-format on */
 
 AK_KERNEL void set_kernels256(struct ak_kernels *k)
 {

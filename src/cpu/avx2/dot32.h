@@ -343,6 +343,7 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
     }
 }
 
+/* clang-format off */
 static AK_DOT_TILES(q4_0_dot, AK_Q4_0)
 static AK_DOT_TILES(q4_1_dot, AK_Q4_1)
 static AK_DOT_TILES(q5_0_dot, AK_Q5_0)
@@ -372,6 +373,7 @@ static AK_DOT_SLAB(q5_0_slab, AK_Q5_0)
 static AK_DOT_SLAB(q5_1_slab, AK_Q5_1)
 static AK_DOT_SLAB(q8_0_slab, AK_Q8_0)
 static AK_DOT_SLAB(a8_slab, AK_A8)
+/* clang-format on */
 
 AK_KERNEL void set_kernels32(struct ak_kernels *k)
 {
