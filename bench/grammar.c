@@ -19,17 +19,25 @@ static const char usage[] = "bench/grammar -m MODEL [--generate] [--rounds N]\n"
 enum { MOST_TOKENS = 4096 };
 
 static const char person[] =
-    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":80},\"age\":{\"type\":\"integer\",\"minimum\":0,"
-    "\"maximum\":130},\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":40},\"minItems\":1,\"maxItems\":8},\"born\":{\"type\":"
-    "\"string\",\"format\":\"date\"},\"about\":{\"type\":\"string\"}},\"required\":[\"name\",\"age\",\"tags\",\"born\",\"about\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"minLength\":1,"
+    "\"maxLength\":80},\"age\":{\"type\":\"integer\",\"minimum\":0,"
+    "\"maximum\":130},\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":40}"
+    ",\"minItems\":1,\"maxItems\":8},\"born\":{\"type\":"
+    "\"string\",\"format\":\"date\"},\"about\":{\"type\":\"string\"}},\"required\":[\"name\","
+    "\"age\",\"tags\",\"born\",\"about\"],\"additionalProperties\":false}";
 static const char person_text[] =
-    "{\"name\": \"Ada Lovelace\", \"age\": 36, \"tags\": [\"mathematics\", \"the analytical engine\", \"poetry\"], \"born\": \"1815-12-10\", "
-    "\"about\": \"She wrote notes on Babbage\\u2019s machine – \\\"Note G\\\" has what is called the first program. Her father was a poet.\"}";
-static const char any_text[] =
-    "{\n  \"a\": [1, 2.5, -3e10, true, null, \"text\"],\n  \"b\": {\"c\": [[], {}], \"d\": \"löwe 漢字 😀\"}\n}";
-static const char prose[] = "root ::= sentence (\" \" sentence)*\nsentence ::= [A-Z] [^.!?\\n]{1,300} [.!?]\n";
-static const char prose_text[] = "The keeper climbed the stairs. Was the lamp lit? It was not! He sat down and waited for the morning.";
-static const char pattern[] = "{\"type\":\"string\",\"pattern\":\"^(\\\\p{L}+[ ,.]?)+[0-9]*x?$\",\"maxLength\":120}";
+    "{\"name\": \"Ada Lovelace\", \"age\": 36, \"tags\": [\"mathematics\", \"the analytical "
+    "engine\", \"poetry\"], \"born\": \"1815-12-10\", "
+    "\"about\": \"She wrote notes on Babbage\\u2019s machine – \\\"Note G\\\" has what is called "
+    "the first program. Her father was a poet.\"}";
+static const char any_text[] = "{\n  \"a\": [1, 2.5, -3e10, true, null, \"text\"],\n  \"b\": "
+                               "{\"c\": [[], {}], \"d\": \"löwe 漢字 😀\"}\n}";
+static const char prose[] =
+    "root ::= sentence (\" \" sentence)*\nsentence ::= [A-Z] [^.!?\\n]{1,300} [.!?]\n";
+static const char prose_text[] = "The keeper climbed the stairs. Was the lamp lit? It was not! He "
+                                 "sat down and waited for the morning.";
+static const char pattern[] =
+    "{\"type\":\"string\",\"pattern\":\"^(\\\\p{L}+[ ,.]?)+[0-9]*x?$\",\"maxLength\":120}";
 static const char pattern_text[] = "\"Größe und Länge sind zwei verschiedene Dinge sagte er.12x\"";
 
 static void must(ak_status status, const struct ak_error *error)
@@ -54,7 +62,8 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void masks(const char *name, const struct ak_grammar *g, const struct ak_token_trie *trie, const struct ak_tokenizer *t, const char *text)
+static void masks(const char *name, const struct ak_grammar *g, const struct ak_token_trie *trie,
+                  const struct ak_tokenizer *t, const char *text)
 {
     static int32_t ids[MOST_TOKENS];
     static double cold[MOST_TOKENS];
@@ -87,8 +96,9 @@ static void masks(const char *name, const struct ak_grammar *g, const struct ak_
         }
     }
     qsort(cold, n, sizeof *cold, rising);
-    printf("%-10s %6zu %10.1f %10.1f %10.1f %10.2f %10.2f\n", name, n, cold[n - 1] * 1e6, cold[n / 2] * 1e6, sum / (double)n * 1e6,
-           warm / (double)n * 1e6, taking / (double)n * 1e6);
+    printf("%-10s %6zu %10.1f %10.1f %10.1f %10.2f %10.2f\n", name, n, cold[n - 1] * 1e6,
+           cold[n / 2] * 1e6, sum / (double)n * 1e6, warm / (double)n * 1e6,
+           taking / (double)n * 1e6);
     ak_grammar_matcher_free(m);
 }
 
@@ -99,22 +109,31 @@ static void all_masks(const char *path)
     struct ak_tokenizer *t;
     struct ak_token_trie *trie;
     struct ak_grammar *g;
-    struct ak_schema_options writing = { .form = AK_SCHEMA_WRITING }, reading = { .form = AK_SCHEMA_READING };
+    struct ak_schema_options writing = { .form = AK_SCHEMA_WRITING },
+                             reading = { .form = AK_SCHEMA_READING };
     must(ak_provider_open(path, &p, &error), &error);
     must(ak_tokenizer_open(p, &t, &error), &error);
     double begin = cpu_seconds();
     must(ak_token_trie_create(t, (uint32_t)ak_tokenizer_n_tokens(t), &trie, &error), &error);
-    printf("%zu tokens; their trie: %.1f ms, %.1f MiB\n", ak_tokenizer_n_tokens(t), (cpu_seconds() - begin) * 1e3,
-           (double)ak_token_trie_bytes(trie) / (1 << 20));
-    printf("%-10s %6s %10s %10s %10s %10s %10s   µs\n", "", "tokens", "worst", "median", "mean", "again", "take");
-    const struct { const char *name, *schema, *gbnf, *text; const struct ak_schema_options *options; } cases[] = {
-        { "person", person, NULL, person_text, &writing }, { "any JSON", "{}", NULL, any_text, &writing },
-        { "reading", "{}", NULL, any_text, &reading },     { "pattern", pattern, NULL, pattern_text, &writing },
+    printf("%zu tokens; their trie: %.1f ms, %.1f MiB\n", ak_tokenizer_n_tokens(t),
+           (cpu_seconds() - begin) * 1e3, (double)ak_token_trie_bytes(trie) / (1 << 20));
+    printf("%-10s %6s %10s %10s %10s %10s %10s   µs\n", "", "tokens", "worst", "median", "mean",
+           "again", "take");
+    const struct {
+        const char *name, *schema, *gbnf, *text;
+        const struct ak_schema_options *options;
+    } cases[] = {
+        { "person", person, NULL, person_text, &writing },
+        { "any JSON", "{}", NULL, any_text, &writing },
+        { "reading", "{}", NULL, any_text, &reading },
+        { "pattern", pattern, NULL, pattern_text, &writing },
         { "prose", NULL, prose, prose_text, NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (cases[i].schema)
-            must(ak_grammar_from_schema_text(cases[i].schema, strlen(cases[i].schema), cases[i].options, &g, &error), &error);
+            must(ak_grammar_from_schema_text(cases[i].schema, strlen(cases[i].schema),
+                                             cases[i].options, &g, &error),
+                 &error);
         else
             must(ak_grammar_from_gbnf(cases[i].gbnf, strlen(cases[i].gbnf), &g, &error), &error);
         masks(cases[i].name, g, trie, t, cases[i].text);
@@ -136,7 +155,8 @@ static double speed(struct akunu_session *session, const struct akunu_grammar *g
     generation.sampling.seed = 4;
     generation.sampling.grammar = g;
     akunu_sequence sequence = akunu_sequence_new(session);
-    if (akunu_generate(session, sequence, prompt, 4, &generation, NULL, NULL, NULL, &result) != AKUNU_OK) {
+    if (akunu_generate(session, sequence, prompt, 4, &generation, NULL, NULL, NULL, &result) !=
+        AKUNU_OK) {
         fprintf(stderr, "%s\n", akunu_last_error());
         exit(1);
     }
@@ -147,7 +167,8 @@ static double speed(struct akunu_session *session, const struct akunu_grammar *g
 static void generate(const char *path, long rounds)
 {
     /* nothing is forced but the beginning, and no text ends before its time */
-    static const char schema[] = "{\"type\":\"object\",\"properties\":{\"lines\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":20,"
+    static const char schema[] = "{\"type\":\"object\",\"properties\":{\"lines\":{\"type\":"
+                                 "\"array\",\"items\":{\"type\":\"string\",\"minLength\":20,"
                                  "\"maxLength\":400},\"minItems\":60}},\"required\":[\"lines\"]}";
     struct akunu_grammar *g = akunu_grammar_from_schema(schema, strlen(schema), NULL);
     struct akunu_model *model = akunu_load_model(path, NULL);
@@ -160,7 +181,8 @@ static void generate(const char *path, long rounds)
     speed(session, g);
     for (long i = 0; i < rounds; i++) {
         double free_speed = speed(session, NULL), held = speed(session, g);
-        printf("free %8.1f tok/s, held to a schema %8.1f tok/s: %+.1f %%\n", free_speed, held, (free_speed / held - 1) * 100);
+        printf("free %8.1f tok/s, held to a schema %8.1f tok/s: %+.1f %%\n", free_speed, held,
+               (free_speed / held - 1) * 100);
     }
     akunu_session_free(session);
     akunu_model_free(model);

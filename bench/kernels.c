@@ -18,9 +18,11 @@
 #include "quant/block.h"
 #include "measure.h"
 
-static const char usage[] = "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time SECONDS]\n"
-                            "       [-o text|json]\n"
-                            "       (the best bundle, all, all, 1 and the physical cores, 1536, 0.1 a figure)";
+static const char usage[] =
+    "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time "
+    "SECONDS]\n"
+    "       [-o text|json]\n"
+    "       (the best bundle, all, all, 1 and the physical cores, 1536, 0.1 a figure)";
 
 static const size_t few_counts[] = { 1, 2, 4, 8, 16 };
 enum {
@@ -42,16 +44,16 @@ struct bench {
     size_t k;
     double budget;
     bool json;
-    size_t *n_rows;    /* printed so far */
+    size_t *n_rows; /* printed so far */
     const char *kernel_list, *type_list;
-    uint8_t *weights;  /* random, weight_bytes */
-    float *floats;     /* float_bytes */
-    uint16_t *halves;  /* the same numbers, half the bytes */
-    uint8_t *eights;   /* rows of F8 */
-    float *x;          /* MANY_TOKENS tokens of k */
-    uint8_t *acts;     /* the same in the form of the type at hand */
-    uint8_t *slabs;    /* slab_bytes a thread */
-    float *y, *rooms;  /* results; room_floats a thread */
+    uint8_t *weights; /* random, weight_bytes */
+    float *floats;    /* float_bytes */
+    uint16_t *halves; /* the same numbers, half the bytes */
+    uint8_t *eights;  /* rows of F8 */
+    float *x;         /* MANY_TOKENS tokens of k */
+    uint8_t *acts;    /* the same in the form of the type at hand */
+    uint8_t *slabs;   /* slab_bytes a thread */
+    float *y, *rooms; /* results; room_floats a thread */
     size_t slab_bytes, act_bytes, acts_bytes, y_bytes, room_floats;
 };
 
@@ -83,26 +85,27 @@ static void run_share(void *context, unsigned thread)
     own.run(&own);
 }
 
-/* ---- What is run ---------------------------------------------------------------- */
-
+/* ---- What is run -------------------------------------------------------- */
 static void run_tiles(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    b->kernels.tile[f->type].dot_tiles(b->weights + f->begin * f->item_bytes, f->end - f->begin, b->k, b->acts, b->act_bytes, f->n,
+    b->kernels.tile[f->type].dot_tiles(b->weights + f->begin * f->item_bytes, f->end - f->begin,
+                                       b->k, b->acts, b->act_bytes, f->n,
                                        b->y + f->begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
 }
 
 static void open_tiles(const struct figure *f, size_t i, size_t n)
 {
     const struct bench *b = f->bench;
-    b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k, slab_of(b, f->thread));
+    b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k,
+                                       slab_of(b, f->thread));
 }
 
 static void multiply_slab(const struct figure *f, size_t i, size_t n)
 {
     const struct bench *b = f->bench;
-    b->kernels.tile[f->type].dot_slab(slab_of(b, f->thread), n, b->k, b->acts, b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
-                                      f->count * AK_TILE_ROWS);
+    b->kernels.tile[f->type].dot_slab(slab_of(b, f->thread), n, b->k, b->acts, b->act_bytes, f->n,
+                                      b->y + i * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
 }
 
 static void run_open(const struct figure *f)
@@ -130,7 +133,8 @@ static void run_rows(const struct figure *f)
 {
     const struct bench *b = f->bench;
     for (size_t i = f->begin; i < f->end; i += FEW_ROWS)
-        b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, FEW_ROWS), b->x, b->k, f->n, b->k, b->y + i, f->count);
+        b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, FEW_ROWS), b->x,
+                            b->k, f->n, b->k, b->y + i, f->count);
 }
 
 /* Rows of a type that is multiplied as floats. */
@@ -145,8 +149,9 @@ static const uint8_t *stored_rows(const struct figure *f)
 static void run_stored(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    b->kernels.dot_stored[f->type](stored_rows(f) + f->begin * f->item_bytes, f->item_bytes, f->end - f->begin, b->k, b->x, b->k, f->n,
-                                   b->y + f->begin, f->count);
+    b->kernels.dot_stored[f->type](stored_rows(f) + f->begin * f->item_bytes, f->item_bytes,
+                                   f->end - f->begin, b->k, b->x, b->k, f->n, b->y + f->begin,
+                                   f->count);
 }
 
 static void run_panel(const struct figure *f)
@@ -155,9 +160,11 @@ static void run_panel(const struct figure *f)
     float *panel = b->rooms + f->thread * b->room_floats;
     for (size_t i = f->begin, n; i < f->end; i += n) {
         n = ak_min_size(f->end - i, AK_PANEL_ROWS);
-        b->kernels.open_panel[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
-        b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i, f->count,
-                             stored_rows(f) + (i + n) * f->item_bytes, ak_min_size(f->count - i - n, n) * f->item_bytes);
+        b->kernels.open_panel[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k,
+                                       panel);
+        b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i,
+                             f->count, stored_rows(f) + (i + n) * f->item_bytes,
+                             ak_min_size(f->count - i - n, n) * f->item_bytes);
     }
 }
 
@@ -167,8 +174,10 @@ static void run_bf16(const struct figure *f)
     uint16_t *panel = (uint16_t *)(void *)(b->rooms + f->thread * b->room_floats);
     for (size_t i = f->begin, n; i < f->end; i += n) {
         n = ak_min_size(f->end - i, ak_bf16_rows(&b->kernels, b->k));
-        b->kernels.open_bf16[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k, panel);
-        b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i, f->count);
+        b->kernels.open_bf16[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k,
+                                      panel);
+        b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i,
+                            f->count);
     }
 }
 
@@ -177,7 +186,9 @@ static void run_widen(const struct figure *f)
     const struct bench *b = f->bench;
     const uint8_t *rows = f->type == AK_F32 || f->type == AK_F8 ? stored_rows(f) : b->weights;
     for (size_t i = f->begin; i < f->end; i++)
-        b->kernels.widen[f->type](rows + i * f->item_bytes, b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k, b->k);
+        b->kernels.widen[f->type](rows + i * f->item_bytes,
+                                  b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k,
+                                  b->k);
 }
 
 static void run_quantise32(const struct figure *f)
@@ -191,33 +202,39 @@ static void run_quantise256(const struct figure *f)
 {
     const struct bench *b = f->bench;
     for (size_t i = f->begin; i < f->end; i++)
-        b->kernels.quantise256(b->x, b->k / 256 * 256, (struct ak_act256 *)(void *)slab_of(b, f->thread));
+        b->kernels.quantise256(b->x, b->k / 256 * 256,
+                               (struct ak_act256 *)(void *)slab_of(b, f->thread));
 }
 
 static void run_attend(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    const uint8_t *pages = f->type == AK_F16 ? (const uint8_t *)(const void *)b->halves : (const uint8_t *)(const void *)b->floats;
+    const uint8_t *pages = f->type == AK_F16 ? (const uint8_t *)(const void *)b->halves :
+                                               (const uint8_t *)(const void *)b->floats;
     uint16_t first[MOST_QUERIES] = { 0 }, last[MOST_QUERIES];
     float max[MOST_QUERIES], sum[MOST_QUERIES];
-    float *weights = b->rooms + f->thread * b->room_floats, *out = weights + MOST_QUERIES * AK_PAGE_TOKENS;
+    float *weights = b->rooms + f->thread * b->room_floats,
+          *out = weights + MOST_QUERIES * AK_PAGE_TOKENS;
     for (size_t i = 0; i < MOST_QUERIES; i++)
         last[i] = AK_PAGE_TOKENS;
     for (size_t i = f->begin; i < f->end; i++) {
-        f->scores(b->x, HEAD_DIM, f->n, HEAD_DIM, pages + i * f->item_bytes, 0, AK_PAGE_TOKENS, weights);
-        f->values(weights, f->n, HEAD_DIM, pages + i * f->item_bytes + f->item_bytes / 2, first, last, max, sum, out, HEAD_DIM);
+        f->scores(b->x, HEAD_DIM, f->n, HEAD_DIM, pages + i * f->item_bytes, 0, AK_PAGE_TOKENS,
+                  weights);
+        f->values(weights, f->n, HEAD_DIM, pages + i * f->item_bytes + f->item_bytes / 2, first,
+                  last, max, sum, out, HEAD_DIM);
     }
 }
 
-/* ---- Figures -------------------------------------------------------------------- */
-
-static void print_row(const struct figure *f, const char *kernel, const char *type, double bytes, double bytes_percent, double ops,
-                      double ops_percent)
+/* ---- Figures ------------------------------------------------------------ */
+static void print_row(const struct figure *f, const char *kernel, const char *type, double bytes,
+                      double bytes_percent, double ops, double ops_percent)
 {
     const struct bench *b = f->bench;
     if (b->json) {
-        printf("%s{\"isa\": \"%s\", \"threads\": %u, \"kernel\": \"%s\", \"type\": \"%s\", \"n\": %zu, \"k\": %zu",
-               *b->n_rows ? ",\n " : "[", ak_isa_name(b->isa), b->threads, kernel, type, f->n, b->k);
+        printf("%s{\"isa\": \"%s\", \"threads\": %u, \"kernel\": \"%s\", \"type\": \"%s\", \"n\": "
+               "%zu, \"k\": %zu",
+               *b->n_rows ? ",\n " : "[", ak_isa_name(b->isa), b->threads, kernel, type, f->n,
+               b->k);
         printf(", \"bytes_per_second\": ");
         print_cell("%.6g", 0, bytes, true);
         printf(", \"read_percent\": ");
@@ -241,14 +258,16 @@ static void print_row(const struct figure *f, const char *kernel, const char *ty
 
 /* Times `run`, which reads `bytes` and does `ops` operations (0: not told), and
  * prints both rates and their shares of the ceilings (0: none). */
-static void report(const struct figure *f, const char *kernel, const char *type, run_fn *run, double bytes, double read_ceiling,
-                   double ops, double ops_ceiling)
+static void report(const struct figure *f, const char *kernel, const char *type, run_fn *run,
+                   double bytes, double read_ceiling, double ops, double ops_ceiling)
 {
     struct figure figure = *f;
     figure.run = run;
     double seconds = best_seconds(f->bench->pool, run_share, &figure, f->bench->budget);
-    double byte_rate = bytes > 0.0 ? bytes / seconds : NAN, op_rate = ops > 0.0 ? ops / seconds : NAN;
-    print_row(f, kernel, type, byte_rate, read_ceiling > 0.0 ? 100.0 * byte_rate / read_ceiling : NAN, op_rate,
+    double byte_rate = bytes > 0.0 ? bytes / seconds : NAN,
+           op_rate = ops > 0.0 ? ops / seconds : NAN;
+    print_row(f, kernel, type, byte_rate,
+              read_ceiling > 0.0 ? 100.0 * byte_rate / read_ceiling : NAN, op_rate,
               ops_ceiling > 0.0 ? 100.0 * op_rate / ops_ceiling : NAN);
 }
 
@@ -256,7 +275,8 @@ static void report(const struct figure *f, const char *kernel, const char *type,
  * make it look slower. */
 static void measure_again(struct bench *b)
 {
-    struct ak_roofline now = measure_roofline(b->isa, b->threads, AK_MEASURE_ALL & ~(unsigned)AK_MEASURE_CLOCK);
+    struct ak_roofline now =
+        measure_roofline(b->isa, b->threads, AK_MEASURE_ALL & ~(unsigned)AK_MEASURE_CLOCK);
     b->roof.read_bytes_per_second = fmax(b->roof.read_bytes_per_second, now.read_bytes_per_second);
     b->roof.int8_ops_per_second = fmax(b->roof.int8_ops_per_second, now.int8_ops_per_second);
     b->roof.f32_ops_per_second = fmax(b->roof.f32_ops_per_second, now.f32_ops_per_second);
@@ -290,13 +310,15 @@ static void bench_tiled(struct bench *b, enum ak_type type)
     const char *name = ak_type_info(type)->name;
     bool slow = b->isa == AK_ISA_SCALAR;
     struct figure f = { .bench = b, .type = type, .item_bytes = ak_tile_row_bytes(type, b->k) };
-    double ceiling = ak_type_act_form(type) == AK_ACT_F32 ? b->roof.f32_ops_per_second : b->roof.int8_ops_per_second;
+    double ceiling = ak_type_act_form(type) == AK_ACT_F32 ? b->roof.f32_ops_per_second :
+                                                            b->roof.int8_ops_per_second;
     double tile_ops = 2.0 * AK_TILE_ROWS * (double)b->k, read = b->roof.read_bytes_per_second;
     make_acts(b, type);
     for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && wants(b, "tiles"); i++) {
         f.n = few_counts[i];
         f.count = slow ? 64 : weight_bytes / f.item_bytes;
-        report(&f, "tiles", name, run_tiles, (double)(f.count * f.item_bytes), read, tile_ops * (double)(f.count * f.n), ceiling);
+        report(&f, "tiles", name, run_tiles, (double)(f.count * f.item_bytes), read,
+               tile_ops * (double)(f.count * f.n), ceiling);
     }
     f.n = 0;
     f.count = slow ? 64 : weight_bytes / f.item_bytes;
@@ -309,14 +331,16 @@ static void bench_tiled(struct bench *b, enum ak_type type)
     if (wants(b, "slab"))
         report(&f, "slab", name, run_slab, 0.0, 0.0, tile_ops * (double)(f.count * f.n), ceiling);
     if (wants(b, "gemm"))
-        report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0, tile_ops * (double)(f.count * f.n), ceiling);
+        report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0,
+               tile_ops * (double)(f.count * f.n), ceiling);
 }
 
 /* Of all rows; more numbers of F8, which else would stay in the cache. */
 static size_t stored_bytes(enum ak_type type)
 {
     const struct ak_type_info *info = ak_type_info(type);
-    return (type == AK_F8 ? float_bytes : float_bytes / sizeof(float)) / info->block_elems * info->block_bytes;
+    return (type == AK_F8 ? float_bytes : float_bytes / sizeof(float)) / info->block_elems *
+           info->block_bytes;
 }
 
 /* Types that are multiplied as floats. */
@@ -324,28 +348,35 @@ static void bench_stored(struct bench *b, enum ak_type type)
 {
     measure_again(b);
     const char *name = ak_type_info(type)->name;
-    struct figure f = { .bench = b, .type = type, .item_bytes = b->k / ak_type_info(type)->block_elems * ak_type_info(type)->block_bytes };
+    struct figure f = { .bench = b,
+                        .type = type,
+                        .item_bytes = b->k / ak_type_info(type)->block_elems *
+                                      ak_type_info(type)->block_bytes };
     double read = b->roof.read_bytes_per_second, row_ops = 2.0 * (double)b->k;
-    for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && b->kernels.dot_stored[type] && wants(b, "stored"); i++) {
+    for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && b->kernels.dot_stored[type] &&
+                       wants(b, "stored");
+         i++) {
         f.n = few_counts[i];
         f.count = stored_bytes(type) / f.item_bytes;
-        report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read, row_ops * (double)(f.count * f.n),
-               b->roof.f32_ops_per_second);
+        report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read,
+               row_ops * (double)(f.count * f.n), b->roof.f32_ops_per_second);
     }
     f.count = MANY_TILES * AK_TILE_ROWS;
     for (size_t t = 0; t < MANY_TOKENS && b->kernels.open_token; t++)
         b->kernels.open_token(b->x + t * b->k, b->k, t, (float *)(void *)b->acts);
-    for (size_t i = 0; i < sizeof panel_counts / sizeof *panel_counts && b->kernels.open_panel[type] && wants(b, "panel"); i++) {
+    for (size_t i = 0; i < sizeof panel_counts / sizeof *panel_counts &&
+                       b->kernels.open_panel[type] && wants(b, "panel");
+         i++) {
         f.n = panel_counts[i];
-        report(&f, "panel", name, run_panel, (double)(f.count * f.item_bytes), 0.0, row_ops * (double)(f.count * f.n),
-               b->roof.f32_ops_per_second);
+        report(&f, "panel", name, run_panel, (double)(f.count * f.item_bytes), 0.0,
+               row_ops * (double)(f.count * f.n), b->roof.f32_ops_per_second);
     }
     f.n = MANY_TOKENS;
     if (b->kernels.open_bf16[type] && wants(b, "bf16")) {
         for (size_t t = 0; t < f.n; t++)
             b->kernels.open_rounded(b->x + t * b->k, b->k, t, (uint16_t *)(void *)b->acts);
-        report(&f, "bf16", name, run_bf16, (double)(f.count * f.item_bytes), 0.0, row_ops * (double)(f.count * f.n),
-               b->roof.bf16_ops_per_second);
+        report(&f, "bf16", name, run_bf16, (double)(f.count * f.item_bytes), 0.0,
+               row_ops * (double)(f.count * f.n), b->roof.bf16_ops_per_second);
     }
 }
 
@@ -363,8 +394,10 @@ static void bench_types(struct bench *b)
             bench_stored(b, type);
         if (b->kernels.widen[type] && wants(b, "widen")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
-            f.count = (type == AK_F32 || type == AK_F8 ? stored_bytes(type) : weight_bytes) / f.item_bytes;
-            report(&f, "widen", info->name, run_widen, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second, 0.0, 0.0);
+            f.count = (type == AK_F32 || type == AK_F8 ? stored_bytes(type) : weight_bytes) /
+                      f.item_bytes;
+            report(&f, "widen", info->name, run_widen, (double)(f.count * f.item_bytes),
+                   b->roof.read_bytes_per_second, 0.0, 0.0);
         }
     }
 }
@@ -376,9 +409,11 @@ static void bench_rows(struct bench *b)
     for (size_t i = 0; i <= sizeof few_counts / sizeof *few_counts; i++) {
         bool many = i == sizeof few_counts / sizeof *few_counts;
         f.n = many ? MANY_TOKENS : few_counts[i];
-        f.count = many ? MANY_TILES * AK_TILE_ROWS / (b->isa == AK_ISA_SCALAR ? 64u : 4u) : float_bytes / f.item_bytes;
-        report(&f, "rows", "F32", run_rows, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
-               2.0 * (double)(f.count * f.n * b->k), b->roof.f32_ops_per_second);
+        f.count = many ? MANY_TILES * AK_TILE_ROWS / (b->isa == AK_ISA_SCALAR ? 64u : 4u) :
+                         float_bytes / f.item_bytes;
+        report(&f, "rows", "F32", run_rows, (double)(f.count * f.item_bytes),
+               b->roof.read_bytes_per_second, 2.0 * (double)(f.count * f.n * b->k),
+               b->roof.f32_ops_per_second);
     }
 }
 
@@ -387,16 +422,23 @@ static void bench_attention(struct bench *b)
     static const size_t queries[] = { 1, 4, 8, MOST_QUERIES };
     measure_again(b);
     for (int half = 1; half >= 0; half--) {
-        struct figure f = { .bench = b, .type = half ? AK_F16 : AK_F32,
-                            .scores = half ? b->kernels.attend_scores_f16 : b->kernels.attend_scores_f32,
-                            .values = half ? b->kernels.attend_values_f16 : b->kernels.attend_values_f32 };
+        struct figure f = {
+            .bench = b,
+            .type = half ? AK_F16 : AK_F32,
+            .scores = half ? b->kernels.attend_scores_f16 : b->kernels.attend_scores_f32,
+            .values = half ? b->kernels.attend_values_f16 : b->kernels.attend_values_f32
+        };
         size_t element = half ? sizeof(uint16_t) : sizeof(float);
         f.item_bytes = (size_t)2 * AK_PAGE_TOKENS * HEAD_DIM * element;
         f.count = float_bytes / (half ? 2u : 1u) / f.item_bytes;
-        for (size_t i = 0; i < sizeof queries / sizeof *queries && is_listed(b->type_list, half ? "F16" : "F32"); i++) {
+        for (size_t i = 0;
+             i < sizeof queries / sizeof *queries && is_listed(b->type_list, half ? "F16" : "F32");
+             i++) {
             f.n = queries[i];
-            report(&f, "attend", half ? "F16" : "F32", run_attend, (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
-                   4.0 * AK_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count), b->roof.f32_ops_per_second);
+            report(&f, "attend", half ? "F16" : "F32", run_attend, (double)(f.count * f.item_bytes),
+                   b->roof.read_bytes_per_second,
+                   4.0 * AK_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count),
+                   b->roof.f32_ops_per_second);
         }
     }
 }
@@ -408,17 +450,21 @@ static void bench_bundle(struct bench *b)
     b->roof = (struct ak_roofline){ 0 };
     measure_again(b);
     if (!b->json)
-        printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n", b->kernels.name, b->threads, b->k,
-           b->roof.read_bytes_per_second * 1e-9, b->roof.int8_ops_per_second * 1e-9, b->roof.f32_ops_per_second * 1e-9);
+        printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n",
+               b->kernels.name, b->threads, b->k, b->roof.read_bytes_per_second * 1e-9,
+               b->roof.int8_ops_per_second * 1e-9, b->roof.f32_ops_per_second * 1e-9);
     if (!b->json)
-        printf("isa      threads kernel      type        n      GB/s       %%      GOPS       %%\n");
+        printf(
+            "isa      threads kernel      type        n      GB/s       %%      GOPS       %%\n");
     bench_types(b);
     if (wants(b, "rows") && is_listed(b->type_list, "F32"))
         bench_rows(b);
     if (wants(b, "quantise32"))
-        report(&f, "quantise32", "F32", run_quantise32, (double)(f.count * b->k * sizeof(float)), 0.0, 0.0, 0.0);
+        report(&f, "quantise32", "F32", run_quantise32, (double)(f.count * b->k * sizeof(float)),
+               0.0, 0.0, 0.0);
     if (wants(b, "quantise256") && b->k >= 256)
-        report(&f, "quantise256", "F32", run_quantise256, (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
+        report(&f, "quantise256", "F32", run_quantise256,
+               (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
     if (wants(b, "attend"))
         bench_attention(b);
 }
@@ -437,14 +483,18 @@ static void fill_f8(uint8_t *blocks, size_t bytes)
 
 static void allocate(struct bench *b, unsigned most_threads)
 {
-    /* results of AK_SMALL_N tokens times the rows that fill weight_bytes at two bits a weight, or of many tokens */
+    /* results of AK_SMALL_N tokens times the rows that fill weight_bytes at two bits a weight, or
+     * of many tokens */
     size_t few_rows = weight_bytes * 4 / b->k, act = 0;
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         act = ak_max_size(act, ak_act_bytes((enum ak_act_form)form, b->k));
     b->acts_bytes = ak_round_up(MANY_TOKENS, AK_PANEL_STEP) * act;
-    b->y_bytes = ak_max_size(few_rows * AK_SMALL_N, (size_t)MANY_TILES * AK_TILE_ROWS * MANY_TOKENS) * sizeof(float);
+    b->y_bytes =
+        ak_max_size(few_rows * AK_SMALL_N, (size_t)MANY_TILES * AK_TILE_ROWS * MANY_TOKENS) *
+        sizeof(float);
     b->slab_bytes = ak_max_size(AK_SLAB_TILES * ((b->k + 31) / 32) * AK_SLAB_BYTES_32, act);
-    b->room_floats = ak_max_size((size_t)AK_PANEL_ROWS * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
+    b->room_floats =
+        ak_max_size((size_t)AK_PANEL_ROWS * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
     b->weights = new_pages(weight_bytes);
     b->floats = new_pages(float_bytes);
     b->halves = new_pages(float_bytes / 2);
@@ -456,7 +506,8 @@ static void allocate(struct bench *b, unsigned most_threads)
     b->rooms = new_pages(b->room_floats * most_threads * sizeof(float));
     fill_random(b->weights, weight_bytes);
     for (size_t i = 0; i < weight_bytes; i++)
-        b->weights[i] |= 0x10; /* no exponents of MXFP4 that give subnormals, which models do not have and which are slow */
+        b->weights[i] |= 0x10; /* no exponents of MXFP4 that give subnormals, which models do not
+                                  have and which are slow */
     fill_floats(b->floats, float_bytes / sizeof(float));
     fill_f8(b->eights, stored_bytes(AK_F8));
     fill_floats(b->x, ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM));
@@ -468,8 +519,10 @@ int main(int argc, char **argv)
 {
     (void)argc;
     const char *isas = take_option(argv, "--isa", ak_isa_name(ak_isa_best()));
-    struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"), .type_list = take_option(argv, "--type", "all") };
-    unsigned asked = (unsigned)number_option(argv, "--threads", 0, 0, 1024), cores = asked ? asked : ak_physical_cores();
+    struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"),
+                       .type_list = take_option(argv, "--type", "all") };
+    unsigned asked = (unsigned)number_option(argv, "--threads", 0, 0, 1024),
+             cores = asked ? asked : ak_physical_cores();
     const char *form = take_option(argv, "-o", "text");
     size_t n_rows = 0;
     bool found = false;
@@ -493,7 +546,8 @@ int main(int argc, char **argv)
         b.isa = (enum ak_isa)isa;
         if (!ak_isa_usable(b.isa) || !is_listed(isas, ak_isa_name(b.isa)))
             continue;
-        for (b.threads = asked ? asked : 1; b.threads <= cores; b.threads = b.threads < cores ? cores : cores + 1) {
+        for (b.threads = asked ? asked : 1; b.threads <= cores;
+             b.threads = b.threads < cores ? cores : cores + 1) {
             b.pool = start_threads(b.threads);
             bench_bundle(&b);
             ak_pool_free(b.pool);

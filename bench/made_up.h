@@ -10,8 +10,8 @@
 enum {
     MOST_TOKENS = 512, /* of a pass */
     MOST_COMMANDS = 4096,
-    VOCAB = 64,        /* rows that tokens begin with */
-    COME_BACK = 16     /* elements that do of a pass */
+    VOCAB = 64,    /* rows that tokens begin with */
+    COME_BACK = 16 /* elements that do of a pass */
 };
 
 struct device {
@@ -54,28 +54,40 @@ static inline void end_unless(ak_status status, const struct ak_error *error)
     exit(1);
 }
 
-/* ---- Tables --------------------------------------------------------------------- */
-
+/* ---- Tables ------------------------------------------------------------- */
 static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width, enum ak_domain domain)
 {
-    m->slots[i] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, 16), .domain = domain, .place = m->table.arena_width[domain],
+    m->slots[i] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, 16),
+                                    .domain = domain,
+                                    .place = m->table.arena_width[domain],
                                     .last_use = UINT32_MAX };
     m->table.arena_width[domain] += m->slots[i].width;
 }
 
 /* Rows of `width` elements that commands make rows of `out` of. */
-static inline struct made_up *new_table(struct device *d, uint32_t width, uint32_t out, uint32_t n_heads,
-                                        const struct ak_kv_shape *shape)
+static inline struct made_up *new_table(struct device *d, uint32_t width, uint32_t out,
+                                        uint32_t n_heads, const struct ak_kv_shape *shape)
 {
     struct ak_error error = { 0 };
     struct made_up *m = new_pages(sizeof *m);
     float *rows = new_pages((size_t)VOCAB * width * sizeof *rows);
     fill_floats(rows, (size_t)VOCAB * width);
-    m->embedding = (struct ak_view){ .type = AK_F32, .rows = VOCAB, .cols = width, .plane = { { rows, (size_t)VOCAB * width * sizeof *rows } } };
-    m->spec.config = (struct ak_config){ .n_layers = shape->n_layers, .width = width, .n_heads = n_heads, .n_kv_heads = shape->n_kv_heads,
-                                         .head_dim = shape->head_dim, .vocab_size = VOCAB };
-    m->weights = (struct ak_weights){ .packed = &m->packed, .widths = m->widths, .n_layers = 1, .embedding = &m->embedding };
-    m->table = (struct ak_table){ .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .chosen = AK_NONE };
+    m->embedding = (struct ak_view){ .type = AK_F32,
+                                     .rows = VOCAB,
+                                     .cols = width,
+                                     .plane = { { rows, (size_t)VOCAB * width * sizeof *rows } } };
+    m->spec.config = (struct ak_config){ .n_layers = shape->n_layers,
+                                         .width = width,
+                                         .n_heads = n_heads,
+                                         .n_kv_heads = shape->n_kv_heads,
+                                         .head_dim = shape->head_dim,
+                                         .vocab_size = VOCAB };
+    m->weights = (struct ak_weights){
+        .packed = &m->packed, .widths = m->widths, .n_layers = 1, .embedding = &m->embedding
+    };
+    m->table = (struct ak_table){
+        .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .chosen = AK_NONE
+    };
     set_slot(m, 0, width, AK_DOMAIN_TOKENS);
     set_slot(m, 1, out, AK_DOMAIN_TOKENS);
     set_slot(m, 2, COME_BACK, AK_DOMAIN_LOGITS);
@@ -98,7 +110,8 @@ static inline void close_device(struct device *d, struct made_up *m)
 static inline void free_table(struct made_up *m)
 {
     ak_pages_free(m->pages, m->shape.n_pages * sizeof *m->pages);
-    ak_pages_free((void *)(uintptr_t)m->embedding.plane[0].data, (size_t)m->embedding.plane[0].bytes);
+    ak_pages_free((void *)(uintptr_t)m->embedding.plane[0].data,
+                  (size_t)m->embedding.plane[0].bytes);
     ak_pages_free(m, sizeof *m);
 }
 
@@ -106,7 +119,9 @@ static inline void free_table(struct made_up *m)
 static inline struct ak_command *add(struct made_up *m, enum ak_op op, uint32_t in, uint32_t out)
 {
     struct ak_command *c = &m->commands[m->table.n_commands++];
-    *c = (struct ak_command){ .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE };
+    *c = (struct ak_command){
+        .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE
+    };
     return c;
 }
 
@@ -121,13 +136,19 @@ static inline void end(struct made_up *m, uint32_t slot)
     add(m, AK_OP_SELECT, slot, 2)->params.select.n = COME_BACK;
 }
 
-static inline void prepare(const struct device *d, struct made_up *m, uint32_t most_tokens, struct pass *pass)
+static inline void prepare(const struct device *d, struct made_up *m, uint32_t most_tokens,
+                           struct pass *pass)
 {
-    const struct ak_prepare_options options = { .n_threads = d->threads, .context = m->shape.n_pages * AK_KV_PAGE_TOKENS,
-                                                .max_tokens = most_tokens, .max_logits = 1, .kv = m->shape };
+    const struct ak_prepare_options options = { .n_threads = d->threads,
+                                                .context = m->shape.n_pages * AK_KV_PAGE_TOKENS,
+                                                .max_tokens = most_tokens,
+                                                .max_logits = 1,
+                                                .kv = m->shape };
     struct ak_error error = { 0 };
     *pass = (struct pass){ .device = d };
-    end_unless(d->ops->prepare(d->backend, &m->table, &m->weights, &m->spec, &options, m->kv, &pass->prepared, &error), &error);
+    end_unless(d->ops->prepare(d->backend, &m->table, &m->weights, &m->spec, &options, m->kv,
+                               &pass->prepared, &error),
+               &error);
 }
 
 static inline void run_pass(void *context, unsigned thread)
@@ -147,8 +168,13 @@ static inline void set_batch(struct pass *pass, struct made_up *m, uint32_t firs
         pass->positions[i] = first + i;
     }
     pass->last = n - 1;
-    pass->batch = (struct ak_batch){ .n = n, .tokens = pass->tokens, .positions = pass->positions, .sequences = pass->sequences,
-                                     .pages = (const uint32_t *const *)&m->pages, .n_logits = 1, .logit_rows = &pass->last };
+    pass->batch = (struct ak_batch){ .n = n,
+                                     .tokens = pass->tokens,
+                                     .positions = pass->positions,
+                                     .sequences = pass->sequences,
+                                     .pages = (const uint32_t *const *)&m->pages,
+                                     .n_logits = 1,
+                                     .logit_rows = &pass->last };
 }
 
 #endif

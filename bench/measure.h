@@ -80,8 +80,7 @@ static inline void fill_floats(float *x, size_t n)
         x[i] = (float)((i * 2654435761u >> 8) % 2001) * 0.001f - 1.0f;
 }
 
-/* ---- Options ------------------------------------------------------------------- */
-
+/* ---- Options ------------------------------------------------------------ */
 /* The value behind `name` in argv, `otherwise` where it is not given. Takes both
  * words out of argv, so that take_nothing_else finds what nobody knew. */
 static inline const char *take_option(char **argv, const char *name, const char *otherwise)
@@ -109,7 +108,8 @@ static inline void take_nothing_else(char **argv, const char *usage)
     }
 }
 
-static inline double number_option(char **argv, const char *name, double otherwise, double low, double high)
+static inline double number_option(char **argv, const char *name, double otherwise, double low,
+                                   double high)
 {
     const char *text = take_option(argv, name, NULL);
     char *end = NULL;
@@ -146,8 +146,10 @@ static inline void print_chip(void)
 {
     struct ak_chip chip;
     ak_chip_detect(&chip);
-    printf("%s, %u cores, %u threads, L1d %.0f KiB, L2 %.0f KiB, L3 %.0f MiB, %.1f GiB, %u NUMA node%s\n", chip.name, chip.cores,
-           chip.hardware_threads, (double)chip.l1d_bytes / 1024, (double)chip.l2_bytes / 1024, (double)chip.l3_bytes / (1 << 20),
+    printf("%s, %u cores, %u threads, L1d %.0f KiB, L2 %.0f KiB, L3 %.0f MiB, %.1f GiB, %u NUMA "
+           "node%s\n",
+           chip.name, chip.cores, chip.hardware_threads, (double)chip.l1d_bytes / 1024,
+           (double)chip.l2_bytes / 1024, (double)chip.l3_bytes / (1 << 20),
            (double)chip.memory_bytes / (1 << 30), chip.numa_nodes, chip.numa_nodes > 1 ? "s" : "");
 }
 

@@ -12,17 +12,23 @@
  * a while, by what the probe says; nothing is subtracted. */
 #include "made_up.h"
 
-static const char usage[] = "bench/opencl [--backend opencl|cpu] [--device NAME] [--kernel LIST] [--type LIST] [--n LIST] [--depth LIST]\n"
-                            "       [--k N] [--mib N] [--threads N] [--time SECONDS] [-o text|json]\n"
-                            "       (opencl, its first device, all, all, all of 1, 2, 4, 8, 16, 64, 512, all of 512, 2048, 8192, 4096,\n"
-                            "       64, the physical cores for cpu, 0.1 a figure)";
+static const char usage[] =
+    "bench/opencl [--backend opencl|cpu] [--device NAME] [--kernel LIST] [--type LIST] [--n LIST] "
+    "[--depth LIST]\n"
+    "       [--k N] [--mib N] [--threads N] [--time SECONDS] [-o text|json]\n"
+    "       (opencl, its first device, all, all, all of 1, 2, 4, 8, 16, 64, 512, all of 512, 2048, "
+    "8192, 4096,\n"
+    "       64, the physical cores for cpu, 0.1 a figure)";
 
 enum {
     MOST_REPEATS = 64, /* of a command in a pass */
-    N_HEADS = 32, N_KV_HEADS = 8, HEAD_DIM = 128,
+    N_HEADS = 32,
+    N_KV_HEADS = 8,
+    HEAD_DIM = 128,
     QKV_WIDTH = (N_HEADS + 2 * N_KV_HEADS) * HEAD_DIM
 };
-static const uint32_t product_counts[] = { 1, 2, 4, 8, 16, 64, MOST_TOKENS }, attend_counts[] = { 1, 8 }, depths[] = { 512, 2048, 8192 };
+static const uint32_t product_counts[] = { 1, 2, 4, 8, 16, 64, MOST_TOKENS },
+                      attend_counts[] = { 1, 8 }, depths[] = { 512, 2048, 8192 };
 static const enum ak_kv_type kv_types[] = { AK_KV_F16, AK_KV_Q8_0 };
 static const double pass_seconds = 0.02; /* that a pass is to take at least */
 
@@ -50,8 +56,7 @@ static bool is_number_listed(const char *list, uint32_t number)
     return is_listed(list, name);
 }
 
-/* ---- Backends ------------------------------------------------------------------- */
-
+/* ---- Backends ----------------------------------------------------------- */
 /* Weights stay with a backend that has them, so each type has one of its own. */
 static void open_device(struct bench *b)
 {
@@ -63,12 +68,12 @@ static void open_device(struct bench *b)
     b->read = fmax(b->read, now);
     if (b->n_rows > 0 || b->json)
         return;
-    printf("%s, read %.1f GB/s, k = %zu, %.0f MiB\n", d->ops->describe(d->backend), b->read * 1e-9, b->k, (double)b->bytes / (1 << 20));
+    printf("%s, read %.1f GB/s, k = %zu, %.0f MiB\n", d->ops->describe(d->backend), b->read * 1e-9,
+           b->k, (double)b->bytes / (1 << 20));
     printf("kernel  type        n  depth      GB/s       %%    GFLOPS\n");
 }
 
-/* ---- Figures -------------------------------------------------------------------- */
-
+/* ---- Figures ------------------------------------------------------------ */
 /* How often a command that reads `bytes` is to run in a pass of n tokens. */
 static uint32_t repeats(const struct bench *b, double bytes, uint32_t n)
 {
@@ -78,13 +83,16 @@ static uint32_t repeats(const struct bench *b, double bytes, uint32_t n)
 
 static void print_figure(struct bench *b, const struct figure *f, double seconds)
 {
-    double bytes = f->bytes / seconds, percent = 100.0 * bytes / b->read, ops = f->ops / seconds, depth = f->depth ? (double)f->depth : (double)NAN;
+    double bytes = f->bytes / seconds, percent = 100.0 * bytes / b->read, ops = f->ops / seconds,
+           depth = f->depth ? (double)f->depth : (double)NAN;
     if (b->json) {
-        printf("%s{\"backend\": \"%s\", \"kernel\": \"%s\", \"type\": \"%s\", \"n\": %u, \"depth\": ", b->n_rows ? ",\n " : "[",
-               b->device.ops->name, f->kernel, f->type, (unsigned)f->n);
+        printf(
+            "%s{\"backend\": \"%s\", \"kernel\": \"%s\", \"type\": \"%s\", \"n\": %u, \"depth\": ",
+            b->n_rows ? ",\n " : "[", b->device.ops->name, f->kernel, f->type, (unsigned)f->n);
         print_cell("%.0f", 0, depth, true);
-        printf(", \"bytes_per_second\": %.6g, \"read_percent\": %.4g, \"ops_per_second\": %.6g, \"read_bytes_per_second\": %.6g}", bytes,
-               percent, ops, b->read);
+        printf(", \"bytes_per_second\": %.6g, \"read_percent\": %.4g, \"ops_per_second\": %.6g, "
+               "\"read_bytes_per_second\": %.6g}",
+               bytes, percent, ops, b->read);
     } else {
         printf("%-7s %-8s %4u ", f->kernel, f->type, (unsigned)f->n);
         print_cell(" %5.0f", 6, depth, false);
@@ -104,30 +112,43 @@ static void report(struct bench *b, struct made_up *m, uint32_t first, const str
     double start = ak_seconds();
     run_pass(&pass, 0);
     double seconds = ak_seconds() - start;
-    print_figure(b, f, seconds > 8.0 * b->budget ? seconds : best_seconds(b->self, run_pass, &pass, b->budget));
+    print_figure(b, f,
+                 seconds > 8.0 * b->budget ? seconds :
+                                             best_seconds(b->self, run_pass, &pass, b->budget));
     b->device.ops->release(pass.prepared);
 }
 
-/* ---- Products ------------------------------------------------------------------- */
-
+/* ---- Products ----------------------------------------------------------- */
 /* Rows that all are one row, of numbers of ordinary size where the type can be made of floats. */
-static void new_matrix(const struct bench *b, struct made_up *m, enum ak_type type, uint32_t rows, size_t row_bytes)
+static void new_matrix(const struct bench *b, struct made_up *m, enum ak_type type, uint32_t rows,
+                       size_t row_bytes)
 {
     const struct ak_type_info *info = ak_type_info(type);
-    size_t bytes = rows * row_bytes, size = (size_t)b->device.ops->packed_bytes(b->device.backend, type, rows, (uint32_t)b->k);
+    size_t bytes = rows * row_bytes,
+           size =
+               (size_t)b->device.ops->packed_bytes(b->device.backend, type, rows, (uint32_t)b->k);
     uint8_t *stored = new_pages(bytes), *block = size ? new_pages(size) : stored;
     if (info->quantise) {
         info->quantise((const float *)m->embedding.plane[0].data, stored, b->k);
     } else {
         fill_random(stored, row_bytes);
         for (size_t i = 0; i < row_bytes; i++)
-            stored[i] |= 0x10; /* no exponents of subnormals, which models do not have and which are slow */
+            stored[i] |=
+                0x10; /* no exponents of subnormals, which models do not have and which are slow */
     }
     for (uint32_t i = 1; i < rows; i++)
         memcpy(stored + i * row_bytes, stored, row_bytes);
-    m->matrix = (struct ak_view){ .type = type, .rows = rows, .cols = (uint32_t)b->k, .plane = { { stored, bytes } } };
-    m->packed = (struct ak_packed){ .backend = b->device.backend, .layer = AK_NO_LAYER, .type = type, .cols = (uint32_t)b->k, .n_parts = 1,
-                                    .layout = b->device.ops->layout(b->device.backend, type), .bias = AK_NONE, .bytes = size };
+    m->matrix = (struct ak_view){
+        .type = type, .rows = rows, .cols = (uint32_t)b->k, .plane = { { stored, bytes } }
+    };
+    m->packed = (struct ak_packed){ .backend = b->device.backend,
+                                    .layer = AK_NO_LAYER,
+                                    .type = type,
+                                    .cols = (uint32_t)b->k,
+                                    .n_parts = 1,
+                                    .layout = b->device.ops->layout(b->device.backend, type),
+                                    .bias = AK_NONE,
+                                    .bytes = size };
     m->packed.parts[0].view = &m->matrix;
     m->packed.parts[0].rows = rows;
     m->packed.parts[0].data = block;
@@ -146,14 +167,19 @@ static void free_matrix(struct made_up *m)
 
 static void bench_type(struct bench *b, enum ak_type type, uint64_t row_bytes)
 {
-    static const struct ak_kv_shape shape = { .n_layers = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = MOST_TOKENS / AK_KV_PAGE_TOKENS,
+    static const struct ak_kv_shape shape = { .n_layers = 1,
+                                              .n_kv_heads = 1,
+                                              .head_dim = 32,
+                                              .n_pages = MOST_TOKENS / AK_KV_PAGE_TOKENS,
                                               .n_states = 1 };
     uint32_t rows = (uint32_t)ak_round_up(b->bytes / row_bytes, 16);
     open_device(b);
     struct made_up *m = new_table(&b->device, (uint32_t)b->k, rows, 1, &shape);
     new_matrix(b, m, type, rows, (size_t)row_bytes);
     for (size_t i = 0; i < sizeof product_counts / sizeof *product_counts; i++) {
-        struct figure f = { .kernel = "linear", .type = ak_type_info(type)->name, .n = product_counts[i] };
+        struct figure f = { .kernel = "linear",
+                            .type = ak_type_info(type)->name,
+                            .n = product_counts[i] };
         double bytes = (double)ak_packed_read_bytes(&m->packed);
         uint32_t times = repeats(b, bytes, f.n);
         if (!is_number_listed(b->n_list, f.n))
@@ -176,22 +202,27 @@ static void bench_products(struct bench *b)
     for (int i = 0; i < AK_TYPE_COUNT; i++) {
         enum ak_type type = (enum ak_type)i;
         uint64_t row_bytes;
-        if (is_listed(b->type_list, ak_type_info(type)->name) && ak_type_row_bytes(type, b->k, &row_bytes))
+        if (is_listed(b->type_list, ak_type_info(type)->name) &&
+            ak_type_row_bytes(type, b->k, &row_bytes))
             bench_type(b, type, row_bytes);
     }
 }
 
-/* ---- Attention ------------------------------------------------------------------ */
-
+/* ---- Attention ---------------------------------------------------------- */
 /* Keys and values of all tokens of all layers, written as a model would. */
 static void fill_cache(struct bench *b, struct made_up *m, uint32_t depth)
 {
     struct pass pass;
     begin(m);
     for (uint32_t layer = 0; layer < m->shape.n_layers; layer++)
-        add(m, AK_OP_QKV, 0, 0)->params.qkv = (struct ak_qkv_params){ .q_step = HEAD_DIM, .k_at = N_HEADS * HEAD_DIM,
-                                                                      .v_at = (N_HEADS + N_KV_HEADS) * HEAD_DIM, .n_heads = N_HEADS,
-                                                                      .n_kv_heads = N_KV_HEADS, .head_dim = HEAD_DIM, .kv_layer = layer };
+        add(m, AK_OP_QKV, 0, 0)->params.qkv =
+            (struct ak_qkv_params){ .q_step = HEAD_DIM,
+                                    .k_at = N_HEADS * HEAD_DIM,
+                                    .v_at = (N_HEADS + N_KV_HEADS) * HEAD_DIM,
+                                    .n_heads = N_HEADS,
+                                    .n_kv_heads = N_KV_HEADS,
+                                    .head_dim = HEAD_DIM,
+                                    .kv_layer = layer };
     end(m, 0);
     prepare(&b->device, m, MOST_TOKENS, &pass);
     for (uint32_t first = 0; first < depth; first += MOST_TOKENS) {
@@ -203,24 +234,37 @@ static void fill_cache(struct bench *b, struct made_up *m, uint32_t depth)
 
 static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
 {
-    struct ak_kv_shape shape = { .n_layers = 1, .n_kv_heads = N_KV_HEADS, .head_dim = HEAD_DIM, .k_type = type, .v_type = type,
-                                 .n_pages = depth / AK_KV_PAGE_TOKENS, .n_states = 1 };
+    struct ak_kv_shape shape = { .n_layers = 1,
+                                 .n_kv_heads = N_KV_HEADS,
+                                 .head_dim = HEAD_DIM,
+                                 .k_type = type,
+                                 .v_type = type,
+                                 .n_pages = depth / AK_KV_PAGE_TOKENS,
+                                 .n_states = 1 };
     uint64_t layer_bytes = ak_kv_pool_bytes(&shape);
     shape.n_layers = (uint32_t)((b->bytes + layer_bytes - 1) / layer_bytes);
     open_device(b);
     struct made_up *m = new_table(&b->device, QKV_WIDTH, N_HEADS * HEAD_DIM, N_HEADS, &shape);
     fill_cache(b, m, depth);
     for (size_t i = 0; i < sizeof attend_counts / sizeof *attend_counts; i++) {
-        uint32_t n = attend_counts[i], times = repeats(b, (double)(layer_bytes * shape.n_layers), n);
-        struct figure f = { .kernel = "attend", .type = ak_type_info(ak_kv_stored(type))->name, .n = n, .depth = depth };
+        uint32_t n = attend_counts[i],
+                 times = repeats(b, (double)(layer_bytes * shape.n_layers), n);
+        struct figure f = { .kernel = "attend",
+                            .type = ak_type_info(ak_kv_stored(type))->name,
+                            .n = n,
+                            .depth = depth };
         if (!is_number_listed(b->n_list, n))
             continue;
         times = times * shape.n_layers < MOST_COMMANDS ? times * shape.n_layers : MOST_COMMANDS;
         begin(m);
         for (uint32_t j = 0; j < times; j++)
             add(m, AK_OP_ATTENTION, 0, 1)->params.attention =
-                (struct ak_attention_params){ .q_step = HEAD_DIM, .n_heads = N_HEADS, .n_kv_heads = N_KV_HEADS, .head_dim = HEAD_DIM,
-                                              .kv_layer = j % shape.n_layers, .scale = 0.088f };
+                (struct ak_attention_params){ .q_step = HEAD_DIM,
+                                              .n_heads = N_HEADS,
+                                              .n_kv_heads = N_KV_HEADS,
+                                              .head_dim = HEAD_DIM,
+                                              .kv_layer = j % shape.n_layers,
+                                              .scale = 0.088f };
         end(m, 1);
         f.bytes = (double)layer_bytes * times;
         f.ops = 4.0 * N_HEADS * HEAD_DIM * (depth * n - n * (n - 1) / 2) * times;
@@ -234,7 +278,8 @@ static void bench_attention(struct bench *b)
 {
     for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++)
         for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
-            if (is_listed(b->type_list, ak_type_info(ak_kv_stored(kv_types[t]))->name) && is_number_listed(b->depth_list, depths[i]))
+            if (is_listed(b->type_list, ak_type_info(ak_kv_stored(kv_types[t]))->name) &&
+                is_number_listed(b->depth_list, depths[i]))
                 bench_depth(b, kv_types[t], depths[i]);
 }
 
@@ -242,9 +287,12 @@ int main(int argc, char **argv)
 {
     (void)argc;
     struct ak_error error = { 0 };
-    struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"), .type_list = take_option(argv, "--type", "all"),
-                       .n_list = take_option(argv, "--n", "all"), .depth_list = take_option(argv, "--depth", "all") };
-    const char *name = take_option(argv, "--backend", "opencl"), *form = take_option(argv, "-o", "text");
+    struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"),
+                       .type_list = take_option(argv, "--type", "all"),
+                       .n_list = take_option(argv, "--n", "all"),
+                       .depth_list = take_option(argv, "--depth", "all") };
+    const char *name = take_option(argv, "--backend", "opencl"),
+               *form = take_option(argv, "-o", "text");
     b.device.options.device = take_option(argv, "--device", NULL);
     b.k = (size_t)number_option(argv, "--k", 4096, AK_BLOCK_K, 1 << 16);
     b.bytes = (size_t)number_option(argv, "--mib", 64, 1, MOST_COMMANDS) << 20;
@@ -263,7 +311,8 @@ int main(int argc, char **argv)
     end_unless(ak_backend_find(name, &b.device.ops, &error), &error);
     bool found = b.device.options.device || b.device.ops->probe();
     if (!found)
-        fprintf(stderr, "%s: no device here\n", name); /* which is no error: others may be measured */
+        fprintf(stderr, "%s: no device here\n",
+                name); /* which is no error: others may be measured */
     b.self = start_threads(1);
     if (found && is_listed(b.kernel_list, "linear"))
         bench_products(&b);

@@ -36,7 +36,8 @@ int main(int argc, char **argv)
     akunu_sequence sequence = akunu_sequence_new(session);
 
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
-    int64_t n = akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, NULL, 0); /* counts */
+    /* counts */
+    int64_t n = akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, NULL, 0);
     akunu_token *ids = n > 0 ? calloc((size_t)n, sizeof *ids) : NULL;
     if (!ids)
         return complain();
@@ -45,7 +46,8 @@ int main(int argc, char **argv)
     struct akunu_generation generation;
     akunu_generation_default(&generation);
     generation.max_tokens = 64;
-    if (akunu_generate(session, sequence, ids, (size_t)n, &generation, print_piece, NULL, NULL, NULL) != AKUNU_OK)
+    if (akunu_generate(session, sequence, ids, (size_t)n, &generation, print_piece, NULL, NULL,
+                       NULL) != AKUNU_OK)
         return complain();
     printf("\n");
 

@@ -1,4 +1,5 @@
-/* Lets a model call tools: tools MODEL.gguf "What is the weather in Paris?" [auto | required | NAME] */
+/* Lets a model call tools: tools MODEL.gguf "What is the weather in Paris?" [auto | required |
+ * NAME] */
 #include <akunu/akunu.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,12 +7,15 @@
 
 /* Two tools, as OpenAI's API has them; the parameters are JSON Schema. */
 static const char tools[] =
-    "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"description\": \"The weather of a city\","
+    "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"description\": \"The "
+    "weather of a city\","
     " \"parameters\": {\"type\": \"object\", \"properties\": {\"city\": {\"type\": \"string\"},"
     " \"unit\": {\"type\": \"string\", \"enum\": [\"celsius\", \"fahrenheit\"]}},"
     " \"required\": [\"city\", \"unit\"], \"additionalProperties\": false}}},"
-    " {\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": \"The sum of two integers\","
-    " \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}, \"b\": {\"type\": \"integer\"}},"
+    " {\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": \"The sum of two "
+    "integers\","
+    " \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}, "
+    "\"b\": {\"type\": \"integer\"}},"
     " \"required\": [\"a\", \"b\"], \"additionalProperties\": false}}}]";
 
 static int complain(void)
@@ -30,7 +34,9 @@ static void print_event(const struct akunu_reply_event *event, void *user)
     case AKUNU_REPLY_CALL: printf("\ncall %.*s", (int)event->n_bytes, event->text); break;
     case AKUNU_REPLY_ARGUMENTS: break; /* a piece of what AKUNU_REPLY_CALL_END has whole */
     case AKUNU_REPLY_CALL_END: printf(" with %.*s\n", (int)event->n_bytes, event->text); break;
-    case AKUNU_REPLY_BROKEN: printf(", which is none: %.*s\n", (int)event->n_bytes, event->text); break;
+    case AKUNU_REPLY_BROKEN:
+        printf(", which is none: %.*s\n", (int)event->n_bytes, event->text);
+        break;
     }
     fflush(stdout);
 }
@@ -83,7 +89,8 @@ int main(int argc, char **argv)
     akunu_sequence sequence = akunu_sequence_new(session);
 
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
-    int64_t n = akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, NULL, 0); /* counts */
+    /* counts */
+    int64_t n = akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, NULL, 0);
     akunu_token *ids = n > 0 ? calloc((size_t)n, sizeof *ids) : NULL;
     if (!ids)
         return complain();
@@ -106,16 +113,18 @@ int main(int argc, char **argv)
         return complain();
 
     struct akunu_generation generation;
-    struct akunu_result result = {.size = sizeof result};
+    struct akunu_result result = { .size = sizeof result };
     akunu_generation_default(&generation);
     generation.max_tokens = 128;
     generation.special = true; /* what marks a call may be a control token */
     generation.sampling.temperature = 0.0f;
     generation.sampling.grammar = grammar;
-    if (akunu_generate(session, sequence, ids, (size_t)n, &generation, push_piece, NULL, reply, &result) != AKUNU_OK ||
+    if (akunu_generate(session, sequence, ids, (size_t)n, &generation, push_piece, NULL, reply,
+                       &result) != AKUNU_OK ||
         akunu_reply_end(reply) != AKUNU_OK)
         return complain();
-    printf("\n%s%s\n", akunu_reply_message(reply), result.stop == AKUNU_STOP_LENGTH ? "\n(cut after 128 tokens)" : "");
+    printf("\n%s%s\n", akunu_reply_message(reply),
+           result.stop == AKUNU_STOP_LENGTH ? "\n(cut after 128 tokens)" : "");
 
     akunu_reply_free(reply);
     free(ids);

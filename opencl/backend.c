@@ -27,34 +27,45 @@ static ak_status device(size_t i, struct akunu_device_info *out, struct ak_error
         return ak_fail_memory(error, "a list of OpenCL devices", 0);
     ak_status status = ak_ocl_devices(all, &n, error);
     if (status == AKUNU_OK && i >= n)
-        status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no OpenCL device of number %zu: there are %u", i, (unsigned)n);
+        status = ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                         "there is no OpenCL device of number %zu: there are %u", i, (unsigned)n);
     if (status == AKUNU_OK) {
-        *out = (struct akunu_device_info){ .memory = d->memory, .most_allocation = d->most_allocation, .units = d->units, .mhz = d->mhz,
+        *out = (struct akunu_device_info){ .memory = d->memory,
+                                           .most_allocation = d->most_allocation,
+                                           .units = d->units,
+                                           .mhz = d->mhz,
                                            .usable = d->usable };
         memcpy(out->name, d->name, sizeof out->name);
         memcpy(out->vendor, d->vendor, sizeof out->vendor);
         memcpy(out->version, d->version, sizeof out->version);
         memcpy(out->driver, d->driver, sizeof out->driver);
-        snprintf(out->features, sizeof out->features, "%s%s%s%s%s", d->gpu ? "gpu" : d->cpu ? "cpu" : "accelerator",
-                 d->unified ? ", unified memory" : "", d->half_floats ? ", fp16" : "", d->integer_dot ? ", integer dot product" : "",
+        snprintf(out->features, sizeof out->features, "%s%s%s%s%s",
+                 d->gpu ? "gpu" :
+                 d->cpu ? "cpu" :
+                          "accelerator",
+                 d->unified ? ", unified memory" : "", d->half_floats ? ", fp16" : "",
+                 d->integer_dot ? ", integer dot product" : "",
                  d->command_buffers ? ", command buffers" : "");
     }
     ak_free(all);
     return status;
 }
 
-/* ---- Programs ------------------------------------------------------------------------------ */
-
+/* ---- Programs ----------------------------------------------------------- */
 static void base_options(const struct ak_ocl *o, char *out, size_t room)
 {
-    snprintf(out, room, "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DDELTA_MOST_DIM=%d -DDELTA_COLUMNS=%d -DDELTA_SLICES=%d"
+    snprintf(out, room,
+             "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DDELTA_MOST_DIM=%d "
+             "-DDELTA_COLUMNS=%d -DDELTA_SLICES=%d"
              " -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%u -DLANES=%u",
-             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, AK_OCL_DELTA_MOST_DIM, AK_OCL_DELTA_COLUMNS, AK_OCL_DELTA_SLICES,
-             16 * (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->tile, (unsigned)o->slices, (unsigned)o->lanes);
+             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, AK_OCL_DELTA_MOST_DIM,
+             AK_OCL_DELTA_COLUMNS, AK_OCL_DELTA_SLICES, 16 * (unsigned)o->tile, (unsigned)o->tile,
+             (unsigned)o->tile, (unsigned)o->slices, (unsigned)o->lanes);
 }
 
 /* Builds what is not there yet; `defines` follow the options of all. */
-static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32_t n, const char *defines, cl_program *program, cl_program *out,
+static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32_t n,
+                            const char *defines, cl_program *program, cl_program *out,
                             struct ak_error *error)
 {
     char options[512];
@@ -71,32 +82,56 @@ static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32
     return status;
 }
 
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error)
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out,
+                          struct ak_error *error)
 {
-    static const char tokens1[] = "#define TOKENS 1\n", tokens2[] = "#undef TOKENS\n#define TOKENS 2\n",
-                      tokens4[] = "#undef TOKENS\n#define TOKENS 4\n", tokens8[] = "#undef TOKENS\n#define TOKENS 8\n";
-    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_types, tokens1, ak_ocl_source_gemv, tokens2, ak_ocl_source_gemv,
-                              tokens4, ak_ocl_source_gemv, tokens8, ak_ocl_source_gemv, ak_ocl_source_gemm };
+    static const char tokens1[] = "#define TOKENS 1\n",
+                      tokens2[] = "#undef TOKENS\n#define TOKENS 2\n",
+                      tokens4[] = "#undef TOKENS\n#define TOKENS 4\n",
+                      tokens8[] = "#undef TOKENS\n#define TOKENS 8\n";
+    const char *sources[] = { ak_ocl_source_shared,
+                              ak_ocl_source_types,
+                              tokens1,
+                              ak_ocl_source_gemv,
+                              tokens2,
+                              ak_ocl_source_gemv,
+                              tokens4,
+                              ak_ocl_source_gemv,
+                              tokens8,
+                              ak_ocl_source_gemv,
+                              ak_ocl_source_gemm };
     char defines[64];
-    snprintf(defines, sizeof defines, " -DTYPE_%s%s", ak_type_info(type)->name, experts ? " -DEXPERTS" : "");
-    return build_once(o, sources, sizeof sources / sizeof *sources, defines, &o->products[type][experts], out, error);
+    snprintf(defines, sizeof defines, " -DTYPE_%s%s", ak_type_info(type)->name,
+             experts ? " -DEXPERTS" : "");
+    return build_once(o, sources, sizeof sources / sizeof *sources, defines,
+                      &o->products[type][experts], out, error);
 }
 
 ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error)
 {
-    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_group, ak_ocl_source_rows, ak_ocl_source_recurrent };
+    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_group, ak_ocl_source_rows,
+                              ak_ocl_source_recurrent };
     return build_once(o, sources, sizeof sources / sizeof *sources, "", &o->rows, out, error);
 }
 
-ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type, cl_program *out, struct ak_error *error)
+ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
+                           cl_program *out, struct ak_error *error)
 {
     static const char one[] = "#define QUERIES 1\n", many[] = "#undef QUERIES\n#define QUERIES 8\n";
-    const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_group, ak_ocl_source_kv, ak_ocl_source_attention, one, ak_ocl_source_attend,
-                              many, ak_ocl_source_attend };
+    const char *sources[] = { ak_ocl_source_shared,
+                              ak_ocl_source_group,
+                              ak_ocl_source_kv,
+                              ak_ocl_source_attention,
+                              one,
+                              ak_ocl_source_attend,
+                              many,
+                              ak_ocl_source_attend };
     char defines[64];
     _Static_assert(AK_OCL_QUERIES == 8, "as written above");
-    snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_type_info(ak_kv_stored(k_type))->name, ak_type_info(ak_kv_stored(v_type))->name);
-    return build_once(o, sources, sizeof sources / sizeof *sources, defines, &o->attention[k_type][v_type], out, error);
+    snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_type_info(ak_kv_stored(k_type))->name,
+             ak_type_info(ak_kv_stored(v_type))->name);
+    return build_once(o, sources, sizeof sources / sizeof *sources, defines,
+                      &o->attention[k_type][v_type], out, error);
 }
 
 ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error)
@@ -105,8 +140,7 @@ ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error
     return ak_ocl_build(&o->builder, sources, 1, "-cl-std=CL1.2", out, error);
 }
 
-/* ---- Opening ------------------------------------------------------------------------------- */
-
+/* ---- Opening ------------------------------------------------------------ */
 static void release_program(const struct ak_ocl *o, cl_program program)
 {
     if (program)
@@ -138,7 +172,8 @@ static void close_backend(struct ak_backend *b)
     ak_free(o);
 }
 
-static ak_status start(struct ak_ocl *o, const struct ak_backend_options *options, struct ak_error *error)
+static ak_status start(struct ak_ocl *o, const struct ak_backend_options *options,
+                       struct ak_error *error)
 {
     cl_int code;
     cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, 0, 0 };
@@ -147,10 +182,12 @@ static ak_status start(struct ak_ocl *o, const struct ak_backend_options *option
     properties[1] = (cl_context_properties)o->device.platform;
     o->context = o->cl->clCreateContext(properties, 1, &o->device.id, NULL, NULL, &code);
     if (code != CL_SUCCESS)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s cannot be opened: %s", o->device.name, ak_cl_error_name(code));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s cannot be opened: %s", o->device.name,
+                       ak_cl_error_name(code));
     o->queue = o->cl->clCreateCommandQueue(o->context, o->device.id, 0, &code);
     if (code != CL_SUCCESS)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", o->device.name, ak_cl_error_name(code));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", o->device.name,
+                       ak_cl_error_name(code));
     const char *dir = options->no_cache ? "" : options->cache_dir;
     if (dir && !(o->cache_dir = ak_strndup(dir, strlen(dir))))
         return ak_fail_memory(error, "the OpenCL backend", 0);
@@ -164,12 +201,17 @@ static ak_status start(struct ak_ocl *o, const struct ak_backend_options *option
     o->lanes = o->device.cpu ? 4 : 32;
     if (options->log)
         o->log = *options->log;
-    o->builder = (struct ak_ocl_builder){ .cl = o->cl, .device = &o->device, .context = o->context, .cache_dir = o->cache_dir, .log = &o->log };
+    o->builder = (struct ak_ocl_builder){ .cl = o->cl,
+                                          .device = &o->device,
+                                          .context = o->context,
+                                          .cache_dir = o->cache_dir,
+                                          .log = &o->log };
     ak_ocl_find_recorder(o);
     return AKUNU_OK;
 }
 
-static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error)
+static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out,
+                              struct ak_error *error)
 {
     const struct ak_cl *cl = ak_cl_get(error);
     if (!cl)
@@ -198,13 +240,16 @@ static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_type typ
 {
     (void)b;
     switch (type) {
-    case AK_F32: case AK_F16: case AK_BF16: return op < AK_OP_COUNT;
-    default: return op < AK_OP_COUNT && type < AK_TYPE_COUNT && (op != AK_OP_LINEAR || ak_ocl_is_tiled(type));
+    case AK_F32:
+    case AK_F16:
+    case AK_BF16: return op < AK_OP_COUNT;
+    default:
+        return op < AK_OP_COUNT && type < AK_TYPE_COUNT &&
+               (op != AK_OP_LINEAR || ak_ocl_is_tiled(type));
     }
 }
 
-/* ---- Packing ------------------------------------------------------------------------------- */
-
+/* ---- Packing ------------------------------------------------------------ */
 static uint32_t layout(const struct ak_backend *b, enum ak_type type)
 {
     (void)b;
@@ -213,46 +258,56 @@ static uint32_t layout(const struct ak_backend *b, enum ak_type type)
 
 static size_t tiles_bytes(enum ak_type type, size_t k)
 {
-    return k / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) + ak_ocl_tile_bytes(type, k % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
+    return k / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) +
+           ak_ocl_tile_bytes(type, k % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
 }
 
-static void pack_tiles(enum ak_type type, const void *const rows[AK_OCL_TILE_ROWS], size_t k, uint8_t *to)
+static void pack_tiles(enum ak_type type, const void *const rows[AK_OCL_TILE_ROWS], size_t k,
+                       uint8_t *to)
 {
     const struct ak_type_info *info = ak_type_info(type);
     for (size_t at = 0, n; at < k; at += n) {
         const uint8_t *stored[AK_OCL_TILE_ROWS];
         n = k - at < AK_OCL_TILE_K ? k - at : AK_OCL_TILE_K;
         for (size_t r = 0; r < AK_OCL_TILE_ROWS; r++)
-            stored[r] = rows[r] ? (const uint8_t *)rows[r] + at / info->block_elems * info->block_bytes : NULL;
+            stored[r] = rows[r] ?
+                            (const uint8_t *)rows[r] + at / info->block_elems * info->block_bytes :
+                            NULL;
         ak_ocl_pack_tile(type, stored, n, to);
         to += ak_ocl_tile_bytes(type, n / AK_OCL_BLOCK_K);
     }
 }
 
-static const struct ak_tiles tiles = { .pack = pack_tiles, .bytes = tiles_bytes, .is_tiled = ak_ocl_is_tiled };
-_Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K, "packing and kernels agree on the tile");
+static const struct ak_tiles tiles = { .pack = pack_tiles,
+                                       .bytes = tiles_bytes,
+                                       .is_tiled = ak_ocl_is_tiled };
+_Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K,
+               "packing and kernels agree on the tile");
 
-static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
+static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows,
+                             uint32_t cols)
 {
     (void)b;
     return ak_tiles_bytes(&tiles, type, rows, cols);
 }
 
-static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
+static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
+                 void *packed)
 {
     (void)b;
     ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
-/* ---- The KV cache -------------------------------------------------------------------------- */
-
-static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **out, struct ak_error *error)
+/* ---- The KV cache ------------------------------------------------------- */
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **out,
+                          struct ak_error *error)
 {
     struct ak_ocl_kv *kv = ak_alloc(1, sizeof *kv);
     *out = NULL;
     if (!kv)
         return ak_fail_memory(error, "the KV cache", sizeof *kv);
-    ak_status status = ak_ocl_buffer(ocl(b), ak_kv_pool_bytes(shape), "the KV cache", &kv->memory, error);
+    ak_status status =
+        ak_ocl_buffer(ocl(b), ak_kv_pool_bytes(shape), "the KV cache", &kv->memory, error);
     if (status != AKUNU_OK)
         ak_free(kv);
     else
@@ -270,25 +325,28 @@ static void free_kv(struct ak_backend *b, void *memory, const struct ak_kv_shape
 
 static void copy(struct ak_ocl *o, struct ak_ocl_kv *kv, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    cl_int code = o->cl->clEnqueueCopyBuffer(o->queue, kv->memory, kv->memory, (size_t)from, (size_t)to, (size_t)bytes, 0, NULL, NULL);
+    cl_int code = o->cl->clEnqueueCopyBuffer(o->queue, kv->memory, kv->memory, (size_t)from,
+                                             (size_t)to, (size_t)bytes, 0, NULL, NULL);
     if (code == CL_SUCCESS)
         code = o->cl->clFinish(o->queue);
     kv->failed = kv->failed ? kv->failed : code;
 }
 
-static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                      uint32_t from)
 {
     uint64_t bytes = ak_kv_page_bytes(shape);
     copy(ocl(b), kv, to * bytes, from * bytes, bytes);
 }
 
-static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                       uint32_t from)
 {
-    copy(ocl(b), kv, ak_kv_state_at(shape, to), ak_kv_state_at(shape, from), shape->state_elems * sizeof(float));
+    copy(ocl(b), kv, ak_kv_state_at(shape, to), ak_kv_state_at(shape, from),
+         shape->state_elems * sizeof(float));
 }
 
-/* ---- Results ------------------------------------------------------------------------------- */
-
+/* ---- Results ------------------------------------------------------------ */
 static const float *logits(const struct ak_prepared *prepared, uint32_t i)
 {
     const struct ak_ocl_prepared *p = (const struct ak_ocl_prepared *)prepared;

@@ -17,15 +17,18 @@ static void load(void)
     const char *path = ak_env("AKUNU_OPENCL");
     void *library = dlopen(path ? path : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        ak_fail(&why_not, AKUNU_ERROR_UNSUPPORTED, "no OpenCL: %s (Debian has it as ocl-icd-libopencl1, beside the driver of your device)",
-                dlerror());
+        ak_fail(
+            &why_not, AKUNU_ERROR_UNSUPPORTED,
+            "no OpenCL: %s (Debian has it as ocl-icd-libopencl1, beside the driver of your device)",
+            dlerror());
         return;
     }
-#define AK_CL_LOAD(name) \
-    *(void **)&functions.name = dlsym(library, #name); \
-    if (!functions.name) { \
-        ak_fail(&why_not, AKUNU_ERROR_UNSUPPORTED, "no OpenCL: the library found has no " #name ", which OpenCL 1.2 has"); \
-        return; \
+#define AK_CL_LOAD(name)                                                                           \
+    *(void **)&functions.name = dlsym(library, #name);                                             \
+    if (!functions.name) {                                                                         \
+        ak_fail(&why_not, AKUNU_ERROR_UNSUPPORTED,                                                 \
+                "no OpenCL: the library found has no " #name ", which OpenCL 1.2 has");            \
+        return;                                                                                    \
     }
     AK_CL_FUNCTIONS(AK_CL_LOAD)
 #undef AK_CL_LOAD
@@ -56,8 +59,8 @@ const char *ak_cl_error_name(cl_int code)
     NAME(CL_INVALID_WORK_GROUP_SIZE) NAME(CL_INVALID_WORK_ITEM_SIZE)
     NAME(CL_INVALID_GLOBAL_WORK_SIZE) NAME(CL_INVALID_BUFFER_SIZE) NAME(CL_INVALID_OPERATION)
 #undef NAME
-/* clang-format on */
-    case -9999: return "an illegal access"; /* NVIDIA's */
+            /* clang-format on */
+            case -9999 : return "an illegal access"; /* NVIDIA's */
     case -1138: return "CL_INVALID_COMMAND_BUFFER_KHR";
     case -1140: return "CL_INCOMPATIBLE_COMMAND_QUEUE_KHR";
     case -1001: return "CL_PLATFORM_NOT_FOUND_KHR";

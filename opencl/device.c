@@ -21,7 +21,8 @@ static void clean(char *text)
         text[--n] = 0;
 }
 
-static void text_of(const struct ak_cl *cl, cl_device_id id, cl_device_info what, char *out, size_t room)
+static void text_of(const struct ak_cl *cl, cl_device_id id, cl_device_info what, char *out,
+                    size_t room)
 {
     size_t n = 0;
     out[0] = 0;
@@ -30,7 +31,8 @@ static void text_of(const struct ak_cl *cl, cl_device_id id, cl_device_info what
     clean(out);
 }
 
-#define GET(cl, id, what, variable) ((cl)->clGetDeviceInfo(id, what, sizeof(variable), &(variable), NULL) == CL_SUCCESS)
+#define GET(cl, id, what, variable)                                                                \
+    ((cl)->clGetDeviceInfo(id, what, sizeof(variable), &(variable), NULL) == CL_SUCCESS)
 
 static bool has_extension(const char *all, const char *name)
 {
@@ -44,7 +46,8 @@ static bool has_extension(const char *all, const char *name)
 static void read_extensions(const struct ak_cl *cl, struct ak_ocl_device *device)
 {
     size_t n = 0;
-    if (cl->clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, 0, NULL, &n) != CL_SUCCESS || n == 0 || n > 1 << 20)
+    if (cl->clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, 0, NULL, &n) != CL_SUCCESS ||
+        n == 0 || n > 1 << 20)
         return;
     char *all = ak_alloc(n + 1, 1);
     if (all && cl->clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, n, all, NULL) == CL_SUCCESS) {
@@ -55,7 +58,8 @@ static void read_extensions(const struct ak_cl *cl, struct ak_ocl_device *device
     ak_free(all);
 }
 
-static void describe(const struct ak_cl *cl, cl_platform_id platform, cl_device_id id, struct ak_ocl_device *out)
+static void describe(const struct ak_cl *cl, cl_platform_id platform, cl_device_id id,
+                     struct ak_ocl_device *out)
 {
     cl_device_type type = 0;
     cl_bool unified = CL_FALSE, compiler = CL_FALSE, little = CL_FALSE, available = CL_FALSE;
@@ -67,13 +71,19 @@ static void describe(const struct ak_cl *cl, cl_platform_id platform, cl_device_
     text_of(cl, id, CL_DEVICE_VENDOR, out->vendor, sizeof out->vendor);
     text_of(cl, id, CL_DEVICE_VERSION, out->version, sizeof out->version);
     text_of(cl, id, CL_DRIVER_VERSION, out->driver, sizeof out->driver);
-    if (cl->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof out->platform_name - 1, out->platform_name, &n) == CL_SUCCESS)
+    if (cl->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof out->platform_name - 1,
+                              out->platform_name, &n) == CL_SUCCESS)
         clean(out->platform_name);
-    bool known = GET(cl, id, CL_DEVICE_TYPE, type) && GET(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, unified) &&
-                 GET(cl, id, CL_DEVICE_COMPILER_AVAILABLE, compiler) && GET(cl, id, CL_DEVICE_ENDIAN_LITTLE, little) &&
-                 GET(cl, id, CL_DEVICE_AVAILABLE, available) && GET(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE, memory) &&
-                 GET(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, most) && GET(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, local) &&
-                 GET(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, units) && GET(cl, id, CL_DEVICE_MAX_CLOCK_FREQUENCY, mhz) &&
+    bool known = GET(cl, id, CL_DEVICE_TYPE, type) &&
+                 GET(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, unified) &&
+                 GET(cl, id, CL_DEVICE_COMPILER_AVAILABLE, compiler) &&
+                 GET(cl, id, CL_DEVICE_ENDIAN_LITTLE, little) &&
+                 GET(cl, id, CL_DEVICE_AVAILABLE, available) &&
+                 GET(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE, memory) &&
+                 GET(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, most) &&
+                 GET(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, local) &&
+                 GET(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, units) &&
+                 GET(cl, id, CL_DEVICE_MAX_CLOCK_FREQUENCY, mhz) &&
                  GET(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, group);
     out->gpu = type & CL_DEVICE_TYPE_GPU;
     out->cpu = type & CL_DEVICE_TYPE_CPU;
@@ -93,7 +103,8 @@ static int rank(const struct ak_ocl_device *device)
     return device->gpu ? 0 : device->cpu ? 2 : 1;
 }
 
-static ak_status list(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n, struct ak_error *error)
+static ak_status list(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n,
+                      struct ak_error *error)
 {
     const struct ak_cl *cl = ak_cl_get(error);
     cl_platform_id platforms[MOST_PLATFORMS];
@@ -104,14 +115,18 @@ static ak_status list(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n
         return AKUNU_ERROR_UNSUPPORTED;
     cl_int code = cl->clGetPlatformIDs(MOST_PLATFORMS, platforms, &n_platforms);
     if (code != CL_SUCCESS || n_platforms == 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "OpenCL has no driver here (%s): install your device's, or pocl-opencl-icd for the CPU",
-                       ak_cl_error_name(code));
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "OpenCL has no driver here (%s): install your device's, or pocl-opencl-icd for the CPU",
+            ak_cl_error_name(code));
     n_platforms = n_platforms < MOST_PLATFORMS ? n_platforms : MOST_PLATFORMS;
     for (int wanted = 0; wanted <= 2; wanted++)
         for (cl_uint p = 0; p < n_platforms; p++) {
-            if (cl->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, AK_OCL_MOST_DEVICES, ids, &n_ids) != CL_SUCCESS)
+            if (cl->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, AK_OCL_MOST_DEVICES, ids,
+                                   &n_ids) != CL_SUCCESS)
                 continue;
-            for (cl_uint i = 0; i < n_ids && i < AK_OCL_MOST_DEVICES && *n < AK_OCL_MOST_DEVICES; i++) {
+            for (cl_uint i = 0; i < n_ids && i < AK_OCL_MOST_DEVICES && *n < AK_OCL_MOST_DEVICES;
+                 i++) {
                 describe(cl, platforms[p], ids[i], &out[*n]);
                 *n += rank(&out[*n]) == wanted;
             }
@@ -123,7 +138,8 @@ static ak_status list(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n
 
 /* One thread at a time: drivers look for their devices when they are first asked, and PoCL
  * has none for a second thread that asks meanwhile. */
-ak_status ak_ocl_devices(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n, struct ak_error *error)
+ak_status ak_ocl_devices(struct ak_ocl_device out[AK_OCL_MOST_DEVICES], uint32_t *n,
+                         struct ak_error *error)
 {
     static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&asking);
@@ -161,16 +177,20 @@ ak_status ak_ocl_choose(const char *wanted, struct ak_ocl_device *out, struct ak
         return ak_fail_memory(error, "a list of OpenCL devices", 0);
     ak_status status = ak_ocl_devices(all, &n, error);
     if (status == AKUNU_OK && (!wanted || !is_number(wanted, n, &chosen))) {
-        for (chosen = 0; chosen < n && !(wanted ? contains(all[chosen].name, wanted) : all[chosen].usable);)
+        for (chosen = 0;
+             chosen < n && !(wanted ? contains(all[chosen].name, wanted) : all[chosen].usable);)
             chosen++;
         if (chosen == n)
-            status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "none of the %u OpenCL devices is %s%s%s; --list-devices names them", (unsigned)n,
-                             wanted ? "called \"" : "usable", wanted ? wanted : "", wanted ? "\"" : "");
+            status = ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                             "none of the %u OpenCL devices is %s%s%s; --list-devices names them",
+                             (unsigned)n, wanted ? "called \"" : "usable", wanted ? wanted : "",
+                             wanted ? "\"" : "");
     }
     if (status == AKUNU_OK && !all[chosen].usable)
         status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                         "the OpenCL device %s cannot be used: it needs a compiler and groups of %d lanes, and has groups of %zu", all[chosen].name,
-                         LANES, all[chosen].group);
+                         "the OpenCL device %s cannot be used: it needs a compiler and groups of "
+                         "%d lanes, and has groups of %zu",
+                         all[chosen].name, LANES, all[chosen].group);
     if (status == AKUNU_OK)
         *out = all[chosen];
     ak_free(all);

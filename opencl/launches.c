@@ -18,24 +18,27 @@ static void bind(struct binder *b, const void *value, size_t bytes)
 
 #define BIND(b, value) bind(b, &(value), sizeof(value))
 
-static ak_status kernel_of(const struct ak_ocl_prepared *p, cl_program program, const char *name, struct binder *b, struct ak_error *error)
+static ak_status kernel_of(const struct ak_ocl_prepared *p, cl_program program, const char *name,
+                           struct binder *b, struct ak_error *error)
 {
     cl_int code;
     *b = (struct binder){ .cl = p->o->cl };
     b->kernel = p->o->cl->clCreateKernel(program, name, &code);
     if (code != CL_SUCCESS)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has no kernel %s: %s", p->o->device.name, name, ak_cl_error_name(code));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has no kernel %s: %s", p->o->device.name,
+                       name, ak_cl_error_name(code));
     return AKUNU_OK;
 }
 
 /* The launch takes the kernel, also where binding failed. */
-static ak_status bound(struct ak_ocl_launch *launch, const struct binder *b, const struct ak_ocl_prepared *p, struct ak_error *error)
+static ak_status bound(struct ak_ocl_launch *launch, const struct binder *b,
+                       const struct ak_ocl_prepared *p, struct ak_error *error)
 {
     launch->kernels[launch->n_kernels++] = b->kernel;
     if (b->code == CL_SUCCESS)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not take the arguments of %s: %s", p->o->device.name,
-                   ak_op_name(launch->command->op), ak_cl_error_name(b->code));
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not take the arguments of %s: %s",
+                   p->o->device.name, ak_op_name(launch->command->op), ak_cl_error_name(b->code));
 }
 
 /* First element of a slot in its arena. */
@@ -57,13 +60,18 @@ static uint32_t vector_of(const struct ak_ocl_prepared *p, uint32_t slot)
 
 static struct rows rows_of(const struct ak_ocl_prepared *p, const struct ak_command *c, uint32_t n)
 {
-    return (struct rows){ .in_at = at_of(p, c->in == AK_NONE ? c->out : c->in), .out_at = at_of(p, c->out),
-                          .in_stride = p->table->slots[c->in == AK_NONE ? c->out : c->in].width, .out_stride = p->table->slots[c->out].width,
-                          .n = n, .vector = vector_of(p, c->vector), .vector2 = vector_of(p, c->vector2) };
+    return (struct rows){ .in_at = at_of(p, c->in == AK_NONE ? c->out : c->in),
+                          .out_at = at_of(p, c->out),
+                          .in_stride = p->table->slots[c->in == AK_NONE ? c->out : c->in].width,
+                          .out_stride = p->table->slots[c->out].width,
+                          .n = n,
+                          .vector = vector_of(p, c->vector),
+                          .vector2 = vector_of(p, c->vector2) };
 }
 
 /* One more launch of a command, by the rows of a slot. */
-static struct ak_ocl_launch *new_launch(struct ak_ocl_prepared *p, const struct ak_command *c, uint32_t slot)
+static struct ak_ocl_launch *new_launch(struct ak_ocl_prepared *p, const struct ak_command *c,
+                                        uint32_t slot)
 {
     struct ak_ocl_launch *launch = &p->launches[p->n_launches++];
     launch->command = c;
@@ -71,47 +79,67 @@ static struct ak_ocl_launch *new_launch(struct ak_ocl_prepared *p, const struct 
     return launch;
 }
 
-/* ---- Steps of one kernel ------------------------------------------------------------------------- */
-
+/* ---- Steps of one kernel ------------------------------------------------ */
 /* What a kernel takes after its parameters, in this order. */
-enum argument { EMBEDDINGS = 1, IN = 2, OUT = 4, OTHER = 8, VECTORS = 16, ANGLES = 32, CACHE = 64, CHOSEN = 128, PASS = 256 };
+enum argument {
+    EMBEDDINGS = 1,
+    IN = 2,
+    OUT = 4,
+    OTHER = 8,
+    VECTORS = 16,
+    ANGLES = 32,
+    CACHE = 64,
+    CHOSEN = 128,
+    PASS = 256
+};
 
 struct step {
     const char *kernel;
     cl_program program; /* NULL: that of rows */
     enum ak_ocl_grid grid;
     uint32_t columns, lines;
-    size_t group[2];    /* 0: as it is usual for the grid */
+    size_t group[2]; /* 0: as it is usual for the grid */
     const void *params;
     size_t bytes;
     unsigned arguments;
-    uint32_t other;     /* a slot */
+    uint32_t other; /* a slot */
 };
 
-static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c, const struct step *step, struct ak_error *error)
+static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c,
+                          const struct step *step, struct ak_error *error)
 {
     struct ak_ocl_launch *launch = new_launch(p, c, c->out);
     struct binder b;
     launch->grid = step->grid;
     launch->columns = step->columns;
     launch->lines = step->lines;
-    launch->group[0] = step->group[0] ? step->group[0] : step->grid == AK_OCL_ELEMENTS ? AK_OCL_ELEMENT_LANES : AK_OCL_GROUP;
+    launch->group[0] = step->group[0]                ? step->group[0] :
+                       step->grid == AK_OCL_ELEMENTS ? AK_OCL_ELEMENT_LANES :
+                                                       AK_OCL_GROUP;
     launch->group[1] = step->group[1] ? step->group[1] : 1;
     AK_TRY(kernel_of(p, step->program ? step->program : p->rows, step->kernel, &b, error));
     bind(&b, step->params, step->bytes);
-    const struct { unsigned argument; const cl_mem *memory; } all[] = {
-        { EMBEDDINGS, &p->embeddings }, { IN, c->in == AK_NONE ? NULL : arena_of(p, c->in) }, { OUT, arena_of(p, c->out) },
-        { OTHER, arena_of(p, step->other) }, { VECTORS, &p->o->vectors }, { ANGLES, &p->angles }, { CACHE, &p->kv->memory },
-        { CHOSEN, &p->chosen_memory }, { PASS, &p->pass } };
+    const struct {
+        unsigned argument;
+        const cl_mem *memory;
+    } all[] = { { EMBEDDINGS, &p->embeddings },
+                { IN, c->in == AK_NONE ? NULL : arena_of(p, c->in) },
+                { OUT, arena_of(p, c->out) },
+                { OTHER, arena_of(p, step->other) },
+                { VECTORS, &p->o->vectors },
+                { ANGLES, &p->angles },
+                { CACHE, &p->kv->memory },
+                { CHOSEN, &p->chosen_memory },
+                { PASS, &p->pass } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (step->arguments & all[i].argument)
             bind(&b, all[i].memory, sizeof *all[i].memory);
     return bound(launch, &b, p, error);
 }
 
-/* ---- Products --------------------------------------------------------------------------------- */
-
-static ak_status add_order(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+/* ---- Products ----------------------------------------------------------- */
+static ak_status add_order(struct ak_ocl_prepared *p, const struct ak_command *c,
+                           struct ak_error *error)
 {
     struct rows r = rows_of(p, c, p->weights->packed[c->weight].cols);
     struct ak_ocl_launch *launch = new_launch(p, c, c->in);
@@ -135,11 +163,17 @@ static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_
     const struct ak_ocl_weight *weight = &p->o->packed[c->weight];
     uint64_t row_bytes = 0;
     (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
-    struct linear l = { .expert_bytes = weight->expert_bytes, .x_at = at_of(p, c->in), .y_at = at_of(p, c->out) + c->params.linear.at,
+    struct linear l = { .expert_bytes = weight->expert_bytes,
+                        .x_at = at_of(p, c->in),
+                        .y_at = at_of(p, c->out) + c->params.linear.at,
                         .group_bytes = AK_OCL_TILE_ROWS * row_bytes,
-                        .row_elems = (uint32_t)ak_round_up(packed->cols, AK_OCL_BLOCK_K), .rows = weight->rows, .k = packed->cols,
-                        .x_stride = p->table->slots[c->in].width, .y_stride = p->table->slots[c->out].width,
-                        .bias_at = vector_of(p, c->vector), .has_bias = c->vector != AK_NONE,
+                        .row_elems = (uint32_t)ak_round_up(packed->cols, AK_OCL_BLOCK_K),
+                        .rows = weight->rows,
+                        .k = packed->cols,
+                        .x_stride = p->table->slots[c->in].width,
+                        .y_stride = p->table->slots[c->out].width,
+                        .bias_at = vector_of(p, c->vector),
+                        .has_bias = c->vector != AK_NONE,
                         .expert_width = ak_weights_width(p->weights, packed->linear, packed->layer),
                         .domain = (uint32_t)p->table->slots[c->out].domain };
     if (ak_ocl_is_tiled(packed->type))
@@ -151,9 +185,11 @@ static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_
     return l;
 }
 
-static ak_status add_linear(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_linear(struct ak_ocl_prepared *p, const struct ak_command *c,
+                            struct ak_error *error)
 {
-    static const char *const names[AK_OCL_VARIANTS] = { "gemv1", "gemv2", "gemv4", "gemv8", "gemm" };
+    static const char *const names[AK_OCL_VARIANTS] = { "gemv1", "gemv2", "gemv4", "gemv8",
+                                                        "gemm" };
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     const struct ak_ocl_weight *weight = &p->o->packed[c->weight];
     const struct linear l = linear_of(p, c);
@@ -179,16 +215,21 @@ static ak_status add_linear(struct ak_ocl_prepared *p, const struct ak_command *
     return AKUNU_OK;
 }
 
-/* ---- Attention -------------------------------------------------------------------------------- */
-
+/* ---- Attention ---------------------------------------------------------- */
 static struct attention attention_of(const struct ak_ocl_prepared *p, const struct ak_command *c)
 {
     const struct rows rows = rows_of(p, c, 0);
-    return (struct attention){ .in_at = rows.in_at, .out_at = rows.out_at, .in_stride = rows.in_stride, .out_stride = rows.out_stride,
-                               .n_layers = p->n_kv_layers, .head_bytes = (uint32_t)p->head_bytes, .keys_bytes = (uint32_t)p->keys_bytes };
+    return (struct attention){ .in_at = rows.in_at,
+                               .out_at = rows.out_at,
+                               .in_stride = rows.in_stride,
+                               .out_stride = rows.out_stride,
+                               .n_layers = p->n_kv_layers,
+                               .head_bytes = (uint32_t)p->head_bytes,
+                               .keys_bytes = (uint32_t)p->keys_bytes };
 }
 
-static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c,
+                         struct ak_error *error)
 {
     const struct ak_qkv_params *q = &c->params.qkv;
     struct attention a = attention_of(p, c);
@@ -198,10 +239,16 @@ static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c, 
     a.rope_dims = q->rope_dims, a.rope_table = q->rope_table;
     a.q_norm = vector_of(p, c->vector), a.k_norm = vector_of(p, c->vector2);
     a.norm_eps = q->norm_eps;
-    a.flags = (c->vector != AK_NONE ? ATTENTION_Q_NORM : 0u) | (c->vector2 != AK_NONE ? ATTENTION_K_NORM : 0u) |
+    a.flags = (c->vector != AK_NONE ? ATTENTION_Q_NORM : 0u) |
+              (c->vector2 != AK_NONE ? ATTENTION_K_NORM : 0u) |
               (q->interleaved ? ATTENTION_INTERLEAVED : 0u);
-    struct step step = { .kernel = "qkv", .program = p->attention, .grid = AK_OCL_GROUPS, .columns = q->n_heads + 2 * q->n_kv_heads,
-                         .params = &a, .bytes = sizeof a, .arguments = IN | VECTORS | ANGLES | CACHE | PASS };
+    struct step step = { .kernel = "qkv",
+                         .program = p->attention,
+                         .grid = AK_OCL_GROUPS,
+                         .columns = q->n_heads + 2 * q->n_kv_heads,
+                         .params = &a,
+                         .bytes = sizeof a,
+                         .arguments = IN | VECTORS | ANGLES | CACHE | PASS };
     AK_TRY(add_step(p, c, &step, error));
     if (!p->keys_wait)
         return AKUNU_OK;
@@ -211,7 +258,8 @@ static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c, 
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_command *c,
+                               struct ak_error *error)
 {
     static const char *const names[] = { "attention1", "attention8" };
     const struct ak_attention_params *params = &c->params.attention;
@@ -224,7 +272,8 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
     a.window = params->window;
     a.scale = params->scale, a.cap = params->cap;
     a.sinks = vector_of(p, c->vector);
-    a.flags = (params->both_ways ? ATTENTION_BOTH_WAYS : 0u) | (params->alibi ? ATTENTION_ALIBI : 0u) | (params->gated ? ATTENTION_GATED : 0u) |
+    a.flags = (params->both_ways ? ATTENTION_BOTH_WAYS : 0u) |
+              (params->alibi ? ATTENTION_ALIBI : 0u) | (params->gated ? ATTENTION_GATED : 0u) |
               (c->vector != AK_NONE ? ATTENTION_SINKS : 0u);
     launch->grid = AK_OCL_ATTEND;
     launch->columns = params->n_heads;
@@ -253,15 +302,20 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
     return AKUNU_OK;
 }
 
-/* ---- States -------------------------------------------------------------------------------------- */
-
-static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+/* ---- States ------------------------------------------------------------- */
+static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
+                          struct ak_error *error)
 {
     const struct ak_conv_params *params = &c->params.conv;
     const struct ak_short_conv_params *gated = &c->params.short_conv;
     const struct rows r = rows_of(p, c, 0);
-    struct conv v = { .in_at = r.in_at, .out_at = r.out_at, .in_stride = r.in_stride, .out_stride = r.out_stride, .vector = r.vector,
-                      .state_elems = (uint32_t)p->state_elems, .gated = c->op == AK_OP_SHORT_CONV };
+    struct conv v = { .in_at = r.in_at,
+                      .out_at = r.out_at,
+                      .in_stride = r.in_stride,
+                      .out_stride = r.out_stride,
+                      .vector = r.vector,
+                      .state_elems = (uint32_t)p->state_elems,
+                      .gated = c->op == AK_OP_SHORT_CONV };
     v.n = v.gated ? gated->n : params->n;
     v.taps = v.gated ? gated->taps : params->taps;
     v.state_at = p->states_at + (v.gated ? gated->state_at : params->state_at);
@@ -271,7 +325,11 @@ static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
         v.part_step[i] = params->parts[i].step;
         v.part_n[i] = params->parts[i].n;
     }
-    struct step step = { .kernel = "conv", .grid = AK_OCL_ELEMENTS, .columns = v.n, .params = &v, .bytes = sizeof v,
+    struct step step = { .kernel = "conv",
+                         .grid = AK_OCL_ELEMENTS,
+                         .columns = v.n,
+                         .params = &v,
+                         .bytes = sizeof v,
                          .arguments = IN | OUT | VECTORS | CACHE | PASS };
     AK_TRY(add_step(p, c, &step, error));
     step.kernel = "conv_state";
@@ -279,17 +337,36 @@ static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c,
+                           struct ak_error *error)
 {
     const struct ak_delta_params *params = &c->params.delta;
     const struct rows r = rows_of(p, c, 0);
-    struct delta d = { .in_at = r.in_at, .out_at = r.out_at, .gates_at = at_of(p, params->gates), .state_at = p->states_at + params->state_at,
-                       .in_stride = r.in_stride, .out_stride = r.out_stride, .gates_stride = p->table->slots[params->gates].width,
-                       .state_elems = (uint32_t)p->state_elems, .n_k_heads = params->n_k_heads, .n_v_heads = params->n_v_heads,
-                       .k_dim = params->k_dim, .v_dim = params->v_dim, .beta_at = params->beta_at, .alpha_at = params->alpha_at,
-                       .gate_step = params->gate_step, .tiled = params->tiled, .decay = r.vector, .alpha_bias = r.vector2 };
-    struct step step = { .kernel = "delta_gates", .grid = AK_OCL_GROUPS, .columns = d.n_v_heads, .params = &d, .bytes = sizeof d,
-                         .arguments = IN | OTHER | VECTORS, .other = params->gates };
+    struct delta d = { .in_at = r.in_at,
+                       .out_at = r.out_at,
+                       .gates_at = at_of(p, params->gates),
+                       .state_at = p->states_at + params->state_at,
+                       .in_stride = r.in_stride,
+                       .out_stride = r.out_stride,
+                       .gates_stride = p->table->slots[params->gates].width,
+                       .state_elems = (uint32_t)p->state_elems,
+                       .n_k_heads = params->n_k_heads,
+                       .n_v_heads = params->n_v_heads,
+                       .k_dim = params->k_dim,
+                       .v_dim = params->v_dim,
+                       .beta_at = params->beta_at,
+                       .alpha_at = params->alpha_at,
+                       .gate_step = params->gate_step,
+                       .tiled = params->tiled,
+                       .decay = r.vector,
+                       .alpha_bias = r.vector2 };
+    struct step step = { .kernel = "delta_gates",
+                         .grid = AK_OCL_GROUPS,
+                         .columns = d.n_v_heads,
+                         .params = &d,
+                         .bytes = sizeof d,
+                         .arguments = IN | OTHER | VECTORS,
+                         .other = params->gates };
     AK_TRY(add_step(p, c, &step, error));
     step.kernel = "delta";
     step.grid = AK_OCL_ONCE;
@@ -301,20 +378,33 @@ static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_norm_gated(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_norm_gated(struct ak_ocl_prepared *p, const struct ak_command *c,
+                                struct ak_error *error)
 {
     const struct ak_norm_gated_params *params = &c->params.norm_gated;
     const struct rows r = rows_of(p, c, 0);
-    struct norm_gated g = { .in_at = r.in_at, .out_at = r.out_at, .gate_at = at_of(p, params->gate) + params->gate_at, .in_stride = r.in_stride,
-                            .out_stride = r.out_stride, .gate_stride = p->table->slots[params->gate].width, .n = params->n,
-                            .gate_step = params->gate_step, .per_group = params->per_group, .vector = r.vector, .eps = params->eps };
-    struct step step = { .kernel = "norm_gated", .grid = AK_OCL_GROUPS, .columns = params->n_heads, .params = &g, .bytes = sizeof g,
-                         .arguments = IN | OUT | OTHER | VECTORS, .other = params->gate };
+    struct norm_gated g = { .in_at = r.in_at,
+                            .out_at = r.out_at,
+                            .gate_at = at_of(p, params->gate) + params->gate_at,
+                            .in_stride = r.in_stride,
+                            .out_stride = r.out_stride,
+                            .gate_stride = p->table->slots[params->gate].width,
+                            .n = params->n,
+                            .gate_step = params->gate_step,
+                            .per_group = params->per_group,
+                            .vector = r.vector,
+                            .eps = params->eps };
+    struct step step = { .kernel = "norm_gated",
+                         .grid = AK_OCL_GROUPS,
+                         .columns = params->n_heads,
+                         .params = &g,
+                         .bytes = sizeof g,
+                         .arguments = IN | OUT | OTHER | VECTORS,
+                         .other = params->gate };
     return add_step(p, c, &step, error);
 }
 
-/* ---- Steps over rows ------------------------------------------------------------------------------ */
-
+/* ---- Steps over rows ---------------------------------------------------- */
 /* n, and what else a command has of its own. */
 static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c, struct rows *r)
 {
@@ -324,7 +414,8 @@ static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c
         r->in_at += c->params.norm.at;
         r->out_at += c->in == c->out ? c->params.norm.at : 0;
         r->value = c->params.norm.eps;
-        r->flags = (c->params.norm.layer_norm ? ROWS_LAYER_NORM : 0u) | (c->params.norm.layer_norm && c->vector2 != AK_NONE ? ROWS_BIAS : 0u);
+        r->flags = (c->params.norm.layer_norm ? ROWS_LAYER_NORM : 0u) |
+                   (c->params.norm.layer_norm && c->vector2 != AK_NONE ? ROWS_BIAS : 0u);
         break;
     case AK_OP_GATED:
         r->n = c->params.gated.n;
@@ -364,12 +455,19 @@ static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c
 /* The slot besides in and out that a command reads. */
 static uint32_t other_of(const struct ak_command *c)
 {
-    return c->op == AK_OP_COMBINE ? c->params.routed.routes : c->op == AK_OP_ADD_GATED ? c->params.add_gated.gate : c->out;
+    return c->op == AK_OP_COMBINE   ? c->params.routed.routes :
+           c->op == AK_OP_ADD_GATED ? c->params.add_gated.gate :
+                                      c->out;
 }
 
-static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c,
+                          struct ak_error *error)
 {
-    static const struct { const char *kernel; enum ak_ocl_grid grid; unsigned arguments; } kernels[AK_OP_COUNT] = {
+    static const struct {
+        const char *kernel;
+        enum ak_ocl_grid grid;
+        unsigned arguments;
+    } kernels[AK_OP_COUNT] = {
         [AK_OP_EMBED] = { "embed", AK_OCL_ELEMENTS, EMBEDDINGS | OUT },
         [AK_OP_NORM] = { "norm", AK_OCL_GROUPS, IN | OUT | VECTORS },
         [AK_OP_GATED] = { "gated", AK_OCL_ELEMENTS, IN | OUT },
@@ -390,15 +488,22 @@ static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c,
     set_rows(p, c, &r);
     r.other_at = at_of(p, other);
     r.other_stride = p->table->slots[other].width;
-    struct step step = { .kernel = kernels[c->op].kernel, .grid = kernels[c->op].grid, .arguments = kernels[c->op].arguments, .other = other,
-                         .params = &r, .bytes = sizeof r, .lines = 1 };
+    struct step step = { .kernel = kernels[c->op].kernel,
+                         .grid = kernels[c->op].grid,
+                         .arguments = kernels[c->op].arguments,
+                         .other = other,
+                         .params = &r,
+                         .bytes = sizeof r,
+                         .lines = 1 };
     step.columns = step.grid == AK_OCL_ELEMENTS ? r.n : 1;
     if (!step.kernel)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the opencl backend has no %s", ak_op_name(c->op));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the opencl backend has no %s",
+                       ak_op_name(c->op));
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_command(struct ak_ocl_prepared *p, const struct ak_command *c, struct ak_error *error)
+static ak_status add_command(struct ak_ocl_prepared *p, const struct ak_command *c,
+                             struct ak_error *error)
 {
     switch (c->op) {
     case AK_OP_LINEAR: return add_linear(p, c, error);
@@ -415,7 +520,8 @@ static ak_status add_command(struct ak_ocl_prepared *p, const struct ak_command 
 ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error)
 {
     bool once = true;
-    for (const struct ak_command *c = p->table->commands; c < p->table->commands + p->table->n_commands; c++) {
+    for (const struct ak_command *c = p->table->commands;
+         c < p->table->commands + p->table->n_commands; c++) {
         once = once && c->op != AK_OP_SELECT;
         AK_TRY(add_command(p, c, error));
         if (once)

@@ -7,18 +7,19 @@
 enum { MOST_PIECES = 4 };
 
 /* A piece of a stored block that is copied as it is, in units: `bytes` from `at` on. */
-struct piece { uint8_t at, bytes, unit; };
+struct piece {
+    uint8_t at, bytes, unit;
+};
 
 typedef void numbers_fn(const uint8_t *block, uint8_t *out);
 
 struct form {
-    uint8_t low, high;  /* bits of a number in either plane */
-    numbers_fn *numbers; /* of a block, a byte each */
+    uint8_t low, high;                /* bits of a number in either plane */
+    numbers_fn *numbers;              /* of a block, a byte each */
     struct piece beside[MOST_PIECES]; /* ends with one of no bytes */
 };
 
-/* ---- The numbers of a stored block ------------------------------------------------------- */
-
+/* ---- The numbers of a stored block -------------------------------------- */
 static void nibbles(const uint8_t *q, uint8_t *out)
 {
     for (int j = 0; j < 16; j++) {
@@ -39,13 +40,31 @@ static void biased(const uint8_t *q, uint8_t *out)
         out[j] = q[j] ^ 128;
 }
 
-static void numbers_q4_0(const uint8_t *block, uint8_t *out) { nibbles(block + 2, out); }
-static void numbers_q4_1(const uint8_t *block, uint8_t *out) { nibbles(block + 4, out); }
-static void numbers_mxfp4(const uint8_t *block, uint8_t *out) { nibbles(block + 1, out); }
-static void numbers_q8_0(const uint8_t *block, uint8_t *out) { biased(block + 2, out); }
-static void numbers_a8(const uint8_t *block, uint8_t *out) { biased(block + 8, out); }
+static void numbers_q4_0(const uint8_t *block, uint8_t *out)
+{
+    nibbles(block + 2, out);
+}
+static void numbers_q4_1(const uint8_t *block, uint8_t *out)
+{
+    nibbles(block + 4, out);
+}
+static void numbers_mxfp4(const uint8_t *block, uint8_t *out)
+{
+    nibbles(block + 1, out);
+}
+static void numbers_q8_0(const uint8_t *block, uint8_t *out)
+{
+    biased(block + 2, out);
+}
+static void numbers_a8(const uint8_t *block, uint8_t *out)
+{
+    biased(block + 8, out);
+}
 
-static void numbers_f8(const uint8_t *block, uint8_t *out) { memcpy(out, block + 4, 128); }
+static void numbers_f8(const uint8_t *block, uint8_t *out)
+{
+    memcpy(out, block + 4, 128);
+}
 
 static void numbers_q5_0(const uint8_t *block, uint8_t *out)
 {
@@ -69,7 +88,8 @@ static void numbers_q4_k(const uint8_t *block, uint8_t *out)
 static void numbers_q5_k(const uint8_t *block, uint8_t *out)
 {
     for (int i = 0; i < 256; i++)
-        out[i] = (uint8_t)((block[48 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15) | (block[16 + i % 32] >> i / 32 & 1) << 4);
+        out[i] = (uint8_t)((block[48 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15) |
+                           (block[16 + i % 32] >> i / 32 & 1) << 4);
 }
 
 /* Of each half of 128: nibble s / 2 of byte 32·(s % 2) + j, pair s of byte j. */
@@ -77,7 +97,8 @@ static void numbers_q6_k(const uint8_t *block, uint8_t *out)
 {
     for (int i = 0; i < 256; i++) {
         int half = i / 128, s = i / 32 % 4, j = i % 32;
-        out[i] = (uint8_t)((block[half * 64 + s % 2 * 32 + j] >> s / 2 * 4 & 15) | (block[128 + half * 32 + j] >> s * 2 & 3) << 4);
+        out[i] = (uint8_t)((block[half * 64 + s % 2 * 32 + j] >> s / 2 * 4 & 15) |
+                           (block[128 + half * 32 + j] >> s * 2 & 3) << 4);
     }
 }
 
@@ -88,7 +109,10 @@ static void pairs(const uint8_t *q, uint8_t *out)
         out[i] = q[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
 }
 
-static void numbers_q2_k(const uint8_t *block, uint8_t *out) { pairs(block + 16, out); }
+static void numbers_q2_k(const uint8_t *block, uint8_t *out)
+{
+    pairs(block + 16, out);
+}
 
 static void numbers_q3_k(const uint8_t *block, uint8_t *out)
 {
@@ -149,11 +173,13 @@ static void put_bits(const uint8_t *numbers, unsigned from, unsigned bits, uint8
     }
 }
 
-void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS], size_t k, uint8_t *tile)
+void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS], size_t k,
+                      uint8_t *tile)
 {
     const struct form *form = &forms[type];
     const struct ak_type_info *info = ak_type_info(type);
-    size_t blocks = k / AK_OCL_BLOCK_K, stored = k / info->block_elems, low_bytes = 4u * form->low, high_bytes = 4u * form->high;
+    size_t blocks = k / AK_OCL_BLOCK_K, stored = k / info->block_elems, low_bytes = 4u * form->low,
+           high_bytes = 4u * form->high;
     uint8_t *high = tile + AK_OCL_TILE_ROWS * blocks * low_bytes;
     memset(tile, 0, ak_ocl_tile_bytes(type, blocks));
     for (size_t r = 0; r < AK_OCL_TILE_ROWS; r++) {
@@ -166,12 +192,16 @@ void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_R
             size_t at = b * AK_OCL_TILE_ROWS + r;
             put_bits(numbers + b * AK_OCL_BLOCK_K, 0, form->low, tile + at * low_bytes);
             if (form->high)
-                put_bits(numbers + b * AK_OCL_BLOCK_K, form->low, form->high, high + at * high_bytes);
+                put_bits(numbers + b * AK_OCL_BLOCK_K, form->low, form->high,
+                         high + at * high_bytes);
         }
         uint8_t *to = high + AK_OCL_TILE_ROWS * blocks * high_bytes;
-        for (const struct piece *piece = form->beside; piece < form->beside + MOST_PIECES && piece->bytes; piece++)
+        for (const struct piece *piece = form->beside;
+             piece < form->beside + MOST_PIECES && piece->bytes; piece++)
             for (size_t i = 0; i < stored; i++)
-                for (size_t j = 0; j < piece->bytes; j += piece->unit, to += AK_OCL_TILE_ROWS * piece->unit)
-                    memcpy(to + r * piece->unit, rows[r] + i * info->block_bytes + piece->at + j, piece->unit);
+                for (size_t j = 0; j < piece->bytes;
+                     j += piece->unit, to += AK_OCL_TILE_ROWS * piece->unit)
+                    memcpy(to + r * piece->unit, rows[r] + i * info->block_bytes + piece->at + j,
+                           piece->unit);
     }
 }

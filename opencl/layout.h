@@ -23,7 +23,12 @@
 
 #include "quant/type.h"
 
-enum { AK_OCL_TILE_ROWS = 16, AK_OCL_TILE_K = 256, AK_OCL_BLOCK_K = 32, AK_OCL_TILE_BLOCKS = AK_OCL_TILE_K / AK_OCL_BLOCK_K };
+enum {
+    AK_OCL_TILE_ROWS = 16,
+    AK_OCL_TILE_K = 256,
+    AK_OCL_BLOCK_K = 32,
+    AK_OCL_TILE_BLOCKS = AK_OCL_TILE_K / AK_OCL_BLOCK_K
+};
 
 /* Part of the packed cache's key. Raise a number when its bytes change. */
 enum ak_ocl_layout { AK_OCL_ROWS_1 = 0x0103, AK_OCL_TILES_1 = 0x0203 };
@@ -35,6 +40,7 @@ size_t ak_ocl_tile_bytes(enum ak_type type, size_t blocks);
 
 /* Packs k (1 … 256, a multiple of the type's block) elements of 16 stored rows; a NULL row
  * is packed as zeros. */
-void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS], size_t k, uint8_t *tile);
+void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS], size_t k,
+                      uint8_t *tile);
 
 #endif

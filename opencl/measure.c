@@ -17,11 +17,13 @@ static double run(const struct probe *p, uint32_t n)
 {
     const struct ak_cl *cl = p->o->cl;
     /* a CPU runs a group's lanes one after another: one alone reads what lies side by side */
-    size_t local = p->o->device.cpu ? 1 : LANES, global = (size_t)p->o->device.units * GROUPS_A_UNIT * local;
+    size_t local = p->o->device.cpu ? 1 : LANES,
+           global = (size_t)p->o->device.units * GROUPS_A_UNIT * local;
     double start = ak_seconds();
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < n && code == CL_SUCCESS; i++)
-        code = cl->clEnqueueNDRangeKernel(p->o->queue, p->kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+        code = cl->clEnqueueNDRangeKernel(p->o->queue, p->kernel, 1, NULL, &global, &local, 0, NULL,
+                                          NULL);
     if (code != CL_SUCCESS || cl->clFinish(p->o->queue) != CL_SUCCESS)
         return -1.0;
     double seconds = ak_seconds() - start;
@@ -40,7 +42,8 @@ static ak_status measure(const struct probe *p, double *out, struct ak_error *er
         best = seconds < best ? seconds : best;
     }
     if (seconds <= 0.0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s failed while its bandwidth was measured", p->o->device.name);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s failed while its bandwidth was measured",
+                       p->o->device.name);
     *out = (double)p->bytes * at_once / best;
     return AKUNU_OK;
 }
@@ -61,8 +64,10 @@ static ak_status set_up(struct probe *p, cl_program program, struct ak_error *er
     if (code == CL_SUCCESS)
         code = cl->clSetKernelArg(p->kernel, 2, sizeof p->sink, &p->sink);
     if (code == CL_SUCCESS)
-        code = cl->clEnqueueFillBuffer(p->o->queue, p->memory, &zero, sizeof zero, 0, (size_t)p->bytes, 0, NULL, NULL);
-    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(p->o, code, "a measurement", p->bytes, error);
+        code = cl->clEnqueueFillBuffer(p->o->queue, p->memory, &zero, sizeof zero, 0,
+                                       (size_t)p->bytes, 0, NULL, NULL);
+    return code == CL_SUCCESS ? AKUNU_OK :
+                                ak_ocl_fail(p->o, code, "a measurement", p->bytes, error);
 }
 
 /* Beyond what caches hold, as far as there is room. */
@@ -75,7 +80,8 @@ static uint64_t bytes_to_read(const struct ak_ocl_device *device)
     return (bytes < device->most_allocation ? bytes : device->most_allocation) / 4096 * 4096;
 }
 
-ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error)
+ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                           unsigned n_threads, double *out, struct ak_error *error)
 {
     struct ak_ocl *o = (struct ak_ocl *)b;
     struct probe p = { .o = o, .bytes = bytes_to_read(&o->device) };

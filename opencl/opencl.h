@@ -24,19 +24,21 @@ enum {
     AK_OCL_ELEMENT_LANES = 64, /* of a group whose lanes have an element each */
     AK_OCL_HEAD_MAX = 256,     /* elements of an attention head */
     /* of a head's state: the most rows; a group's columns and the lanes of each */
-    AK_OCL_DELTA_MOST_DIM = 512, AK_OCL_DELTA_COLUMNS = 16, AK_OCL_DELTA_SLICES = 16,
-    AK_OCL_QUERIES = 8,        /* tokens that attention takes at once where there are many */
-    AK_OCL_FEW = 8,            /* tokens up to which products stream the weights */
-    AK_OCL_LOGIT_ROWS = 64,    /* logits that are made at once */
-    AK_OCL_MOST_SPLITS = 32,   /* of a token's pages */
-    AK_OCL_STAGING = 16 << 20  /* bytes of weights on the way to the device */
+    AK_OCL_DELTA_MOST_DIM = 512,
+    AK_OCL_DELTA_COLUMNS = 16,
+    AK_OCL_DELTA_SLICES = 16,
+    AK_OCL_QUERIES = 8,       /* tokens that attention takes at once where there are many */
+    AK_OCL_FEW = 8,           /* tokens up to which products stream the weights */
+    AK_OCL_LOGIT_ROWS = 64,   /* logits that are made at once */
+    AK_OCL_MOST_SPLITS = 32,  /* of a token's pages */
+    AK_OCL_STAGING = 16 << 20 /* bytes of weights on the way to the device */
 };
 
 /* A packed weight on the device. */
 struct ak_ocl_weight {
     cl_mem memory, order; /* order: NULL where columns take their own elements */
-    bool lent;     /* memory is the host's own copy */
-    uint32_t rows; /* of all parts of a matrix, each padded to 16 */
+    bool lent;            /* memory is the host's own copy */
+    uint32_t rows;        /* of all parts of a matrix, each padded to 16 */
     uint64_t expert_bytes;
 };
 
@@ -55,37 +57,39 @@ struct ak_ocl {
     char *cache_dir;
     char *description;
     struct ak_ocl_recorder *recorder; /* NULL: launches are enqueued one by one */
-    atomic_bool refuses_lists;      /* the device took none when it was given one */
+    atomic_bool refuses_lists;        /* the device took none when it was given one */
     cl_context context;
-    cl_command_queue queue;         /* uploads and copies */
+    cl_command_queue queue; /* uploads and copies */
     /* built when first wanted: kernels/rows.cl and recurrent.cl, attention.cl of a cache's types of
      * keys and values, products with a type of weights, of experts or not */
     cl_program rows, attention[AK_KV_TYPE_COUNT][AK_KV_TYPE_COUNT], products[AK_TYPE_COUNT][2];
-    uint32_t tile;                  /* rows and tokens of a lane in gemm */
-    uint32_t slices, lanes;         /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
-    pthread_mutex_t lock;           /* of all below, which sessions share */
+    uint32_t tile; /* rows and tokens of a lane in gemm */
+    /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
+    uint32_t slices, lanes;
+    pthread_mutex_t lock;             /* of all below, which sessions share */
     const struct ak_weights *weights; /* those that are on the device */
-    struct ak_ocl_weight *packed;   /* [weights->n_packed] */
+    struct ak_ocl_weight *packed;     /* [weights->n_packed] */
     uint32_t n_packed;
     cl_mem vectors;
-    uint64_t *vector_at;            /* [weights->n_vectors]: elements */
+    uint64_t *vector_at; /* [weights->n_vectors]: elements */
 };
 
-/* ---- backend.c ---- */
-
+/* ---- backend.c ---------------------------------------------------------- */
 /* The program for products with a type, for all other steps, for attention; built once. */
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out,
+                          struct ak_error *error);
 ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
-ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
+                           cl_program *out, struct ak_error *error);
 
 /* The caller releases it. */
 ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error);
 
-/* ---- measure.c: the vtable's ---- */
-ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error);
+/* ---- measure.c: the vtable's -------------------------------------------- */
+ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                           unsigned n_threads, double *out, struct ak_error *error);
 
-/* ---- upload.c ---- */
-
+/* ---- upload.c ----------------------------------------------------------- */
 /* Brings the model's weights to the device, once. */
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error);
 void ak_ocl_forget_weights(struct ak_ocl *o);
@@ -94,19 +98,22 @@ void ak_ocl_forget_weights(struct ak_ocl *o);
 uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed);
 
 /* "the KV cache", bytes: why the device has no room, with the numbers. */
-ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error);
-ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error);
+ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes,
+                      struct ak_error *error);
+ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out,
+                        struct ak_error *error);
 
-/* ---- room.c: the vtable's ---- */
+/* ---- room.c: the vtable's ----------------------------------------------- */
 uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights);
-ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table,
+                      const struct ak_weights *weights, const struct ak_spec *spec,
                       const struct ak_prepare_options *options, struct ak_error *error);
 
-/* ---- prepare.c ---- */
-
+/* ---- prepare.c ---------------------------------------------------------- */
 /* What a session's buffers take, but for its KV cache. */
-uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table, const struct ak_weights *weights,
-                              const struct ak_spec *spec, const struct ak_prepare_options *options);
+uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_prepare_options *options);
 
 /* How many lanes a launch has. */
 enum ak_ocl_grid {
@@ -124,17 +131,18 @@ struct ak_ocl_launch {
     enum ak_ocl_grid grid;
     enum ak_domain domain;
     uint32_t columns, lines; /* columns: lanes or groups of a row, rows of a product, heads */
-    size_t group[2];    /* lanes; a product's are chosen with its variant */
+    size_t group[2];         /* lanes; a product's are chosen with its variant */
     bool experts;
-    cl_kernel kernels[AK_OCL_VARIANTS]; /* a product's; else the first, and ATTEND's second: many, then merge and the recorded one */
+    /* a product's; else the first, and ATTEND's second: many, then merge and the recorded one */
+    cl_kernel kernels[AK_OCL_VARIANTS];
     uint32_t n_kernels;
 };
 
 /* The launches of a pass of one token, as one. */
 struct ak_ocl_recorded {
-    void *list;            /* cl_command_buffer_khr; NULL: there is none */
+    void *list;                    /* cl_command_buffer_khr; NULL: there is none */
     uint32_t n_launches, n_splits; /* what it depends on */
-    struct ak_counts counts; /* of its products */
+    struct ak_counts counts;       /* of its products */
 };
 
 struct ak_ocl_prepared {
@@ -143,7 +151,7 @@ struct ak_ocl_prepared {
     const struct ak_weights *weights;
     const struct ak_spec *spec;
     cl_command_queue queue;
-    cl_program rows, attention;    /* the backend's */
+    cl_program rows, attention; /* the backend's */
     cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory;
     struct ak_ocl_kv *kv;
     uint32_t n_kv_layers;
@@ -152,47 +160,53 @@ struct ak_ocl_prepared {
     const float *frequencies[AK_ROTATION_TABLES];
     struct ak_ocl_launch *launches;
     uint32_t n_launches, n_before_logits; /* launches before SELECT run once a pass */
-    int32_t *words;        /* the pass, as it is written */
-    uint32_t words_at[PASS_HEADER];          /* where each list begins */
-    uint32_t words_room, words_fixed;        /* all; but page tables */
-    uint64_t states_at, state_elems;         /* floats of the pool */
-    uint64_t head_bytes, keys_bytes;         /* of a KV head in a page: all, and its keys */
-    bool keys_wait;        /* for the first one of their page */
+    int32_t *words;                       /* the pass, as it is written */
+    uint32_t words_at[PASS_HEADER];       /* where each list begins */
+    uint32_t words_room, words_fixed;     /* all; but page tables */
+    uint64_t states_at, state_elems;      /* floats of the pool */
+    uint64_t head_bytes, keys_bytes;      /* of a KV head in a page: all, and its keys */
+    bool keys_wait;                       /* for the first one of their page */
     float *embedding_rows, *angle_rows, *row;
-    float *logits;         /* [max_logits][width] on the host */
+    float *logits; /* [max_logits][width] on the host */
     size_t logits_bytes;
     int32_t *chosen;
     uint32_t n_blocks, n_splits;
-    bool one_by_one;       /* blocks are of one token each */
-    bool recording;        /* launches go to the list */
+    bool one_by_one; /* blocks are of one token each */
+    bool recording;  /* launches go to the list */
     struct ak_ocl_recorded recorded;
-    cl_int failed;         /* the first error of the pass that runs */
+    cl_int failed; /* the first error of the pass that runs */
     uint64_t memory_bytes;
     struct ak_counts counts;
 };
 
-ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
+ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv,
+                         struct ak_prepared **out, struct ak_error *error);
 void ak_ocl_release(struct ak_prepared *p);
 
-/* ---- launches.c: at most AK_OCL_MOST_LAUNCHES a command ---- */
+/* ---- launches.c: at most AK_OCL_MOST_LAUNCHES a command ----------------- */
 /* From a row of activations in another order to the next one. */
-static inline uint32_t ak_ocl_ordered_stride(uint32_t cols) { return (uint32_t)ak_round_up(cols, AK_OCL_BLOCK_K); }
+static inline uint32_t ak_ocl_ordered_stride(uint32_t cols)
+{
+    return (uint32_t)ak_round_up(cols, AK_OCL_BLOCK_K);
+}
 ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error);
 
-/* ---- record.c ---- */
+/* ---- record.c ----------------------------------------------------------- */
 /* Sets o->recorder where the device has one. */
 void ak_ocl_find_recorder(struct ak_ocl *o);
 
 /* With a recorder: a new list instead of the last one, launches one after another, its end;
  * after which it can be enqueued whenever it is not running. */
 cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p);
-cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local);
+cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
+                     const size_t *global, const size_t *local);
 cl_int ak_ocl_end_recording(struct ak_ocl_prepared *p);
 cl_int ak_ocl_replay(struct ak_ocl_prepared *p);
 void ak_ocl_drop_recording(struct ak_ocl_prepared *p);
 
-/* ---- run.c ---- */
+/* ---- run.c -------------------------------------------------------------- */
 void ak_ocl_run(struct ak_prepared *p, const struct ak_batch *batch);
 ak_status ak_ocl_sync(struct ak_prepared *p, struct ak_error *error);
 

@@ -5,7 +5,8 @@
 #include "dispatch/tokens.h"
 #include "opencl/opencl.h"
 
-static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error)
+static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *what, cl_mem *out,
+                        struct ak_error *error)
 {
     AK_TRY(ak_ocl_buffer(p->o, bytes, what, out, error));
     p->memory_bytes += bytes;
@@ -15,12 +16,22 @@ static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *w
 /* Where each list begins in the words of a pass. */
 static void lay_out_words(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
 {
-    uint32_t tokens = options->max_tokens, experts = p->max_rows[AK_DOMAIN_EXPERTS], n_experts = p->spec->config.n_experts, at = PASS_HEADER;
-    const struct { uint32_t word, n; } lists[] = {
-        { PASS_POSITIONS, tokens }, { PASS_TABLES, tokens }, { PASS_ENDS, tokens }, { PASS_STATES, tokens },
-        { PASS_LOGIT_ROWS, p->max_rows[AK_DOMAIN_LOGITS] }, { PASS_BLOCKS, 2 * tokens },
-        { PASS_EXPERT_OF, experts }, { PASS_TOKEN_OF, experts }, { PASS_ROW_OF, experts },
-        { PASS_EXPERT_BEGIN, experts ? n_experts + 1 : 0 }, { PASS_EXPERT_GROUPS, experts ? 1 + 2 * (experts / (16 * p->o->tile) + n_experts) : 0 },
+    uint32_t tokens = options->max_tokens, experts = p->max_rows[AK_DOMAIN_EXPERTS],
+             n_experts = p->spec->config.n_experts, at = PASS_HEADER;
+    const struct {
+        uint32_t word, n;
+    } lists[] = {
+        { PASS_POSITIONS, tokens },
+        { PASS_TABLES, tokens },
+        { PASS_ENDS, tokens },
+        { PASS_STATES, tokens },
+        { PASS_LOGIT_ROWS, p->max_rows[AK_DOMAIN_LOGITS] },
+        { PASS_BLOCKS, 2 * tokens },
+        { PASS_EXPERT_OF, experts },
+        { PASS_TOKEN_OF, experts },
+        { PASS_ROW_OF, experts },
+        { PASS_EXPERT_BEGIN, experts ? n_experts + 1 : 0 },
+        { PASS_EXPERT_GROUPS, experts ? 1 + 2 * (experts / (16 * p->o->tile) + n_experts) : 0 },
     };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         p->words_at[lists[i].word] = at;
@@ -41,37 +52,58 @@ static size_t ordered_row(const struct ak_weights *weights)
 }
 
 /* A buffer of a session. */
-struct scratch { const char *what; uint64_t bytes; cl_mem *memory; };
+struct scratch {
+    const char *what;
+    uint64_t bytes;
+    cl_mem *memory;
+};
 enum { MOST_SCRATCH = AK_DOMAIN_COUNT + 6 };
 
-static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_options *options, struct scratch out[MOST_SCRATCH])
+static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
+                             struct scratch out[MOST_SCRATCH])
 {
-    static const char *const names[AK_DOMAIN_COUNT] = { "the activations", "the logits", "the experts' activations" };
+    static const char *const names[AK_DOMAIN_COUNT] = { "the activations", "the logits",
+                                                        "the experts' activations" };
     const struct ak_config *config = &p->spec->config;
-    uint64_t tokens = options->max_tokens, rows = tokens > options->max_logits ? tokens : options->max_logits;
+    uint64_t tokens = options->max_tokens,
+             rows = tokens > options->max_logits ? tokens : options->max_logits;
     uint32_t n = 0;
     for (int d = 0; d < AK_DOMAIN_COUNT; d++)
-        out[n++] = (struct scratch){ names[d], (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float), &p->arena[d] };
+        out[n++] =
+            (struct scratch){ names[d],
+                              (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float),
+                              &p->arena[d] };
     out[n++] = (struct scratch){ "the pass", p->words_room * sizeof(cl_int), &p->pass };
-    out[n++] = (struct scratch){ "the tokens' embeddings", tokens * config->width * sizeof(float), &p->embeddings };
-    out[n++] = (struct scratch){ "the rotations", tokens * (config->rope_dims / 2) * 2 * p->spec->n_rotations * sizeof(float), &p->angles };
-    out[n++] = (struct scratch){ "attention", (uint64_t)AK_OCL_FEW * config->n_heads * AK_OCL_MOST_SPLITS * (config->head_dim + 2) * sizeof(float),
+    out[n++] = (struct scratch){ "the tokens' embeddings", tokens * config->width * sizeof(float),
+                                 &p->embeddings };
+    out[n++] = (struct scratch){ "the rotations",
+                                 tokens * (config->rope_dims / 2) * 2 * p->spec->n_rotations *
+                                     sizeof(float),
+                                 &p->angles };
+    out[n++] = (struct scratch){ "attention",
+                                 (uint64_t)AK_OCL_FEW * config->n_heads * AK_OCL_MOST_SPLITS *
+                                     (config->head_dim + 2) * sizeof(float),
                                  &p->partials };
-    out[n++] = (struct scratch){ "activations in order", rows * ordered_row(p->weights) * sizeof(float), &p->ordered };
-    out[n++] = (struct scratch){ "the chosen tokens", p->max_rows[AK_DOMAIN_LOGITS] * sizeof(cl_int), &p->chosen_memory };
+    out[n++] = (struct scratch){ "activations in order",
+                                 rows * ordered_row(p->weights) * sizeof(float), &p->ordered };
+    out[n++] =
+        (struct scratch){ "the chosen tokens", p->max_rows[AK_DOMAIN_LOGITS] * sizeof(cl_int),
+                          &p->chosen_memory };
     return n;
 }
 
 static void count_rows(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
 {
     p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
-    p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
+    p->max_rows[AK_DOMAIN_LOGITS] =
+        options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
     if (p->table->arena_width[AK_DOMAIN_EXPERTS] > 0)
         p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * p->spec->config.n_experts_used;
 }
 
-uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table, const struct ak_weights *weights,
-                              const struct ak_spec *spec, const struct ak_prepare_options *options)
+uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_prepare_options *options)
 {
     struct ak_ocl_prepared p = { .o = o, .table = table, .weights = weights, .spec = spec };
     struct scratch scratch[MOST_SCRATCH];
@@ -83,10 +115,12 @@ uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table, co
     return bytes;
 }
 
-static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_options *options, struct ak_error *error)
+static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
+                          struct ak_error *error)
 {
     const struct ak_config *config = &p->spec->config;
-    size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2, tokens = options->max_tokens;
+    size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2,
+           tokens = options->max_tokens;
     struct scratch scratch[MOST_SCRATCH];
     uint32_t n = list_scratch(p, options, scratch);
     for (uint32_t i = 0; i < n; i++)
@@ -96,9 +130,11 @@ static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_opt
     p->row = ak_alloc(config->width, sizeof *p->row);
     p->angle_rows = ak_alloc(tokens * half * 2 * p->spec->n_rotations, sizeof *p->angle_rows);
     p->chosen = ak_alloc(p->max_logits, sizeof *p->chosen);
-    p->launches = ak_alloc((size_t)p->table->n_commands * AK_OCL_MOST_LAUNCHES, sizeof *p->launches);
-    if (!ak_mul_size(width * sizeof(float), p->max_logits, &p->logits_bytes) || !p->words || !p->embedding_rows || !p->row || !p->angle_rows ||
-        !p->chosen || !p->launches || !(p->logits = ak_pages_alloc(p->logits_bytes)))
+    p->launches =
+        ak_alloc((size_t)p->table->n_commands * AK_OCL_MOST_LAUNCHES, sizeof *p->launches);
+    if (!ak_mul_size(width * sizeof(float), p->max_logits, &p->logits_bytes) || !p->words ||
+        !p->embedding_rows || !p->row || !p->angle_rows || !p->chosen || !p->launches ||
+        !(p->logits = ak_pages_alloc(p->logits_bytes)))
         return ak_fail_memory(error, "a session on an OpenCL device", p->logits_bytes);
     return AKUNU_OK;
 }
@@ -106,12 +142,15 @@ static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_opt
 static ak_status check(const struct ak_ocl_prepared *p, struct ak_error *error)
 {
     if (p->spec->config.head_dim > AK_OCL_HEAD_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the opencl backend has attention heads of up to %d elements; this model's have %u",
-                       AK_OCL_HEAD_MAX, (unsigned)p->spec->config.head_dim);
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "the opencl backend has attention heads of up to %d elements; this model's have %u",
+            AK_OCL_HEAD_MAX, (unsigned)p->spec->config.head_dim);
     return AKUNU_OK;
 }
 
-static ak_status set_up(struct ak_ocl_prepared *p, const struct ak_prepare_options *options, struct ak_error *error)
+static ak_status set_up(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
+                        struct ak_error *error)
 {
     cl_int code;
     AK_TRY(check(p, error));
@@ -122,12 +161,15 @@ static ak_status set_up(struct ak_ocl_prepared *p, const struct ak_prepare_optio
     AK_TRY(allocate(p, options, error));
     p->queue = p->o->cl->clCreateCommandQueue(p->o->context, p->o->device.id, 0, &code);
     if (code != CL_SUCCESS)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", p->o->device.name, ak_cl_error_name(code));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", p->o->device.name,
+                       ak_cl_error_name(code));
     return ak_ocl_add_launches(p, error);
 }
 
-ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
+ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv,
+                         struct ak_prepared **out, struct ak_error *error)
 {
     struct ak_ocl_prepared *p = ak_alloc(1, sizeof *p);
     if (!p)
@@ -170,7 +212,9 @@ void ak_ocl_release(struct ak_prepared *prepared)
     for (uint32_t i = 0; i < p->n_launches; i++)
         for (uint32_t j = 0; j < p->launches[i].n_kernels; j++)
             cl->clReleaseKernel(p->launches[i].kernels[j]);
-    const cl_mem buffers[] = { p->arena[0], p->arena[1], p->arena[2], p->pass, p->embeddings, p->angles, p->partials, p->ordered, p->chosen_memory };
+    const cl_mem buffers[] = { p->arena[0], p->arena[1],   p->arena[2],
+                               p->pass,     p->embeddings, p->angles,
+                               p->partials, p->ordered,    p->chosen_memory };
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         if (buffers[i])
             cl->clReleaseMemObject(buffers[i]);

@@ -11,17 +11,23 @@
 #include "base/mem.h"
 #include "pack/cache.h"
 
-enum { HASH_BYTES = 16, HEAD_BYTES = 8 + HASH_BYTES, NAME_BYTES = 40, MOST_BINARY = 256 << 20, LOG_SHOWN = 600 };
+enum {
+    HASH_BYTES = 16,
+    HEAD_BYTES = 8 + HASH_BYTES,
+    NAME_BYTES = 40,
+    MOST_BINARY = 256 << 20,
+    LOG_SHOWN = 600
+};
 static const char magic[] = "akunuOCL";
 
-/* ---- What earlier processes kept --------------------------------------------------------- */
-
+/* ---- What earlier processes kept ---------------------------------------- */
 static void add(uint64_t state[2], const char *text)
 {
     ak_hash128(text, strlen(text), state);
 }
 
-static void name_of(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n, const char *options, char name[NAME_BYTES])
+static void name_of(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n,
+                    const char *options, char name[NAME_BYTES])
 {
     uint64_t state[2] = { 0 };
     add(state, b->device->platform_name);
@@ -32,7 +38,8 @@ static void name_of(const struct ak_ocl_builder *b, const char *const *sources, 
     add(state, options);
     for (uint32_t i = 0; i < n; i++)
         add(state, sources[i]);
-    snprintf(name, NAME_BYTES, "%016llx%016llx.bin", (unsigned long long)state[0], (unsigned long long)state[1]);
+    snprintf(name, NAME_BYTES, "%016llx%016llx.bin", (unsigned long long)state[0],
+             (unsigned long long)state[1]);
 }
 
 static int open_folder(const struct ak_ocl_builder *b)
@@ -71,8 +78,9 @@ static uint8_t *read_binary(int dir, const char *name, size_t *n)
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && info.st_size > HEAD_BYTES &&
-        info.st_size < MOST_BINARY && read_all(fd, head, sizeof head) && memcmp(head, magic, 8) == 0) {
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        info.st_size > HEAD_BYTES && info.st_size < MOST_BINARY &&
+        read_all(fd, head, sizeof head) && memcmp(head, magic, 8) == 0) {
         uint64_t state[2] = { 0 };
         *n = (size_t)info.st_size - HEAD_BYTES;
         binary = ak_alloc(*n, 1);
@@ -108,16 +116,19 @@ static void write_binary(int dir, const char *name, const uint8_t *binary, size_
 static void keep(const struct ak_ocl_builder *b, int dir, const char *name, cl_program program)
 {
     size_t bytes = 0;
-    if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || bytes == 0 ||
-        bytes >= MOST_BINARY)
+    if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) !=
+            CL_SUCCESS ||
+        bytes == 0 || bytes >= MOST_BINARY)
         return;
     unsigned char *binary = ak_alloc(bytes, 1);
-    if (binary && b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+    if (binary && b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
+                                          NULL) == CL_SUCCESS)
         write_binary(dir, name, binary, bytes);
     ak_free(binary);
 }
 
-static cl_program take(const struct ak_ocl_builder *b, int dir, const char *name, const char *options)
+static cl_program take(const struct ak_ocl_builder *b, int dir, const char *name,
+                       const char *options)
 {
     size_t n = 0;
     uint8_t *binary = read_binary(dir, name, &n);
@@ -125,17 +136,18 @@ static cl_program take(const struct ak_ocl_builder *b, int dir, const char *name
     cl_int code = CL_SUCCESS, of_binary = CL_SUCCESS;
     if (!binary)
         return NULL;
-    cl_program program = b->cl->clCreateProgramWithBinary(b->context, 1, &b->device->id, &n, &at, &of_binary, &code);
+    cl_program program =
+        b->cl->clCreateProgramWithBinary(b->context, 1, &b->device->id, &n, &at, &of_binary, &code);
     ak_free(binary);
-    if (code == CL_SUCCESS && b->cl->clBuildProgram(program, 1, &b->device->id, options, NULL, NULL) == CL_SUCCESS)
+    if (code == CL_SUCCESS &&
+        b->cl->clBuildProgram(program, 1, &b->device->id, options, NULL, NULL) == CL_SUCCESS)
         return program;
     if (code == CL_SUCCESS)
         b->cl->clReleaseProgram(program);
     return NULL;
 }
 
-/* ---- Building ------------------------------------------------------------------------------ */
-
+/* ---- Building ----------------------------------------------------------- */
 /* Its beginning as one line: blanks become one, and there are none at its ends. */
 static void trim(const char *text, char out[LOG_SHOWN])
 {
@@ -150,13 +162,17 @@ static void trim(const char *text, char out[LOG_SHOWN])
 }
 
 /* What the compiler said, its beginning in the error, all of it in the log. */
-static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, cl_int code, struct ak_error *error)
+static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, cl_int code,
+                            struct ak_error *error)
 {
     size_t n = 0;
     char *text = NULL, shown[LOG_SHOWN];
-    if (b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) == CL_SUCCESS && n > 0 && n < MOST_BINARY)
+    if (b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) ==
+            CL_SUCCESS &&
+        n > 0 && n < MOST_BINARY)
         text = ak_alloc(n + 1, 1);
-    if (text && b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, n, text, NULL) != CL_SUCCESS)
+    if (text && b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, n, text,
+                                             NULL) != CL_SUCCESS)
         text[0] = 0;
     for (const char *line = text; line && *line; line += strspn(line, "\n")) {
         size_t length = strcspn(line, "\n");
@@ -165,11 +181,12 @@ static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, 
     }
     trim(text && text[0] ? text : "it does not say why", shown);
     ak_free(text);
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not build akunu's kernels (%s): %s", b->device->name, ak_cl_error_name(code), shown);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not build akunu's kernels (%s): %s",
+                   b->device->name, ak_cl_error_name(code), shown);
 }
 
-ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n, const char *options, cl_program *out,
-                       struct ak_error *error)
+ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n,
+                       const char *options, cl_program *out, struct ak_error *error)
 {
     char name[NAME_BYTES];
     const char *texts[AK_OCL_MOST_SOURCES];
@@ -186,8 +203,10 @@ ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *source
     ak_status status = AKUNU_OK;
     cl_program program = b->cl->clCreateProgramWithSource(b->context, n, texts, NULL, &code);
     if (code != CL_SUCCESS)
-        status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s takes no kernels: %s", b->device->name, ak_cl_error_name(code));
-    else if ((code = b->cl->clBuildProgram(program, 1, &b->device->id, options, NULL, NULL)) != CL_SUCCESS)
+        status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s takes no kernels: %s", b->device->name,
+                         ak_cl_error_name(code));
+    else if ((code = b->cl->clBuildProgram(program, 1, &b->device->id, options, NULL, NULL)) !=
+             CL_SUCCESS)
         status = fail_build(b, program, code, error);
     if (status == AKUNU_OK && dir >= 0)
         keep(b, dir, name, program);

@@ -18,14 +18,14 @@ struct ak_ocl_builder {
 };
 
 /* The texts of opencl/kernels. */
-extern const char ak_ocl_source_shared[], ak_ocl_source_types[], ak_ocl_source_gemv[], ak_ocl_source_gemm[], ak_ocl_source_group[],
-    ak_ocl_source_rows[], ak_ocl_source_recurrent[], ak_ocl_source_kv[], ak_ocl_source_attention[], ak_ocl_source_attend[],
-    ak_ocl_source_probe[];
+extern const char ak_ocl_source_shared[], ak_ocl_source_types[], ak_ocl_source_gemv[],
+    ak_ocl_source_gemm[], ak_ocl_source_group[], ak_ocl_source_rows[], ak_ocl_source_recurrent[],
+    ak_ocl_source_kv[], ak_ocl_source_attention[], ak_ocl_source_attend[], ak_ocl_source_probe[];
 
 enum { AK_OCL_MOST_SOURCES = 24 };
 
 /* `sources` are put together as they follow each other. */
-ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n, const char *options, cl_program *out,
-                       struct ak_error *error);
+ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n,
+                       const char *options, cl_program *out, struct ak_error *error);
 
 #endif

@@ -10,9 +10,10 @@
 
 #ifdef cl_khr_command_buffer
 
-#define FUNCTIONS(X) \
-    X(clCreateCommandBufferKHR) X(clCommandNDRangeKernelKHR) X(clFinalizeCommandBufferKHR) X(clEnqueueCommandBufferKHR) \
-    X(clReleaseCommandBufferKHR)
+#define FUNCTIONS(X)                                                                               \
+    X(clCreateCommandBufferKHR)                                                                    \
+    X(clCommandNDRangeKernelKHR) X(clFinalizeCommandBufferKHR) X(clEnqueueCommandBufferKHR)        \
+        X(clReleaseCommandBufferKHR)
 
 struct ak_ocl_recorder {
 #define POINTER(name) name##_fn name;
@@ -26,11 +27,14 @@ void ak_ocl_find_recorder(struct ak_ocl *o)
     memset(&r, 0, sizeof r);
     if (!o->device.command_buffers)
         return;
-#define LOAD(function) \
-    *(void **)&r.function = o->cl->clGetExtensionFunctionAddressForPlatform(o->device.platform, #function); \
-    if (!r.function) { \
-        ak_log_line(&o->log, AKUNU_LOG_WARN, "opencl: %s has command buffers, but no " #function ": it does without", o->device.name); \
-        return; \
+#define LOAD(function)                                                                             \
+    *(void **)&r.function =                                                                        \
+        o->cl->clGetExtensionFunctionAddressForPlatform(o->device.platform, #function);            \
+    if (!r.function) {                                                                             \
+        ak_log_line(&o->log, AKUNU_LOG_WARN,                                                       \
+                    "opencl: %s has command buffers, but no " #function ": it does without",       \
+                    o->device.name);                                                               \
+        return;                                                                                    \
     }
     FUNCTIONS(LOAD)
 #undef LOAD
@@ -46,9 +50,11 @@ cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p)
     return code;
 }
 
-cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local)
+cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
+                     const size_t *global, const size_t *local)
 {
-    return p->o->recorder->clCommandNDRangeKernelKHR(p->recorded.list, NULL, NULL, kernel, dims, NULL, global, local, 0, NULL, NULL, NULL);
+    return p->o->recorder->clCommandNDRangeKernelKHR(p->recorded.list, NULL, NULL, kernel, dims,
+                                                     NULL, global, local, 0, NULL, NULL, NULL);
 }
 
 cl_int ak_ocl_end_recording(struct ak_ocl_prepared *p)
@@ -83,7 +89,8 @@ cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p)
     return CL_INVALID_OPERATION;
 }
 
-cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local)
+cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
+                     const size_t *global, const size_t *local)
 {
     (void)p, (void)kernel, (void)dims, (void)global, (void)local;
     return CL_INVALID_OPERATION;

@@ -6,7 +6,8 @@ struct demand {
 };
 
 /* Of the backend's weights, those outside of layers and of layers from `first` on. */
-static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights *weights, uint32_t first)
+static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights *weights,
+                             uint32_t first)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < weights->n_packed; i++) {
@@ -22,7 +23,8 @@ static uint32_t first_layer(const struct ak_backend *b, const struct ak_weights 
 {
     uint32_t first = weights->n_layers;
     for (uint32_t i = 0; i < weights->n_packed; i++)
-        if (weights->packed[i].backend == b && weights->packed[i].layer != AK_NO_LAYER && weights->packed[i].layer < (int)first)
+        if (weights->packed[i].backend == b && weights->packed[i].layer != AK_NO_LAYER &&
+            weights->packed[i].layer < (int)first)
             first = (uint32_t)weights->packed[i].layer;
     return first;
 }
@@ -39,7 +41,8 @@ static uint64_t kv_bytes(const struct ak_spec *spec, const struct ak_kv_shape *o
 static bool has_room(const struct ak_ocl_device *device, const struct demand *demand)
 {
     uint64_t rest = device->memory;
-    if (demand->kv > device->most_allocation || demand->weights > rest || demand->kv > rest - demand->weights)
+    if (demand->kv > device->most_allocation || demand->weights > rest ||
+        demand->kv > rest - demand->weights)
         return false;
     return demand->activations <= rest - demand->weights - demand->kv;
 }
@@ -47,20 +50,24 @@ static bool has_room(const struct ak_ocl_device *device, const struct demand *de
 uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights)
 {
     const struct ak_ocl_device *device = &((const struct ak_ocl *)b)->device;
-    uint64_t taken = weight_bytes(b, weights, 0), rest = taken < device->memory ? device->memory - taken : 0;
+    uint64_t taken = weight_bytes(b, weights, 0),
+             rest = taken < device->memory ? device->memory - taken : 0;
     return rest / 2 < device->most_allocation ? rest : 2 * device->most_allocation;
 }
 
-ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table,
+                      const struct ak_weights *weights, const struct ak_spec *spec,
                       const struct ak_prepare_options *options, struct ak_error *error)
 {
     struct ak_ocl *o = (struct ak_ocl *)(uintptr_t)b;
     const struct ak_ocl_device *device = &o->device;
-    struct ak_prepare_options one = *options; /* the sampled table's, which is prepared when it is wanted */
+    /* the sampled table's, which is prepared when it is wanted */
+    struct ak_prepare_options one = *options;
     one.max_tokens = one.max_logits = 1;
     uint32_t own = first_layer(b, weights), n_layers = weights->n_layers, first = own;
     struct demand all = { weight_bytes(b, weights, own), ak_kv_pool_bytes(&options->kv),
-                          ak_ocl_scratch_bytes(o, table, weights, spec, options) + ak_ocl_scratch_bytes(o, table, weights, spec, &one) };
+                          ak_ocl_scratch_bytes(o, table, weights, spec, options) +
+                              ak_ocl_scratch_bytes(o, table, weights, spec, &one) };
     struct demand some = all;
     while (!has_room(device, &some) && ++first < n_layers) {
         some.weights = weight_bytes(b, weights, first);
@@ -69,9 +76,13 @@ ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table, 
     if (first == own)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_MEMORY,
-                   "%s has too little memory for %u layers: weights take %.1f MB, the KV cache %.1f MB, activations %.1f MB, and it has %.1f MB, "
-                   "at most %.1f MB in one piece; with this context and batch there is room for %s%u (n_gpu_layers)",
-                   device->name, (unsigned)(n_layers - own), (double)all.weights / 1e6, (double)all.kv / 1e6, (double)all.activations / 1e6,
-                   (double)device->memory / 1e6, (double)device->most_allocation / 1e6, first < n_layers ? "" : "less than one layer, so ",
+                   "%s has too little memory for %u layers: weights take %.1f MB, the KV cache "
+                   "%.1f MB, activations %.1f MB, and it has %.1f MB, "
+                   "at most %.1f MB in one piece; with this context and batch there is room for "
+                   "%s%u (n_gpu_layers)",
+                   device->name, (unsigned)(n_layers - own), (double)all.weights / 1e6,
+                   (double)all.kv / 1e6, (double)all.activations / 1e6,
+                   (double)device->memory / 1e6, (double)device->most_allocation / 1e6,
+                   first < n_layers ? "" : "less than one layer, so ",
                    (unsigned)(n_layers - first));
 }

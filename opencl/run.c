@@ -10,8 +10,7 @@ static void note(struct ak_ocl_prepared *p, cl_int code)
     p->failed = p->failed ? p->failed : code;
 }
 
-/* ---- What the host makes ------------------------------------------------------------------- */
-
+/* ---- What the host makes ------------------------------------------------ */
 static void embed(struct ak_ocl_prepared *p, const struct ak_batch *batch)
 {
     const struct ak_command *c = p->table->commands;
@@ -23,7 +22,8 @@ static void embed(struct ak_ocl_prepared *p, const struct ak_batch *batch)
         if (batch->hidden)
             memcpy(out, batch->hidden + t * batch->hidden_stride, width * sizeof *out);
         else
-            ak_embed_token(p->weights, &c->params.embed, NULL, batch->tokens[t], batch->positions[t], p->row, out);
+            ak_embed_token(p->weights, &c->params.embed, NULL, batch->tokens[t],
+                           batch->positions[t], p->row, out);
     }
 }
 
@@ -35,7 +35,8 @@ static size_t turn(struct ak_ocl_prepared *p, const struct ak_batch *batch)
     for (uint32_t table = 0; table < p->spec->n_rotations; table++) {
         float *cosines = p->angle_rows + table * 2 * part;
         for (uint32_t t = 0; t < batch->n; t++)
-            ak_rotation_angles(p->spec, p->frequencies, table, batch->positions[t], cosines + (size_t)t * half, cosines + part + (size_t)t * half);
+            ak_rotation_angles(p->spec, p->frequencies, table, batch->positions[t],
+                               cosines + (size_t)t * half, cosines + part + (size_t)t * half);
     }
     return 2 * part * p->spec->n_rotations;
 }
@@ -44,7 +45,8 @@ static size_t turn(struct ak_ocl_prepared *p, const struct ak_batch *batch)
  * short, and where there are many pages to share out, a token is a block. */
 static void put_blocks(struct ak_ocl_prepared *p, const struct ak_batch *batch)
 {
-    int32_t *blocks = p->words + p->words_at[PASS_BLOCKS], *ends = p->words + p->words_at[PASS_ENDS];
+    int32_t *blocks = p->words + p->words_at[PASS_BLOCKS],
+            *ends = p->words + p->words_at[PASS_ENDS];
     uint32_t most = batch->n > AK_OCL_FEW ? AK_OCL_QUERIES : 1, last = 0;
     p->one_by_one = most == 1;
     p->n_blocks = 0;
@@ -62,9 +64,11 @@ static void put_blocks(struct ak_ocl_prepared *p, const struct ak_batch *batch)
             ends[t] = (int32_t)end;
     }
     /* enough groups for the device, each with pages enough to be worth it */
-    uint32_t pages = (last + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS, groups = batch->n * p->spec->config.n_heads, wanted = 4 * p->o->device.units;
+    uint32_t pages = (last + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS,
+             groups = batch->n * p->spec->config.n_heads, wanted = 4 * p->o->device.units;
     p->n_splits = 1;
-    while (p->one_by_one && p->n_splits < AK_OCL_MOST_SPLITS && groups * p->n_splits < wanted && p->n_splits * 2 <= pages)
+    while (p->one_by_one && p->n_splits < AK_OCL_MOST_SPLITS && groups * p->n_splits < wanted &&
+           p->n_splits * 2 <= pages)
         p->n_splits *= 2;
 }
 
@@ -106,15 +110,17 @@ static uint32_t put_words(struct ak_ocl_prepared *p, const struct ak_batch *batc
 static void write_buffer(struct ak_ocl_prepared *p, cl_mem to, const void *from, size_t bytes)
 {
     if (bytes > 0)
-        note(p, p->o->cl->clEnqueueWriteBuffer(p->queue, to, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
+        note(p,
+             p->o->cl->clEnqueueWriteBuffer(p->queue, to, CL_FALSE, 0, bytes, from, 0, NULL, NULL));
 }
 
-/* ---- Launches ------------------------------------------------------------------------------ */
-
-static void enqueue(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims, const size_t *global, const size_t *local)
+/* ---- Launches ----------------------------------------------------------- */
+static void enqueue(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
+                    const size_t *global, const size_t *local)
 {
-    note(p, p->recording ? ak_ocl_record(p, kernel, dims, global, local)
-                         : p->o->cl->clEnqueueNDRangeKernel(p->queue, kernel, dims, NULL, global, local, 0, NULL, NULL));
+    note(p, p->recording ? ak_ocl_record(p, kernel, dims, global, local) :
+                           p->o->cl->clEnqueueNDRangeKernel(p->queue, kernel, dims, NULL, global,
+                                                            local, 0, NULL, NULL));
 }
 
 static uint32_t groups_of(uint32_t n, uint32_t each)
@@ -122,29 +128,40 @@ static uint32_t groups_of(uint32_t n, uint32_t each)
     return (n + each - 1) / each;
 }
 
-static void enqueue_product(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch, uint32_t rows)
+static void enqueue_product(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch,
+                            uint32_t rows)
 {
     bool tiled = ak_ocl_is_tiled(p->weights->packed[launch->command->weight].type);
     uint32_t side = 16 * p->o->tile, slices = p->o->slices, lanes = tiled ? 16 : p->o->lanes;
     /* experts of few rows each stream their matrices, a row at a time */
-    bool few = launch->experts ? rows <= AK_OCL_FEW * p->spec->config.n_experts_used : rows <= AK_OCL_FEW;
+    bool few =
+        launch->experts ? rows <= AK_OCL_FEW * p->spec->config.n_experts_used : rows <= AK_OCL_FEW;
     if (few) {
-        uint32_t variant = launch->experts || rows == 1 ? 0 : rows == 2 ? 1 : rows <= 4 ? 2 : 3, tokens = 1u << variant;
-        size_t local[2] = { lanes, slices }, global[2] = { (size_t)groups_of(launch->columns, tiled ? 16 : slices) * lanes,
-                                                           (size_t)groups_of(rows, tokens) * slices };
+        uint32_t variant = launch->experts || rows == 1 ? 0 :
+                           rows == 2                    ? 1 :
+                           rows <= 4                    ? 2 :
+                                                          3,
+                 tokens = 1u << variant;
+        size_t local[2] = { lanes, slices },
+               global[2] = { (size_t)groups_of(launch->columns, tiled ? 16 : slices) * lanes,
+                             (size_t)groups_of(rows, tokens) * slices };
         enqueue(p, launch->kernels[variant], 2, global, local);
         *(rows == 1 ? &p->counts.gemv : &p->counts.small_n) += 1;
         return;
     }
-    uint32_t groups = launch->experts ? rows / side + p->spec->config.n_experts : groups_of(rows, side);
-    size_t local[2] = { 16, 16 }, global[2] = { (size_t)groups_of(launch->columns, side) * 16, (size_t)groups * 16 };
+    uint32_t groups =
+        launch->experts ? rows / side + p->spec->config.n_experts : groups_of(rows, side);
+    size_t local[2] = { 16, 16 },
+           global[2] = { (size_t)groups_of(launch->columns, side) * 16, (size_t)groups * 16 };
     enqueue(p, launch->kernels[AK_OCL_VARIANTS - 1], 2, global, local);
     p->counts.gemm++;
 }
 
-static void enqueue_attention(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch, uint32_t rows)
+static void enqueue_attention(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch,
+                              uint32_t rows)
 {
-    size_t local[3] = { launch->group[0], 1, 1 }, global[3] = { launch->columns * launch->group[0], p->n_blocks, p->n_splits };
+    size_t local[3] = { launch->group[0], 1, 1 },
+           global[3] = { launch->columns * launch->group[0], p->n_blocks, p->n_splits };
     cl_uint splits = p->n_splits;
     /* PoCL replays a kernel with the arguments that it has then */
     cl_kernel merge = launch->kernels[p->recording ? 3 : 2];
@@ -163,7 +180,9 @@ static void enqueue_launch(struct ak_ocl_prepared *p, const struct ak_ocl_launch
     switch (launch->grid) {
     case AK_OCL_PRODUCT: enqueue_product(p, launch, rows); return;
     case AK_OCL_ATTEND: enqueue_attention(p, launch, rows); return;
-    case AK_OCL_ELEMENTS: global[0] = groups_of(launch->columns, (uint32_t)launch->group[0]) * launch->group[0]; break;
+    case AK_OCL_ELEMENTS:
+        global[0] = groups_of(launch->columns, (uint32_t)launch->group[0]) * launch->group[0];
+        break;
     case AK_OCL_GROUPS: break;
     case AK_OCL_ONCE: global[1] = launch->lines * launch->group[1]; break;
     }
@@ -176,8 +195,7 @@ static void enqueue_launches(struct ak_ocl_prepared *p, uint32_t first, uint32_t
         enqueue_launch(p, &p->launches[i]);
 }
 
-/* ---- The launches of one token, as one ------------------------------------------------------- */
-
+/* ---- The launches of one token, as one ---------------------------------- */
 /* What fails here is not the pass' failure. */
 static cl_int record(struct ak_ocl_prepared *p, uint32_t n_launches)
 {
@@ -206,9 +224,11 @@ static bool run_recorded(struct ak_ocl_prepared *p, const struct ak_batch *batch
 {
     uint32_t n_launches = batch->n_logits > 0 ? p->n_launches : p->n_before_logits;
     cl_int code = CL_SUCCESS;
-    if (!p->o->recorder || atomic_load(&p->o->refuses_lists) || batch->n != 1 || batch->n_logits > 1)
+    if (!p->o->recorder || atomic_load(&p->o->refuses_lists) || batch->n != 1 ||
+        batch->n_logits > 1)
         return false;
-    if (!p->recorded.list || p->recorded.n_launches != n_launches || p->recorded.n_splits != p->n_splits)
+    if (!p->recorded.list || p->recorded.n_launches != n_launches ||
+        p->recorded.n_splits != p->n_splits)
         code = record(p, n_launches);
     if (code == CL_SUCCESS)
         code = ak_ocl_replay(p);
@@ -220,14 +240,15 @@ static bool run_recorded(struct ak_ocl_prepared *p, const struct ak_batch *batch
     }
     ak_ocl_drop_recording(p);
     if (!atomic_exchange(&p->o->refuses_lists, true))
-        ak_log_line(&p->o->log, AKUNU_LOG_WARN, "opencl: %s takes no recorded launches (%s): they are enqueued one by one", p->o->device.name,
-                ak_cl_error_name(code));
+        ak_log_line(&p->o->log, AKUNU_LOG_WARN,
+                    "opencl: %s takes no recorded launches (%s): they are enqueued one by one",
+                    p->o->device.name, ak_cl_error_name(code));
     return false;
 }
 
-/* ---- Logits ---------------------------------------------------------------------------------- */
-
-static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *batch, uint32_t first, uint32_t n)
+/* ---- Logits ------------------------------------------------------------- */
+static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *batch, uint32_t first,
+                           uint32_t n)
 {
     p->words[PASS_LOGITS] = (int32_t)n;
     for (uint32_t i = 0; i < n; i++)
@@ -237,20 +258,26 @@ static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *bat
 /* Logits by as many rows as there is room for on the device; of recorded launches they are made. */
 static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch, bool recorded)
 {
-    size_t width = p->table->slots[p->table->logits].width, at = (size_t)p->table->slots[p->table->logits].place * p->max_rows[AK_DOMAIN_LOGITS];
+    size_t width = p->table->slots[p->table->logits].width,
+           at = (size_t)p->table->slots[p->table->logits].place * p->max_rows[AK_DOMAIN_LOGITS];
     for (uint32_t first = 0, n; first < batch->n_logits; first += n) {
-        n = batch->n_logits - first < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits - first : p->max_rows[AK_DOMAIN_LOGITS];
+        n = batch->n_logits - first < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits - first :
+                                                                      p->max_rows[AK_DOMAIN_LOGITS];
         if (first > 0) { /* the device may not have read what is there */
             note(p, p->o->cl->clFinish(p->queue));
             put_logit_rows(p, batch, first, n);
-            write_buffer(p, p->pass, p->words, (p->words_at[PASS_LOGIT_ROWS] + n) * sizeof *p->words);
+            write_buffer(p, p->pass, p->words,
+                         (p->words_at[PASS_LOGIT_ROWS] + n) * sizeof *p->words);
         }
         if (!recorded)
             enqueue_launches(p, p->n_before_logits, p->n_launches);
         if (p->table->chosen != AK_NONE)
-            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->chosen_memory, CL_FALSE, 0, n * sizeof *p->chosen, p->chosen + first, 0, NULL, NULL));
+            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->chosen_memory, CL_FALSE, 0,
+                                                  n * sizeof *p->chosen, p->chosen + first, 0, NULL,
+                                                  NULL));
         else
-            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->arena[AK_DOMAIN_LOGITS], CL_FALSE, at * sizeof(float), n * width * sizeof(float),
+            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->arena[AK_DOMAIN_LOGITS], CL_FALSE,
+                                                  at * sizeof(float), n * width * sizeof(float),
                                                   p->logits + first * width, 0, NULL, NULL));
     }
 }
@@ -262,12 +289,14 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
     bool recorded;
     p->failed = p->kv->failed;
     used = put_words(p, batch);
-    first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits : p->max_rows[AK_DOMAIN_LOGITS];
+    first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits :
+                                                                     p->max_rows[AK_DOMAIN_LOGITS];
     put_logit_rows(p, batch, 0, first_logits);
     embed(p, batch);
     write_buffer(p, p->pass, p->words, used * sizeof *p->words);
     write_buffer(p, p->angles, p->angle_rows, turn(p, batch) * sizeof *p->angle_rows);
-    write_buffer(p, p->embeddings, p->embedding_rows, (size_t)batch->n * p->spec->config.width * sizeof *p->embedding_rows);
+    write_buffer(p, p->embeddings, p->embedding_rows,
+                 (size_t)batch->n * p->spec->config.width * sizeof *p->embedding_rows);
     recorded = run_recorded(p, batch);
     if (!recorded)
         enqueue_launches(p, 0, p->n_before_logits);
@@ -281,5 +310,6 @@ ak_status ak_ocl_sync(struct ak_prepared *prepared, struct ak_error *error)
     note(p, p->o->cl->clFinish(p->queue));
     if (p->failed == CL_SUCCESS)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s failed while it computed a pass: %s", p->o->device.name, ak_cl_error_name(p->failed));
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s failed while it computed a pass: %s",
+                   p->o->device.name, ak_cl_error_name(p->failed));
 }

@@ -6,23 +6,27 @@
 #include "base/mem.h"
 #include "opencl/opencl.h"
 
-ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes, struct ak_error *error)
+ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes,
+                      struct ak_error *error)
 {
-    bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE ||
-                  code == CL_OUT_OF_HOST_MEMORY;
+    bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
+                  code == CL_INVALID_BUFFER_SIZE || code == CL_OUT_OF_HOST_MEMORY;
     return ak_fail(error, memory ? AKUNU_ERROR_MEMORY : AKUNU_ERROR_UNSUPPORTED,
-                   memory ? "%s has no room for %s: %.1f MB wanted; it has %.1f MB, at most %.1f MB in one piece (%s)"
-                          : "%s: %s failed, %.1f MB; memory %.1f MB, one piece %.1f MB (%s)",
-                   o->device.name, what, (double)bytes / 1e6, (double)o->device.memory / 1e6, (double)o->device.most_allocation / 1e6,
-                   ak_cl_error_name(code));
+                   memory ? "%s has no room for %s: %.1f MB wanted; it has %.1f MB, at most %.1f "
+                            "MB in one piece (%s)" :
+                            "%s: %s failed, %.1f MB; memory %.1f MB, one piece %.1f MB (%s)",
+                   o->device.name, what, (double)bytes / 1e6, (double)o->device.memory / 1e6,
+                   (double)o->device.most_allocation / 1e6, ak_cl_error_name(code));
 }
 
-ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out, struct ak_error *error)
+ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out,
+                        struct ak_error *error)
 {
     cl_int code = CL_INVALID_BUFFER_SIZE;
     cl_mem memory = NULL;
     if (bytes <= o->device.most_allocation)
-        memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &code);
+        memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1,
+                                       NULL, &code);
     *out = code == CL_SUCCESS ? memory : NULL;
     return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, what, bytes, error);
 }
@@ -57,19 +61,22 @@ static void drop(const struct ak_ocl *o, const void *data, uint64_t bytes)
         ak_pages_drop(data, (size_t)bytes);
 }
 
-static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const void *from, uint64_t bytes)
+static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const void *from,
+                          uint64_t bytes)
 {
     cl_int code = CL_SUCCESS;
     for (uint64_t done = 0; done < bytes && code == CL_SUCCESS; done += AK_OCL_STAGING) {
         uint64_t n = bytes - done < AK_OCL_STAGING ? bytes - done : AK_OCL_STAGING;
-        code = o->cl->clEnqueueWriteBuffer(o->queue, to, CL_TRUE, (size_t)(at + done), (size_t)n, (const uint8_t *)from + done, 0, NULL, NULL);
+        code = o->cl->clEnqueueWriteBuffer(o->queue, to, CL_TRUE, (size_t)(at + done), (size_t)n,
+                                           (const uint8_t *)from + done, 0, NULL, NULL);
         drop(o, (const uint8_t *)from + done, n);
     }
     return code;
 }
 
 /* Stored rows of floats to rows of `elems`, some at a time. */
-static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const uint8_t *from, uint64_t rows, size_t row_bytes, size_t padded)
+static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const uint8_t *from,
+                         uint64_t rows, size_t row_bytes, size_t padded)
 {
     if (row_bytes == padded)
         return write_bytes(o, to, at, from, rows * row_bytes);
@@ -92,7 +99,9 @@ static void row_bytes_of(const struct ak_packed *packed, uint64_t *row_bytes, ui
 {
     *row_bytes = 0;
     (void)ak_type_row_bytes(packed->type, packed->cols, row_bytes);
-    *padded = ak_ocl_is_tiled(packed->type) ? *row_bytes : *row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
+    *padded = ak_ocl_is_tiled(packed->type) ?
+                  *row_bytes :
+                  *row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
 }
 
 static uint32_t matrices_of(const struct ak_packed *packed)
@@ -105,7 +114,8 @@ static uint32_t rows_of(const struct ak_packed *packed)
 {
     uint32_t rows = 0;
     for (uint32_t i = 0; i < packed->n_parts; i++)
-        rows += (uint32_t)ak_round_up(packed->parts[i].rows / matrices_of(packed), AK_OCL_TILE_ROWS);
+        rows +=
+            (uint32_t)ak_round_up(packed->parts[i].rows / matrices_of(packed), AK_OCL_TILE_ROWS);
     return rows;
 }
 
@@ -123,14 +133,18 @@ static const void *lendable(const struct ak_ocl *o, const struct ak_packed *pack
     const struct ak_packed_part *part = &packed->parts[0];
     uint64_t row_bytes, padded;
     row_bytes_of(packed, &row_bytes, &padded);
-    bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->matrices && part->rows % AK_OCL_TILE_ROWS == 0);
-    bool by_matrix = packed->n_experts == 0 || (packed->n_parts == 1 && part->rows / packed->n_experts % AK_OCL_TILE_ROWS == 0);
+    bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->matrices &&
+                                       part->rows % AK_OCL_TILE_ROWS == 0);
+    bool by_matrix =
+        packed->n_experts == 0 ||
+        (packed->n_parts == 1 && part->rows / packed->n_experts % AK_OCL_TILE_ROWS == 0);
     if (!o->device.unified || row_bytes != padded || !whole || !by_matrix)
         return NULL;
     return (uintptr_t)part->data % (o->device.cpu ? 32 : 4096) == 0 ? part->data : NULL;
 }
 
-static bool lend(const struct ak_ocl *o, const struct ak_packed *packed, uint64_t total, struct ak_ocl_weight *weight)
+static bool lend(const struct ak_ocl *o, const struct ak_packed *packed, uint64_t total,
+                 struct ak_ocl_weight *weight)
 {
     const void *at = lendable(o, packed);
     /* in the block the next weight begins at a page of its own */
@@ -138,14 +152,16 @@ static bool lend(const struct ak_ocl *o, const struct ak_packed *packed, uint64_
     cl_int code;
     if (!at || bytes > o->device.most_allocation)
         return false;
-    weight->memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, (size_t)bytes, (void *)(uintptr_t)at, &code);
+    weight->memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
+                                           (size_t)bytes, (void *)(uintptr_t)at, &code);
     weight->lent = code == CL_SUCCESS;
     if (!weight->lent)
         weight->memory = NULL;
     return weight->lent;
 }
 
-static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
+static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed,
+                        struct ak_ocl_weight *weight, struct ak_error *error)
 {
     bool tiled = ak_ocl_is_tiled(packed->type);
     uint32_t n = matrices_of(packed);
@@ -157,33 +173,39 @@ static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed, struct
         return AKUNU_OK;
     AK_TRY(ak_ocl_buffer(o, total, "the weights", &weight->memory, error));
     const uint32_t zero = 0;
-    cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0, (size_t)total, 0, NULL, NULL);
+    cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0,
+                                             (size_t)total, 0, NULL, NULL);
     for (uint32_t e = 0; e < n && code == CL_SUCCESS; e++) {
         uint64_t at = e * weight->expert_bytes;
         for (uint32_t i = 0; i < packed->n_parts && code == CL_SUCCESS; i++) {
             const struct ak_packed_part *part = &packed->parts[i];
             uint64_t rows = part->rows / n, room = ak_round_up(rows, AK_OCL_TILE_ROWS);
-            const uint8_t *from = ak_packed_matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
-            code = tiled ? write_bytes(o, weight->memory, at, from, room * row_bytes)
-                         : write_rows(o, weight->memory, at, from, rows, (size_t)row_bytes, (size_t)padded);
+            const uint8_t *from =
+                ak_packed_matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
+            code = tiled ? write_bytes(o, weight->memory, at, from, room * row_bytes) :
+                           write_rows(o, weight->memory, at, from, rows, (size_t)row_bytes,
+                                      (size_t)padded);
             at += room * padded;
         }
     }
     return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the weights", total, error);
 }
 
-static ak_status upload_order(struct ak_ocl *o, const struct ak_packed *packed, struct ak_ocl_weight *weight, struct ak_error *error)
+static ak_status upload_order(struct ak_ocl *o, const struct ak_packed *packed,
+                              struct ak_ocl_weight *weight, struct ak_error *error)
 {
     uint64_t bytes = packed->cols * sizeof *packed->order;
     if (!packed->order)
         return AKUNU_OK;
     AK_TRY(ak_ocl_buffer(o, bytes, "the order of columns", &weight->order, error));
     cl_int code = write_bytes(o, weight->order, 0, packed->order, bytes);
-    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the order of columns", bytes, error);
+    return code == CL_SUCCESS ? AKUNU_OK :
+                                ak_ocl_fail(o, code, "the order of columns", bytes, error);
 }
 
 /* Norms, biases and whatever else is a vector, one after another. */
-static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)
+static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weights,
+                                struct ak_error *error)
 {
     uint64_t elems = 0;
     o->vector_at = ak_alloc(weights->n_vectors, sizeof *o->vector_at);
@@ -196,11 +218,14 @@ static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weigh
     AK_TRY(ak_ocl_buffer(o, elems * sizeof(float), "the vectors", &o->vectors, error));
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < weights->n_vectors && code == CL_SUCCESS; i++)
-        code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data, weights->vectors[i].n * sizeof(float));
-    return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the vectors", elems * sizeof(float), error);
+        code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data,
+                           weights->vectors[i].n * sizeof(float));
+    return code == CL_SUCCESS ? AKUNU_OK :
+                                ak_ocl_fail(o, code, "the vectors", elems * sizeof(float), error);
 }
 
-static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error)
+static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights,
+                            struct ak_error *error)
 {
     o->packed = ak_alloc(weights->n_packed, sizeof *o->packed);
     if (!o->packed)

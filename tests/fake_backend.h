@@ -15,7 +15,10 @@ enum { FAKE_VOCAB = 97 };
 
 /* One layer, one head of one element, K and V in F32: a K and a V of a token take
  * 4 bytes each, in which its id and position are kept. */
-struct fake_entry { int32_t token; uint32_t position; };
+struct fake_entry {
+    int32_t token;
+    uint32_t position;
+};
 
 struct fake_backend {
     struct ak_backend base;
@@ -52,7 +55,8 @@ static float fake_logit(const int32_t *ids, uint32_t n, uint32_t v)
     return (float)(fake_mix(hash, v) >> 40) * 0x1p-20f;
 }
 
-static ak_status fake_alloc(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error)
+static ak_status fake_alloc(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
+                            struct ak_error *error)
 {
     struct fake_backend *fake = (struct fake_backend *)b;
     uint64_t bytes = ak_kv_pool_bytes(shape);
@@ -67,16 +71,19 @@ static void fake_free(struct ak_backend *b, void *kv, const struct ak_kv_shape *
     free(kv);
 }
 
-static void fake_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+static void fake_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape,
+                           uint32_t to, uint32_t from)
 {
     ck_assert_uint_eq(ak_kv_page_bytes(shape), AK_KV_PAGE_TOKENS * sizeof(struct fake_entry));
     ck_assert(to < shape->n_pages && from < shape->n_pages);
-    memcpy((struct fake_entry *)kv + to * AK_KV_PAGE_TOKENS, (struct fake_entry *)kv + from * AK_KV_PAGE_TOKENS, ak_kv_page_bytes(shape));
+    memcpy((struct fake_entry *)kv + to * AK_KV_PAGE_TOKENS,
+           (struct fake_entry *)kv + from * AK_KV_PAGE_TOKENS, ak_kv_page_bytes(shape));
     ((struct fake_backend *)b)->copied++;
 }
 
-static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights,
-                              const struct ak_spec *spec, const struct ak_prepare_options *options, void *kv,
+static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_prepare_options *options, void *kv,
                               struct ak_prepared **out, struct ak_error *error)
 {
     struct fake_backend *fake = (struct fake_backend *)b;
@@ -103,7 +110,8 @@ static void fake_release(struct ak_prepared *prepared)
     free(p);
 }
 
-static struct fake_entry *fake_entry(const struct fake_prepared *p, const uint32_t *pages, uint32_t position)
+static struct fake_entry *fake_entry(const struct fake_prepared *p, const uint32_t *pages,
+                                     uint32_t position)
 {
     uint32_t page = pages[position / AK_KV_PAGE_TOKENS];
     ck_assert_uint_lt(page, p->options.kv.n_pages);
@@ -142,7 +150,8 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
     struct fake_prepared *p = (struct fake_prepared *)prepared;
     fake_check(p, b);
     for (uint32_t i = 0; i < b->n; i++)
-        *fake_entry(p, b->pages[b->sequences[i]], b->positions[i]) = (struct fake_entry){ b->tokens[i], b->positions[i] };
+        *fake_entry(p, b->pages[b->sequences[i]], b->positions[i]) =
+            (struct fake_entry){ b->tokens[i], b->positions[i] };
     for (uint32_t row = 0; row < b->n_logits; row++) {
         uint32_t i = b->logit_rows[row], n = b->positions[i] + 1;
         int32_t *ids = calloc(n, sizeof *ids);
@@ -154,7 +163,8 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
         }
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
-        p->chosen[row] = fake_choose(p->logits + (size_t)row * FAKE_VOCAB, &b->draw, b->positions[i]);
+        p->chosen[row] =
+            fake_choose(p->logits + (size_t)row * FAKE_VOCAB, &b->draw, b->positions[i]);
         free(ids);
     }
     p->draw = b->draw;
@@ -163,7 +173,9 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
 
 static ak_status fake_sync(struct ak_prepared *p, struct ak_error *error)
 {
-    return ((struct fake_prepared *)p)->backend->lose_pass ? ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the device is lost") : AKUNU_OK;
+    return ((struct fake_prepared *)p)->backend->lose_pass ?
+               ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the device is lost") :
+               AKUNU_OK;
 }
 
 static const float *fake_logits(const struct ak_prepared *p, uint32_t i)
@@ -178,7 +190,8 @@ static const int32_t *fake_chosen(const struct ak_prepared *p)
 
 static uint64_t fake_bytes(const struct ak_prepared *p)
 {
-    return (uint64_t)((const struct fake_prepared *)p)->options.max_logits * FAKE_VOCAB * sizeof(float);
+    return (uint64_t)((const struct fake_prepared *)p)->options.max_logits * FAKE_VOCAB *
+           sizeof(float);
 }
 
 static void fake_counts(const struct ak_prepared *p, struct ak_counts *out)
@@ -192,8 +205,19 @@ static bool fake_exact(const struct ak_backend *b)
 }
 
 static const struct ak_backend_ops fake_ops = {
-    .name = "fake", .exact = fake_exact, .alloc = fake_alloc, .free = fake_free, .copy_page = fake_copy_page, .prepare = fake_prepare, .release = fake_release,
-    .run = fake_run, .sync = fake_sync, .logits = fake_logits, .chosen = fake_chosen, .bytes = fake_bytes, .counts = fake_counts,
+    .name = "fake",
+    .exact = fake_exact,
+    .alloc = fake_alloc,
+    .free = fake_free,
+    .copy_page = fake_copy_page,
+    .prepare = fake_prepare,
+    .release = fake_release,
+    .run = fake_run,
+    .sync = fake_sync,
+    .logits = fake_logits,
+    .chosen = fake_chosen,
+    .bytes = fake_bytes,
+    .counts = fake_counts,
 };
 
 #endif

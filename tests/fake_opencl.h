@@ -8,11 +8,11 @@
 #define FAKE_OPENCL_API __attribute__((visibility("default")))
 
 struct fake_opencl_state {
-    int64_t objects;        /* made and not yet released */
-    uint64_t bytes;         /* of buffers now */
+    int64_t objects;         /* made and not yet released */
+    uint64_t bytes;          /* of buffers now */
     uint64_t borrowed_bytes; /* of buffers that are memory of the host */
-    uint64_t replays;       /* recorded lists that were enqueued */
-    uint64_t failures;      /* calls that failed as AKUNU_FAKE_OPENCL says, since it was set */
+    uint64_t replays;        /* recorded lists that were enqueued */
+    uint64_t failures;       /* calls that failed as AKUNU_FAKE_OPENCL says, since it was set */
 };
 
 struct fake_opencl_state fake_opencl_state(void);

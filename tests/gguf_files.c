@@ -17,7 +17,7 @@ const char *test_path(const char *name)
 
 struct test_bytes test_read(const char *name)
 {
-    struct test_bytes bytes = {0};
+    struct test_bytes bytes = { 0 };
     uint8_t block[4096];
     FILE *f = fopen(test_path(name), "rb");
     ck_assert_msg(f != NULL, "%s cannot be read", name);
@@ -67,7 +67,7 @@ void test_append_text(struct test_bytes *bytes, const char *text)
 static void append_hex(struct test_bytes *bytes, const char *hex, const char *end)
 {
     for (; hex + 1 < end; hex += 2) {
-        char digits[3] = {hex[0], hex[1], 0};
+        char digits[3] = { hex[0], hex[1], 0 };
         uint8_t byte = (uint8_t)strtoul(digits, NULL, 16);
         test_append(bytes, &byte, 1);
     }
@@ -76,7 +76,7 @@ static void append_hex(struct test_bytes *bytes, const char *hex, const char *en
 /* HEX or HEX+N*HEX+HEX, as tests/golden/gguf_data.py writes them. */
 static struct test_bytes read_insert(const char *text)
 {
-    struct test_bytes bytes = {0};
+    struct test_bytes bytes = { 0 };
     const char *plus = strchr(text, '+'), *end = text + strlen(text);
     test_append(&bytes, "", 0);
     append_hex(&bytes, text, plus ? plus : end);
@@ -100,7 +100,7 @@ static void splice(struct test_bytes *bytes, const char *change)
     ck_assert(*next == ':');
     size_t removed = strtoul(next + 1, &next, 10);
     ck_assert(*next == ':' && offset + removed <= bytes->n);
-    struct test_bytes insert = read_insert(next + 1), result = {0};
+    struct test_bytes insert = read_insert(next + 1), result = { 0 };
     test_append(&result, bytes->data, offset);
     test_append(&result, insert.data, insert.n);
     test_append(&result, bytes->data + offset + removed, bytes->n - offset - removed);
@@ -113,8 +113,9 @@ void test_each_hostile(void (*fn)(const struct test_hostile *file, void *user), 
 {
     struct test_bytes lines = test_read("gguf/malformed.txt");
     char *next_line;
-    for (char *line = strtok_r((char *)lines.data, "\n", &next_line); line; line = strtok_r(NULL, "\n", &next_line)) {
-        struct test_hostile file = {.bytes = test_read("gguf/good.gguf")};
+    for (char *line = strtok_r((char *)lines.data, "\n", &next_line); line;
+         line = strtok_r(NULL, "\n", &next_line)) {
+        struct test_hostile file = { .bytes = test_read("gguf/good.gguf") };
         char *next;
         snprintf(file.name, sizeof file.name, "%s", strtok_r(line, " ", &next));
         file.accept = strcmp(strtok_r(NULL, " ", &next), "accept") == 0;
@@ -126,7 +127,8 @@ void test_each_hostile(void (*fn)(const struct test_hostile *file, void *user), 
     free(lines.data);
 }
 
-bool test_open_sparse(struct test_bytes bytes, uint64_t n, ak_status *status, struct ak_provider **out, struct ak_error *error)
+bool test_open_sparse(struct test_bytes bytes, uint64_t n, ak_status *status,
+                      struct ak_provider **out, struct ak_error *error)
 {
     char path[] = "/tmp/akunu-test-XXXXXX";
     int fd = mkstemp(path);

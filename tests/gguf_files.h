@@ -33,8 +33,9 @@ void test_each_hostile(void (*fn)(const struct test_hostile *file, void *user), 
 /* Writes a temporary file, opens it as a model file and removes its name. */
 ak_status test_open(struct test_bytes bytes, struct ak_provider **out, struct ak_error *error);
 
-/* The same of a file of n bytes of which only the first ones are written, the others a hole that reads as zeros.
- * False where the file system or the address space has no room for it. */
-bool test_open_sparse(struct test_bytes bytes, uint64_t n, ak_status *status, struct ak_provider **out, struct ak_error *error);
+/* The same of a file of n bytes of which only the first ones are written, the others a hole that
+ * reads as zeros. False where the file system or the address space has no room for it. */
+bool test_open_sparse(struct test_bytes bytes, uint64_t n, ak_status *status,
+                      struct ak_provider **out, struct ak_error *error);
 
 #endif

@@ -14,9 +14,10 @@ enum { GOLDEN_TOKENS = 96, GOLDEN_VOCAB = 512, GOLDEN_CONTEXT = 256 };
 
 struct golden {
     const char *name;
-    double f32, f16; /* measured with keys and values of these types: NMSE of the logits, which is the sum of squared
-                      * differences over the sum of squares */
-    double lead;     /* the argmax is asked for where its lead is more */
+    /* measured with keys and values of these types: NMSE of the logits, which is the sum of
+     * squared differences over the sum of squares */
+    double f32, f16;
+    double lead; /* the argmax is asked for where its lead is more */
 };
 
 /* F32 and BF16 weights are computed with in float32; quantised ones with 8-bit
@@ -46,11 +47,16 @@ static const struct golden goldens[] = {
     /* of GGUF alone */
     { "mixed", 2.25e-4, 2.20e-4, 0.2 },
 };
-enum { N_GOLDENS = sizeof goldens / sizeof *goldens, N_STORED_FOLDERS = 3, N_FOLDER_GOLDENS = N_GOLDENS - 1 - N_STORED_FOLDERS };
+enum {
+    N_GOLDENS = sizeof goldens / sizeof *goldens,
+    N_STORED_FOLDERS = 3,
+    N_FOLDER_GOLDENS = N_GOLDENS - 1 - N_STORED_FOLDERS
+};
 
 /* Models that differ in what a session does with them: plain, with windows, experts, states of
  * convolutions and of the delta rule, 8-bit activations. */
-static const char *const golden_kinds[] = { "llama-f32", "gemma2", "qwen2moe", "lfm2", "qwen35", "mixed" };
+static const char *const golden_kinds[] = { "llama-f32", "gemma2", "qwen2moe",
+                                            "lfm2",      "qwen35", "mixed" };
 enum { N_GOLDEN_KINDS = sizeof golden_kinds / sizeof *golden_kinds };
 
 static inline bool golden_is_few(void)
@@ -111,7 +117,8 @@ static inline double golden_bound(double measured, double elsewhere)
 /* The CPU's bits depend on nothing; what another backend gives is near enough. */
 static inline bool golden_is_same(const float *got, const float *want, size_t n)
 {
-    return golden_is_elsewhere() ? golden_nmse(got, want, n) <= 1e-6 : memcmp(got, want, n * sizeof *got) == 0;
+    return golden_is_elsewhere() ? golden_nmse(got, want, n) <= 1e-6 :
+                                   memcmp(got, want, n * sizeof *got) == 0;
 }
 
 static inline struct akunu_model *golden_load(const char *name, const char *cpu)
@@ -126,7 +133,8 @@ static inline struct akunu_model *golden_load(const char *name, const char *cpu)
     return model;
 }
 
-static inline struct akunu_session_params golden_params(unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
+static inline struct akunu_session_params golden_params(unsigned n_threads, uint32_t batch,
+                                                        enum akunu_kv_type kv)
 {
     struct akunu_session_params params;
     akunu_session_params_default(&params);
@@ -138,7 +146,9 @@ static inline struct akunu_session_params golden_params(unsigned n_threads, uint
     return params;
 }
 
-static inline struct akunu_session *golden_session(const struct akunu_model *model, unsigned n_threads, uint32_t batch, enum akunu_kv_type kv)
+static inline struct akunu_session *golden_session(const struct akunu_model *model,
+                                                   unsigned n_threads, uint32_t batch,
+                                                   enum akunu_kv_type kv)
 {
     struct akunu_session_params params = golden_params(n_threads, batch, kv);
     struct akunu_session *session = akunu_session_new(model, &params);

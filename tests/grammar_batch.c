@@ -15,7 +15,8 @@ static ak_status grammar_of(const json_t *line, struct ak_grammar **g, struct ak
 {
     const json_t *gbnf = json_object_get(line, "gbnf");
     struct ak_schema_options options = {
-        .form = json_is_true(json_object_get(line, "writing")) ? AK_SCHEMA_WRITING : AK_SCHEMA_READING,
+        .form =
+            json_is_true(json_object_get(line, "writing")) ? AK_SCHEMA_WRITING : AK_SCHEMA_READING,
         .lax = json_is_true(json_object_get(line, "lax")),
     };
     if (gbnf)
@@ -23,14 +24,15 @@ static ak_status grammar_of(const json_t *line, struct ak_grammar **g, struct ak
     return ak_grammar_from_schema(json_object_get(line, "schema"), &options, g, error);
 }
 
-static ak_status accept(const struct ak_grammar *g, const json_t *texts, json_t *out, struct ak_error *error)
+static ak_status accept(const struct ak_grammar *g, const json_t *texts, json_t *out,
+                        struct ak_error *error)
 {
     struct ak_grammar_matcher *m;
     const json_t *text;
     size_t i;
     AK_TRY(ak_grammar_matcher_create(g, NULL, &m, error));
     ak_status status = AKUNU_OK;
-    json_array_foreach(texts, i, text) {
+    json_array_foreach (texts, i, text) {
         size_t n = json_string_length(text), taken = 0;
         status = ak_grammar_matcher_reset(m, error);
         if (status == AKUNU_OK)

@@ -9,7 +9,7 @@
 
 struct test_folder test_folder_begin(void)
 {
-    struct test_folder folder = {"/tmp/akunu-test-XXXXXX"};
+    struct test_folder folder = { "/tmp/akunu-test-XXXXXX" };
     ck_assert_ptr_nonnull(mkdtemp(folder.path));
     return folder;
 }
@@ -23,7 +23,8 @@ static void remove_folder(const char *path)
     for (struct dirent *entry; (entry = readdir(dir));) {
         if (entry->d_name[0] == '.')
             continue;
-        ck_assert_int_lt(snprintf(name, sizeof name, "%s/%s", path, entry->d_name), (int)sizeof name);
+        ck_assert_int_lt(snprintf(name, sizeof name, "%s/%s", path, entry->d_name),
+                         (int)sizeof name);
         if (unlink(name) != 0)
             remove_folder(name);
     }
@@ -62,9 +63,10 @@ void test_write_text(const struct test_folder *folder, const char *name, const c
     test_write(folder, name, text, strlen(text));
 }
 
-void test_write_st(const struct test_folder *folder, const char *name, const char *header, const void *data, size_t n)
+void test_write_st(const struct test_folder *folder, const char *name, const char *header,
+                   const void *data, size_t n)
 {
-    struct test_bytes file = {0};
+    struct test_bytes file = { 0 };
     test_append_text(&file, header);
     if (n > 0)
         test_append(&file, data, n);
@@ -72,17 +74,20 @@ void test_write_st(const struct test_folder *folder, const char *name, const cha
     free(file.data);
 }
 
-void test_st_add(struct test_st *st, const char *name, const char *dtype, const char *shape, const void *data, size_t n)
+void test_st_add(struct test_st *st, const char *name, const char *dtype, const char *shape,
+                 const void *data, size_t n)
 {
     char entry[512];
-    snprintf(entry, sizeof entry, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}", st->header.n ? "," : "{", name,
-             dtype, shape, st->data.n, st->data.n + n);
+    snprintf(entry, sizeof entry,
+             "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+             st->header.n ? "," : "{", name, dtype, shape, st->data.n, st->data.n + n);
     test_append(&st->header, entry, strlen(entry));
     if (n > 0)
         test_append(&st->data, data, n);
 }
 
-void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name, unsigned blanks)
+void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name,
+                   unsigned blanks)
 {
     test_append(&st->header, "}", 1);
     for (unsigned i = 0; i < blanks; i++)
@@ -90,5 +95,5 @@ void test_st_write(struct test_st *st, const struct test_folder *folder, const c
     test_write_st(folder, name, (const char *)st->header.data, st->data.data, st->data.n);
     free(st->header.data);
     free(st->data.data);
-    *st = (struct test_st){0};
+    *st = (struct test_st){ 0 };
 }

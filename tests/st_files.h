@@ -16,14 +16,17 @@ const char *test_in(const struct test_folder *folder, const char *name);
 void test_write(const struct test_folder *folder, const char *name, const void *data, size_t n);
 void test_write_text(const struct test_folder *folder, const char *name, const char *text);
 /* A header's length, the header and the data. */
-void test_write_st(const struct test_folder *folder, const char *name, const char *header, const void *data, size_t n);
+void test_write_st(const struct test_folder *folder, const char *name, const char *header,
+                   const void *data, size_t n);
 
 /* A header and its data, tensor by tensor. */
 struct test_st {
     struct test_bytes header, data;
 };
-void test_st_add(struct test_st *st, const char *name, const char *dtype, const char *shape, const void *data, size_t n);
+void test_st_add(struct test_st *st, const char *name, const char *dtype, const char *shape,
+                 const void *data, size_t n);
 /* Closes the header, with `blanks` blanks behind it, writes and frees. */
-void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name, unsigned blanks);
+void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name,
+                   unsigned blanks);
 
 #endif

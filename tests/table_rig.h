@@ -11,7 +11,13 @@
 #include "base/mem.h"
 #include "dispatch/table.h"
 
-enum { RIG_MOST = 12, RIG_VOCAB = 61, RIG_SEQUENCES = 2, RIG_PAGES = 4, RIG_CONTEXT = RIG_PAGES * AK_KV_PAGE_TOKENS };
+enum {
+    RIG_MOST = 12,
+    RIG_VOCAB = 61,
+    RIG_SEQUENCES = 2,
+    RIG_PAGES = 4,
+    RIG_CONTEXT = RIG_PAGES * AK_KV_PAGE_TOKENS
+};
 
 struct rig {
     struct ak_spec spec;
@@ -30,7 +36,9 @@ struct rig {
 };
 
 /* In a pass `n` tokens of each sequence follow. */
-struct rig_pass { uint32_t n[RIG_SEQUENCES]; };
+struct rig_pass {
+    uint32_t n[RIG_SEQUENCES];
+};
 
 static uint64_t rig_state;
 
@@ -61,7 +69,10 @@ static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_domain domain
 {
     struct ak_slot *slot = &r->slots[r->table.n_slots];
     ck_assert_uint_lt(r->table.n_slots, RIG_MOST);
-    *slot = (struct ak_slot){ .width = (n + 15) / 16 * 16, .domain = domain, .place = r->table.arena_width[domain], .last_use = UINT32_MAX };
+    *slot = (struct ak_slot){ .width = (n + 15) / 16 * 16,
+                              .domain = domain,
+                              .place = r->table.arena_width[domain],
+                              .last_use = UINT32_MAX };
     r->table.arena_width[domain] += slot->width;
     return r->table.n_slots++;
 }
@@ -70,27 +81,44 @@ static inline struct ak_command *rig_add(struct rig *r, enum ak_op op, uint32_t 
 {
     struct ak_command *c = &r->commands[r->table.n_commands++];
     ck_assert_uint_le(r->table.n_commands, RIG_MOST);
-    *c = (struct ak_command){ .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE };
+    *c = (struct ak_command){
+        .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE
+    };
     return c;
 }
 
 static inline uint32_t rig_vector(struct rig *r, uint32_t n, float low, float high)
 {
     ck_assert_uint_lt(r->weights.n_vectors, RIG_MOST);
-    r->vectors[r->weights.n_vectors] = (struct ak_vector){ .n = n, .data = rig_floats(n, low, high) };
+    r->vectors[r->weights.n_vectors] =
+        (struct ak_vector){ .n = n, .data = rig_floats(n, low, high) };
     return r->weights.n_vectors++;
 }
 
 /* Begins a table whose slot 0 has `width` random elements a token. */
 static inline void rig_begin(struct rig *r, uint32_t width, float low, float high)
 {
-    *r = (struct rig){ .kv = { .n_layers = 1, .n_kv_heads = 1, .head_dim = 32, .k_type = AK_KV_F32, .v_type = AK_KV_F32,
-                               .n_pages = RIG_SEQUENCES * RIG_PAGES, .n_states = RIG_SEQUENCES } };
+    *r = (struct rig){ .kv = { .n_layers = 1,
+                               .n_kv_heads = 1,
+                               .head_dim = 32,
+                               .k_type = AK_KV_F32,
+                               .v_type = AK_KV_F32,
+                               .n_pages = RIG_SEQUENCES * RIG_PAGES,
+                               .n_states = RIG_SEQUENCES } };
     rig_state = 0x9e3779b97f4a7c15u;
     r->rows = rig_floats((size_t)RIG_VOCAB * width, low, high);
-    r->embedding = (struct ak_view){ .type = AK_F32, .rows = RIG_VOCAB, .cols = width, .plane = { { r->rows, (size_t)RIG_VOCAB * width * 4 } } };
-    r->spec.config = (struct ak_config){ .n_layers = 1, .width = width, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .vocab_size = RIG_VOCAB };
-    rig_add(r, AK_OP_EMBED, AK_NONE, rig_slot(r, width, AK_DOMAIN_TOKENS))->params.embed.scale = 1.0f;
+    r->embedding = (struct ak_view){ .type = AK_F32,
+                                     .rows = RIG_VOCAB,
+                                     .cols = width,
+                                     .plane = { { r->rows, (size_t)RIG_VOCAB * width * 4 } } };
+    r->spec.config = (struct ak_config){ .n_layers = 1,
+                                         .width = width,
+                                         .n_heads = 1,
+                                         .n_kv_heads = 1,
+                                         .head_dim = 32,
+                                         .vocab_size = RIG_VOCAB };
+    rig_add(r, AK_OP_EMBED, AK_NONE, rig_slot(r, width, AK_DOMAIN_TOKENS))->params.embed.scale =
+        1.0f;
     r->table.chosen = AK_NONE;
 }
 
@@ -110,15 +138,16 @@ static inline void rig_free(struct rig *r)
     free(r->rows);
 }
 
-/* ---- Running --------------------------------------------------------------------------------- */
-
+/* ---- Running ------------------------------------------------------------ */
 /* The weights as the backend has them; *block is to be freed. */
 static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block)
 {
     uint64_t bytes = 0, at = 0;
     for (uint32_t i = 0; i < r->weights.n_packed; i++)
         for (uint32_t j = 0; j < r->packed[i].n_parts; j++)
-            bytes += b->ops->packed_bytes(b, r->packed[i].type, r->packed[i].parts[j].rows, r->packed[i].cols) + 64;
+            bytes += b->ops->packed_bytes(b, r->packed[i].type, r->packed[i].parts[j].rows,
+                                          r->packed[i].cols) +
+                     64;
     ck_assert_int_eq(posix_memalign((void **)block, 64, bytes + 64), 0);
     for (uint32_t i = 0; i < r->weights.n_packed; i++) {
         struct ak_packed *packed = &r->packed[i];
@@ -138,14 +167,21 @@ static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block
     }
 }
 
-static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepared *p, const struct rig_pass *pass,
-                            uint32_t lengths[RIG_SEQUENCES], float *out, int32_t *chosen)
+static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepared *p,
+                            const struct rig_pass *pass, uint32_t lengths[RIG_SEQUENCES],
+                            float *out, int32_t *chosen)
 {
-    static const uint32_t first_pages[RIG_PAGES] = { 6, 1, 4, 3 }, second_pages[RIG_PAGES] = { 0, 5, 7, 2 };
+    static const uint32_t first_pages[RIG_PAGES] = { 6, 1, 4, 3 },
+                          second_pages[RIG_PAGES] = { 0, 5, 7, 2 };
     static const uint32_t *const pages[RIG_SEQUENCES] = { first_pages, second_pages };
     int32_t tokens[RIG_CONTEXT];
     uint32_t positions[RIG_CONTEXT], sequences[RIG_CONTEXT], rows[RIG_CONTEXT];
-    struct ak_batch batch = { .tokens = tokens, .positions = positions, .sequences = sequences, .pages = pages, .logit_rows = rows, .draw = r->draw };
+    struct ak_batch batch = { .tokens = tokens,
+                              .positions = positions,
+                              .sequences = sequences,
+                              .pages = pages,
+                              .logit_rows = rows,
+                              .draw = r->draw };
     struct ak_error error = { 0 };
     for (uint32_t s = 0; s < RIG_SEQUENCES; s++)
         for (uint32_t i = 0; i < pass->n[s]; i++, batch.n++) {
@@ -165,17 +201,22 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepa
 
 /* Opens the backend, runs the passes one after another and closes it. The rows of all tokens
  * of all passes go to `out`, what was chosen to `chosen`; either may be NULL. */
-static inline void rig_run(struct rig *r, const char *backend, const char *cpu, const struct rig_pass *passes, size_t n, float *out, int32_t *chosen)
+static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
+                           const struct rig_pass *passes, size_t n, float *out, int32_t *chosen)
 {
     /* to keep a program, PoCL would compile each of its kernels, used or not */
-    const struct ak_backend_options open = { .cpu = cpu, .device = getenv("AKUNU_DEVICE"), .no_cache = true };
+    const struct ak_backend_options open = { .cpu = cpu,
+                                             .device = getenv("AKUNU_DEVICE"),
+                                             .no_cache = true };
     const struct ak_backend_ops *ops;
     struct ak_backend *b;
     struct ak_prepared *p;
     struct ak_error error = { 0 };
     uint32_t lengths[RIG_SEQUENCES] = { 0 };
     uint8_t *block;
-    ck_assert_msg(ak_backend_find(backend, &ops, &error) == AKUNU_OK && ops->open(&open, &b, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_backend_find(backend, &ops, &error) == AKUNU_OK &&
+                      ops->open(&open, &b, &error) == AKUNU_OK,
+                  "%s", error.message);
     r->table.commands = r->commands;
     r->table.slots = r->slots;
     r->weights.packed = r->packed;
@@ -184,10 +225,16 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu, 
     r->weights.n_layers = 1;
     r->weights.embedding = &r->embedding;
     rig_pack(r, b, &block);
-    struct ak_prepare_options options = { .n_threads = 2, .context = RIG_CONTEXT, .max_tokens = RIG_CONTEXT, .max_logits = RIG_CONTEXT, .kv = r->kv };
+    struct ak_prepare_options options = { .n_threads = 2,
+                                          .context = RIG_CONTEXT,
+                                          .max_tokens = RIG_CONTEXT,
+                                          .max_logits = RIG_CONTEXT,
+                                          .kv = r->kv };
     void *kv;
     ck_assert_msg(ops->alloc(b, &r->kv, &kv, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_msg(ops->prepare(b, &r->table, &r->weights, &r->spec, &options, kv, &p, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ops->prepare(b, &r->table, &r->weights, &r->spec, &options, kv, &p, &error) ==
+                      AKUNU_OK,
+                  "%s", error.message);
     for (size_t i = 0; i < n; i++) {
         uint32_t tokens = passes[i].n[0] + passes[i].n[1];
         rig_pass(r, b, p, &passes[i], lengths, out, chosen);

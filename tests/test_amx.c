@@ -34,13 +34,17 @@ static void make_acts(const struct ak_kernels *k, enum ak_act_form form, size_t 
     }
 }
 
-struct slabs { uint8_t *amx, *avx512; };
+struct slabs {
+    uint8_t *amx, *avx512;
+};
 
 /* Of tile rows of random bytes; scales that overflow are as good as others. */
-static struct slabs make_slabs(const struct ak_tile_kernels *amx, const struct ak_tile_kernels *avx512, enum ak_type type, size_t k,
+static struct slabs make_slabs(const struct ak_tile_kernels *amx,
+                               const struct ak_tile_kernels *avx512, enum ak_type type, size_t k,
                                size_t n_tiles)
 {
-    size_t bytes = n_tiles * ak_tile_row_bytes(type, k), slab_bytes = n_tiles * (k / 32) * AK_SLAB_BYTES_32;
+    size_t bytes = n_tiles * ak_tile_row_bytes(type, k),
+           slab_bytes = n_tiles * (k / 32) * AK_SLAB_BYTES_32;
     uint8_t *tiles = ak_alloc_aligned(bytes);
     struct slabs slabs = { ak_alloc_aligned(slab_bytes), ak_alloc_aligned(slab_bytes) };
     ck_assert(tiles && slabs.amx && slabs.avx512);
@@ -54,7 +58,8 @@ static struct slabs make_slabs(const struct ak_tile_kernels *amx, const struct a
 
 START_TEST(same_bits)
 {
-    static const size_t lengths[] = { 32, 96, 256, 288, 512, K_MOST }, counts[] = { 1, 15, 16, 17, 32, 33, 48, N_MOST };
+    static const size_t lengths[] = { 32, 96, 256, 288, 512, K_MOST },
+                        counts[] = { 1, 15, 16, 17, 32, 33, 48, N_MOST };
     static float got[N_MOST][TILES * AK_TILE_ROWS], want[N_MOST][TILES * AK_TILE_ROWS];
     enum ak_type type = (enum ak_type)_i;
     struct ak_kernels avx512, amx;
@@ -78,13 +83,18 @@ START_TEST(same_bits)
             struct slabs slabs = make_slabs(&amx.tile[type], &avx512.tile[type], type, k, n_tiles);
             for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
                 ck_assert_ptr_ne(amx.tile[type].dot_slab, avx512.tile[type].dot_slab);
-                amx.tile[type].dot_slab(slabs.amx, n_tiles, k, acts, act_bytes, counts[j], got[0], TILES * AK_TILE_ROWS);
-                avx512.tile[type].dot_slab(slabs.avx512, n_tiles, k, acts, act_bytes, counts[j], want[0], TILES * AK_TILE_ROWS);
+                amx.tile[type].dot_slab(slabs.amx, n_tiles, k, acts, act_bytes, counts[j], got[0],
+                                        TILES * AK_TILE_ROWS);
+                avx512.tile[type].dot_slab(slabs.avx512, n_tiles, k, acts, act_bytes, counts[j],
+                                           want[0], TILES * AK_TILE_ROWS);
                 for (size_t t = 0; t < counts[j]; t++)
                     for (size_t r = 0; r < n_tiles * AK_TILE_ROWS; r++)
-                        ck_assert_msg(ak_float_bits(got[t][r]) == ak_float_bits(want[t][r]) || (got[t][r] != got[t][r] && want[t][r] != want[t][r]),
-                                      "%s, k %zu, %zu tiles, %zu tokens: token %zu row %zu is %a, AVX-512 gives %a",
-                                      ak_type_info(type)->name, k, n_tiles, counts[j], t, r, (double)got[t][r], (double)want[t][r]);
+                        ck_assert_msg(ak_float_bits(got[t][r]) == ak_float_bits(want[t][r]) ||
+                                          (got[t][r] != got[t][r] && want[t][r] != want[t][r]),
+                                      "%s, k %zu, %zu tiles, %zu tokens: token %zu row %zu is %a, "
+                                      "AVX-512 gives %a",
+                                      ak_type_info(type)->name, k, n_tiles, counts[j], t, r,
+                                      (double)got[t][r], (double)want[t][r]);
             }
             ak_free(slabs.amx);
             ak_free(slabs.avx512);
@@ -106,8 +116,10 @@ static float described_product(const uint16_t *w, const uint16_t *x, size_t k)
     for (size_t i = 0; i < k; i += AK_LANES) {
         float even = 0.0f, odd = 0.0f;
         for (size_t j = i; j < i + AK_LANES; j += 2) {
-            even = flushed(fmaf(flushed(ak_bf16_to_float(x[j])), flushed(ak_bf16_to_float(w[j])), even));
-            odd = flushed(fmaf(flushed(ak_bf16_to_float(x[j + 1])), flushed(ak_bf16_to_float(w[j + 1])), odd));
+            even = flushed(
+                fmaf(flushed(ak_bf16_to_float(x[j])), flushed(ak_bf16_to_float(w[j])), even));
+            odd = flushed(fmaf(flushed(ak_bf16_to_float(x[j + 1])),
+                               flushed(ak_bf16_to_float(w[j + 1])), odd));
         }
         sum = flushed(sum + flushed(even + odd));
     }
@@ -133,29 +145,36 @@ static void fill_bf16(uint16_t *to, size_t n)
         to[i] = ak_float_to_bf16(odd_float());
 }
 
-/* Tokens [first, first + n) of x as the ones that are opened, times rows [row, row + n_rows) of w. */
-struct bf16_case { size_t row, n_rows, first, n, k; };
+/* Tokens [first, first + n) of x as the ones that are opened, times rows [row, row + n_rows) of w.
+ */
+struct bf16_case {
+    size_t row, n_rows, first, n, k;
+};
 
-static void expect_described(const struct ak_kernels *amx, const struct bf16_case *c, const uint16_t *w, const float *x,
-                             float (*want)[BF16_ROWS])
+static void expect_described(const struct ak_kernels *amx, const struct bf16_case *c,
+                             const uint16_t *w, const float *x, float (*want)[BF16_ROWS])
 {
     const size_t row_bytes = (c->k + 5) * sizeof *w, y_stride = c->n_rows + 3;
-    uint16_t *panel = ak_alloc_aligned(ak_round_up(c->n_rows, AK_PANEL_ROWS) * c->k * sizeof *panel);
+    uint16_t *panel =
+        ak_alloc_aligned(ak_round_up(c->n_rows, AK_PANEL_ROWS) * c->k * sizeof *panel);
     uint16_t *tokens = ak_alloc_aligned(ak_round_up(c->n, AK_BF16_TOKENS) * c->k * sizeof *tokens);
     float *y = ak_alloc(c->n * y_stride, sizeof *y);
     ck_assert(panel && tokens && y);
     for (size_t i = 0; i < c->n * y_stride; i++)
         y[i] = 42.0f;
-    amx->open_bf16[AK_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows, c->k, panel);
+    amx->open_bf16[AK_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows, c->k,
+                            panel);
     for (size_t t = c->n; t-- > 0;)
         amx->open_rounded(x + (c->first + t) * c->k, c->k, t, tokens);
     amx->dot_bf16(panel, c->n_rows, tokens, c->n, c->k, y, y_stride);
     for (size_t t = 0; t < c->n; t++) {
         for (size_t r = 0; r < y_stride; r++) {
-            float got = y[t * y_stride + r], expected = r < c->n_rows ? want[c->first + t][c->row + r] : 42.0f;
-            ck_assert_msg(ak_float_bits(got) == ak_float_bits(expected) || (isnan(got) && isnan(expected)),
-                          "k %zu, rows %zu + %zu, tokens %zu + %zu: token %zu row %zu is %a, not %a", c->k, c->row, c->n_rows, c->first,
-                          c->n, t, r, (double)got, (double)expected);
+            float got = y[t * y_stride + r],
+                  expected = r < c->n_rows ? want[c->first + t][c->row + r] : 42.0f;
+            ck_assert_msg(
+                ak_float_bits(got) == ak_float_bits(expected) || (isnan(got) && isnan(expected)),
+                "k %zu, rows %zu + %zu, tokens %zu + %zu: token %zu row %zu is %a, not %a", c->k,
+                c->row, c->n_rows, c->first, c->n, t, r, (double)got, (double)expected);
         }
     }
     ak_free(panel);
@@ -168,7 +187,8 @@ static void expect_described(const struct ak_kernels *amx, const struct bf16_cas
 START_TEST(bf16_as_described)
 {
     static const size_t lengths[] = { 32, 64, 352, 1056 };
-    static const size_t row_cuts[] = { BF16_ROWS, 48, 33, 32, 31, 17, 16, 15, 1 }, token_cuts[] = { N_MOST, 33, 32, 31, 17, 16, 15, 1 };
+    static const size_t row_cuts[] = { BF16_ROWS, 48, 33, 32, 31, 17, 16, 15, 1 },
+                        token_cuts[] = { N_MOST, 33, 32, 31, 17, 16, 15, 1 };
     static float x[N_MOST * 1056], want[N_MOST][BF16_ROWS];
     static uint16_t w[BF16_ROWS * (1056 + 5)], rounded[1056];
     struct ak_kernels amx;
@@ -178,7 +198,8 @@ START_TEST(bf16_as_described)
     if (!amx.dot_bf16) /* tokens are rounded by its instruction */
         return;
     ak_kernels_amx_bf16(&amx);
-    ck_assert_ptr_eq(amx.dot_bf16, ak_amx_dot_bf16); /* named here, so that the model's are linked */
+    /* named here, so that the model's are linked */
+    ck_assert_ptr_eq(amx.dot_bf16, ak_amx_dot_bf16);
     ck_assert_uint_eq(amx.bf16_most, BF16_ROWS);
     next_random = 11;
     size_t k = lengths[_i];
@@ -193,8 +214,11 @@ START_TEST(bf16_as_described)
     }
     for (size_t i = 0; i < sizeof row_cuts / sizeof *row_cuts; i++) {
         for (size_t j = 0; j < sizeof token_cuts / sizeof *token_cuts; j++) {
-            struct bf16_case c = { .row = BF16_ROWS - row_cuts[i], .n_rows = row_cuts[i], .first = N_MOST - token_cuts[j],
-                                   .n = token_cuts[j], .k = k };
+            struct bf16_case c = { .row = BF16_ROWS - row_cuts[i],
+                                   .n_rows = row_cuts[i],
+                                   .first = N_MOST - token_cuts[j],
+                                   .n = token_cuts[j],
+                                   .k = k };
             expect_described(&amx, &c, w, x, want);
             c.row = c.first = 0;
             expect_described(&amx, &c, w, x, want);

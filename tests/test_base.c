@@ -24,8 +24,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 
-/* ---- Messages ------------------------------------------------------------------- */
-
+/* ---- Messages ----------------------------------------------------------- */
 START_TEST(messages)
 {
     struct ak_error error;
@@ -86,8 +85,8 @@ START_TEST(logging)
 {
     char line[64] = "";
     ak_log_line(NULL, AKUNU_LOG_INFO, "unheard");
-    ak_log_line(&(struct ak_log){NULL, NULL}, AKUNU_LOG_INFO, "unheard");
-    ak_log_line(&(struct ak_log){keep_line, line}, AKUNU_LOG_WARN, "%d things", 3);
+    ak_log_line(&(struct ak_log){ NULL, NULL }, AKUNU_LOG_INFO, "unheard");
+    ak_log_line(&(struct ak_log){ keep_line, line }, AKUNU_LOG_WARN, "%d things", 3);
     ck_assert_str_eq(line, "2 3 things");
 }
 END_TEST
@@ -103,8 +102,7 @@ START_TEST(environment)
 }
 END_TEST
 
-/* ---- Memory ------------------------------------------------------------------------ */
-
+/* ---- Memory ------------------------------------------------------------- */
 START_TEST(memory)
 {
     size_t size;
@@ -133,7 +131,7 @@ START_TEST(memory)
     ck_assert_str_eq(text, "abc");
     ak_free(text);
 
-    static const size_t sizes[] = {0, 1, 4096, (2 << 20) - 1, 2 << 20, (4 << 20) + 5};
+    static const size_t sizes[] = { 0, 1, 4096, (2 << 20) - 1, 2 << 20, (4 << 20) + 5 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint8_t *pages = ak_pages_alloc(sizes[i]);
         ck_assert_ptr_nonnull(pages);
@@ -148,11 +146,10 @@ START_TEST(memory)
 }
 END_TEST
 
-/* ---- Files --------------------------------------------------------------------------- */
-
+/* ---- Files -------------------------------------------------------------- */
 START_TEST(cursor)
 {
-    static const uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const uint8_t data[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     struct ak_cursor c = ak_cursor_over(data, sizeof data);
     uint8_t u8;
     uint16_t u16;
@@ -181,7 +178,7 @@ END_TEST
 
 static void check_refused(const char *path, const char *part)
 {
-    struct ak_file file = {.bytes = 1};
+    struct ak_file file = { .bytes = 1 };
     struct ak_error error;
     ck_assert_int_eq(ak_file_open(path, &file, &error), AKUNU_ERROR_FORMAT);
     ck_assert_msg(strstr(error.message, path) && strstr(error.message, part), "%s", error.message);
@@ -223,8 +220,7 @@ START_TEST(files)
 }
 END_TEST
 
-/* ---- SHA-256: the examples of FIPS 180-4's authors, and a long message ------------------ */
-
+/* ---- SHA-256: the examples of FIPS 180-4's authors, and a long message -- */
 static void check_hash(const char *piece, size_t bytes, int times, const char *wanted)
 {
     struct ak_sha256 h;
@@ -239,17 +235,20 @@ static void check_hash(const char *piece, size_t bytes, int times, const char *w
 START_TEST(sha256)
 {
     static const char two_blocks[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
-    static const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    static const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     check_hash("", 0, 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     check_hash("abc", 3, 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    check_hash(two_blocks, 56, 1, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    check_hash(many, 100, 10000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    check_hash(many, 1, 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    check_hash(two_blocks, 56, 1,
+               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    check_hash(many, 100, 10000,
+               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    check_hash(many, 1, 1000000,
+               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 END_TEST
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
-
+/* ---- JSON --------------------------------------------------------------- */
 /* Brackets in a string nest nothing, behind an escaped quote and before a string's end too. */
 START_TEST(quoted_brackets)
 {
@@ -260,18 +259,19 @@ START_TEST(quoted_brackets)
         int n = sprintf(text, "[\"%s", i == 0 ? "\\\"" : "");
         memset(text + n, '[', AK_JSON_MOST_DEPTH);
         strcpy(text + n + AK_JSON_MOST_DEPTH, i == 0 ? "\"]" : "\\\\\"]");
-        ck_assert_msg(ak_json_parse(text, strlen(text), &json, &error) == AKUNU_OK, "%s: %s", text, error.message);
+        ck_assert_msg(ak_json_parse(text, strlen(text), &json, &error) == AKUNU_OK, "%s: %s", text,
+                      error.message);
         ck_assert_uint_eq(json_string_length(json_array_get(json, 0)), AK_JSON_MOST_DEPTH + 1);
         json_decref(json);
     }
     memset(text, '[', AK_JSON_MOST_DEPTH + 1);
-    ck_assert_int_eq(ak_json_parse(text, AK_JSON_MOST_DEPTH + 1, &json, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_int_eq(ak_json_parse(text, AK_JSON_MOST_DEPTH + 1, &json, &error),
+                     AKUNU_ERROR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.message, "nesting"));
 }
 END_TEST
 
-/* ---- Halves: every float16 there is goes to float and back ------------------------------- */
-
+/* ---- Halves: every float16 there is goes to float and back -------------- */
 START_TEST(halves)
 {
     for (uint32_t h = 0; h < 0x10000; h++) {
@@ -284,7 +284,8 @@ START_TEST(halves)
         memcpy(&native, &bits, sizeof native);
         ck_assert(is_nan || ak_float_bits((float)native) == ak_float_bits(x));
 #endif
-        ck_assert_uint_eq(ak_float_to_bf16(ak_bf16_to_float((uint16_t)h)), (h & 0x7f80) == 0x7f80 && (h & 0x7f) ? h | 0x40 : h);
+        ck_assert_uint_eq(ak_float_to_bf16(ak_bf16_to_float((uint16_t)h)),
+                          (h & 0x7f80) == 0x7f80 && (h & 0x7f) ? h | 0x40 : h);
     }
 #ifdef __FLT16_MANT_DIG__
     for (uint64_t u = 0; u < UINT64_C(1) << 32; u += 10007) { /* rounding, over all exponents */
@@ -293,18 +294,19 @@ START_TEST(halves)
         uint16_t bits;
         memcpy(&bits, &native, sizeof bits);
         if (x == x)
-            ck_assert_msg(ak_float_to_f16(x) == bits, "%a: %04x, not %04x", (double)x, ak_float_to_f16(x), bits);
+            ck_assert_msg(ak_float_to_f16(x) == bits, "%a: %04x, not %04x", (double)x,
+                          ak_float_to_f16(x), bits);
     }
 #endif
     static const struct {
         float x;
         uint16_t f16, bf16;
     } cases[] = {
-        {65519.0f, 0x7bff, 0x4780},          {65520.0f, 0x7c00, 0x4780},
-        {0x1p-25f, 0x0000, 0x3300},          {0x1.000002p-25f, 0x0001, 0x3300},
-        {0x1.8p-24f, 0x0002, 0x33c0},        {1.0f + 0x1p-11f, 0x3c00, 0x3f80},
-        {1.0f + 0x1.8p-10f, 0x3c02, 0x3f80}, {1.0f + 0x1p-8f, 0x3c04, 0x3f80},
-        {1.0f + 0x1.8p-7f, 0x3c0c, 0x3f82},  {-2.0f, 0xc000, 0xc000},
+        { 65519.0f, 0x7bff, 0x4780 },          { 65520.0f, 0x7c00, 0x4780 },
+        { 0x1p-25f, 0x0000, 0x3300 },          { 0x1.000002p-25f, 0x0001, 0x3300 },
+        { 0x1.8p-24f, 0x0002, 0x33c0 },        { 1.0f + 0x1p-11f, 0x3c00, 0x3f80 },
+        { 1.0f + 0x1.8p-10f, 0x3c02, 0x3f80 }, { 1.0f + 0x1p-8f, 0x3c04, 0x3f80 },
+        { 1.0f + 0x1.8p-7f, 0x3c0c, 0x3f82 },  { -2.0f, 0xc000, 0xc000 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_uint_eq(ak_float_to_f16(cases[i].x), cases[i].f16);
@@ -313,8 +315,7 @@ START_TEST(halves)
 }
 END_TEST
 
-/* ---- Threads -------------------------------------------------------------------------------- */
-
+/* ---- Threads ------------------------------------------------------------ */
 enum { MAX_THREADS = 8 };
 
 struct work {
@@ -341,7 +342,7 @@ static void count_together(void *context, unsigned thread)
 
 static void run_pool(unsigned n_threads, int regions, int rounds)
 {
-    struct work w = {.n_threads = n_threads, .rounds = rounds};
+    struct work w = { .n_threads = n_threads, .rounds = rounds };
     struct ak_error error;
     ck_assert_msg(ak_pool_create(n_threads, &w.pool, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_uint_eq(ak_pool_threads(w.pool), n_threads);
@@ -387,10 +388,10 @@ END_TEST
 /* Sleeping threads wake: a pause is longer than all spinning. */
 START_TEST(pool_after_a_pause)
 {
-    struct work w = {.n_threads = 2, .rounds = 1};
+    struct work w = { .n_threads = 2, .rounds = 1 };
     ck_assert_int_eq(ak_pool_create(2, &w.pool, NULL), AKUNU_OK);
     for (int i = 0; i < 5; i++) {
-        nanosleep(&(struct timespec){0, 20000000}, NULL);
+        nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
         ak_pool_run(w.pool, count_together, &w);
     }
     ck_assert_int_eq(w.counts[1][0], 5);
@@ -437,7 +438,8 @@ static void put_file(const char *folder, const char *name, const char *text)
 /* Four nodes, of which one has no CPU and one none that may be used. */
 START_TEST(memory_nodes)
 {
-    static const char *const made[] = { "online", "node0/cpulist", "node1/cpulist", "node2/cpulist", "node4/cpulist" };
+    static const char *const made[] = { "online", "node0/cpulist", "node1/cpulist", "node2/cpulist",
+                                        "node4/cpulist" };
     static const char *const text[] = { "0-2,4\n", "0-3,8-11\n", "4-7,12-15\n", "\n", "16\n" };
     char folder[] = "/tmp/akunu-test-XXXXXX", path[128];
     struct ak_nodes nodes;
@@ -456,7 +458,8 @@ START_TEST(memory_nodes)
     ck_assert_uint_eq(nodes.n, 2);
     ck_assert_int_eq(CPU_COUNT(&nodes.cpus[0]), 6);
     ck_assert_int_eq(CPU_COUNT(&nodes.cpus[1]), 6);
-    ck_assert(CPU_ISSET(3, &nodes.cpus[0]) && CPU_ISSET(8, &nodes.cpus[0]) && CPU_ISSET(13, &nodes.cpus[1]));
+    ck_assert(CPU_ISSET(3, &nodes.cpus[0]) && CPU_ISSET(8, &nodes.cpus[0]) &&
+              CPU_ISSET(13, &nodes.cpus[1]));
     ak_nodes_read("/nowhere", &allowed, &nodes);
     ck_assert_uint_eq(nodes.n, 0);
     ak_nodes_here(&nodes);
@@ -473,7 +476,10 @@ END_TEST
 
 START_TEST(cpus)
 {
-    static const char *const bad[] = { "", ",", "1,", "-1", "1-", "2-1", "1024", "0-1024", "99999999999999999999", "x", "1 2", "1-2-3" };
+    static const char *const bad[] = { "",     ",",      "1,",
+                                       "-1",   "1-",     "2-1",
+                                       "1024", "0-1024", "99999999999999999999",
+                                       "x",    "1 2",    "1-2-3" };
     struct ak_cpus list;
     struct ak_error error;
     ck_assert_int_eq(ak_cpus_parse("0-2,8,1,10-10", &list, &error), AKUNU_OK);
@@ -483,7 +489,8 @@ START_TEST(cpus)
     ck_assert_int_eq(ak_cpus_parse("0-1023,0-1023", &list, &error), AKUNU_OK);
     ck_assert_uint_eq(list.n, AK_CPUS_MAX);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ck_assert_msg(ak_cpus_parse(bad[i], &list, &error) == AKUNU_ERROR_ARGUMENT, "\"%s\" is taken", bad[i]);
+        ck_assert_msg(ak_cpus_parse(bad[i], &list, &error) == AKUNU_ERROR_ARGUMENT,
+                      "\"%s\" is taken", bad[i]);
 }
 END_TEST
 

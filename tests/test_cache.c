@@ -24,14 +24,14 @@
 
 enum { N_IDS = 8 };
 
-/* ---- Faults -------------------------------------------------------------------- */
-
+/* ---- Faults ------------------------------------------------------------- */
 /* The linker sends the library's calls that change files through these (cache.mk). Call
  * number fault_at, from 1 on, fails with fault_errno; where that is 0 it ends the process, a
  * write after the first half of its bytes. 0: no call is disturbed. */
 static int fault_at, fault_errno;
 static atomic_int n_changes, n_writes;
-static bool short_writes; /* every write stores half of what it is given, and is interrupted first */
+/* every write stores half of what it is given, and is interrupted first */
+static bool short_writes;
 
 ssize_t __real_pwrite(int fd, const void *bytes, size_t n, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t n, off_t at);
@@ -96,8 +96,7 @@ static void disturb(int at, int error)
     fault_errno = error;
 }
 
-/* ---- Loads -------------------------------------------------------------------- */
-
+/* ---- Loads -------------------------------------------------------------- */
 static char folder[64]; /* the cache folder of this test */
 static char said[1024]; /* the warnings of the last load */
 
@@ -126,7 +125,8 @@ static const char *copy_mixed(void)
     static char bytes[1 << 20];
     char path[4096];
     snprintf(copy, sizeof copy, "%s/copy.gguf", folder);
-    int from = open(golden_path("mixed", ".gguf", path), O_RDONLY), to = open(copy, O_CREAT | O_WRONLY, 0600);
+    int from = open(golden_path("mixed", ".gguf", path), O_RDONLY),
+        to = open(copy, O_CREAT | O_WRONLY, 0600);
     ck_assert(from >= 0 && to >= 0);
     for (ssize_t n; (n = read(from, bytes, sizeof bytes)) != 0;)
         ck_assert_int_eq(write(to, bytes, (size_t)n), n);
@@ -213,8 +213,7 @@ static bool load_mixed(const char *dir)
     return got.cached > 0;
 }
 
-/* ---- What is in the folder ------------------------------------------------------ */
-
+/* ---- What is in the folder ---------------------------------------------- */
 static size_t count(const char *dir, enum akunu_cache_state state)
 {
     struct akunu_cache *cache = akunu_cache_open(dir);
@@ -253,8 +252,7 @@ static size_t files_in(const char *dir)
     return n;
 }
 
-/* ---- Tests ---------------------------------------------------------------------- */
-
+/* ---- Tests -------------------------------------------------------------- */
 START_TEST(same_bits)
 {
     struct outcome off, cold, warm;
@@ -296,7 +294,8 @@ START_TEST(ranges)
     struct ak_model *model = NULL;
     struct ak_error error = { 0 };
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, &error),
+                     AKUNU_OK);
     struct ak_weights *w = &model->weights;
     struct ak_pack_job job = { .weights = w, .backend = model->backend, .source = model->provider };
     uint64_t overhang = ak_round_up(ak_pack_overhang(&job), 4096);
@@ -305,7 +304,9 @@ START_TEST(ranges)
         uint8_t *buffer = ak_alloc_aligned(steps[s] + 2 * overhang);
         for (uint64_t begin = 0; begin < w->block_bytes; begin += steps[s]) {
             uint64_t end = begin + steps[s] < w->block_bytes ? begin + steps[s] : w->block_bytes;
-            struct ak_pack_range range = { .begin = begin, .end = end, .origin = begin - overhang, .both_ends = true };
+            struct ak_pack_range range = {
+                .begin = begin, .end = end, .origin = begin - overhang, .both_ends = true
+            };
             memset(buffer, 0, steps[s] + 2 * overhang);
             ak_pack_range(&job, &range, buffer);
             ck_assert_mem_eq(buffer + overhang, w->block + begin, end - begin);
@@ -324,9 +325,12 @@ START_TEST(every_window_once)
     struct ak_model *model = NULL;
     struct ak_pool *pool;
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
+                     AKUNU_OK);
     ck_assert_int_eq(ak_pool_create(THREADS, &pool, NULL), AKUNU_OK);
-    struct ak_pack_job job = { .weights = &model->weights, .backend = model->backend, .pool = pool };
+    struct ak_pack_job job = { .weights = &model->weights,
+                               .backend = model->backend,
+                               .pool = pool };
     for (int near = 0; near < 2; near++) {
         struct ak_pack_windows windows;
         ck_assert_int_eq(ak_pack_windows_create(&job, BYTES, &windows, NULL), AKUNU_OK);
@@ -336,7 +340,8 @@ START_TEST(every_window_once)
         uint64_t begin, last = 0;
         bool ascends = true;
         uint8_t *seen = ak_alloc(windows.n, 1);
-        while (ak_pack_windows_take(&windows, 1, &next[1], &begin) && (!near || next[1] < windows.n)) {
+        while (ak_pack_windows_take(&windows, 1, &next[1], &begin) &&
+               (!near || next[1] < windows.n)) {
             ascends &= own == 0 || begin > last;
             last = begin;
             ck_assert_uint_eq(seen[begin / BYTES]++, 0);
@@ -380,7 +385,23 @@ static void check_replaced(const char *what)
 
 START_TEST(damaged)
 {
-    static const long flips[] = { 0, 8, 12, 16, 23, 24, 31, 32, 63, 64, 96, 128, 2200, 4063, 4064, 4095, AK_CACHE_DATA,
+    static const long flips[] = { 0,
+                                  8,
+                                  12,
+                                  16,
+                                  23,
+                                  24,
+                                  31,
+                                  32,
+                                  63,
+                                  64,
+                                  96,
+                                  128,
+                                  2200,
+                                  4063,
+                                  4064,
+                                  4095,
+                                  AK_CACHE_DATA,
                                   AK_CACHE_DATA + 70000 };
     char what[64];
     load_mixed(folder);
@@ -399,8 +420,18 @@ START_TEST(damaged)
         snprintf(what, sizeof what, "byte %ld", flips[i]);
         check_replaced(what);
     }
-    const long lengths[] = { 0, 1, 8, 4095, 4096, 4097, AK_CACHE_DATA - 1, AK_CACHE_DATA, AK_CACHE_DATA + 1, st.st_size / 2,
-                             st.st_size - 1, st.st_size + 1 };
+    const long lengths[] = { 0,
+                             1,
+                             8,
+                             4095,
+                             4096,
+                             4097,
+                             AK_CACHE_DATA - 1,
+                             AK_CACHE_DATA,
+                             AK_CACHE_DATA + 1,
+                             st.st_size / 2,
+                             st.st_size - 1,
+                             st.st_size + 1 };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         struct timespec times[2] = { st.st_atim, st.st_mtim };
         ck_assert_int_eq(stat(path, &st), 0);
@@ -416,8 +447,13 @@ END_TEST
 START_TEST(header_bits)
 {
     uint8_t page[AK_CACHE_HEADER];
-    struct ak_cache_header made = { .block_bytes = 4096, .built = 1700000000, .source_bytes = 7, .source_mtime_ns = -5, .backend = "cpu",
-                                      .source = "/models/x.gguf" }, got;
+    struct ak_cache_header made = { .block_bytes = 4096,
+                                    .built = 1700000000,
+                                    .source_bytes = 7,
+                                    .source_mtime_ns = -5,
+                                    .backend = "cpu",
+                                    .source = "/models/x.gguf" },
+                           got;
     memset(made.key.digest, 0xa5, sizeof made.key.digest);
     ak_cache_header_write(&made, page);
     ck_assert(ak_cache_header_read(page, &got));
@@ -433,7 +469,8 @@ START_TEST(header_bits)
 }
 END_TEST
 
-static void pack_otherwise(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *to)
+static void pack_otherwise(const struct ak_backend *b, const struct ak_view *view, uint32_t first,
+                           uint32_t n, void *to)
 {
     (void)b, (void)view, (void)first, (void)n;
     *(uint8_t *)to = 1;
@@ -446,9 +483,12 @@ START_TEST(keys)
     struct ak_model *model = NULL, *copy = NULL;
     struct ak_cache_key key, other;
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
+                     AKUNU_OK);
     ck_assert_int_eq(ak_model_load(copy_mixed(), &params, &copy, NULL), AKUNU_OK);
-    struct ak_pack_job job = { .weights = &model->weights, .backend = model->backend, .source = model->provider };
+    struct ak_pack_job job = { .weights = &model->weights,
+                               .backend = model->backend,
+                               .source = model->provider };
     ck_assert_int_eq(ak_cache_key(&job, &key, NULL), AKUNU_OK);
     ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
     ck_assert_mem_eq(&key, &other, sizeof key);
@@ -552,8 +592,7 @@ START_TEST(stale)
 }
 END_TEST
 
-/* ---- Processes -------------------------------------------------------------------- */
-
+/* ---- Processes ---------------------------------------------------------- */
 START_TEST(at_once)
 {
     enum { PROCESSES = 6 };
@@ -603,7 +642,8 @@ START_TEST(killed)
         ck_assert_uint_eq(count(folder, 0), 1);
         ck_assert_uint_eq(count(folder, AKUNU_CACHE_DAMAGED), 0);
         snprintf(path, sizeof path, "%s", only_file());
-        n_cut += count(folder, AKUNU_CACHE_UNFINISHED) == 1 && stat(path, &st) == 0 && st.st_blocks > 0;
+        n_cut +=
+            count(folder, AKUNU_CACHE_UNFINISHED) == 1 && stat(path, &st) == 0 && st.st_blocks > 0;
         ck_assert(load_mixed(folder));
         ck_assert_str_eq(said, "");
         ck_assert_uint_eq(count(folder, AKUNU_CACHE_READY), 1);
@@ -629,7 +669,8 @@ START_TEST(failing_calls)
             reached = atomic_load(&n_changes) >= at;
             disturb(0, 0);
             if (!cached) {
-                ck_assert_msg(strstr(said, i == 0 ? "the disk is full" : strerror(EIO)) != NULL, "call %d: \"%s\"", at, said);
+                ck_assert_msg(strstr(said, i == 0 ? "the disk is full" : strerror(EIO)) != NULL,
+                              "call %d: \"%s\"", at, said);
                 ck_assert_uint_eq(files_in(folder), 0);
                 ck_assert(load_mixed(folder));
                 n_uncached++;
@@ -671,7 +712,8 @@ START_TEST(parts)
     ck_assert(busy);
     uint64_t done, total;
     ck_assert(!ak_cache_get_progress(fd, &done, &total));
-    ck_assert(ak_cache_put_progress(fd, 3, 4) && ak_cache_get_progress(fd, &done, &total) && done == 3 && total == 4);
+    ck_assert(ak_cache_put_progress(fd, 3, 4) && ak_cache_get_progress(fd, &done, &total) &&
+              done == 3 && total == 4);
 
     struct akunu_cache *cache = akunu_cache_open(folder);
     ck_assert_int_eq(akunu_cache_get_entry(cache, 0, &entry), AKUNU_OK);
@@ -716,8 +758,7 @@ START_TEST(cancelled)
 }
 END_TEST
 
-/* ---- Folders that cannot be used ---------------------------------------------------- */
-
+/* ---- Folders that cannot be used ---------------------------------------- */
 START_TEST(unusable)
 {
     char path[128];
@@ -751,9 +792,16 @@ static bool build_in(const char *path, const char **why)
     if (ak_model_load(golden_path("mixed", ".gguf", name), &params, &model, NULL) != AKUNU_OK)
         return true;
     int dir = ak_cache_dir_open(path, false), fd = ak_cache_take_part(dir, part, &busy);
-    struct ak_pack_job job = { .weights = &model->weights, .backend = model->backend, .source = model->provider };
-    struct ak_cache_build build = { .dir = dir, .fd = fd, .part = part, .name = "x", .header.block_bytes = model->weights.block_bytes };
-    bool built = dir < 0 || fd < 0 || ak_pool_create(2, &job.pool, NULL) != AKUNU_OK || ak_cache_build(&job, &build, &stopped, why);
+    struct ak_pack_job job = { .weights = &model->weights,
+                               .backend = model->backend,
+                               .source = model->provider };
+    struct ak_cache_build build = { .dir = dir,
+                                    .fd = fd,
+                                    .part = part,
+                                    .name = "x",
+                                    .header.block_bytes = model->weights.block_bytes };
+    bool built = dir < 0 || fd < 0 || ak_pool_create(2, &job.pool, NULL) != AKUNU_OK ||
+                 ak_cache_build(&job, &build, &stopped, why);
     ak_pool_free(job.pool);
     close(fd);
     close(dir);
@@ -765,7 +813,8 @@ static bool build_in(const char *path, const char **why)
 static void skip(const char *test)
 {
     const char *required = getenv("AKUNU_REQUIRE_MOUNT");
-    ck_assert_msg(!required || strcmp(required, "1") != 0, "%s: neither mounting nor another user is allowed here", test);
+    ck_assert_msg(!required || strcmp(required, "1") != 0,
+                  "%s: neither mounting nor another user is allowed here", test);
     printf("SKIPPED: test_cache %s: not allowed here\n", test);
     fflush(stdout);
 }
@@ -788,7 +837,8 @@ static void run_in_child(int (*body)(void), const char *test)
     if (WEXITSTATUS(status) == NOT_ALLOWED)
         skip(test);
     else
-        ck_assert_msg(WEXITSTATUS(status) == 0, "%s: part %d failed: \"%s\"", test, WEXITSTATUS(status), said);
+        ck_assert_msg(WEXITSTATUS(status) == 0, "%s: part %d failed: \"%s\"", test,
+                      WEXITSTATUS(status), said);
 }
 
 static bool put_text(const char *path, const char *text)
@@ -806,10 +856,11 @@ static bool mount_own(const char *options)
     snprintf(map[0], sizeof map[0], "0 %u 1", (unsigned)geteuid());
     snprintf(map[1], sizeof map[1], "0 %u 1", (unsigned)getegid());
     if (unshare(CLONE_NEWNS) != 0 &&
-        (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !put_text("/proc/self/setgroups", "deny") || !put_text("/proc/self/uid_map", map[0]) ||
-         !put_text("/proc/self/gid_map", map[1])))
+        (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !put_text("/proc/self/setgroups", "deny") ||
+         !put_text("/proc/self/uid_map", map[0]) || !put_text("/proc/self/gid_map", map[1])))
         return false;
-    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("none", folder, "tmpfs", 0, options) == 0;
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", folder, "tmpfs", 0, options) == 0;
 }
 
 static int load_on_full_disk(void)
@@ -862,7 +913,8 @@ static int load_without_permission(void)
     load_path(model, NULL, &without);
     if (mkdir(dir, 0500) != 0 || chmod(folder, 0755) != 0 || chmod(model, 0644) != 0)
         return 1;
-    if (geteuid() == 0 && (chown(dir, NOBODY, NOBODY) != 0 || setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+    if (geteuid() == 0 && (chown(dir, NOBODY, NOBODY) != 0 || setgroups(0, NULL) != 0 ||
+                           setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
         return NOT_ALLOWED;
     load_path(model, dir, &with);
     if (with.cached > 0 || strstr(said, strerror(EACCES)) == NULL)

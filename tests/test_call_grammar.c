@@ -11,22 +11,29 @@
 #include "grammar/matcher.h"
 
 static const char tools[] =
-    "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"parameters\": {\"type\": \"object\", \"properties\": {"
-    "\"city\": {\"type\": \"string\"}, \"days\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 9}, "
-    "\"unit\": {\"type\": \"string\", \"enum\": [\"celsius\", \"fahrenheit\"]}, \"tags\": {\"type\": \"array\", \"items\": {\"type\": "
-    "\"boolean\"}, \"maxItems\": 2}}, \"required\": [\"city\", \"unit\"], \"additionalProperties\": false}}}, "
+    "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"parameters\": "
+    "{\"type\": \"object\", \"properties\": {"
+    "\"city\": {\"type\": \"string\"}, \"days\": {\"type\": \"integer\", \"minimum\": 1, "
+    "\"maximum\": 9}, "
+    "\"unit\": {\"type\": \"string\", \"enum\": [\"celsius\", \"fahrenheit\"]}, \"tags\": "
+    "{\"type\": \"array\", \"items\": {\"type\": "
+    "\"boolean\"}, \"maxItems\": 2}}, \"required\": [\"city\", \"unit\"], "
+    "\"additionalProperties\": false}}}, "
     "{\"type\": \"function\", \"function\": {\"name\": \"now\"}}]";
 
 static struct ak_call_rules rules(const char *format, const char *choice)
 {
-    return (struct ak_call_rules){.format = ak_call_format_named(format), .tools = tools, .choice = choice, .parallel = true};
+    return (struct ak_call_rules){
+        .format = ak_call_format_named(format), .tools = tools, .choice = choice, .parallel = true
+    };
 }
 
 static struct ak_grammar *build(const struct ak_call_rules *given)
 {
     struct ak_grammar *g;
-    struct ak_error error = {0};
-    ck_assert_msg(ak_call_grammar(given, &g, &error) == AKUNU_OK, "%s: %s", given->format->name, error.message);
+    struct ak_error error = { 0 };
+    ck_assert_msg(ak_call_grammar(given, &g, &error) == AKUNU_OK, "%s: %s", given->format->name,
+                  error.message);
     ck_assert_ptr_nonnull(g);
     return g;
 }
@@ -34,7 +41,7 @@ static struct ak_grammar *build(const struct ak_call_rules *given)
 static struct ak_grammar_matcher *match(const struct ak_grammar *g)
 {
     struct ak_grammar_matcher *m;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     ck_assert_msg(ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK, "%s", error.message);
     return m;
 }
@@ -66,7 +73,8 @@ static unsigned draw(unsigned *state)
 static size_t try_bytes(struct ak_grammar_matcher *m, char *text, const char *bytes, size_t n)
 {
     size_t done;
-    if (ak_grammar_matcher_bytes(m, bytes, n, &done, NULL) != AKUNU_OK) /* an assertion writes a line each time */
+    if (ak_grammar_matcher_bytes(m, bytes, n, &done, NULL) !=
+        AKUNU_OK) /* an assertion writes a line each time */
         ck_abort_msg("the matcher failed");
     memcpy(text, bytes, done);
     return done;
@@ -80,21 +88,31 @@ static size_t try_any_byte(struct ak_grammar_matcher *m, unsigned *state, char *
 
     for (unsigned tries = 0; done == 0 && tries < 97; tries++) {
         byte = (byte + 31) % 97;
-        done = try_bytes(m, text, (char[]){(char)(byte == 0 ? '\n' : byte + 31)}, 1);
+        done = try_bytes(m, text, (char[]){ (char)(byte == 0 ? '\n' : byte + 31) }, 1);
     }
     for (unsigned high = 128; done == 0 && high < 256; high++) /* of a marker that is not ASCII */
-        done = try_bytes(m, text, (char[]){(char)high}, 1);
+        done = try_bytes(m, text, (char[]){ (char)high }, 1);
     return done;
 }
 
 /* A text of the grammar: letters at random, and once it is long what ends parts of it. */
 static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, size_t most)
 {
-    static const char *const ends[] = {"\"", "'", "}", "]", ")", "\n</parameter>", "</arg_value>", "<|\"|>", "<escape>", "</｜DSML｜parameter>"};
+    static const char *const ends[] = { "\"",
+                                        "'",
+                                        "}",
+                                        "]",
+                                        ")",
+                                        "\n</parameter>",
+                                        "</arg_value>",
+                                        "<|\"|>",
+                                        "<escape>",
+                                        "</｜DSML｜parameter>" };
     struct ak_grammar_matcher *m = match(g);
     size_t n = 0;
 
-    while (n + 64 < most && !(ak_grammar_matcher_may_end(m) && (ak_grammar_matcher_must_end(m) || draw(state) % 4 == 0))) {
+    while (n + 64 < most && !(ak_grammar_matcher_may_end(m) &&
+                              (ak_grammar_matcher_must_end(m) || draw(state) % 4 == 0))) {
         const char *end = ends[draw(state) % (sizeof ends / sizeof ends[0])];
         size_t done = n > 60 ? try_bytes(m, text + n, end, strlen(end)) : 0;
         done = done ? done : try_any_byte(m, state, text + n);
@@ -109,7 +127,9 @@ static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, si
 
 static json_t *parse(const struct ak_call_format *format, const char *text, size_t n)
 {
-    struct ak_reply_settings settings = {.format = format, .tools = tools, .calls = true, .reasoning = true};
+    struct ak_reply_settings settings = {
+        .format = format, .tools = tools, .calls = true, .reasoning = true
+    };
     struct ak_reply *reply;
     const char *message;
 
@@ -117,7 +137,8 @@ static json_t *parse(const struct ak_call_format *format, const char *text, size
     ck_assert_int_eq(ak_reply_push(reply, text, n, NULL), AKUNU_OK);
     ck_assert_int_eq(ak_reply_end(reply, NULL), AKUNU_OK);
     ck_assert_int_eq(ak_reply_message(reply, &message, NULL), AKUNU_OK);
-    ck_assert_msg(!ak_reply_notes(reply)[0], "%s: %.*s: %s", format->name, (int)n, text, ak_reply_notes(reply));
+    ck_assert_msg(!ak_reply_notes(reply)[0], "%s: %.*s: %s", format->name, (int)n, text,
+                  ak_reply_notes(reply));
     json_t *out = json_loads(message, JSON_ALLOW_NUL, NULL);
     ak_reply_free(reply);
     return out;
@@ -133,15 +154,17 @@ static void check_call(const char *format, const char *text, json_t *call)
     bool known = false;
 
     json_array_foreach (list, i, one) {
-        json_t *tool = json_object_get(one, "function"), *schema = json_object_get(tool, "parameters");
+        json_t *tool = json_object_get(one, "function"),
+               *schema = json_object_get(tool, "parameters");
         if (strcmp(json_string_value(json_object_get(tool, "name")), name) != 0)
             continue;
         known = true;
-        struct ak_schema_options options = {.form = AK_SCHEMA_READING};
+        struct ak_schema_options options = { .form = AK_SCHEMA_READING };
         struct ak_grammar *g;
         if (!schema) {
             json_t *none = json_loads(arguments, 0, NULL);
-            ck_assert_msg(json_is_object(none) && json_object_size(none) == 0, "%s: %s", format, arguments);
+            ck_assert_msg(json_is_object(none) && json_object_size(none) == 0, "%s: %s", format,
+                          arguments);
             json_decref(none);
             continue;
         }
@@ -179,17 +202,22 @@ START_TEST(drawn_texts_are_calls)
 }
 END_TEST
 
-/* Something that means something to the parser: a marker of any shape, or what begins like a call. */
+/* Something that means something to the parser: a marker of any shape, or what begins like a call.
+ */
 static const char *draw_marker(const struct ak_call_format *f, unsigned *state)
 {
-    static const char *const others[] = {"{", "[", "```json\n", "{\"name\": \"now\", \"arguments\": {\"a\": 1}}", "now(a=1)", "now", " ", "\n"};
+    static const char *const others[] = {
+        "{",        "[",   "```json\n", "{\"name\": \"now\", \"arguments\": {\"a\": 1}}",
+        "now(a=1)", "now", " ",         "\n"
+    };
     const struct ak_call_shape *s = &f->shapes[draw(state) % f->n_shapes];
     size_t n_thinkings = 0;
 
     while (ak_thinking_at(n_thinkings))
         n_thinkings++;
     const struct ak_thinking *t = ak_thinking_at(draw(state) % n_thinkings);
-    const char *const list[] = {s->section, s->begin, s->begin, s->end, s->section_end, t->open, t->close, others[draw(state) % 8]};
+    const char *const list[] = { s->section,     s->begin, s->begin, s->end,
+                                 s->section_end, t->open,  t->close, others[draw(state) % 8] };
     return list[draw(state) % 8];
 }
 
@@ -208,10 +236,24 @@ START_TEST(drawn_texts_with_calls)
         size_t n = 0, i;
         json_t *call;
         while (n < 500 && !(n > 40 && ak_grammar_matcher_may_end(m))) {
-            const char *marker = draw(&state) % 3 || (n > 200 && draw(&state) % 2) ? NULL : draw_marker(format, &state);
-            static const char *const ends[] = {"\"", "'", "}", "]", ")", ">", "\n</parameter>", "</arg_value>", "<|\"|>", "<escape>", "</｜DSML｜parameter>"};
+            const char *marker = draw(&state) % 3 || (n > 200 && draw(&state) % 2) ?
+                                     NULL :
+                                     draw_marker(format, &state);
+            static const char *const ends[] = { "\"",
+                                                "'",
+                                                "}",
+                                                "]",
+                                                ")",
+                                                ">",
+                                                "\n</parameter>",
+                                                "</arg_value>",
+                                                "<|\"|>",
+                                                "<escape>",
+                                                "</｜DSML｜parameter>" };
             const char *end = ends[draw(&state) % (sizeof ends / sizeof ends[0])];
-            size_t done = marker ? try_bytes(m, text + n, marker, strlen(marker)) : n > 60 && draw(&state) % 2 ? try_bytes(m, text + n, end, strlen(end)) : 0;
+            size_t done = marker ? try_bytes(m, text + n, marker, strlen(marker)) :
+                          n > 60 && draw(&state) % 2 ? try_bytes(m, text + n, end, strlen(end)) :
+                                                       0;
             done = done ? done : try_any_byte(m, &state, text + n);
             if (done == 0)
                 break;
@@ -241,7 +283,8 @@ START_TEST(written_texts_are_allowed)
     size_t i;
     json_t *one;
 
-    snprintf(path, sizeof path, "%s/calls/%s.json", getenv("AK_TEST_DATA") ? getenv("AK_TEST_DATA") : "tests/data", format->name);
+    snprintf(path, sizeof path, "%s/calls/%s.json",
+             getenv("AK_TEST_DATA") ? getenv("AK_TEST_DATA") : "tests/data", format->name);
     json_t *file = json_load_file(path, JSON_ALLOW_NUL, NULL);
     char *list = json_dumps(json_object_get(file, "tools"), 0);
     struct ak_call_rules given = rules(format->name, "auto");
@@ -260,7 +303,8 @@ START_TEST(written_texts_are_allowed)
         if (strstr(json_string_value(text), "<parameter=tags>['"))
             continue; /* its template writes lists as Python does; the grammar holds it to JSON */
         size_t at = taken(g, json_string_value(text), n, &end);
-        ck_assert_msg(at == n && end, "%s: %.*s -- and then -- %s", name, (int)at, json_string_value(text), json_string_value(text) + at);
+        ck_assert_msg(at == n && end, "%s: %.*s -- and then -- %s", name, (int)at,
+                      json_string_value(text), json_string_value(text) + at);
     }
     ak_grammar_free(g);
     free(list);

@@ -33,9 +33,12 @@ static void add(struct record *r, const char *text, size_t n)
 
 static void on_event(const struct akunu_reply_event *e, void *user)
 {
-    static const char *const names[] = {"", "\nreasoning ", "\ncontent ", "\ncall ", "\narguments ", "\nend ", "\nbroken "};
+    static const char *const names[] = { "",         "\nreasoning ", "\ncontent ",
+                                         "\ncall ",  "\narguments ", "\nend ",
+                                         "\nbroken " };
     struct record *r = user;
-    bool goes_on = e->kind == r->last && (e->kind <= AKUNU_REPLY_CONTENT || e->kind == AKUNU_REPLY_ARGUMENTS);
+    bool goes_on =
+        e->kind == r->last && (e->kind <= AKUNU_REPLY_CONTENT || e->kind == AKUNU_REPLY_ARGUMENTS);
 
     ck_assert_uint_eq(e->size, sizeof *e);
     if (!goes_on)
@@ -79,9 +82,10 @@ static unsigned draw(unsigned *state)
 }
 
 /* most: the longest piece; 0: all at once, 1: byte by byte, else pieces of random lengths. */
-static struct outcome feed(const struct akunu_reply_params *params, const char *text, size_t n, unsigned most)
+static struct outcome feed(const struct akunu_reply_params *params, const char *text, size_t n,
+                           unsigned most)
 {
-    struct outcome o = {0};
+    struct outcome o = { 0 };
     unsigned state = most;
     struct akunu_reply *reply = akunu_reply_new(params, on_event, &o.record);
 
@@ -132,7 +136,7 @@ struct given {
 
 static struct given take(json_t *file, json_t *one)
 {
-    struct given g = {0};
+    struct given g = { 0 };
     json_t *tools = json_object_get(one, "tools"), *text = json_object_get(one, "text");
 
     akunu_reply_params_default(&g.params);
@@ -158,16 +162,21 @@ static void compare(const char *where, json_t *got, json_t *want)
     size_t i;
 
     json_array_foreach (json_object_get(a, "tool_calls"), i, call) {
-        json_t *id = json_object_get(json_array_get(json_object_get(b, "tool_calls"), i), "id"), *own = json_object_get(call, "id");
+        json_t *id = json_object_get(json_array_get(json_object_get(b, "tool_calls"), i), "id"),
+               *own = json_object_get(call, "id");
         ck_assert_uint_gt(json_string_length(own), 0);
         for (size_t k = 0; !id && k < i; k++)
-            ck_assert_msg(!json_equal(own, json_object_get(json_array_get(json_object_get(got, "tool_calls"), k), "id")), "%s: equal ids", where);
+            ck_assert_msg(
+                !json_equal(own, json_object_get(
+                                     json_array_get(json_object_get(got, "tool_calls"), k), "id")),
+                "%s: equal ids", where);
         if (!id)
             json_object_del(call, "id");
         ck_assert_str_eq(json_string_value(json_object_get(call, "type")), "function");
         json_object_del(call, "type");
         function = json_object_get(call, "function");
-        json_t *arguments = json_loads(json_string_value(json_object_get(function, "arguments")), 0, NULL);
+        json_t *arguments =
+            json_loads(json_string_value(json_object_get(function, "arguments")), 0, NULL);
         ck_assert_msg(json_is_object(arguments), "%s", where);
         json_object_set_new(function, "arguments", arguments);
     }
@@ -186,16 +195,21 @@ static void agree(const char *where, const struct outcome *o)
 
     ck_assert_msg(o->record.n_ended == json_array_size(calls), "%s", where);
     ck_assert_msg(o->record.n_calls == o->record.n_ended + o->record.n_broken, "%s", where);
-    ck_assert_msg(o->record.n_content == json_string_length(json_object_get(o->message, "content")), "%s", where);
-    ck_assert_msg(o->record.n_reasoning == json_string_length(json_object_get(o->message, "reasoning_content")), "%s", where);
+    ck_assert_msg(o->record.n_content == json_string_length(json_object_get(o->message, "content")),
+                  "%s", where);
+    ck_assert_msg(o->record.n_reasoning ==
+                      json_string_length(json_object_get(o->message, "reasoning_content")),
+                  "%s", where);
     ck_assert_msg(o->record.n_broken == 0 || o->notes[0], "%s", where);
 }
 
 static void same(const char *where, const struct outcome *a, const struct outcome *b)
 {
     ck_assert_msg(json_equal(a->message, b->message), "%s", where);
-    ck_assert_msg(a->record.n == b->record.n && (a->record.n == 0 || memcmp(a->record.text, b->record.text, a->record.n) == 0),
-                  "%s:\n%s\n-- or --\n%s", where, a->record.text, b->record.text);
+    ck_assert_msg(
+        a->record.n == b->record.n &&
+            (a->record.n == 0 || memcmp(a->record.text, b->record.text, a->record.n) == 0),
+        "%s:\n%s\n-- or --\n%s", where, a->record.text, b->record.text);
     ck_assert_msg(strcmp(a->notes, b->notes) == 0, "%s: %s -- or -- %s", where, a->notes, b->notes);
 }
 
@@ -205,11 +219,13 @@ static void check_case(const char *file_name, json_t *file, json_t *one)
     json_t *note = json_object_get(one, "note");
     char where[512];
 
-    snprintf(where, sizeof where, "%s: %s", file_name, json_string_value(json_object_get(one, "name")));
+    snprintf(where, sizeof where, "%s: %s", file_name,
+             json_string_value(json_object_get(one, "name")));
     struct outcome whole = feed(&g.params, g.text, g.n, 0);
     compare(where, whole.message, json_object_get(one, "message"));
     agree(where, &whole);
-    ck_assert_msg(note ? strstr(whole.notes, json_string_value(note)) != NULL : !whole.notes[0], "%s: %s", where, whole.notes);
+    ck_assert_msg(note ? strstr(whole.notes, json_string_value(note)) != NULL : !whole.notes[0],
+                  "%s: %s", where, whole.notes);
     for (unsigned most = 1; most < 12; most++) {
         struct outcome pieces = feed(&g.params, g.text, g.n, most);
         same(where, &whole, &pieces);
@@ -250,17 +266,17 @@ START_TEST(detection)
     static const struct {
         const char *text, *want;
     } cases[] = {
-        {"{{ '<tool_call>' }}{\"name\": \"arguments\"}", "hermes"},
-        {"<tool_call> <function=f> <parameter=x>", "qwen3-coder"},
-        {"<tool_call>{name} <arg_key>", "glm"},
-        {"[TOOL_CALLS] {{ calls }}", "mistral-list"},
-        {"[TOOL_CALLS]{{ name }}[ARGS]", "mistral"},
-        {"<|start|>assistant<|channel|>final<|message|>", "harmony"},
-        {"<｜tool▁calls▁begin｜> ```json", "deepseek-r1"},
-        {"<｜tool▁calls▁begin｜>", "deepseek-v3.1"},
-        {"<|start_header_id|> {\"name\": x, \"parameters\": y}", "llama3"},
-        {"<start_of_turn>model", "gemma"},
-        {"<|im_start|>assistant", "generic"},
+        { "{{ '<tool_call>' }}{\"name\": \"arguments\"}", "hermes" },
+        { "<tool_call> <function=f> <parameter=x>", "qwen3-coder" },
+        { "<tool_call>{name} <arg_key>", "glm" },
+        { "[TOOL_CALLS] {{ calls }}", "mistral-list" },
+        { "[TOOL_CALLS]{{ name }}[ARGS]", "mistral" },
+        { "<|start|>assistant<|channel|>final<|message|>", "harmony" },
+        { "<｜tool▁calls▁begin｜> ```json", "deepseek-r1" },
+        { "<｜tool▁calls▁begin｜>", "deepseek-v3.1" },
+        { "<|start_header_id|> {\"name\": x, \"parameters\": y}", "llama3" },
+        { "<start_of_turn>model", "gemma" },
+        { "<|im_start|>assistant", "generic" },
     };
     struct akunu_reply_params params;
 
@@ -301,7 +317,8 @@ END_TEST
 START_TEST(long_replies)
 {
     enum { CONTENT = 5000, BLANKS = 3 };
-    static const char call[] = "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
+    static const char call[] =
+        "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
     static char text[CONTENT + BLANKS + sizeof call];
     struct akunu_reply_params params;
 
@@ -316,10 +333,12 @@ START_TEST(long_replies)
         ck_assert_int_eq(akunu_reply_push(reply, text + cut, strlen(text) - cut), AKUNU_OK);
         ck_assert_int_eq(akunu_reply_end(reply), AKUNU_OK);
         json_t *message = json_loads(akunu_reply_message(reply), 0, NULL);
-        json_t *function = json_object_get(json_array_get(json_object_get(message, "tool_calls"), 0), "function");
+        json_t *function =
+            json_object_get(json_array_get(json_object_get(message, "tool_calls"), 0), "function");
         ck_assert_uint_eq(json_string_length(json_object_get(message, "content")), CONTENT);
         ck_assert_str_eq(json_string_value(json_object_get(function, "name")), "get_weather");
-        ck_assert_str_eq(json_string_value(json_object_get(function, "arguments")), "{\"city\": \"Oslo\"}");
+        ck_assert_str_eq(json_string_value(json_object_get(function, "arguments")),
+                         "{\"city\": \"Oslo\"}");
         json_decref(message);
         akunu_reply_free(reply);
     }

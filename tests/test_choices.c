@@ -16,7 +16,8 @@ static void hear(struct told *told, akunu_token token)
     told->tokens[told->n++] = token;
 }
 
-static bool on_choice(size_t choice, akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_choice(size_t choice, akunu_token token, const char *text, size_t n_bytes,
+                      void *user)
 {
     struct told *told = (struct told *)user + choice;
     (void)text, (void)n_bytes;
@@ -84,8 +85,9 @@ START_TEST(as_if_alone)
         choices[2].stop_after = 5;
         for (int i = 0; i < CHOICES; i++)
             results[i].size = sizeof results[i];
-        enum akunu_status status = akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt, &params, on_choice, NULL,
-                                                          choices, results);
+        enum akunu_status status =
+            akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt, &params,
+                                   on_choice, NULL, choices, results);
         ck_assert_msg(status == AKUNU_OK, "%s: %s", name, akunu_last_error());
         uint32_t lengths[CHOICES];
         for (int i = 0; i < CHOICES; i++)
@@ -97,8 +99,11 @@ START_TEST(as_if_alone)
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequence = akunu_sequence_new(session);
             params.sampling.seed = 40 + (uint64_t)i;
-            ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params, on_piece, NULL, &alone, &result), AKUNU_OK);
-            ck_assert_msg(alone.n == choices[i].n && memcmp(alone.tokens, choices[i].tokens, alone.n * sizeof *alone.tokens) == 0,
+            ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
+                                            on_piece, NULL, &alone, &result),
+                             AKUNU_OK);
+            ck_assert_msg(alone.n == choices[i].n && memcmp(alone.tokens, choices[i].tokens,
+                                                            alone.n * sizeof *alone.tokens) == 0,
                           "%s, mode %d: choice %d is another text", name, mode, i);
             ck_assert_int_eq(results[i].stop, result.stop);
             ck_assert_uint_eq(results[i].n_prompt, result.n_prompt);
@@ -125,7 +130,8 @@ START_TEST(one_prefill)
     akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
     params.max_tokens = 10;
     params.sampling.ignore_end = true;
-    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt, &params, on_choice, NULL, choices, NULL),
+    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt,
+                                            &params, on_choice, NULL, choices, NULL),
                      AKUNU_OK);
     ck_assert_int_eq(akunu_session_counters(session, &counters), AKUNU_OK);
     ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * CHOICES);
@@ -150,7 +156,8 @@ START_TEST(full_context)
     params.sampling.ignore_end = true;
     for (int i = 0; i < CHOICES; i++)
         results[i].size = sizeof results[i];
-    enum akunu_status status = akunu_generate_choices(session, sequences, CHOICES, text.ids, 40, &params, on_choice, NULL, choices, results);
+    enum akunu_status status = akunu_generate_choices(session, sequences, CHOICES, text.ids, 40,
+                                                      &params, on_choice, NULL, choices, results);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < CHOICES; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_CONTEXT);
@@ -173,14 +180,17 @@ START_TEST(earlier_text_counts)
     akunu_sequence sequences[2] = { akunu_sequence_new(session) };
     akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
     size_t last, n = 0;
-    for (akunu_token id = 0; id < (akunu_token)akunu_vocab_size(akunu_model_tokenizer(model)) && n < GOLDEN_VOCAB / 2; id += 2)
+    for (akunu_token id = 0;
+         id < (akunu_token)akunu_vocab_size(akunu_model_tokenizer(model)) && n < GOLDEN_VOCAB / 2;
+         id += 2)
         even[n++] = id;
     ck_assert_int_eq(akunu_prefill(session, sequences[0], even, n, NULL, NULL, &last), AKUNU_OK);
     params.max_tokens = 12;
     params.sampling.ignore_end = true;
     params.sampling.presence_penalty = 1000.0f;
     params.sampling.repeat_last_n = -1;
-    enum akunu_status status = akunu_generate_choices(session, sequences, 2, &prompt, 1, &params, on_choice, NULL, choices, NULL);
+    enum akunu_status status = akunu_generate_choices(session, sequences, 2, &prompt, 1, &params,
+                                                      on_choice, NULL, choices, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < 2; i++) {
         ck_assert_uint_eq(choices[i].n, 12);
@@ -192,7 +202,10 @@ START_TEST(earlier_text_counts)
 }
 END_TEST
 
-struct text_told { size_t n; char bytes[1024]; };
+struct text_told {
+    size_t n;
+    char bytes[1024];
+};
 
 static bool on_text(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
@@ -221,7 +234,8 @@ START_TEST(held_text_is_told)
         akunu_sequence sequence = akunu_sequence_new(session);
         params.stops = stops;
         params.n_stops = (size_t)round;
-        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params, on_text, NULL, round ? &held : &whole, &result),
+        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
+                                        on_text, NULL, round ? &held : &whole, &result),
                          AKUNU_OK);
         ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
         ck_assert_uint_ge(whole.n, 2);
@@ -242,15 +256,18 @@ static bool at_once(void *user)
     return choices[0].n > 3;
 }
 
-static void check_refused(struct akunu_session *session, akunu_sequence first, size_t n, const akunu_token *ids, size_t n_ids,
-                          enum akunu_status expected, const char *said)
+static void check_refused(struct akunu_session *session, akunu_sequence first, size_t n,
+                          const akunu_token *ids, size_t n_ids, enum akunu_status expected,
+                          const char *said)
 {
     akunu_sequence sequences[100] = { first };
     struct akunu_generation params = params_of(1);
     struct told choices[CHOICES] = { { 0 } };
-    enum akunu_status status = akunu_generate_choices(session, sequences, n, ids, n_ids, &params, NULL, at_once, choices, NULL);
+    enum akunu_status status = akunu_generate_choices(session, sequences, n, ids, n_ids, &params,
+                                                      NULL, at_once, choices, NULL);
     ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
-    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(), said);
+    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
+                  said);
     for (size_t i = 1; i < n; i++)
         ck_assert_int_eq(sequences[i], -1);
 }
@@ -262,19 +279,24 @@ START_TEST(refused)
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 256);
     akunu_sequence sequence = akunu_sequence_new(session);
-    check_refused(session, sequence, 0, text.ids, 20, AKUNU_ERROR_ARGUMENT, "no sequences are given");
-    check_refused(session, sequence, 65, text.ids, 20, AKUNU_ERROR_ARGUMENT, "65 choices were asked for");
-    check_refused(session, sequence, CHOICES + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT, "max_sequences");
+    check_refused(session, sequence, 0, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+                  "no sequences are given");
+    check_refused(session, sequence, 65, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+                  "65 choices were asked for");
+    check_refused(session, sequence, CHOICES + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+                  "max_sequences");
     ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 0), AKUNU_OK);
     check_refused(session, sequence, 2, NULL, 20, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
-    check_refused(session, sequence, 2, text.ids, 0, AKUNU_ERROR_ARGUMENT, "the prompt has no tokens");
+    check_refused(session, sequence, 2, text.ids, 0, AKUNU_ERROR_ARGUMENT,
+                  "the prompt has no tokens");
     check_refused(session, 3, 2, text.ids, 20, AKUNU_ERROR_ARGUMENT, "there is no sequence 3");
     ck_assert_int_eq(akunu_sequence_length(session, sequence), 0);
 
     akunu_sequence sequences[CHOICES] = { sequence };
     struct akunu_generation params = params_of(1);
     struct told choices[CHOICES] = { { 0 } };
-    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, 20, &params, on_choice, at_once, choices, NULL),
+    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, 20, &params,
+                                            on_choice, at_once, choices, NULL),
                      AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(choices[0].n, 4);
     ck_assert_int_eq(sequences[1], -1); /* what was made is free again */

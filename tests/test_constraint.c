@@ -26,12 +26,15 @@ static struct akunu_sampling sampling_of(int mode)
     return s;
 }
 
-static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed, const struct ak_model *model)
+static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed,
+                                  const struct ak_model *model)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *out;
     s.seed = seed;
-    ck_assert_msg(ak_sampler_create(&s, model->spec.config.vocab_size, model->tokenizer, &out, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_sampler_create(&s, model->spec.config.vocab_size, model->tokenizer, &out,
+                                    &error) == AKUNU_OK,
+                  "%s", error.message);
     return out;
 }
 
@@ -52,10 +55,12 @@ static void make_up(float *logits, uint32_t n, uint32_t *state)
 }
 
 /* Two texts from the same logits; *n_tested: steps at which no mask was at hand. */
-static void compare(const struct ak_model *model, const struct ak_grammar *g, int mode, uint64_t seed, uint32_t *n_tested)
+static void compare(const struct ak_model *model, const struct ak_grammar *g, int mode,
+                    uint64_t seed, uint32_t *n_tested)
 {
     struct ak_error error = { 0 };
-    struct ak_sampler *tests = sampler(sampling_of(mode), seed, model), *masks = sampler(sampling_of(mode), seed, model);
+    struct ak_sampler *tests = sampler(sampling_of(mode), seed, model),
+                      *masks = sampler(sampling_of(mode), seed, model);
     struct ak_constraint tested = constraint(model, g), masked = constraint(model, g);
     float logits[GOLDEN_VOCAB];
     uint32_t state = (uint32_t)seed;
@@ -69,7 +74,8 @@ static void compare(const struct ak_model *model, const struct ak_grammar *g, in
         ck_assert_int_eq(ak_grammar_matcher_mask_pays(masked.matcher, &pays, &error), AKUNU_OK);
         ck_assert_int_eq(ak_grammar_matcher_mask(masked.matcher, &mask, &error), AKUNU_OK);
         ck_assert_int_eq(ak_sampler_choose_allowed(masks, logits, mask, &other, &error), AKUNU_OK);
-        ck_assert_msg(one == other, "step %d of seed %d: %d, by its mask %d", step, (int)seed, one, other);
+        ck_assert_msg(one == other, "step %d of seed %d: %d, by its mask %d", step, (int)seed, one,
+                      other);
         *n_tested += !pays;
         if (ak_tokenizer_is_end(model->tokenizer, one))
             break;
@@ -93,7 +99,9 @@ START_TEST(same_choices)
     uint32_t n_tested = 0;
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         struct ak_grammar *g;
-        ck_assert_msg(ak_grammar_from_schema_text(schemas[i], strlen(schemas[i]), &options, &g, &error) == AKUNU_OK, "%s", error.message);
+        ck_assert_msg(ak_grammar_from_schema_text(schemas[i], strlen(schemas[i]), &options, &g,
+                                                  &error) == AKUNU_OK,
+                      "%s", error.message);
         for (uint64_t seed = 0; seed < SEEDS; seed++)
             compare(model->inner, g, _i, seed, &n_tested);
         ak_grammar_free(g);

@@ -33,11 +33,12 @@ static struct akunu_convert_params params_of(const char *type)
     return params;
 }
 
-static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params, enum akunu_status status,
-                        const char *named)
+static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params,
+                        enum akunu_status status, const char *named)
 {
     ck_assert_int_eq(akunu_convert(from, to, params), status);
-    ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(), named);
+    ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
+                  named);
 }
 
 static bool same_value(const struct ak_meta *a, const struct ak_meta *b)
@@ -48,7 +49,8 @@ static bool same_value(const struct ak_meta *a, const struct ak_meta *b)
         return memcmp(a->as.string, b->as.string, a->n) == 0;
     if (a->kind == AK_META_BOOL)
         return a->as.boolean == b->as.boolean;
-    return a->kind == AK_META_FLOAT ? a->as.number == b->as.number : a->as.unsigned_integer == b->as.unsigned_integer;
+    return a->kind == AK_META_FLOAT ? a->as.number == b->as.number :
+                                      a->as.unsigned_integer == b->as.unsigned_integer;
 }
 
 static void check_metadata(const struct ak_provider *a, const struct ak_provider *b)
@@ -64,7 +66,8 @@ static void check_metadata(const struct ak_provider *a, const struct ak_provider
         }
         ck_assert(y.kind == AK_META_ARRAY && x.n == y.n && x.element_kind == y.element_kind);
         for (uint64_t j = 0; ak_provider_element(a, &x, j, &ex); j++)
-            ck_assert_msg(ak_provider_element(b, &y, j, &ey) && same_value(&ex, &ey), "%s differs at %llu", x.key, (unsigned long long)j);
+            ck_assert_msg(ak_provider_element(b, &y, j, &ey) && same_value(&ex, &ey),
+                          "%s differs at %llu", x.key, (unsigned long long)j);
     }
 }
 
@@ -75,15 +78,16 @@ static void check_tensors(const struct ak_provider *a, const struct ak_provider 
     for (size_t i = 0; ak_provider_tensor(a, i, &x); i++) {
         ck_assert(ak_provider_tensor(b, i, &y));
         ck_assert_str_eq(x.name, y.name);
-        ck_assert(x.type == y.type && x.n_dims == y.n_dims && memcmp(x.shape, y.shape, sizeof x.shape) == 0);
+        ck_assert(x.type == y.type && x.n_dims == y.n_dims &&
+                  memcmp(x.shape, y.shape, sizeof x.shape) == 0);
         ck_assert(memcmp(x.data, y.data, x.bytes) == 0 && y.offset % 32 == 0);
     }
 }
 
 START_TEST(as_stored)
 {
-    static const char *const files[] = { "gguf/good.gguf", "gguf/split-00001-of-00003.gguf", "models/mixed.gguf", "models/mixtral.gguf",
-                                         "model.gguf" };
+    static const char *const files[] = { "gguf/good.gguf", "gguf/split-00001-of-00003.gguf",
+                                         "models/mixed.gguf", "models/mixtral.gguf", "model.gguf" };
     struct test_folder folder = test_folder_begin();
     char to[96], from[4096];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
@@ -105,7 +109,9 @@ START_TEST(types)
         const char *name;
         enum ak_type type;
         unsigned file_type;
-    } cases[] = { { "F32", AK_F32, 0 }, { "f16", AK_F16, 1 }, { "BF16", AK_BF16, 32 }, { "q8_0", AK_Q8_0, 7 } };
+    } cases[] = {
+        { "F32", AK_F32, 0 }, { "f16", AK_F16, 1 }, { "BF16", AK_BF16, 32 }, { "q8_0", AK_Q8_0, 7 }
+    };
     struct test_folder folder = test_folder_begin();
     struct akunu_convert_params params = params_of(cases[_i].name);
     struct ak_tensor x, y;
@@ -115,7 +121,8 @@ START_TEST(types)
     snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
     ck_assert_msg(akunu_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
-    ck_assert(ak_provider_find_meta(b, "general.file_type", &meta) && meta.as.unsigned_integer == cases[_i].file_type);
+    ck_assert(ak_provider_find_meta(b, "general.file_type", &meta) &&
+              meta.as.unsigned_integer == cases[_i].file_type);
     for (size_t i = 0; ak_provider_tensor(a, i, &x) && ak_provider_tensor(b, i, &y); i++) {
         size_t n = 1;
         for (unsigned d = 0; d < x.n_dims; d++)
@@ -135,9 +142,9 @@ START_TEST(types)
 }
 END_TEST
 
-/* ---- Encoders ---------------------------------------------------------------------- */
-
-static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert", "jina-bert-v2" };
+/* ---- Encoders ----------------------------------------------------------- */
+static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert",
+                                        "jina-bert-v2" };
 enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
 
 static void find_tensor(const struct ak_provider *p, const char *name, struct ak_tensor *out)
@@ -149,11 +156,13 @@ static void find_tensor(const struct ak_provider *p, const char *name, struct ak
 }
 
 /* Of those that llama.cpp's converter writes for a BERT only, the golden files have all. */
-static void check_numbers(const struct ak_provider *golden, const struct ak_provider *ours, bool has_types)
+static void check_numbers(const struct ak_provider *golden, const struct ak_provider *ours,
+                          bool has_types)
 {
     struct ak_meta x, y;
     for (size_t i = 0; ak_provider_meta(golden, i, &x); i++) {
-        if (strncmp(x.key, "GGUF.", 5) == 0 || strstr(x.key, "rope.scaling.type") || (!has_types && strstr(x.key, "token_type_count")))
+        if (strncmp(x.key, "GGUF.", 5) == 0 || strstr(x.key, "rope.scaling.type") ||
+            (!has_types && strstr(x.key, "token_type_count")))
             continue;
         ck_assert_msg(ak_provider_find_meta(ours, x.key, &y), "%s is missing", x.key);
         ck_assert_msg(same_value(&x, &y), "%s differs", x.key);
@@ -177,9 +186,13 @@ START_TEST(converted_encoders)
     ck_assert_uint_eq(ak_provider_n_tensors(golden), ak_provider_n_tensors(ours));
     for (size_t i = 0; ak_provider_tensor(golden, i, &theirs); i++) {
         find_tensor(ours, theirs.name, &tensor);
-        ck_assert_msg(tensor.type == theirs.type, "%s is %s", theirs.name, ak_type_info(tensor.type)->name);
-        ck_assert_msg(tensor.n_dims == theirs.n_dims && memcmp(tensor.shape, theirs.shape, sizeof tensor.shape) == 0, "%s", theirs.name);
-        ck_assert_msg(memcmp(tensor.data, theirs.data, theirs.bytes) == 0, "%s differs", theirs.name);
+        ck_assert_msg(tensor.type == theirs.type, "%s is %s", theirs.name,
+                      ak_type_info(tensor.type)->name);
+        ck_assert_msg(tensor.n_dims == theirs.n_dims &&
+                          memcmp(tensor.shape, theirs.shape, sizeof tensor.shape) == 0,
+                      "%s", theirs.name);
+        ck_assert_msg(memcmp(tensor.data, theirs.data, theirs.bytes) == 0, "%s differs",
+                      theirs.name);
     }
     ak_provider_close(ours);
     ak_provider_close(golden);
@@ -187,10 +200,13 @@ START_TEST(converted_encoders)
 }
 END_TEST
 
-/* ---- Tokenizers -------------------------------------------------------------------- */
-
-#define SPLIT(pattern) "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"" pattern "\"}, \"behavior\": \"Isolated\", \"invert\": false}"
-#define BYTES(own) "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": " own "}"
+/* ---- Tokenizers --------------------------------------------------------- */
+#define SPLIT(pattern)                                                                             \
+    "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"" pattern                                    \
+    "\"}, \"behavior\": \"Isolated\", \"invert\": false}"
+#define BYTES(own)                                                                                 \
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, "              \
+    "\"use_regex\": " own "}"
 #define BOTH(first) "{\"type\": \"Sequence\", \"pretokenizers\": [" first ", " BYTES("false") "]}"
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|"
 #define REST "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
@@ -202,13 +218,17 @@ static const struct {
     { BYTES("true"), "false", "gpt-2" },
     { BOTH(SPLIT(CONTRACTION "\\\\p{N}{1,3}" REST)), "true", "llama-bpe" },
     { BOTH(SPLIT(CONTRACTION "\\\\p{N}" REST)), "false", "qwen2" },
-    { "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", \"individual_digits\": true}, " BYTES("true") "]}", "false",
-      "smollm" },
-    { "{\"type\": \"Sequence\", \"pretokenizers\": [" SPLIT("[aeiou]") ", " BYTES("false") "]}", "false", NULL },
+    { "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", \"individual_digits\": "
+      "true}, " BYTES("true") "]}",
+      "false", "smollm" },
+    { "{\"type\": \"Sequence\", \"pretokenizers\": [" SPLIT("[aeiou]") ", " BYTES("false") "]}",
+      "false", NULL },
 };
 
-static const char config[] = "{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_hidden_layers\": 1, \"intermediate_size\": 8, "
-                             "\"max_position_embeddings\": 16, \"num_attention_heads\": 2, \"rms_norm_eps\": 1e-5, \"vocab_size\": 16, "
+static const char config[] = "{\"model_type\": \"llama\", \"hidden_size\": 8, "
+                             "\"num_hidden_layers\": 1, \"intermediate_size\": 8, "
+                             "\"max_position_embeddings\": 16, \"num_attention_heads\": 2, "
+                             "\"rms_norm_eps\": 1e-5, \"vocab_size\": 16, "
                              "\"tie_word_embeddings\": true}";
 
 /* A model of one layer without meaning. */
@@ -219,38 +239,50 @@ static void write_model(const struct test_folder *folder)
         const char *name, *shape;
         size_t n;
     } tensors[] = {
-        { "model.embed_tokens.weight", "16, 8", 128 }, { "model.norm.weight", "8", 8 },
-        { "model.layers.0.input_layernorm.weight", "8", 8 }, { "model.layers.0.post_attention_layernorm.weight", "8", 8 },
-        { "model.layers.0.self_attn.q_proj.weight", "8, 8", 64 }, { "model.layers.0.self_attn.k_proj.weight", "8, 8", 64 },
-        { "model.layers.0.self_attn.v_proj.weight", "8, 8", 64 }, { "model.layers.0.self_attn.o_proj.weight", "8, 8", 64 },
-        { "model.layers.0.mlp.gate_proj.weight", "8, 8", 64 }, { "model.layers.0.mlp.up_proj.weight", "8, 8", 64 },
+        { "model.embed_tokens.weight", "16, 8", 128 },
+        { "model.norm.weight", "8", 8 },
+        { "model.layers.0.input_layernorm.weight", "8", 8 },
+        { "model.layers.0.post_attention_layernorm.weight", "8", 8 },
+        { "model.layers.0.self_attn.q_proj.weight", "8, 8", 64 },
+        { "model.layers.0.self_attn.k_proj.weight", "8, 8", 64 },
+        { "model.layers.0.self_attn.v_proj.weight", "8, 8", 64 },
+        { "model.layers.0.self_attn.o_proj.weight", "8, 8", 64 },
+        { "model.layers.0.mlp.gate_proj.weight", "8, 8", 64 },
+        { "model.layers.0.mlp.up_proj.weight", "8, 8", 64 },
         { "model.layers.0.mlp.down_proj.weight", "8, 8", 64 },
     };
     struct test_st st = { 0 };
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
-        test_st_add(&st, tensors[i].name, "F32", tensors[i].shape, values, tensors[i].n * sizeof *values);
+        test_st_add(&st, tensors[i].name, "F32", tensors[i].shape, values,
+                    tensors[i].n * sizeof *values);
     test_st_write(&st, folder, "model.safetensors", 0);
     test_write_text(folder, "config.json", config);
 }
 
-static void write_tokenizer(const struct test_folder *folder, const char *pre_tokenizer, const char *ignore_merges)
+static void write_tokenizer(const struct test_folder *folder, const char *pre_tokenizer,
+                            const char *ignore_merges)
 {
     char text[4096];
     snprintf(text, sizeof text,
-             "{\"added_tokens\": [{\"id\": 12, \"content\": \"<s>\", \"special\": true}, {\"id\": 14, \"content\": \"two words\", "
-             "\"special\": false}], \"pre_tokenizer\": %s, \"model\": {\"type\": \"BPE\", \"ignore_merges\": %s, \"vocab\": "
-             "{\"a\": 0, \"b\": 1, \"\u0120\": 2, \"c\": 3, \"\u0120a\": 4, \"bc\": 5, \"\u0120abc\": 6, \"\u010a\": 7}, "
+             "{\"added_tokens\": [{\"id\": 12, \"content\": \"<s>\", \"special\": true}, {\"id\": "
+             "14, \"content\": \"two words\", "
+             "\"special\": false}], \"pre_tokenizer\": %s, \"model\": {\"type\": \"BPE\", "
+             "\"ignore_merges\": %s, \"vocab\": "
+             "{\"a\": 0, \"b\": 1, \"\u0120\": 2, \"c\": 3, \"\u0120a\": 4, \"bc\": 5, "
+             "\"\u0120abc\": 6, \"\u010a\": 7}, "
              "\"merges\": [\"b c\", [\"\u0120\", \"a\"], \"\u0120a bc\"]}}",
              pre_tokenizer, ignore_merges);
     test_write_text(folder, "tokenizer.json", text);
-    test_write_text(folder, "tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"pad_token\": \"<s>\", "
-                                                     "\"chat_template\": \"{{ messages }}\"}");
+    test_write_text(folder, "tokenizer_config.json",
+                    "{\"bos_token\": {\"content\": \"<s>\"}, \"pad_token\": \"<s>\", "
+                    "\"chat_template\": \"{{ messages }}\"}");
 }
 
 static void check_text(const struct ak_vocab *v, uint32_t id, const char *text, int type)
 {
-    ck_assert_msg(v->tokens[id].n == strlen(text) && memcmp(v->tokens[id].bytes, text, v->tokens[id].n) == 0, "token %u is %.*s", id,
-                  (int)v->tokens[id].n, v->tokens[id].bytes);
+    ck_assert_msg(v->tokens[id].n == strlen(text) &&
+                      memcmp(v->tokens[id].bytes, text, v->tokens[id].n) == 0,
+                  "token %u is %.*s", id, (int)v->tokens[id].n, v->tokens[id].bytes);
     ck_assert_int_eq(v->types[id], type);
 }
 
@@ -275,11 +307,15 @@ START_TEST(byte_level)
     struct ak_provider *p = open_ok(to);
     ck_assert_int_eq(ak_provider_vocab(p, &v, NULL), AKUNU_OK);
     const char *name = pres[_i].name ? pres[_i].name : "smaug-bpe";
-    ck_assert_msg(v.pre.n == strlen(name) && memcmp(v.pre.bytes, name, v.pre.n) == 0, "pre is %.*s, not %s", (int)v.pre.n, v.pre.bytes, name);
+    ck_assert_msg(v.pre.n == strlen(name) && memcmp(v.pre.bytes, name, v.pre.n) == 0,
+                  "pre is %.*s, not %s", (int)v.pre.n, v.pre.bytes, name);
     ck_assert(v.model.n == 4 && memcmp(v.model.bytes, "gpt2", 4) == 0);
     ck_assert_uint_eq(v.n_tokens, 16);
     check_text(&v, 0, "a", 1);
-    check_text(&v, 6, "\xc4\xa0" "abc", 1);
+    check_text(&v, 6,
+               "\xc4\xa0"
+               "abc",
+               1);
     check_text(&v, 7, "\xc4\x8a", 1);
     check_text(&v, 8, "[PAD8]", 5);
     check_text(&v, 12, "<s>", 3);
@@ -305,23 +341,30 @@ START_TEST(byte_level)
 }
 END_TEST
 
-/* ---- Tokenizers of encoders --------------------------------------------------------- */
-
-/* BPE over characters becomes SentencePiece's, which has scores for merges: the earlier a merge, the better. */
+/* ---- Tokenizers of encoders --------------------------------------------- */
+/* BPE over characters becomes SentencePiece's, which has scores for merges: the earlier a merge,
+ * the better. */
 START_TEST(merges_as_scores)
 {
-    static const char *const merges[] = { "[\"a b\", \"b c\", \"▁ ab\", \"ab ab\"]", "[\"b c\", \"a b\", \"▁ ab\", \"ab ab\"]",
+    static const char *const merges[] = { "[\"a b\", \"b c\", \"▁ ab\", \"ab ab\"]",
+                                          "[\"b c\", \"a b\", \"▁ ab\", \"ab ab\"]",
                                           "[\"a b\", \"b c\", \"▁ ab\", \"ab ab\", \"a b\"]" };
-    static const char *const texts[] = { "abc", "ab", "abcabc", "cab bc abab", "ababab", "xaby", "\na b" };
+    static const char *const texts[] = { "abc",    "ab",   "abcabc", "cab bc abab",
+                                         "ababab", "xaby", "\na b" };
     struct test_folder folder = test_folder_begin();
     char to[96], json[2048];
     write_model(&folder);
     snprintf(json, sizeof json,
-             "{\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true}], \"normalizer\": {\"type\": \"Sequence\", "
-             "\"normalizers\": [{\"type\": \"Prepend\", \"prepend\": \"▁\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, "
-             "\"content\": \"▁\"}]}, \"decoder\": {\"type\": \"Fuse\"}, \"model\": {\"type\": \"BPE\", \"unk_token\": \"<unk>\", "
-             "\"fuse_unk\": true, \"byte_fallback\": true, \"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"<0x0A>\": 2, \"▁\": 3, \"a\": 4, \"b\": 5, \"c\": 6, "
-             "\"ab\": 7, \"bc\": 8, \"▁ab\": 9, \"abab\": 10}, \"merges\": %s}}", merges[_i]);
+             "{\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true}], "
+             "\"normalizer\": {\"type\": \"Sequence\", "
+             "\"normalizers\": [{\"type\": \"Prepend\", \"prepend\": \"▁\"}, {\"type\": "
+             "\"Replace\", \"pattern\": {\"String\": \" \"}, "
+             "\"content\": \"▁\"}]}, \"decoder\": {\"type\": \"Fuse\"}, \"model\": {\"type\": "
+             "\"BPE\", \"unk_token\": \"<unk>\", "
+             "\"fuse_unk\": true, \"byte_fallback\": true, \"vocab\": {\"<unk>\": 0, \"<s>\": 1, "
+             "\"<0x0A>\": 2, \"▁\": 3, \"a\": 4, \"b\": 5, \"c\": 6, "
+             "\"ab\": 7, \"bc\": 8, \"▁ab\": 9, \"abab\": 10}, \"merges\": %s}}",
+             merges[_i]);
     test_write_text(&folder, "tokenizer.json", json);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s", akunu_last_error());
@@ -329,8 +372,10 @@ START_TEST(merges_as_scores)
     ck_assert_msg(a && b, "%s", akunu_last_error());
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         akunu_token x[32], y[32];
-        int64_t n = akunu_tokenize(a, texts[i], strlen(texts[i]), 0, x, 32), m = akunu_tokenize(b, texts[i], strlen(texts[i]), 0, y, 32);
-        ck_assert_msg(n > 0 && n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0, "%s: %s", merges[_i], texts[i]);
+        int64_t n = akunu_tokenize(a, texts[i], strlen(texts[i]), 0, x, 32),
+                m = akunu_tokenize(b, texts[i], strlen(texts[i]), 0, y, 32);
+        ck_assert_msg(n > 0 && n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0, "%s: %s",
+                      merges[_i], texts[i]);
     }
     akunu_tokenizer_free(a);
     akunu_tokenizer_free(b);
@@ -342,8 +387,8 @@ END_TEST
 static const struct {
     const char *name, *model_type;
 } vocabularies[] = {
-    { "bert-uncased", "bert" }, { "bert-accents", "bert" }, { "roberta", "roberta" }, { "modernbert", "modernbert" },
-    { "xlm-roberta", "xlm-roberta" },
+    { "bert-uncased", "bert" },     { "bert-accents", "bert" },       { "roberta", "roberta" },
+    { "modernbert", "modernbert" }, { "xlm-roberta", "xlm-roberta" },
 };
 enum { N_VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
 
@@ -366,12 +411,20 @@ static uint32_t rows_of(const struct ak_spec *spec, const struct ak_weight_rule 
 }
 
 /* An encoder of one layer without meaning, by its family's table of weights. */
-static void write_encoder(const struct test_folder *folder, const char *model_type, uint32_t n_vocab)
+static void write_encoder(const struct test_folder *folder, const char *model_type,
+                          uint32_t n_vocab)
 {
     static const float zeros[512 * 8];
     struct ak_spec spec = { .family = family_of(model_type),
-                            .config = { .n_layers = 1, .width = 8, .n_heads = 2, .n_kv_heads = 2, .head_dim = 4, .ffn_width = 8,
-                                        .vocab_size = n_vocab, .context = 18, .n_types = 2 } };
+                            .config = { .n_layers = 1,
+                                        .width = 8,
+                                        .n_heads = 2,
+                                        .n_kv_heads = 2,
+                                        .head_dim = 4,
+                                        .ffn_width = 8,
+                                        .vocab_size = n_vocab,
+                                        .context = 18,
+                                        .n_types = 2 } };
     struct test_st st = { 0 };
     char name[AK_ROLE_NAME_BYTES], text[512];
     for (uint32_t i = 0; i < spec.family->n_weights; i++) {
@@ -387,13 +440,18 @@ static void write_encoder(const struct test_folder *folder, const char *model_ty
             snprintf(text, sizeof text, "%u", cols);
         else
             snprintf(text, sizeof text, "%u, %u", rows, cols);
-        test_st_add(&st, ak_role_expand(rule->hf, ak_role_in_layer(rule->role) ? 0 : AK_NO_LAYER, name), "F32", text, zeros,
-                    (size_t)rows * cols * sizeof *zeros);
+        test_st_add(&st,
+                    ak_role_expand(rule->hf, ak_role_in_layer(rule->role) ? 0 : AK_NO_LAYER, name),
+                    "F32", text, zeros, (size_t)rows * cols * sizeof *zeros);
     }
     test_st_write(&st, folder, "model.safetensors", 0);
-    snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
-             "\"intermediate_size\": 8, \"max_position_embeddings\": 18, \"layer_norm_eps\": 1e-12, \"type_vocab_size\": 2, "
-             "\"pad_token_id\": 1, \"local_attention\": 4, \"vocab_size\": %u}", model_type, n_vocab);
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"%s\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "
+             "\"num_attention_heads\": 2, "
+             "\"intermediate_size\": 8, \"max_position_embeddings\": 18, \"layer_norm_eps\": "
+             "1e-12, \"type_vocab_size\": 2, "
+             "\"pad_token_id\": 1, \"local_attention\": 4, \"vocab_size\": %u}",
+             model_type, n_vocab);
     test_write_text(folder, "config.json", text);
 }
 
@@ -408,7 +466,8 @@ static void copy_file(const struct test_folder *folder, const char *name, const 
 
 /* XLM-RoBERTa's <mask>, the last token, is none of SentencePiece's pieces: the converter
  * has an unused token there. */
-static void check_vocabulary(const struct ak_provider *golden, const struct ak_provider *ours, bool but_last)
+static void check_vocabulary(const struct ak_provider *golden, const struct ak_provider *ours,
+                             bool but_last)
 {
     struct ak_meta x, y, ex, ey;
     for (size_t i = 0; ak_provider_meta(golden, i, &x); i++) {
@@ -419,10 +478,13 @@ static void check_vocabulary(const struct ak_provider *golden, const struct ak_p
             ck_assert_msg(same_value(&x, &y), "%s differs", x.key);
             continue;
         }
-        ck_assert_msg(y.kind == AK_META_ARRAY && x.n == y.n && x.element_kind == y.element_kind, "%s differs", x.key);
-        bool of_tokens = strstr(x.key, ".tokens") || strstr(x.key, ".token_type") || strstr(x.key, ".scores");
+        ck_assert_msg(y.kind == AK_META_ARRAY && x.n == y.n && x.element_kind == y.element_kind,
+                      "%s differs", x.key);
+        bool of_tokens =
+            strstr(x.key, ".tokens") || strstr(x.key, ".token_type") || strstr(x.key, ".scores");
         for (uint64_t j = 0; j + (but_last && of_tokens) < x.n; j++)
-            ck_assert_msg(ak_provider_element(golden, &x, j, &ex) && ak_provider_element(ours, &y, j, &ey) && same_value(&ex, &ey),
+            ck_assert_msg(ak_provider_element(golden, &x, j, &ex) &&
+                              ak_provider_element(ours, &y, j, &ey) && same_value(&ex, &ey),
                           "%s differs at %llu", x.key, (unsigned long long)j);
     }
 }
@@ -457,12 +519,14 @@ static void check_ids(const char *name, const char *folder, const char *file)
         for (int i = 0; i < 2; i++) {
             struct akunu_tokenizer *t = akunu_tokenizer_load(paths[i]);
             ck_assert_msg(t != NULL, "%s", akunu_last_error());
-            int64_t n = akunu_tokenize(t, text, n_text, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, ids, 64);
+            int64_t n =
+                akunu_tokenize(t, text, n_text, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, ids, 64);
             size_t at = 0;
             got[0] = '\0';
             for (int64_t k = 0; k < n; k++)
                 at += (size_t)snprintf(got + at, sizeof got - at, k ? " %d" : "%d", (int)ids[k]);
-            ck_assert_msg(strcmp(got, want) == 0, "%s, %s\n got %s\nwant %s", name, i ? "converted" : "folder", got, want);
+            ck_assert_msg(strcmp(got, want) == 0, "%s, %s\n got %s\nwant %s", name,
+                          i ? "converted" : "folder", got, want);
             akunu_tokenizer_free(t);
         }
     }
@@ -482,7 +546,8 @@ START_TEST(tokenizers_of_encoders)
     copy_file(&folder, name, "tokenizer.json");
     copy_file(&folder, name, "tokenizer_config.json");
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name, akunu_last_error());
+    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name,
+                  akunu_last_error());
     struct ak_provider *ours = open_ok(to);
     check_vocabulary(golden, ours, strcmp(name, "xlm-roberta") == 0);
     ak_provider_close(ours);
@@ -492,16 +557,16 @@ START_TEST(tokenizers_of_encoders)
 }
 END_TEST
 
-/* ---- Chat templates ------------------------------------------------------------------ */
-
+/* ---- Chat templates ----------------------------------------------------- */
 static void check_string(const struct ak_provider *p, const char *key, const char *value)
 {
     struct ak_meta meta;
     bool found = ak_provider_find_meta(p, key, &meta);
     ck_assert_msg(found == (value != NULL), "%s", key);
     if (value)
-        ck_assert_msg(meta.kind == AK_META_STRING && meta.n == strlen(value) && memcmp(meta.as.string, value, meta.n) == 0, "%s is %.*s", key,
-                      (int)meta.n, meta.as.string);
+        ck_assert_msg(meta.kind == AK_META_STRING && meta.n == strlen(value) &&
+                          memcmp(meta.as.string, value, meta.n) == 0,
+                      "%s is %.*s", key, (int)meta.n, meta.as.string);
 }
 
 /* As gguf's writer has them: names of letters, digits and underscores, each once. */
@@ -510,13 +575,35 @@ START_TEST(templates)
     static const struct {
         const char *config, *other, *usual, *names[3], *texts[3];
     } cases[] = {
-        { "{\"chat_template\": [{\"name\": \"tool use\", \"template\": \"T\"}, {\"name\": \"default\", \"template\": \"D\"}, "
-          "{\"name\": \"tool_use\", \"template\": \"again\"}, {\"name\": \"r\u00e4g\", \"template\": \"R\"}, {\"name\": \"\", \"template\": \"-\"}, "
-          "{\"name\": \"none\"}]}", NULL, "D", { "tool_use", "r_g" }, { "T", "R" } },
-        { "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"R\"}]}", NULL, NULL, { "rag" }, { "R" } },
-        { "{\"chat_template\": [{\"name\": \"default\", \"template\": \"D\"}]}", NULL, "D", { NULL }, { NULL } },
-        { "{\"chat_template\": null}", "{\"chat_template\": \"other\"}", "other", { NULL }, { NULL } },
-        { "{\"chat_template\": \"one\"}", "{\"chat_template\": \"other\"}", "one", { NULL }, { NULL } },
+        { "{\"chat_template\": [{\"name\": \"tool use\", \"template\": \"T\"}, {\"name\": "
+          "\"default\", \"template\": \"D\"}, "
+          "{\"name\": \"tool_use\", \"template\": \"again\"}, {\"name\": \"r\u00e4g\", "
+          "\"template\": \"R\"}, {\"name\": \"\", \"template\": \"-\"}, "
+          "{\"name\": \"none\"}]}",
+          NULL,
+          "D",
+          { "tool_use", "r_g" },
+          { "T", "R" } },
+        { "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"R\"}]}",
+          NULL,
+          NULL,
+          { "rag" },
+          { "R" } },
+        { "{\"chat_template\": [{\"name\": \"default\", \"template\": \"D\"}]}",
+          NULL,
+          "D",
+          { NULL },
+          { NULL } },
+        { "{\"chat_template\": null}",
+          "{\"chat_template\": \"other\"}",
+          "other",
+          { NULL },
+          { NULL } },
+        { "{\"chat_template\": \"one\"}",
+          "{\"chat_template\": \"other\"}",
+          "one",
+          { NULL },
+          { NULL } },
     };
     struct test_folder folder = test_folder_begin();
     struct akunu_convert_params params = params_of(NULL);
@@ -531,12 +618,15 @@ START_TEST(templates)
         unlink(test_in(&folder, "chat_template.json"));
         if (cases[i].other)
             test_write_text(&folder, "chat_template.json", cases[i].other);
-        ck_assert_msg(akunu_convert(folder.path, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+        ck_assert_msg(akunu_convert(folder.path, to, &params) == AKUNU_OK, "%s",
+                      akunu_last_error());
         struct ak_provider *p = open_ok(to);
         check_string(p, "tokenizer.chat_template", cases[i].usual);
-        ck_assert(ak_provider_find_meta(p, "tokenizer.chat_templates", &list) == (cases[i].names[0] != NULL));
+        ck_assert(ak_provider_find_meta(p, "tokenizer.chat_templates", &list) ==
+                  (cases[i].names[0] != NULL));
         for (size_t k = 0; cases[i].names[k]; k++) {
-            ck_assert(ak_provider_element(p, &list, k, &name) && name.n == strlen(cases[i].names[k]) &&
+            ck_assert(ak_provider_element(p, &list, k, &name) &&
+                      name.n == strlen(cases[i].names[k]) &&
                       memcmp(name.as.string, cases[i].names[k], name.n) == 0);
             snprintf(key, sizeof key, "tokenizer.chat_template.%s", cases[i].names[k]);
             check_string(p, key, cases[i].texts[k]);
@@ -547,15 +637,15 @@ START_TEST(templates)
 }
 END_TEST
 
-/* ---- What there is no place for -------------------------------------------------------- */
-
+/* ---- What there is no place for ----------------------------------------- */
 START_TEST(refused)
 {
     struct test_folder folder = test_folder_begin();
     char to[96];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     write_model(&folder);
-    test_write_text(&folder, "modules.json", "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]");
+    test_write_text(&folder, "modules.json",
+                    "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]");
     check_fails(folder.path, to, NULL, AKUNU_ERROR_UNSUPPORTED, "the module Dense");
     unlink(test_in(&folder, "modules.json"));
     test_write_text(&folder, "config.json", "{\"model_type\": \"whisper\"}");
@@ -564,8 +654,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* ---- Files ---------------------------------------------------------------------------- */
-
+/* ---- Files -------------------------------------------------------------- */
 static bool stop(double fraction, void *user)
 {
     int *n = user;
@@ -610,7 +699,8 @@ END_TEST
 /* No file of the source is replaced, by whatever path it is meant. */
 START_TEST(parts_of_the_source)
 {
-    static const char *const parts[] = { "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "config.json" };
+    static const char *const parts[] = { "model-00001-of-00002.safetensors",
+                                         "model-00002-of-00002.safetensors", "config.json" };
     struct test_folder folder = test_folder_begin();
     struct akunu_convert_params params = params_of(NULL);
     struct test_st st = { 0 };
@@ -625,7 +715,8 @@ START_TEST(parts_of_the_source)
         snprintf(to, sizeof to, "%s", test_in(&folder, parts[i]));
         check_fails(folder.path, to, &params, AKUNU_ERROR_ARGUMENT, parts[i]);
         ck_assert_int_eq(link(to, test_in(&folder, "other name")), 0);
-        check_fails(folder.path, test_in(&folder, "other name"), &params, AKUNU_ERROR_ARGUMENT, "a part of it");
+        check_fails(folder.path, test_in(&folder, "other name"), &params, AKUNU_ERROR_ARGUMENT,
+                    "a part of it");
         ck_assert_int_eq(unlink(test_in(&folder, "other name")), 0);
     }
     ck_assert_int_eq(akunu_convert(folder.path, test_in(&folder, "new.gguf"), &params), AKUNU_OK);
@@ -633,8 +724,7 @@ START_TEST(parts_of_the_source)
 }
 END_TEST
 
-/* ---- What goes wrong outside ----------------------------------------------------------- */
-
+/* ---- What goes wrong outside -------------------------------------------- */
 static bool die(double fraction, void *user)
 {
     int *n = user;
@@ -685,7 +775,8 @@ START_TEST(no_room)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     ck_assert_int_eq(status, AKUNU_ERROR_IO);
-    ck_assert_msg(strstr(akunu_last_error(), "new.gguf: cannot write: File too large"), "%s", akunu_last_error());
+    ck_assert_msg(strstr(akunu_last_error(), "new.gguf: cannot write: File too large"), "%s",
+                  akunu_last_error());
     check_fails(from, "/proc/new.gguf", NULL, AKUNU_ERROR_IO, "/proc/new.gguf: cannot write");
     ck_assert_int_eq(rmdir(folder.path), 0);
 }

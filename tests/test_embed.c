@@ -9,11 +9,15 @@
 
 enum { N_TEXTS = 7, MOST_IDS = 96, WIDTH = 32, N_POOLINGS = 3 };
 
-static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert", "jina-bert-v2" };
-static const double measured[] = { 8.2e-14, 1.1e-13, 3.3e-13, 1.1e-12, 5.7e-13 }; /* largest NMSE of an embedding */
+static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert",
+                                        "jina-bert-v2" };
+/* largest NMSE of an embedding */
+static const double measured[] = { 8.2e-14, 1.1e-13, 3.3e-13, 1.1e-12, 5.7e-13 };
 enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
 
-static const char *const pooling_names[] = { [AKUNU_POOLING_MEAN] = "mean", [AKUNU_POOLING_CLS] = "cls", [AKUNU_POOLING_LAST] = "last" };
+static const char *const pooling_names[] = {
+    [AKUNU_POOLING_MEAN] = "mean", [AKUNU_POOLING_CLS] = "cls", [AKUNU_POOLING_LAST] = "last"
+};
 
 struct texts {
     akunu_token ids[N_TEXTS][MOST_IDS];
@@ -79,7 +83,8 @@ static struct akunu_model *load_encoder(const char *name, bool gguf, const char 
     return load(encoder_path(name, gguf ? "model.gguf" : "", path), cpu);
 }
 
-static struct akunu_session *open_session(const struct akunu_model *model, unsigned threads, uint32_t batch, uint32_t sequences)
+static struct akunu_session *open_session(const struct akunu_model *model, unsigned threads,
+                                          uint32_t batch, uint32_t sequences)
 {
     struct akunu_session_params params;
     akunu_session_params_default(&params);
@@ -91,14 +96,15 @@ static struct akunu_session *open_session(const struct akunu_model *model, unsig
     return session;
 }
 
-static void embed(struct akunu_session *session, const struct akunu_ids *texts, size_t n, enum akunu_pooling pooling,
-                  enum akunu_normalize normalize, float *out)
+static void embed(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
+                  enum akunu_pooling pooling, enum akunu_normalize normalize, float *out)
 {
     struct akunu_embedding embedding;
     akunu_embedding_default(&embedding);
     embedding.pooling = pooling;
     embedding.normalize = normalize;
-    ck_assert_msg(akunu_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK, "%s",
+                  akunu_last_error());
 }
 
 static double nmse(const float *got, const float *want, size_t n)
@@ -111,8 +117,7 @@ static double nmse(const float *got, const float *want, size_t n)
     return difference / whole;
 }
 
-/* ---- Numbers ------------------------------------------------------------------ */
-
+/* ---- Numbers ------------------------------------------------------------ */
 START_TEST(goldens_of_encoders)
 {
     const char *name = encoders[_i / 2];
@@ -125,10 +130,12 @@ START_TEST(goldens_of_encoders)
     for (int pooling = AKUNU_POOLING_MEAN; pooling <= AKUNU_POOLING_LAST; pooling++) {
         snprintf(file, sizeof file, "%s.npy", pooling_names[pooling]);
         read_npy(encoder_path(name, file, path), want[0], (size_t)N_TEXTS * WIDTH);
-        embed(session, texts.texts, N_TEXTS, (enum akunu_pooling)pooling, AKUNU_NORMALIZE_NONE, got[0]);
+        embed(session, texts.texts, N_TEXTS, (enum akunu_pooling)pooling, AKUNU_NORMALIZE_NONE,
+              got[0]);
         for (size_t i = 0; i < N_TEXTS; i++) {
             double error = nmse(got[i], want[i], WIDTH);
-            ck_assert_msg(error <= golden_bound(measured[_i / 2], 1e-10), "%s, %s of text %zu: NMSE %.2e", name, pooling_names[pooling], i, error);
+            ck_assert_msg(error <= golden_bound(measured[_i / 2], 1e-10),
+                          "%s, %s of text %zu: NMSE %.2e", name, pooling_names[pooling], i, error);
         }
     }
     akunu_session_free(session);
@@ -149,7 +156,8 @@ START_TEST(converted)
     close(fd);
     akunu_convert_params_default(&params);
     params.overwrite = true;
-    ck_assert_msg(akunu_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
+                  akunu_last_error());
     read_texts(name, &texts);
     for (int made = 0; made < 2; made++) {
         struct akunu_model_info info = { .size = sizeof info };
@@ -158,7 +166,9 @@ START_TEST(converted)
         ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
         ck_assert_uint_eq(info.context, 96);
         struct akunu_session *session = open_session(model, 2, 0, 0);
-        ck_assert_int_eq(akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, made ? got[0] : want[0]), AKUNU_OK);
+        ck_assert_int_eq(
+            akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, made ? got[0] : want[0]),
+            AKUNU_OK);
         akunu_session_free(session);
         akunu_model_free(model);
     }
@@ -182,13 +192,15 @@ START_TEST(same_bits)
     for (size_t isa = 0; akunu_cpu_name(isa); isa++) {
         struct akunu_model *model = load_encoder(name, true, akunu_cpu_name(isa));
         for (unsigned k = 0; k < 6; k++) {
-            struct akunu_session *session = open_session(model, 1 + k % 3, batches[k % 2], sequences[k % 3]);
+            struct akunu_session *session =
+                open_session(model, 1 + k % 3, batches[k % 2], sequences[k % 3]);
             embed(session, order, N_TEXTS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, again[0]);
             for (size_t i = 0; i < N_TEXTS; i++) {
                 float *to = first[3 * i % N_TEXTS];
                 if (!have_first)
                     memcpy(to, again[i], sizeof again[i]);
-                ck_assert_msg(memcmp(to, again[i], sizeof again[i]) == 0, "%s: other bits of text %zu with cpu %s, sessions of kind %u", name,
+                ck_assert_msg(memcmp(to, again[i], sizeof again[i]) == 0,
+                              "%s: other bits of text %zu with cpu %s, sessions of kind %u", name,
                               3 * i % N_TEXTS, akunu_cpu_name(isa), k);
             }
             have_first = true;
@@ -213,7 +225,8 @@ START_TEST(as_the_model_says)
     ck_assert_uint_eq(info.context, 96);
     ck_assert_ptr_null(akunu_model_dump(model, true));
     struct akunu_session *session = open_session(model, 1, 0, 0);
-    ck_assert_int_eq(akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, own[0]), AKUNU_OK);
+    ck_assert_int_eq(akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, own[0]),
+                     AKUNU_OK);
     embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_CLS, AKUNU_NORMALIZE_NONE, raw[0]);
     for (size_t i = 0; i < N_TEXTS; i++) {
         double squares = 0.0, length = 0.0;
@@ -230,9 +243,9 @@ START_TEST(as_the_model_says)
 }
 END_TEST
 
-/* ---- Folders written here ------------------------------------------------------- */
-
-static const char *const folder_files[] = { "config.json", "model.safetensors", "modules.json", "1_Pooling/config.json", "1_Pooling" };
+/* ---- Folders written here ----------------------------------------------- */
+static const char *const folder_files[] = { "config.json", "model.safetensors", "modules.json",
+                                            "1_Pooling/config.json", "1_Pooling" };
 enum { N_FOLDER_FILES = sizeof folder_files / sizeof *folder_files };
 
 /* The encoder's folder again, without modules.json. */
@@ -301,7 +314,8 @@ START_TEST(old_names_of_norms)
     for (int old = 0; old < 2; old++) {
         struct akunu_model *model = old ? load(folder, NULL) : load_encoder("bert", false, NULL);
         struct akunu_session *session = open_session(model, 1, 0, 0);
-        embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, old ? got[0] : want[0]);
+        embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE,
+              old ? got[0] : want[0]);
         akunu_session_free(session);
         akunu_model_free(model);
     }
@@ -319,18 +333,26 @@ static const struct {
     const char *refused;
 } settings[] = {
     { NULL, NULL, AKUNU_POOLING_MEAN, false, NULL },
-    { "[{\"type\": \"sentence_transformers.models.Transformer\", \"path\": \"\"}, {\"type\": \"a.Pooling\", \"path\": \"1_Pooling\"}]",
-      "{\"pooling_mode_lasttoken\": true, \"pooling_mode_cls_token\": false}", AKUNU_POOLING_LAST, false, NULL },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}, {\"type\": \"Normalize\"}]", "{\"pooling_mode\": \"cls\"}", AKUNU_POOLING_CLS, true,
-      NULL },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode_max_tokens\": true}", AKUNU_POOLING_MEAN, false, "pooling by max" },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode_mean_tokens\": true, \"pooling_mode_cls_token\": true}",
-      AKUNU_POOLING_MEAN, false, "pooling by cls" },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode\": \"other\"}", AKUNU_POOLING_MEAN, false, "pooling by other" },
-    { "[{\"type\": \"Pooling\", \"path\": \"9_Pooling\"}]", NULL, AKUNU_POOLING_MEAN, false, "9_Pooling/config.json" },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling/of_a_folder_whose_name_is_longer_than_any_that_is_looked_for\"}]", NULL,
-      AKUNU_POOLING_MEAN, false, "the missing settings 1_Pooling/of_a_folder" },
-    { "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]", NULL, AKUNU_POOLING_MEAN, false, "the module Dense" },
+    { "[{\"type\": \"sentence_transformers.models.Transformer\", \"path\": \"\"}, {\"type\": "
+      "\"a.Pooling\", \"path\": \"1_Pooling\"}]",
+      "{\"pooling_mode_lasttoken\": true, \"pooling_mode_cls_token\": false}", AKUNU_POOLING_LAST,
+      false, NULL },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}, {\"type\": \"Normalize\"}]",
+      "{\"pooling_mode\": \"cls\"}", AKUNU_POOLING_CLS, true, NULL },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode_max_tokens\": true}",
+      AKUNU_POOLING_MEAN, false, "pooling by max" },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]",
+      "{\"pooling_mode_mean_tokens\": true, \"pooling_mode_cls_token\": true}", AKUNU_POOLING_MEAN,
+      false, "pooling by cls" },
+    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode\": \"other\"}",
+      AKUNU_POOLING_MEAN, false, "pooling by other" },
+    { "[{\"type\": \"Pooling\", \"path\": \"9_Pooling\"}]", NULL, AKUNU_POOLING_MEAN, false,
+      "9_Pooling/config.json" },
+    { "[{\"type\": \"Pooling\", \"path\": "
+      "\"1_Pooling/of_a_folder_whose_name_is_longer_than_any_that_is_looked_for\"}]",
+      NULL, AKUNU_POOLING_MEAN, false, "the missing settings 1_Pooling/of_a_folder" },
+    { "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]", NULL,
+      AKUNU_POOLING_MEAN, false, "the module Dense" },
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
@@ -345,7 +367,8 @@ START_TEST(settings_of_sentence_transformers)
     if (settings[_i].modules)
         write_file(folder, "modules.json", settings[_i].modules, strlen(settings[_i].modules));
     if (settings[_i].pooling)
-        write_file(folder, "1_Pooling/config.json", settings[_i].pooling, strlen(settings[_i].pooling));
+        write_file(folder, "1_Pooling/config.json", settings[_i].pooling,
+                   strlen(settings[_i].pooling));
     struct akunu_model *model = load(folder, NULL);
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
     ck_assert_int_eq(info.pooling, settings[_i].kind);
@@ -354,8 +377,10 @@ START_TEST(settings_of_sentence_transformers)
     enum akunu_status status = akunu_embed(session, texts.texts, 1, NULL, NULL, NULL, out);
     ck_assert_int_eq(status, settings[_i].refused ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK);
     if (settings[_i].refused)
-        ck_assert_msg(strstr(akunu_last_error(), settings[_i].refused) != NULL, "%s", akunu_last_error());
-    embed(session, texts.texts, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_MODEL, out); /* goes without */
+        ck_assert_msg(strstr(akunu_last_error(), settings[_i].refused) != NULL, "%s",
+                      akunu_last_error());
+    /* goes without */
+    embed(session, texts.texts, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_MODEL, out);
     akunu_session_free(session);
     akunu_model_free(model);
 
@@ -371,9 +396,12 @@ END_TEST
  * the text's length: there the context ends. */
 START_TEST(scaled_rotation)
 {
-    static const char config[] = "{\"model_type\": \"nomic_bert\", \"vocab_size\": 48, \"hidden_size\": 32, \"num_attention_heads\": 2, "
-                                 "\"intermediate_size\": 48, \"num_hidden_layers\": 2, \"max_position_embeddings\": 96, \"type_vocab_size\": 2, "
-                                 "\"activation_function\": \"swiglu\", \"rotary_emb_base\": 1000.0, \"max_trained_positions\": 64, "
+    static const char config[] = "{\"model_type\": \"nomic_bert\", \"vocab_size\": 48, "
+                                 "\"hidden_size\": 32, \"num_attention_heads\": 2, "
+                                 "\"intermediate_size\": 48, \"num_hidden_layers\": 2, "
+                                 "\"max_position_embeddings\": 96, \"type_vocab_size\": 2, "
+                                 "\"activation_function\": \"swiglu\", \"rotary_emb_base\": "
+                                 "1000.0, \"max_trained_positions\": 64, "
                                  "\"rotary_scaling_factor\": ";
     static const char *const factors[] = { "null}", "2}" };
     struct akunu_model_info info = { .size = sizeof info };
@@ -391,7 +419,8 @@ START_TEST(scaled_rotation)
         struct akunu_session *session = akunu_session_new(model, &params);
         ck_assert((session == NULL) == scaled);
         if (scaled)
-            ck_assert_msg(strstr(akunu_last_error(), "more than 64") != NULL, "%s", akunu_last_error());
+            ck_assert_msg(strstr(akunu_last_error(), "more than 64") != NULL, "%s",
+                          akunu_last_error());
         akunu_session_free(session);
         akunu_model_free(model);
     }
@@ -399,8 +428,7 @@ START_TEST(scaled_rotation)
 }
 END_TEST
 
-/* ---- Language models ---------------------------------------------------------- */
-
+/* ---- Language models ---------------------------------------------------- */
 /* The last hidden state times the output matrix is the golden logits of the last token. */
 START_TEST(hidden_states_of_a_language_model)
 {
@@ -417,10 +445,13 @@ START_TEST(hidden_states_of_a_language_model)
     const struct akunu_file *file = akunu_model_file(model);
     struct akunu_tensor_info tensor = { .size = sizeof tensor };
     for (size_t i = 0; akunu_file_tensor(file, i, &tensor) == AKUNU_OK; i++)
-        if (strcmp(tensor.name, "output.weight") == 0 || (output == SIZE_MAX && strcmp(tensor.name, "token_embd.weight") == 0))
+        if (strcmp(tensor.name, "output.weight") == 0 ||
+            (output == SIZE_MAX && strcmp(tensor.name, "token_embd.weight") == 0))
             output = i;
-    float *matrix = malloc(n_vocab * width * sizeof *matrix), *want = malloc(text.n_prompt * n_vocab * sizeof *want);
-    float *hidden = malloc(width * sizeof *hidden), *got = malloc(n_vocab * sizeof *got), *again = malloc(width * sizeof *again);
+    float *matrix = malloc(n_vocab * width * sizeof *matrix),
+          *want = malloc(text.n_prompt * n_vocab * sizeof *want);
+    float *hidden = malloc(width * sizeof *hidden), *got = malloc(n_vocab * sizeof *got),
+          *again = malloc(width * sizeof *again);
     ck_assert(matrix && want && hidden && got && again);
     ck_assert_int_eq(akunu_file_read_f32(file, output, 0, n_vocab * width, matrix), AKUNU_OK);
     read_npy(golden_path("qwen3", ".npy", path), want, text.n_prompt * n_vocab);
@@ -434,7 +465,8 @@ START_TEST(hidden_states_of_a_language_model)
             sum += (double)matrix[i * width + j] * (double)hidden[j];
         got[i] = (float)sum;
     }
-    ck_assert_double_le(nmse(got, want + (text.n_prompt - 1) * n_vocab, n_vocab), golden_bound(8.1e-13, 1e-9));
+    ck_assert_double_le(nmse(got, want + (text.n_prompt - 1) * n_vocab, n_vocab),
+                        golden_bound(8.1e-13, 1e-9));
 
     /* the same bits over several passes, and beside a sequence of the session */
     akunu_session_free(session);
@@ -459,7 +491,8 @@ END_TEST
 START_TEST(means_of_a_language_model)
 {
     enum { N_MEANS = 4, MOST_WIDTH = 128 };
-    static const size_t begins[N_MEANS] = { 0, 30, 2, 21 }, lengths[N_MEANS] = { 40, 5, 9, 18 }; /* and borders of passes of nine */
+    /* and borders of passes of nine */
+    static const size_t begins[N_MEANS] = { 0, 30, 2, 21 }, lengths[N_MEANS] = { 40, 5, 9, 18 };
     static const uint32_t batches[] = { 512, 9, 1, 7, 40 };
     struct golden_text text;
     struct akunu_model_info info = { .size = sizeof info };
@@ -493,21 +526,24 @@ START_TEST(means_of_a_language_model)
     for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
         session = golden_session(model, 1 + (unsigned)b % 2, batches[b], AKUNU_KV_F32);
         embed(session, texts, N_MEANS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, got);
-        ck_assert_msg(memcmp(got, want, N_MEANS * width * sizeof *got) == 0, "other bits in passes of %u tokens", (unsigned)batches[b]);
+        ck_assert_msg(memcmp(got, want, N_MEANS * width * sizeof *got) == 0,
+                      "other bits in passes of %u tokens", (unsigned)batches[b]);
         embed(session, texts, N_MEANS, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_L2, got);
-        ck_assert_msg(memcmp(got, unit, N_MEANS * width * sizeof *got) == 0, "another length in passes of %u tokens", (unsigned)batches[b]);
+        ck_assert_msg(memcmp(got, unit, N_MEANS * width * sizeof *got) == 0,
+                      "another length in passes of %u tokens", (unsigned)batches[b]);
         embed(session, texts, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, got);
-        ck_assert_msg(memcmp(got, want, width * sizeof *got) == 0, "other bits of one text in passes of %u tokens", (unsigned)batches[b]);
+        ck_assert_msg(memcmp(got, want, width * sizeof *got) == 0,
+                      "other bits of one text in passes of %u tokens", (unsigned)batches[b]);
         akunu_session_free(session);
     }
     akunu_model_free(model);
 }
 END_TEST
 
-/* ---- What is refused ---------------------------------------------------------- */
-
-static void refused(struct akunu_session *session, const struct akunu_ids *texts, size_t n, const struct akunu_embedding *embedding,
-                    enum akunu_status status, const char *message)
+/* ---- What is refused ---------------------------------------------------- */
+static void refused(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
+                    const struct akunu_embedding *embedding, enum akunu_status status,
+                    const char *message)
 {
     float out[N_TEXTS * WIDTH];
     ck_assert_int_eq(akunu_embed(session, texts, n, embedding, NULL, NULL, out), status);
@@ -523,16 +559,19 @@ static bool stop(void *user)
 START_TEST(refusals)
 {
     akunu_token ids[97] = { 0 }, bad[] = { 1, 48 };
-    struct akunu_ids fine = { ids, 3 }, long_one = { ids, 97 }, two[] = { { ids, 5 }, { ids, 0 } }, unknown = { bad, 2 };
+    struct akunu_ids fine = { ids, 3 }, long_one = { ids, 97 }, two[] = { { ids, 5 }, { ids, 0 } },
+                     unknown = { bad, 2 };
     struct akunu_embedding embedding;
     float out[WIDTH];
     size_t last;
     struct akunu_model *model = load_encoder("bert", true, NULL);
     struct akunu_session *session = open_session(model, 1, 0, 1);
 
-    refused(session, &long_one, 1, NULL, AKUNU_ERROR_CONTEXT, "97 tokens, and the context holds 96");
+    refused(session, &long_one, 1, NULL, AKUNU_ERROR_CONTEXT,
+            "97 tokens, and the context holds 96");
     refused(session, two, 2, NULL, AKUNU_ERROR_ARGUMENT, "text 1 has no tokens");
-    refused(session, &unknown, 1, NULL, AKUNU_ERROR_ARGUMENT, "token 1 of text 0 is 48, and the vocabulary has 48");
+    refused(session, &unknown, 1, NULL, AKUNU_ERROR_ARGUMENT,
+            "token 1 of text 0 is 48, and the vocabulary has 48");
     refused(session, NULL, 1, NULL, AKUNU_ERROR_ARGUMENT, "NULL");
     refused(NULL, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "session is NULL");
     akunu_embedding_default(&embedding);
@@ -545,11 +584,13 @@ START_TEST(refusals)
 
     akunu_sequence sequence = akunu_sequence_new(session);
     refused(session, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "in use");
-    ck_assert_int_eq(akunu_prefill(session, sequence, ids, 3, NULL, NULL, &last), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_prefill(session, sequence, ids, 3, NULL, NULL, &last),
+                     AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "makes embeddings"));
     struct akunu_batch_token token = { .token = 1, .sequence = sequence, .logits = true };
     ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_ERROR_UNSUPPORTED);
-    ck_assert_int_eq(akunu_generate(session, sequence, ids, 3, NULL, NULL, NULL, NULL, NULL), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_generate(session, sequence, ids, 3, NULL, NULL, NULL, NULL, NULL),
+                     AKUNU_ERROR_UNSUPPORTED);
     akunu_sequence_free(session, sequence);
 
     /* nothing that failed has left a sequence behind */

@@ -34,7 +34,8 @@ static void walk(const struct ak_provider *p)
     }
     for (size_t i = 0; ak_provider_meta(p, i, &meta); i++) {
         ck_assert(ak_provider_find_meta(p, meta.key, &element));
-        for (uint64_t j = 0; meta.kind == AK_META_ARRAY && ak_provider_element(p, &meta, j, &element); j++) {
+        for (uint64_t j = 0;
+             meta.kind == AK_META_ARRAY && ak_provider_element(p, &meta, j, &element); j++) {
             if (element.kind == AK_META_STRING && element.n > 0)
                 sum += (unsigned)element.as.string[element.n - 1];
             if (element.kind == AK_META_ARRAY)
@@ -43,12 +44,12 @@ static void walk(const struct ak_provider *p)
     }
     if (ak_provider_vocab(p, &vocab, NULL) == AKUNU_OK)
         for (uint32_t i = 0; i < vocab.n_tokens; i++)
-            sum += vocab.tokens[i].n > 0 ? (unsigned)vocab.tokens[i].bytes[vocab.tokens[i].n - 1] : 0;
+            sum +=
+                vocab.tokens[i].n > 0 ? (unsigned)vocab.tokens[i].bytes[vocab.tokens[i].n - 1] : 0;
     ck_assert(sum != 1); /* keeps the reads */
 }
 
-/* ---- Hostile files ------------------------------------------------------------ */
-
+/* ---- Hostile files ------------------------------------------------------ */
 /* Where a hostile file is refused. What is not in the table is a matter of the
  * model's configuration, and opens. */
 struct refusal {
@@ -59,59 +60,86 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-    {"empty", AT_OPEN, AKUNU_ERROR_FORMAT, {"empty"}},
-    {"cut-magic", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file"}},
-    {"cut-version", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "version"}},
-    {"cut-counts", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "counts"}},
-    {"cut-before-metadata", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "metadata"}},
-    {"cut-metadata-key", AT_OPEN, AKUNU_ERROR_FORMAT, {"end of the file", "key"}},
-    {"cut-metadata-array", AT_OPEN, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens"}},
-    {"cut-tensor-infos", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor info"}},
-    {"cut-before-data", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_down.weight", "2157"}},
-    {"cut-data", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_down.weight", "15936 to 18112", "18111"}},
-    {"magic", AT_OPEN, AKUNU_ERROR_FORMAT, {"GGUG"}},
-    {"magic-ggml", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"tjgg", "ggjt"}},
-    {"version-0", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"version 0"}},
-    {"version-1", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"version 1"}},
-    {"version-99", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"version 99"}},
-    {"big-endian", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, {"big-endian"}},
-    {"n-tensors-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor count", "9223372036854775807"}},
-    {"n-tensors-plus-1", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor name"}},
-    {"n-kv-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"metadata count", "9223372036854775807"}},
-    {"n-kv-2-60", AT_OPEN, AKUNU_ERROR_FORMAT, {"metadata count", "1152921504606846976"}},
-    {"key-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"key length"}},
-    {"string-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.name", "4611686018427387904"}},
-    {"string-length-minus-1", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.name", "18446744073709551615"}},
-    {"array-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.scores", "4611686018427387904"}},
-    {"array-strings-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens", "2305843009213693952"}},
-    {"array-nested-deep", AT_OPEN, AKUNU_ERROR_FORMAT, {"x.deep", "nested"}},
-    {"tokens-nested", AT_VOCAB, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens", "array of array", "string"}},
-    {"tokens-of-integers", AT_VOCAB, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.tokens", "integer", "string"}},
-    {"tokens-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, {"39", "40", "token_embd.weight"}},
-    {"scores-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, {"tokenizer.ggml.scores", "39", "40"}},
-    {"kv-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.name", "type 99"}},
-    {"kv-array-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, {"x.array", "type 99"}},
-    {"key-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, {"llama.block_count", "twice"}},
-    {"key-not-utf8", AT_OPEN, AKUNU_ERROR_FORMAT, {"llama.\\xff\\xfe"}},
-    {"alignment-0", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.alignment", "is 0"}},
-    {"alignment-33", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.alignment", "is 33"}},
-    {"alignment-string", AT_OPEN, AKUNU_ERROR_FORMAT, {"general.alignment"}},
-    {"tensor-name-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"tensor name", "1152921504606846976"}},
-    {"tensor-dims-9", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "9 dimensions"}},
-    {"tensor-dims-count-huge", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "2147483648"}},
-    {"tensor-dim-0", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "is 0"}},
-    {"tensor-dim-negative", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "is -64"}},
-    {"tensor-dims-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight"}},
-    {"tensor-bytes-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.attn_q.weight"}},
-    {"tensor-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "9999"}},
-    {"tensor-type-removed", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "type 4"}},
-    {"tensor-row-33", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "33", "32"}},
-    {"tensor-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "twice"}},
-    {"tensor-offset-out", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "18112"}},
-    {"tensor-offset-wrap", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight"}},
-    {"tensor-offset-misaligned", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_up.weight", "33", "32"}},
-    {"tensor-offset-overlap", AT_OPEN, AKUNU_ERROR_FORMAT, {"blk.0.ffn_down.weight"}},
-    {"split-alone", AT_OPEN, AKUNU_ERROR_FORMAT, {"split", "3"}},
+    { "empty", AT_OPEN, AKUNU_ERROR_FORMAT, { "empty" } },
+    { "cut-magic", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file" } },
+    { "cut-version", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "version" } },
+    { "cut-counts", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "counts" } },
+    { "cut-before-metadata", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "metadata" } },
+    { "cut-metadata-key", AT_OPEN, AKUNU_ERROR_FORMAT, { "end of the file", "key" } },
+    { "cut-metadata-array", AT_OPEN, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.tokens" } },
+    { "cut-tensor-infos", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor info" } },
+    { "cut-before-data", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_down.weight", "2157" } },
+    { "cut-data",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "blk.0.ffn_down.weight", "15936 to 18112", "18111" } },
+    { "magic", AT_OPEN, AKUNU_ERROR_FORMAT, { "GGUG" } },
+    { "magic-ggml", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "tjgg", "ggjt" } },
+    { "version-0", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "version 0" } },
+    { "version-1", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "version 1" } },
+    { "version-99", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "version 99" } },
+    { "big-endian", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "big-endian" } },
+    { "n-tensors-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor count", "9223372036854775807" } },
+    { "n-tensors-plus-1", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor name" } },
+    { "n-kv-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "metadata count", "9223372036854775807" } },
+    { "n-kv-2-60", AT_OPEN, AKUNU_ERROR_FORMAT, { "metadata count", "1152921504606846976" } },
+    { "key-length-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "key length" } },
+    { "string-length-huge",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "general.name", "4611686018427387904" } },
+    { "string-length-minus-1",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "general.name", "18446744073709551615" } },
+    { "array-length-huge",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "tokenizer.ggml.scores", "4611686018427387904" } },
+    { "array-strings-huge",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "tokenizer.ggml.tokens", "2305843009213693952" } },
+    { "array-nested-deep", AT_OPEN, AKUNU_ERROR_FORMAT, { "x.deep", "nested" } },
+    { "tokens-nested",
+      AT_VOCAB,
+      AKUNU_ERROR_FORMAT,
+      { "tokenizer.ggml.tokens", "array of array", "string" } },
+    { "tokens-of-integers",
+      AT_VOCAB,
+      AKUNU_ERROR_FORMAT,
+      { "tokenizer.ggml.tokens", "integer", "string" } },
+    { "tokens-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, { "39", "40", "token_embd.weight" } },
+    { "scores-too-few", AT_VOCAB, AKUNU_ERROR_FORMAT, { "tokenizer.ggml.scores", "39", "40" } },
+    { "kv-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.name", "type 99" } },
+    { "kv-array-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "x.array", "type 99" } },
+    { "key-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, { "llama.block_count", "twice" } },
+    { "key-not-utf8", AT_OPEN, AKUNU_ERROR_FORMAT, { "llama.\\xff\\xfe" } },
+    { "alignment-0", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.alignment", "is 0" } },
+    { "alignment-33", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.alignment", "is 33" } },
+    { "alignment-string", AT_OPEN, AKUNU_ERROR_FORMAT, { "general.alignment" } },
+    { "tensor-name-huge", AT_OPEN, AKUNU_ERROR_FORMAT, { "tensor name", "1152921504606846976" } },
+    { "tensor-dims-9", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "9 dimensions" } },
+    { "tensor-dims-count-huge",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "blk.0.ffn_up.weight", "2147483648" } },
+    { "tensor-dim-0", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "is 0" } },
+    { "tensor-dim-negative", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "is -64" } },
+    { "tensor-dims-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight" } },
+    { "tensor-bytes-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.attn_q.weight" } },
+    { "tensor-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "9999" } },
+    { "tensor-type-removed", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "type 4" } },
+    { "tensor-row-33", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "33", "32" } },
+    { "tensor-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "twice" } },
+    { "tensor-offset-out", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "18112" } },
+    { "tensor-offset-wrap", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight" } },
+    { "tensor-offset-misaligned",
+      AT_OPEN,
+      AKUNU_ERROR_FORMAT,
+      { "blk.0.ffn_up.weight", "33", "32" } },
+    { "tensor-offset-overlap", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_down.weight" } },
+    { "split-alone", AT_OPEN, AKUNU_ERROR_FORMAT, { "split", "3" } },
 };
 
 enum { N_REFUSALS = sizeof refusals / sizeof *refusals };
@@ -126,9 +154,11 @@ static const struct refusal *refusal_of(const char *name)
 
 static void check_message(const struct refusal *r, ak_status status, const struct ak_error *error)
 {
-    ck_assert_msg(status == r->status, "%s: status %d, \"%s\"", r->name, status, status ? error->message : "");
+    ck_assert_msg(status == r->status, "%s: status %d, \"%s\"", r->name, status,
+                  status ? error->message : "");
     for (size_t i = 0; i < 3 && r->names[i]; i++)
-        ck_assert_msg(strstr(error->message, r->names[i]), "%s: \"%s\" does not name %s", r->name, error->message, r->names[i]);
+        ck_assert_msg(strstr(error->message, r->names[i]), "%s: \"%s\" does not name %s", r->name,
+                      error->message, r->names[i]);
 }
 
 static void check_hostile(const struct test_hostile *file, void *user)
@@ -136,7 +166,7 @@ static void check_hostile(const struct test_hostile *file, void *user)
     const struct refusal *r = refusal_of(file->name);
     struct ak_provider *p = NULL;
     struct ak_vocab vocab;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     ck_assert_msg(!r || !file->accept, "%s is to be accepted", file->name);
 
     ak_status status = test_open(file->bytes, &p, &error);
@@ -196,7 +226,7 @@ START_TEST(cut_anywhere)
     for (size_t n = 0; n < good.n; n += n < 2300 ? 7 : 401) {
         struct ak_provider *p;
         struct ak_error error;
-        ak_status status = test_open((struct test_bytes){.data = good.data, .n = n}, &p, &error);
+        ak_status status = test_open((struct test_bytes){ .data = good.data, .n = n }, &p, &error);
         ck_assert_msg(status == AKUNU_ERROR_FORMAT, "%zu bytes", n);
     }
     free(good.data);
@@ -225,12 +255,11 @@ START_TEST(mutated)
 }
 END_TEST
 
-/* ---- Tensor types ------------------------------------------------------------------ */
-
+/* ---- Tensor types ------------------------------------------------------- */
 /* One tensor of one row of 256 elements, of a type by its number in the file. */
 static struct test_bytes one_tensor(uint32_t type)
 {
-    struct test_bytes b = {0};
+    struct test_bytes b = { 0 };
     static const uint8_t data[2048 + 31];
     test_append(&b, "GGUF", 4);
     test_append_u32(&b, 3);
@@ -253,13 +282,18 @@ START_TEST(tensor_types)
         const char *name;
         bool runs;
     } types[] = {
-        {0, "F32", true},      {1, "F16", true},       {2, "Q4_0", true},    {3, "Q4_1", true},     {6, "Q5_0", true},
-        {7, "Q5_1", true},     {8, "Q8_0", true},      {9, "Q8_1", false},   {10, "Q2_K", true},    {11, "Q3_K", true},
-        {12, "Q4_K", true},    {13, "Q5_K", true},     {14, "Q6_K", true},   {15, "Q8_K", false},   {16, "IQ2_XXS", false},
-        {17, "IQ2_XS", false}, {18, "IQ3_XXS", false}, {19, "IQ1_S", false}, {20, "IQ4_NL", true},  {21, "IQ3_S", false},
-        {22, "IQ2_S", false},  {23, "IQ4_XS", true},   {24, "I8", false},    {25, "I16", false},    {26, "I32", false},
-        {27, "I64", false},    {28, "F64", false},     {29, "IQ1_M", false}, {30, "BF16", true},    {34, "TQ1_0", false},
-        {35, "TQ2_0", false},  {39, "MXFP4", true},    {40, "NVFP4", false}, {41, "Q1_0", false},
+        { 0, "F32", true },      { 1, "F16", true },       { 2, "Q4_0", true },
+        { 3, "Q4_1", true },     { 6, "Q5_0", true },      { 7, "Q5_1", true },
+        { 8, "Q8_0", true },     { 9, "Q8_1", false },     { 10, "Q2_K", true },
+        { 11, "Q3_K", true },    { 12, "Q4_K", true },     { 13, "Q5_K", true },
+        { 14, "Q6_K", true },    { 15, "Q8_K", false },    { 16, "IQ2_XXS", false },
+        { 17, "IQ2_XS", false }, { 18, "IQ3_XXS", false }, { 19, "IQ1_S", false },
+        { 20, "IQ4_NL", true },  { 21, "IQ3_S", false },   { 22, "IQ2_S", false },
+        { 23, "IQ4_XS", true },  { 24, "I8", false },      { 25, "I16", false },
+        { 26, "I32", false },    { 27, "I64", false },     { 28, "F64", false },
+        { 29, "IQ1_M", false },  { 30, "BF16", true },     { 34, "TQ1_0", false },
+        { 35, "TQ2_0", false },  { 39, "MXFP4", true },    { 40, "NVFP4", false },
+        { 41, "Q1_0", false },
     };
     for (uint32_t number = 0, next = 0; number < 70; number++) {
         struct test_bytes bytes = one_tensor(number);
@@ -272,7 +306,8 @@ START_TEST(tensor_types)
         if (next == sizeof types / sizeof *types || types[next].number != number) {
             snprintf(wanted, sizeof wanted, "type %u", number);
             ck_assert_int_eq(status, AKUNU_ERROR_FORMAT);
-            ck_assert_msg(strstr(error.message, "some.weight") && strstr(error.message, wanted), "%s", error.message);
+            ck_assert_msg(strstr(error.message, "some.weight") && strstr(error.message, wanted),
+                          "%s", error.message);
             continue;
         }
         if (types[next].runs) {
@@ -282,16 +317,18 @@ START_TEST(tensor_types)
             ak_provider_close(p);
         } else {
             ck_assert_int_eq(status, AKUNU_ERROR_UNSUPPORTED);
-            ck_assert_msg(strstr(error.message, "some.weight") && strstr(error.message, types[next].name), "%s", error.message);
+            ck_assert_msg(strstr(error.message, "some.weight") &&
+                              strstr(error.message, types[next].name),
+                          "%s", error.message);
         }
         next++;
     }
 }
 END_TEST
 
-/* ---- What is in a file ------------------------------------------------------------- */
-
-static ak_status count_values(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user)
+/* ---- What is in a file -------------------------------------------------- */
+static ak_status count_values(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
+                              const float *values, void *user)
 {
     uint64_t *next = user;
     ck_assert_uint_eq(first, first == 0 ? 0 : *next);
@@ -309,24 +346,28 @@ static void check_tensors(const char *file_name, const char *golden, size_t want
     ck_assert_msg(file != NULL, "%s", akunu_last_error());
     size_t i = 0;
     char *rest;
-    for (char *line = strtok_r((char *)lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), i++) {
+    for (char *line = strtok_r((char *)lines.data, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest), i++) {
         char name[64], type[16], shape[64], digest[65], got_shape[64], got_digest[65];
         unsigned long long offset, bytes;
-        ck_assert_int_eq(sscanf(line, "%63s %15s %63s %llu %llu %64s", name, type, shape, &offset, &bytes, digest), 6);
-        struct akunu_tensor_info info = {.size = sizeof info};
+        ck_assert_int_eq(sscanf(line, "%63s %15s %63s %llu %llu %64s", name, type, shape, &offset,
+                                &bytes, digest),
+                         6);
+        struct akunu_tensor_info info = { .size = sizeof info };
         ck_assert_int_eq(akunu_file_tensor(file, i, &info), AKUNU_OK);
         ck_assert_str_eq(info.name, name);
         ck_assert_str_eq(info.type, type);
         int n = 0;
         for (unsigned d = 0; d < info.n_dims; d++)
-            n += snprintf(got_shape + n, sizeof got_shape - (size_t)n, "%s%llu", d ? "," : "", (unsigned long long)info.shape[d]);
+            n += snprintf(got_shape + n, sizeof got_shape - (size_t)n, "%s%llu", d ? "," : "",
+                          (unsigned long long)info.shape[d]);
         ck_assert_str_eq(got_shape, shape);
         ck_assert_uint_eq(info.offset, offset);
         ck_assert_uint_eq(info.bytes, bytes);
         ck_assert_int_eq(akunu_file_sha256_f32(file, i, got_digest), AKUNU_OK);
         ck_assert_str_eq(got_digest, digest);
     }
-    struct akunu_file_info info = {.size = sizeof info};
+    struct akunu_file_info info = { .size = sizeof info };
     ck_assert_int_eq(akunu_file_get_info(file, &info), AKUNU_OK);
     ck_assert_uint_eq(info.n_tensors, i);
     ck_assert_uint_eq(i, wanted);
@@ -399,7 +440,8 @@ START_TEST(roles)
 }
 END_TEST
 
-static ak_status stop_at_once(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user)
+static ak_status stop_at_once(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
+                              const float *values, void *user)
 {
     (void)tensor, (void)first, (void)n, (void)values;
     ++*(int *)user;
@@ -416,41 +458,32 @@ START_TEST(stream_stops)
 }
 END_TEST
 
-/* ---- Metadata ----------------------------------------------------------------------- */
-
+/* ---- Metadata ----------------------------------------------------------- */
 static void write_value(const struct akunu_meta *m, char *out, size_t capacity)
 {
     switch (m->type) {
-    case AKUNU_META_BOOL:
-        snprintf(out, capacity, "%s", m->boolean ? "true" : "false");
-        break;
-    case AKUNU_META_INT:
-        snprintf(out, capacity, "%lld", (long long)m->integer);
-        break;
+    case AKUNU_META_BOOL: snprintf(out, capacity, "%s", m->boolean ? "true" : "false"); break;
+    case AKUNU_META_INT: snprintf(out, capacity, "%lld", (long long)m->integer); break;
     case AKUNU_META_UINT:
         snprintf(out, capacity, "%llu", (unsigned long long)m->unsigned_integer);
         break;
-    case AKUNU_META_STRING:
-        snprintf(out, capacity, "%.*s", (int)m->n, m->string);
-        break;
-    default:
-        snprintf(out, capacity, "?");
-        break;
+    case AKUNU_META_STRING: snprintf(out, capacity, "%.*s", (int)m->n, m->string); break;
+    default: snprintf(out, capacity, "?"); break;
     }
 }
 
 static enum akunu_meta_type public_type(const char *kind)
 {
-    return kind[0] == 'b'   ? AKUNU_META_BOOL
-           : kind[0] == 's' ? AKUNU_META_STRING
-           : kind[0] == 'i' ? AKUNU_META_INT
-           : kind[0] == 'u' ? AKUNU_META_UINT
-                            : AKUNU_META_FLOAT;
+    return kind[0] == 'b' ? AKUNU_META_BOOL :
+           kind[0] == 's' ? AKUNU_META_STRING :
+           kind[0] == 'i' ? AKUNU_META_INT :
+           kind[0] == 'u' ? AKUNU_META_UINT :
+                            AKUNU_META_FLOAT;
 }
 
 static size_t entry_of(const struct akunu_file *file, const char *key)
 {
-    struct akunu_meta m = {.size = sizeof m};
+    struct akunu_meta m = { .size = sizeof m };
     for (size_t i = 0; akunu_file_meta(file, i, &m) == AKUNU_OK; i++)
         if (strcmp(m.key, key) == 0)
             return i;
@@ -465,12 +498,13 @@ START_TEST(metadata)
     ck_assert_msg(file != NULL, "%s", akunu_last_error());
     size_t n = 0;
     char *rest;
-    for (char *line = strtok_r((char *)lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
+    for (char *line = strtok_r((char *)lines.data, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest), n++) {
         char key[64], at[16], kind[16], got[64], *end;
         int used;
         ck_assert_int_ge(sscanf(line, "%63s %15s %15s%n", key, at, kind, &used), 3);
         const char *value = line[used] ? line + used + 1 : "";
-        struct akunu_meta m = {.size = sizeof m};
+        struct akunu_meta m = { .size = sizeof m };
         size_t i = entry_of(file, key);
         ck_assert_int_eq(akunu_file_meta(file, i, &m), AKUNU_OK);
         if (at[0] != '-') {
@@ -489,7 +523,7 @@ START_TEST(metadata)
     }
     ck_assert_uint_eq(n, 1 + 12 * 4 + 300);
 
-    struct akunu_meta m = {.size = sizeof m};
+    struct akunu_meta m = { .size = sizeof m };
     size_t i = entry_of(file, "long.strings");
     ck_assert_int_eq(akunu_file_meta(file, i, &m), AKUNU_OK);
     ck_assert_uint_eq(m.n, 300);
@@ -515,9 +549,12 @@ START_TEST(typed_access)
     ck_assert_int_eq(ak_meta_u32(p, "one.i16.1", 0, &u, &error), AKUNU_OK);
     ck_assert_uint_eq(u, 32767);
     ck_assert_int_eq(ak_meta_u32(p, "one.i16.0", 0, &u, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "one.i16.0") && strstr(error.message, "-32768"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "one.i16.0") && strstr(error.message, "-32768"), "%s",
+                  error.message);
     ck_assert_int_eq(ak_meta_u32(p, "one.string.1", 0, &u, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "the string \"žluťoučký\"") && strstr(error.message, "an integer"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "the string \"žluťoučký\"") &&
+                      strstr(error.message, "an integer"),
+                  "%s", error.message);
     ck_assert_int_eq(ak_meta_u32(p, "one.f32.0", 0, &u, &error), AKUNU_ERROR_FORMAT);
     ck_assert_int_eq(ak_meta_float(p, "one.f64.0", 0, &f, &error), AKUNU_OK);
     ck_assert(f == 0.1f);
@@ -540,7 +577,7 @@ END_TEST
 /* The specification has 0 and 1. */
 START_TEST(bool_of_2)
 {
-    struct test_bytes b = {0};
+    struct test_bytes b = { 0 };
     struct ak_provider *p;
     struct ak_error error;
     test_append(&b, "GGUF", 4);
@@ -551,7 +588,8 @@ START_TEST(bool_of_2)
     test_append_u32(&b, 7);
     test_append(&b, "\2", 1);
     ck_assert_int_eq(test_open(b, &p, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "a.flag") && strstr(error.message, "2"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "a.flag") && strstr(error.message, "2"), "%s",
+                  error.message);
     free(b.data);
 }
 END_TEST
@@ -559,7 +597,7 @@ END_TEST
 /* An array of two arrays, of which the second has three elements. */
 START_TEST(nested_array)
 {
-    struct test_bytes b = {0};
+    struct test_bytes b = { 0 };
     struct ak_provider *p;
     struct ak_meta array, inner, element;
     test_append(&b, "GGUF", 4);
@@ -642,15 +680,17 @@ START_TEST(vocabulary)
 }
 END_TEST
 
-/* ---- Splits ----------------------------------------------------------------------- */
-
+/* ---- Splits ------------------------------------------------------------- */
 START_TEST(split)
 {
     check_tensors("gguf/split-00001-of-00003.gguf", "gguf/split.tensors", 4);
     struct ak_provider *p;
     struct ak_error error;
-    ck_assert_int_eq(ak_provider_open(test_path("gguf/split-00002-of-00003.gguf"), &p, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "part 2") && strstr(error.message, "split-00001-of-00003.gguf"), "%s", error.message);
+    ck_assert_int_eq(ak_provider_open(test_path("gguf/split-00002-of-00003.gguf"), &p, &error),
+                     AKUNU_ERROR_FORMAT);
+    ck_assert_msg(strstr(error.message, "part 2") &&
+                      strstr(error.message, "split-00001-of-00003.gguf"),
+                  "%s", error.message);
 }
 END_TEST
 
@@ -679,11 +719,14 @@ START_TEST(split_with_a_wrong_part)
     write_file(paths[0], parts[0]);
     write_file(paths[1], parts[1]);
     ck_assert_int_eq(ak_provider_open(paths[0], &p, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "part 3 of 3") && strstr(error.message, "m-00003-of-00003.gguf: no such file"), "%s",
-                  error.message);
+    ck_assert_msg(strstr(error.message, "part 3 of 3") &&
+                      strstr(error.message, "m-00003-of-00003.gguf: no such file"),
+                  "%s", error.message);
     write_file(paths[2], parts[1]);
     ck_assert_int_eq(ak_provider_open(paths[0], &p, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "m-00003-of-00003.gguf") && strstr(error.message, "part 2 of 3"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "m-00003-of-00003.gguf") &&
+                      strstr(error.message, "part 2 of 3"),
+                  "%s", error.message);
     write_file(paths[2], parts[2]);
     ck_assert_msg(ak_provider_open(paths[0], &p, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_uint_eq(ak_provider_bytes(p), parts[0].n + parts[1].n + parts[2].n);
@@ -696,15 +739,15 @@ START_TEST(split_with_a_wrong_part)
 }
 END_TEST
 
-/* ---- What is no GGUF file ------------------------------------------------------------ */
-
+/* ---- What is no GGUF file ----------------------------------------------- */
 static void check_refused(const char *path, ak_status wanted, const char *part)
 {
     struct ak_provider *p;
     struct ak_error error;
     ak_status status = ak_provider_open(path, &p, &error);
     ck_assert_msg(status == wanted, "%s: status %d", path, status);
-    ck_assert_msg(strncmp(error.message, path, strlen(path)) == 0 && strstr(error.message, part), "%s", error.message);
+    ck_assert_msg(strncmp(error.message, path, strlen(path)) == 0 && strstr(error.message, part),
+                  "%s", error.message);
 }
 
 START_TEST(other_things)
@@ -727,15 +770,15 @@ START_TEST(other_things)
 
     snprintf(path, sizeof path, "%s/model.gguf", folder);
     uint8_t safetensors[] = "\x0a\0\0\0\0\0\0\0{\"a\":1}   ", whisper[] = "lmgg\0\0\0\0";
-    write_file(path, (struct test_bytes){.data = safetensors, .n = sizeof safetensors});
+    write_file(path, (struct test_bytes){ .data = safetensors, .n = sizeof safetensors });
     check_refused(path, AKUNU_ERROR_FORMAT, "config.json is missing");
-    write_file(path, (struct test_bytes){.data = whisper, .n = sizeof whisper});
+    write_file(path, (struct test_bytes){ .data = whisper, .n = sizeof whisper });
     check_refused(path, AKUNU_ERROR_FORMAT, "n_vocab");
     check_refused(folder, AKUNU_ERROR_FORMAT, "model.gguf");
     unlink(path);
 
     snprintf(path, sizeof path, "%s/config.json", folder);
-    write_file(path, (struct test_bytes){.data = whisper, .n = 1});
+    write_file(path, (struct test_bytes){ .data = whisper, .n = 1 });
     check_refused(folder, AKUNU_ERROR_FORMAT, "config.json");
     unlink(path);
 
@@ -752,14 +795,13 @@ START_TEST(other_things)
 }
 END_TEST
 
-/* ---- Size ------------------------------------------------------------------------------ */
-
+/* ---- Size --------------------------------------------------------------- */
 /* A vocabulary of 150,000 tokens and 300 tensors of 14 MiB, all but the header a hole. */
 static struct test_bytes large_header(uint64_t *file_bytes)
 {
     enum { N_TOKENS = 150000, N_TENSORS = 300 };
     const uint64_t rows = 3584, cols = 1024;
-    struct test_bytes b = {0};
+    struct test_bytes b = { 0 };
     char name[64];
     test_append(&b, "GGUF", 4);
     test_append_u32(&b, 3);
@@ -826,20 +868,20 @@ START_TEST(four_gigabytes)
     }
     unlink(path);
     if (made != 0)
-        return; /* a file system without files of that size */
+        return;                 /* a file system without files of that size */
     if (!getenv("AK_EMULATED")) /* an emulator has pages of its own */
         ck_assert_msg(grown < 20 << 20, "%ld bytes", grown);
 }
 END_TEST
 
-/* ---- The public calls ------------------------------------------------------------------------- */
-
+/* ---- The public calls --------------------------------------------------- */
 static char nothing_failed;
 
 static void *nothing_failed_yet(void *user)
 {
     (void)user;
-    return akunu_last_error()[0] == '\0' && akunu_last_status() == AKUNU_OK ? &nothing_failed : NULL;
+    return akunu_last_error()[0] == '\0' && akunu_last_status() == AKUNU_OK ? &nothing_failed :
+                                                                              NULL;
 }
 
 START_TEST(public_errors)
@@ -862,7 +904,7 @@ START_TEST(public_errors)
 
     struct akunu_file *file = akunu_file_open(test_path("gguf/good.gguf"));
     ck_assert_ptr_nonnull(file);
-    struct akunu_tensor_info info = {.size = sizeof info};
+    struct akunu_tensor_info info = { .size = sizeof info };
     float row[64], rows[128];
     ck_assert_int_eq(akunu_file_tensor(file, 12, &info), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_file_tensor(file, 11, &info), AKUNU_OK);
@@ -873,7 +915,8 @@ START_TEST(public_errors)
     ck_assert_int_eq(akunu_file_read_f32(file, 11, 64 * 32, 0, NULL), AKUNU_OK);
     ck_assert_int_eq(akunu_file_read_f32(file, 11, 64 * 32, 64, row), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_file_read_f32(file, 11, 64, 32, row), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_file_read_f32(file, 11, UINT64_MAX / 64 * 64, 128, row), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_file_read_f32(file, 11, UINT64_MAX / 64 * 64, 128, row),
+                     AKUNU_ERROR_ARGUMENT);
     akunu_file_free(file);
 }
 END_TEST

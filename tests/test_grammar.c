@@ -13,8 +13,7 @@
 #include "grammar/schema/schema.h"
 #include "weights/provider.h"
 
-/* ---- Helpers ------------------------------------------------------------------ */
-
+/* ---- Helpers ------------------------------------------------------------ */
 static const char *data_path(const char *name, char path[4096])
 {
     const char *data = getenv("AK_TEST_DATA");
@@ -36,11 +35,13 @@ static struct ak_grammar *gbnf(const char *text)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *g;
-    ck_assert_msg(ak_grammar_from_gbnf(text, strlen(text), &g, &error) == AKUNU_OK, "%s: %s", text, error.message);
+    ck_assert_msg(ak_grammar_from_gbnf(text, strlen(text), &g, &error) == AKUNU_OK, "%s: %s", text,
+                  error.message);
     return g;
 }
 
-static ak_status try_schema(const char *text, enum ak_schema_form form, bool lax, struct ak_grammar **g, struct ak_error *error)
+static ak_status try_schema(const char *text, enum ak_schema_form form, bool lax,
+                            struct ak_grammar **g, struct ak_error *error)
 {
     struct ak_schema_options options = { .form = form, .lax = lax };
     return ak_grammar_from_schema_text(text, strlen(text), &options, g, error);
@@ -50,7 +51,8 @@ static struct ak_grammar *schema(const char *text, enum ak_schema_form form)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *g;
-    ck_assert_msg(try_schema(text, form, false, &g, &error) == AKUNU_OK, "%s: %s", text, error.message);
+    ck_assert_msg(try_schema(text, form, false, &g, &error) == AKUNU_OK, "%s: %s", text,
+                  error.message);
     return g;
 }
 
@@ -60,40 +62,47 @@ static bool takes_bytes(const struct ak_grammar *g, const char *text, size_t n)
     struct ak_grammar_matcher *m;
     size_t taken;
     ck_assert_msg(ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_msg(ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK, "%s",
+                  error.message);
     bool yes = taken == n && ak_grammar_matcher_may_end(m);
     ak_grammar_matcher_free(m);
     return yes;
 }
 
-static bool takes(const struct ak_grammar *g, const char *text) { return takes_bytes(g, text, strlen(text)); }
+static bool takes(const struct ak_grammar *g, const char *text)
+{
+    return takes_bytes(g, text, strlen(text));
+}
 
-static void check_texts(const struct ak_grammar *g, const json_t *texts, bool want, const char *what)
+static void check_texts(const struct ak_grammar *g, const json_t *texts, bool want,
+                        const char *what)
 {
     const json_t *text;
     size_t i;
-    json_array_foreach(texts, i, text)
-        ck_assert_msg(takes_bytes(g, json_string_value(text), json_string_length(text)) == want, "%s: %s is %s", what, json_string_value(text),
+    json_array_foreach (texts, i, text)
+        ck_assert_msg(takes_bytes(g, json_string_value(text), json_string_length(text)) == want,
+                      "%s: %s is %s", what, json_string_value(text),
                       want ? "not accepted" : "accepted");
 }
 
-/* ---- GBNF --------------------------------------------------------------------- */
-
+/* ---- GBNF --------------------------------------------------------------- */
 START_TEST(gbnf_cases)
 {
     json_t *cases = read_cases("grammar/gbnf.json"), *c;
     size_t i;
-    json_array_foreach(cases, i, c) {
+    json_array_foreach (cases, i, c) {
         const json_t *text = json_object_get(c, "grammar");
         const char *want = json_string_value(json_object_get(c, "error"));
         struct ak_error error = { 0 };
         struct ak_grammar *g = NULL;
         struct ak_grammar_matcher *m = NULL;
-        ak_status status = ak_grammar_from_gbnf(json_string_value(text), json_string_length(text), &g, &error);
+        ak_status status =
+            ak_grammar_from_gbnf(json_string_value(text), json_string_length(text), &g, &error);
         if (status == AKUNU_OK && want)
             status = ak_grammar_matcher_create(g, NULL, &m, &error);
         if (want) {
-            ck_assert_msg(status != AKUNU_OK && strstr(error.message, want), "%s: \"%s\", want \"%s\"", json_string_value(text), error.message, want);
+            ck_assert_msg(status != AKUNU_OK && strstr(error.message, want),
+                          "%s: \"%s\", want \"%s\"", json_string_value(text), error.message, want);
         } else {
             ck_assert_msg(status == AKUNU_OK, "%s: %s", json_string_value(text), error.message);
             check_texts(g, json_object_get(c, "accept"), true, json_string_value(text));
@@ -149,33 +158,35 @@ START_TEST(long_texts)
     free(text);
     ak_grammar_free(g);
     g = gbnf("root ::= (\"a\" | \"aa\" | \"aaa\"){0,1000}");
-    ck_assert(takes(g, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+    ck_assert(takes(
+        g,
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
     ak_grammar_free(g);
 }
 END_TEST
 
-/* ---- JSON Schema -------------------------------------------------------------- */
-
+/* ---- JSON Schema -------------------------------------------------------- */
 /* For reading: what the oracle calls valid and nothing else. For writing: nothing that is
  * not valid. */
 START_TEST(schema_goldens)
 {
     json_t *cases = read_cases("grammar/schemas.json"), *c, *pair;
     size_t i, j, n_right = 0;
-    json_array_foreach(cases, i, c) {
+    json_array_foreach (cases, i, c) {
         struct ak_schema_options options = { .form = _i ? AK_SCHEMA_WRITING : AK_SCHEMA_READING };
         struct ak_error error = { 0 };
         struct ak_grammar *g;
-        ak_status status = ak_grammar_from_schema(json_object_get(c, "schema"), &options, &g, &error);
+        ak_status status =
+            ak_grammar_from_schema(json_object_get(c, "schema"), &options, &g, &error);
         if (status == AKUNU_ERROR_UNSUPPORTED)
             continue;
         ck_assert_msg(status == AKUNU_OK, "case %zu: %s", i, error.message);
-        json_array_foreach(json_object_get(c, "texts"), j, pair) {
+        json_array_foreach (json_object_get(c, "texts"), j, pair) {
             const json_t *text = json_array_get(pair, 0);
             bool valid = json_is_true(json_array_get(pair, 1));
             bool accepted = takes_bytes(g, json_string_value(text), json_string_length(text));
-            ck_assert_msg(accepted == valid || (_i && !accepted), "case %zu: %s is %s", i, json_string_value(text),
-                          accepted ? "accepted" : "not accepted");
+            ck_assert_msg(accepted == valid || (_i && !accepted), "case %zu: %s is %s", i,
+                          json_string_value(text), accepted ? "accepted" : "not accepted");
             n_right++;
         }
         ak_grammar_free(g);
@@ -188,8 +199,10 @@ END_TEST
 /* What a model may write, and how: what is not below is decided by the goldens. */
 START_TEST(writing_form)
 {
-    static const char text[] = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}, \"b\": {\"type\": \"string\", \"maxLength\": 3},"
-                               "\"c\": {\"enum\": [\"x\", 1.5, null]}}, \"required\": [\"a\", \"c\"], \"additionalProperties\": false}";
+    static const char text[] = "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": "
+                               "\"integer\"}, \"b\": {\"type\": \"string\", \"maxLength\": 3},"
+                               "\"c\": {\"enum\": [\"x\", 1.5, null]}}, \"required\": [\"a\", "
+                               "\"c\"], \"additionalProperties\": false}";
     struct ak_grammar *g = schema(text, AK_SCHEMA_WRITING);
     ck_assert(takes(g, "{\"a\": 1, \"b\": \"xyz\", \"c\": null}"));
     ck_assert(takes(g, "{\"a\":-12,\"c\":\"x\"}"));
@@ -207,7 +220,9 @@ END_TEST
 
 START_TEST(reading_form)
 {
-    struct ak_grammar *g = schema("{\"properties\": {\"a\": {\"const\": \"\\u00e9\"}, \"n\": {\"const\": 2}}, \"required\": [\"a\"]}", AK_SCHEMA_READING);
+    struct ak_grammar *g = schema("{\"properties\": {\"a\": {\"const\": \"\\u00e9\"}, \"n\": "
+                                  "{\"const\": 2}}, \"required\": [\"a\"]}",
+                                  AK_SCHEMA_READING);
     ck_assert(takes(g, "{\"a\": \"\xc3\xa9\"}"));
     ck_assert(takes(g, " {\"x\": [1e5, {}],\r\n\t\"\\u0061\": \"\\u00E9\", \"n\": 2.00} "));
     ck_assert(!takes(g, "{\"a\": \"e\"}"));
@@ -227,18 +242,27 @@ END_TEST
 /* Bounds are exact, however long. */
 START_TEST(exact_bounds)
 {
-    struct ak_grammar *g = schema("{\"type\": \"integer\", \"minimum\": -1050, \"maximum\": 9223372036854775807}", AK_SCHEMA_WRITING);
+    struct ak_grammar *g =
+        schema("{\"type\": \"integer\", \"minimum\": -1050, \"maximum\": 9223372036854775807}",
+               AK_SCHEMA_WRITING);
     ck_assert(takes(g, "9223372036854775807"));
     ck_assert(!takes(g, "9223372036854775808"));
     ck_assert(takes(g, "-1050"));
     ck_assert(!takes(g, "-1051"));
     ck_assert(takes(g, "-999"));
     ak_grammar_free(g);
-    g = schema("{\"type\": \"number\", \"exclusiveMinimum\": -0.05, \"maximum\": 12.125}", AK_SCHEMA_READING);
-    static const struct { const char *text; bool valid; } cases[] = {
-        { "-0.05", false }, { "-0.050", false }, { "-0.0499999999999999999999999999", true }, { "-0.049", true }, { "-0.06", false },
-        { "0", true }, { "12.125", true }, { "12.12500", true }, { "12.1250000001", false }, { "12.13", false }, { "9.99", true },
-        { "12.0", true }, { "13", false }, { "100", false }, { "-1", false }, { "1e0", false }, { "12.", false }, { "012", false },
+    g = schema("{\"type\": \"number\", \"exclusiveMinimum\": -0.05, \"maximum\": 12.125}",
+               AK_SCHEMA_READING);
+    static const struct {
+        const char *text;
+        bool valid;
+    } cases[] = {
+        { "-0.05", false }, { "-0.050", false },  { "-0.0499999999999999999999999999", true },
+        { "-0.049", true }, { "-0.06", false },   { "0", true },
+        { "12.125", true }, { "12.12500", true }, { "12.1250000001", false },
+        { "12.13", false }, { "9.99", true },     { "12.0", true },
+        { "13", false },    { "100", false },     { "-1", false },
+        { "1e0", false },   { "12.", false },     { "012", false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_msg(takes(g, cases[i].text) == cases[i].valid, "%s", cases[i].text);
@@ -249,16 +273,20 @@ END_TEST
 /* All integers near two bounds, against plain comparison. */
 START_TEST(all_bounds)
 {
-    static const int bounds[] = { -1000, -101, -100, -99, -10, -9, -1, 0, 1, 9, 10, 11, 99, 100, 101, 999 };
+    static const int bounds[] = { -1000, -101, -100, -99, -10, -9,  -1,  0,
+                                  1,     9,    10,   11,  99,  100, 101, 999 };
     enum { N = sizeof bounds / sizeof *bounds };
     for (int i = 0; i < N; i += 1 + _i) {
         for (int j = 0; j < N; j++) {
             char text[128], number[16];
-            snprintf(text, sizeof text, "{\"type\": \"integer\", \"minimum\": %d, \"exclusiveMaximum\": %d}", bounds[i], bounds[j]);
+            snprintf(text, sizeof text,
+                     "{\"type\": \"integer\", \"minimum\": %d, \"exclusiveMaximum\": %d}",
+                     bounds[i], bounds[j]);
             struct ak_grammar *g = schema(text, AK_SCHEMA_WRITING);
             for (int v = -1100; v <= 1100; v += v > -120 && v < 120 ? 1 : 37) {
                 snprintf(number, sizeof number, "%d", v);
-                ck_assert_msg(takes(g, number) == (v >= bounds[i] && v < bounds[j]), "%d: %s", v, text);
+                ck_assert_msg(takes(g, number) == (v >= bounds[i] && v < bounds[j]), "%d: %s", v,
+                              text);
             }
             ak_grammar_free(g);
         }
@@ -268,7 +296,9 @@ END_TEST
 
 START_TEST(refused_by_name)
 {
-    static const struct { const char *schema, *keyword; } cases[] = {
+    static const struct {
+        const char *schema, *keyword;
+    } cases[] = {
         { "{\"type\": \"array\", \"uniqueItems\": true}", "\"uniqueItems\"" },
         { "{\"properties\": {\"a\": {\"not\": {\"type\": \"null\"}}}}", "#/properties/a: \"not\"" },
         { "{\"contains\": {\"type\": \"null\"}}", "\"contains\"" },
@@ -291,10 +321,14 @@ START_TEST(refused_by_name)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ak_error error = { 0 };
         struct ak_grammar *g;
-        ck_assert_msg(try_schema(cases[i].schema, AK_SCHEMA_WRITING, false, &g, &error) == AKUNU_ERROR_UNSUPPORTED, "%s: %s", cases[i].schema,
-                      error.message);
-        ck_assert_msg(strstr(error.message, cases[i].keyword) && strstr(error.message, "not supported"), "%s", error.message);
-        ck_assert_msg(try_schema(cases[i].schema, AK_SCHEMA_WRITING, true, &g, &error) == AKUNU_OK, "%s: %s", cases[i].schema, error.message);
+        ck_assert_msg(try_schema(cases[i].schema, AK_SCHEMA_WRITING, false, &g, &error) ==
+                          AKUNU_ERROR_UNSUPPORTED,
+                      "%s: %s", cases[i].schema, error.message);
+        ck_assert_msg(strstr(error.message, cases[i].keyword) &&
+                          strstr(error.message, "not supported"),
+                      "%s", error.message);
+        ck_assert_msg(try_schema(cases[i].schema, AK_SCHEMA_WRITING, true, &g, &error) == AKUNU_OK,
+                      "%s: %s", cases[i].schema, error.message);
         ak_grammar_free(g);
     }
 }
@@ -303,22 +337,37 @@ END_TEST
 START_TEST(no_schemas)
 {
     static const char *const cases[] = {
-        "", "[]", "{\"type\": \"text\"}", "{\"type\": 3}", "{\"properties\": []}", "{\"required\": [1]}", "{\"enum\": {}}", "{\"anyOf\": []}",
-        "{\"minLength\": -1}", "{\"minItems\": 1.5}", "{\"minimum\": \"1\"}", "{\"pattern\": \"(\", \"type\": \"string\"}", "{\"$ref\": \"#/$defs/a\"}",
-        "{\"$ref\": \"#a\"}", "{\"multipleOf\": 0, \"type\": \"number\"}", "{\"properties\": {\"a\": 3}}", "{\"a\": 1, \"a\": 2}",
+        "",
+        "[]",
+        "{\"type\": \"text\"}",
+        "{\"type\": 3}",
+        "{\"properties\": []}",
+        "{\"required\": [1]}",
+        "{\"enum\": {}}",
+        "{\"anyOf\": []}",
+        "{\"minLength\": -1}",
+        "{\"minItems\": 1.5}",
+        "{\"minimum\": \"1\"}",
+        "{\"pattern\": \"(\", \"type\": \"string\"}",
+        "{\"$ref\": \"#/$defs/a\"}",
+        "{\"$ref\": \"#a\"}",
+        "{\"multipleOf\": 0, \"type\": \"number\"}",
+        "{\"properties\": {\"a\": 3}}",
+        "{\"a\": 1, \"a\": 2}",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ak_error error = { 0 };
         struct ak_grammar *g;
-        ck_assert_msg(try_schema(cases[i], AK_SCHEMA_WRITING, true, &g, &error) != AKUNU_OK, "%s", cases[i]);
+        ck_assert_msg(try_schema(cases[i], AK_SCHEMA_WRITING, true, &g, &error) != AKUNU_OK, "%s",
+                      cases[i]);
         ck_assert_ptr_null(g);
-        ck_assert_msg(error.status == AKUNU_ERROR_FORMAT || error.status == AKUNU_ERROR_UNSUPPORTED, "%s: %s", cases[i], error.message);
+        ck_assert_msg(error.status == AKUNU_ERROR_FORMAT || error.status == AKUNU_ERROR_UNSUPPORTED,
+                      "%s: %s", cases[i], error.message);
     }
 }
 END_TEST
 
-/* ---- Tokens ------------------------------------------------------------------- */
-
+/* ---- Tokens ------------------------------------------------------------- */
 static struct ak_tokenizer *tokenizer;
 static struct ak_token_trie *trie;
 
@@ -327,11 +376,14 @@ static void open_vocabulary(void)
     char path[4096];
     struct ak_error error = { 0 };
     struct ak_provider *p;
-    ck_assert_msg(ak_provider_open(data_path("model.gguf", path), &p, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_provider_open(data_path("model.gguf", path), &p, &error) == AKUNU_OK, "%s",
+                  error.message);
     ck_assert_msg(ak_tokenizer_open(p, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
     ak_provider_close(p);
     /* logits may be longer than the vocabulary */
-    ck_assert_int_eq(ak_token_trie_create(tokenizer, (uint32_t)ak_tokenizer_n_tokens(tokenizer) + 40, &trie, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_token_trie_create(
+                         tokenizer, (uint32_t)ak_tokenizer_n_tokens(tokenizer) + 40, &trie, &error),
+                     AKUNU_OK);
 }
 
 static void close_vocabulary(void)
@@ -348,11 +400,15 @@ static struct ak_grammar_matcher *matcher(const struct ak_grammar *g)
     return m;
 }
 
-static bool has(const uint32_t *mask, size_t i) { return mask[i / 32] >> (i % 32) & 1; }
+static bool has(const uint32_t *mask, size_t i)
+{
+    return mask[i / 32] >> (i % 32) & 1;
+}
 
 /* What a mask must be: tried token by token, by bytes in a matcher without a vocabulary.
  * `waits`: control tokens may come too. */
-static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g, const char *text, size_t n, bool waits)
+static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g, const char *text,
+                       size_t n, bool waits)
 {
     struct ak_error error = { 0 };
     const uint32_t *mask;
@@ -366,16 +422,21 @@ static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g,
         bool want = false, allowed;
         if (i < ak_tokenizer_n_tokens(tokenizer) && ak_tokenizer_is_end(tokenizer, id)) {
             want = ak_grammar_matcher_may_end(m);
-        } else if (i < ak_tokenizer_n_tokens(tokenizer) && !ak_tokenizer_is_control(tokenizer, id)) {
-            ck_assert_int_eq(ak_detokenize(tokenizer, &id, 1, AKUNU_CONTINUE, piece, sizeof piece, &n_piece, &error), AKUNU_OK);
+        } else if (i < ak_tokenizer_n_tokens(tokenizer) &&
+                   !ak_tokenizer_is_control(tokenizer, id)) {
+            ck_assert_int_eq(ak_detokenize(tokenizer, &id, 1, AKUNU_CONTINUE, piece, sizeof piece,
+                                           &n_piece, &error),
+                             AKUNU_OK);
             ck_assert_int_eq(ak_grammar_matcher_reset(plain, &error), AKUNU_OK);
             ck_assert_int_eq(ak_grammar_matcher_bytes(plain, text, n, &taken, &error), AKUNU_OK);
-            ck_assert_int_eq(ak_grammar_matcher_bytes(plain, piece, n_piece, &taken, &error), AKUNU_OK);
+            ck_assert_int_eq(ak_grammar_matcher_bytes(plain, piece, n_piece, &taken, &error),
+                             AKUNU_OK);
             want = n_piece > 0 && taken == n_piece;
         } else {
             want = waits && i < ak_tokenizer_n_tokens(tokenizer);
         }
-        ck_assert_msg(has(mask, i) == want, "token %u after \"%.*s\" is %s", i, (int)n, text, want ? "not allowed" : "allowed");
+        ck_assert_msg(has(mask, i) == want, "token %u after \"%.*s\" is %s", i, (int)n, text,
+                      want ? "not allowed" : "allowed");
         if (i < ak_tokenizer_n_tokens(tokenizer)) {
             ck_assert_int_eq(ak_grammar_matcher_allows(m, id, &allowed, &error), AKUNU_OK);
             ck_assert_int_eq(allowed, want);
@@ -394,15 +455,20 @@ static uint32_t noise(uint32_t *state)
 START_TEST(masks)
 {
     static const char *const texts[] = {
-        ("{\"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 200}, \"n\": {\"type\": \"integer\", \"maximum\": 300}}, \"required\": [\"name\", \"n\"],"
+        ("{\"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 200}, \"n\": "
+         "{\"type\": \"integer\", \"maximum\": 300}}, \"required\": [\"name\", \"n\"],"
          "\"additionalProperties\": false}"),
-        "{\"type\": \"array\", \"items\": {\"type\": \"string\", \"pattern\": \"^[a-f]+( |-)\"}, \"minItems\": 3}",
+        "{\"type\": \"array\", \"items\": {\"type\": \"string\", \"pattern\": \"^[a-f]+( |-)\"}, "
+        "\"minItems\": 3}",
         "{\"type\": \"string\", \"pattern\": \"^(\\\\p{L}+[ ,.]?)+[0-9]*x?$\", \"maxLength\": 40}",
-        "{\"type\": \"string\", \"pattern\": \"^(a[^a]b)*$\", \"minLength\": 30, \"maxLength\": 47}",
+        "{\"type\": \"string\", \"pattern\": \"^(a[^a]b)*$\", \"minLength\": 30, \"maxLength\": "
+        "47}",
         "{}",
     };
-    struct ak_grammar *g = _i < 5 ? schema(texts[_i], AK_SCHEMA_WRITING) :
-                           _i == 5 ? gbnf("root ::= (\"ab\"{2,300} | [^a]{0,5} \"é\"){1,70} \"the end\"") : schema(texts[4], AK_SCHEMA_READING);
+    struct ak_grammar *g =
+        _i < 5  ? schema(texts[_i], AK_SCHEMA_WRITING) :
+        _i == 5 ? gbnf("root ::= (\"ab\"{2,300} | [^a]{0,5} \"é\"){1,70} \"the end\"") :
+                  schema(texts[4], AK_SCHEMA_READING);
     struct ak_grammar_matcher *m = matcher(g);
     struct ak_error error = { 0 };
     uint32_t state = 7 + (uint32_t)_i;
@@ -415,7 +481,8 @@ START_TEST(masks)
         int32_t id = -1;
         check_mask(m, g, text, n, false);
         ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
-        for (uint32_t tries = 0, at = noise(&state); id < 0 && tries < ak_tokenizer_n_tokens(tokenizer); tries++, at++)
+        for (uint32_t tries = 0, at = noise(&state);
+             id < 0 && tries < ak_tokenizer_n_tokens(tokenizer); tries++, at++)
             if (has(mask, at % ak_tokenizer_n_tokens(tokenizer)))
                 id = (int32_t)(at % ak_tokenizer_n_tokens(tokenizer));
         ck_assert_int_ge(id, 0);
@@ -423,7 +490,9 @@ START_TEST(masks)
             break;
         ck_assert_int_eq(ak_grammar_matcher_token(m, id, &allowed, &error), AKUNU_OK);
         ck_assert(allowed);
-        ck_assert_int_eq(ak_detokenize(tokenizer, &id, 1, AKUNU_CONTINUE, text + n, sizeof text - n, &n_piece, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_detokenize(tokenizer, &id, 1, AKUNU_CONTINUE, text + n, sizeof text - n,
+                                       &n_piece, &error),
+                         AKUNU_OK);
         n += n_piece;
     }
     ak_grammar_matcher_free(m);
@@ -431,18 +500,29 @@ START_TEST(masks)
 }
 END_TEST
 
-/* SentencePiece's vocabularies have many bytes twice or more: as a token of one byte, and as a piece. */
+/* SentencePiece's vocabularies have many bytes twice or more: as a token of one byte, and as a
+ * piece. */
 START_TEST(tokens_of_equal_bytes)
 {
-    static const struct ak_text tokens[] = { { "<unk>", 5 }, { "</s>", 4 }, { "<0x0A>", 6 }, { "<0x61>", 6 }, { "\n", 1 }, { "a", 1 }, { "b", 1 },
-                                             { "a", 1 }, { "ab", 2 }, { "<0x62>", 6 }, { "ab", 2 } };
+    static const struct ak_text tokens[] = { { "<unk>", 5 },  { "</s>", 4 }, { "<0x0A>", 6 },
+                                             { "<0x61>", 6 }, { "\n", 1 },   { "a", 1 },
+                                             { "b", 1 },      { "a", 1 },    { "ab", 2 },
+                                             { "<0x62>", 6 }, { "ab", 2 } };
     static const int32_t types[] = { 2, 3, 6, 6, 1, 1, 1, 1, 1, 6, 4 };
     static const float scores[sizeof tokens / sizeof *tokens] = { 0 };
-    enum { NEWLINE = 1 << 2 | 1 << 4, A = 1 << 3 | 1 << 5 | 1 << 7, B = 1 << 6 | 1 << 9, AB = 1 << 8 | 1 << 10, END = 1 << 1 };
+    enum {
+        NEWLINE = 1 << 2 | 1 << 4,
+        A = 1 << 3 | 1 << 5 | 1 << 7,
+        B = 1 << 6 | 1 << 9,
+        AB = 1 << 8 | 1 << 10,
+        END = 1 << 1
+    };
     static const struct {
         const char *text;
         uint32_t allowed;
-    } cases[] = { { "", NEWLINE | A | AB }, { "\n", A | AB }, { "a", B }, { "ab", NEWLINE | A | AB | END } };
+    } cases[] = {
+        { "", NEWLINE | A | AB }, { "\n", A | AB }, { "a", B }, { "ab", NEWLINE | A | AB | END }
+    };
     struct ak_tokenizer *kept = tokenizer;
     struct ak_token_trie *kept_trie = trie;
     struct ak_error error = { 0 };
@@ -462,7 +542,8 @@ START_TEST(tokens_of_equal_bytes)
         size_t n = strlen(cases[i].text), taken;
         ck_assert_int_eq(ak_grammar_matcher_bytes(m, cases[i].text, n, &taken, &error), AKUNU_OK);
         ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
-        ck_assert_msg(mask[0] == cases[i].allowed, "after \"%s\": 0x%x, not 0x%x", cases[i].text, mask[0], cases[i].allowed);
+        ck_assert_msg(mask[0] == cases[i].allowed, "after \"%s\": 0x%x, not 0x%x", cases[i].text,
+                      mask[0], cases[i].allowed);
         check_mask(m, g, cases[i].text, n, false);
         ak_grammar_matcher_free(m);
     }
@@ -559,7 +640,8 @@ START_TEST(waiting)
     ak_grammar_free(g);
     inner = gbnf("root ::= \"a\"");
     ck_assert_int_eq(ak_grammar_waiting(inner, words, 0, false, &g, &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(ak_grammar_waiting(inner, &(struct ak_word){ "", 0 }, 1, false, &g, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_grammar_waiting(inner, &(struct ak_word){ "", 0 }, 1, false, &g, &error),
+                     AKUNU_ERROR_ARGUMENT);
     ak_grammar_free(inner);
 }
 END_TEST
@@ -574,8 +656,11 @@ START_TEST(waiting_for_control_tokens)
     size_t n = 0;
     bool allowed;
     while (n < 2 && control < (int32_t)ak_tokenizer_n_tokens(tokenizer))
-        if (ak_tokenizer_is_control(tokenizer, ++control) && !ak_tokenizer_is_end(tokenizer, control))
-            ck_assert_int_eq(ak_detokenize(tokenizer, &control, 1, AKUNU_CONTINUE, text, sizeof text, &n, &error), AKUNU_OK);
+        if (ak_tokenizer_is_control(tokenizer, ++control) &&
+            !ak_tokenizer_is_end(tokenizer, control))
+            ck_assert_int_eq(ak_detokenize(tokenizer, &control, 1, AKUNU_CONTINUE, text,
+                                           sizeof text, &n, &error),
+                             AKUNU_OK);
     ck_assert_uint_ge(n, 2);
     struct ak_word word = { text, n };
     ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, true, &g, &error), AKUNU_OK);
@@ -664,7 +749,8 @@ START_TEST(forced_tokens)
     int32_t forced[64], want[64];
     size_t n, n_want;
     bool allowed;
-    ck_assert_int_eq(ak_tokenize(tokenizer, stretch, strlen(stretch), 0, want, 64, &n_want, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_tokenize(tokenizer, stretch, strlen(stretch), 0, want, 64, &n_want, &error),
+                     AKUNU_OK);
     ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, n_want - 1);
     ck_assert_mem_eq(forced, want, n * sizeof *forced);
@@ -711,9 +797,11 @@ START_TEST(forgetting)
 }
 END_TEST
 
-/* ---- Texts of a model --------------------------------------------------------- */
-
-struct written { char text[4096]; size_t n; };
+/* ---- Texts of a model --------------------------------------------------- */
+struct written {
+    char text[4096];
+    size_t n;
+};
 
 static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
@@ -729,9 +817,12 @@ static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *
  * same with and without tokens run ahead. */
 START_TEST(generated)
 {
-    static const char text[] = "{\"type\": \"object\", \"properties\": {\"city\": {\"type\": \"string\", \"maxLength\": 12}, \"degrees\": {\"type\": \"integer\","
-                               "\"minimum\": -50, \"maximum\": 60}, \"sky\": {\"enum\": [\"clear\", \"cloudy\"]}}, \"required\": [\"city\", \"degrees\", \"sky\"],"
-                               "\"additionalProperties\": false}";
+    static const char text[] =
+        "{\"type\": \"object\", \"properties\": {\"city\": {\"type\": \"string\", \"maxLength\": "
+        "12}, \"degrees\": {\"type\": \"integer\","
+        "\"minimum\": -50, \"maximum\": 60}, \"sky\": {\"enum\": [\"clear\", \"cloudy\"]}}, "
+        "\"required\": [\"city\", \"degrees\", \"sky\"],"
+        "\"additionalProperties\": false}";
     char path[4096];
     struct akunu_schema_params params;
     akunu_schema_params_default(&params);
@@ -752,7 +843,9 @@ START_TEST(generated)
     akunu_sequence sequence = akunu_sequence_new(session);
     struct written w = { .n = 0 };
     struct akunu_result result = { .size = sizeof result };
-    ck_assert_msg(akunu_generate(session, sequence, prompt, 3, &generation, on_piece, NULL, &w, &result) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_generate(session, sequence, prompt, 3, &generation, on_piece, NULL, &w,
+                                 &result) == AKUNU_OK,
+                  "%s", akunu_last_error());
     bool allowed;
     size_t at;
     ck_assert_int_eq(akunu_grammar_check(reading, NULL, w.text, w.n, &allowed, &at), AKUNU_OK);
@@ -774,8 +867,12 @@ START_TEST(generated)
     size_t last, matched = 0, n_bytes;
     const char *piece;
     ck_assert_int_eq(akunu_prefill(session, other, prompt, 3, NULL, NULL, &last), AKUNU_OK);
-    for (uint64_t i = 0; _i == 0 && i < result.n_generated; i++) { /* draws use the seed in another order */
-        struct akunu_batch_token next = { .token = akunu_sample(sampler, akunu_logits(session, last)), .sequence = other, .logits = true };
+    /* draws use the seed in another order */
+    for (uint64_t i = 0; _i == 0 && i < result.n_generated; i++) {
+        struct akunu_batch_token next = { .token =
+                                              akunu_sample(sampler, akunu_logits(session, last)),
+                                          .sequence = other,
+                                          .logits = true };
         ck_assert_msg(next.token >= 0, "%s", akunu_last_error());
         ck_assert_int_eq(akunu_stream_push(stream, next.token, &piece, &n_bytes), AKUNU_OK);
         ck_assert_uint_le(matched + n_bytes, w.n);
@@ -822,7 +919,8 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("grammar");
-    TCase *gbnfs = tcase_create("gbnf"), *schemas = tcase_create("schemas"), *tokens = tcase_create("tokens"), *texts = tcase_create("texts");
+    TCase *gbnfs = tcase_create("gbnf"), *schemas = tcase_create("schemas"),
+          *tokens = tcase_create("tokens"), *texts = tcase_create("texts");
     tcase_add_test(gbnfs, gbnf_cases);
     tcase_add_test(gbnfs, first_wrong_byte);
     tcase_add_test(gbnfs, not_utf8_is_refused);

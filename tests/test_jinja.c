@@ -21,7 +21,8 @@ static json_t *read_cases(void)
     return root;
 }
 
-static ak_status render(const char *text, size_t n_text, const json_t *variables, char **out, size_t *n, struct ak_error *error)
+static ak_status render(const char *text, size_t n_text, const json_t *variables, char **out,
+                        size_t *n, struct ak_error *error)
 {
     struct ak_jinja *template;
     *out = NULL;
@@ -34,7 +35,8 @@ static ak_status render(const char *text, size_t n_text, const json_t *variables
 
 static void check_case(const json_t *one, const json_t *variables, size_t i)
 {
-    const json_t *template = json_object_get(one, "template"), *want = json_object_get(one, "output");
+    const json_t *template = json_object_get(one, "template"),
+                 *want = json_object_get(one, "output");
     const char *text = json_string_value(template);
     struct ak_error error = { 0 };
     char *out;
@@ -43,13 +45,18 @@ static void check_case(const json_t *one, const json_t *variables, size_t i)
     if (want) {
         ck_assert_msg(status == AKUNU_OK, "case %zu: %s\n%s", i, text, error.message);
         bool equal = n == json_string_length(want) && memcmp(out, json_string_value(want), n) == 0;
-        ck_assert_msg(equal, "case %zu: %s\n got %s\nwant %s", i, text, out, json_string_value(want));
+        ck_assert_msg(equal, "case %zu: %s\n got %s\nwant %s", i, text, out,
+                      json_string_value(want));
     } else {
         unsigned line = 0;
-        ck_assert_msg(status != AKUNU_OK, "case %zu: %s\n got %s, where jinja2 fails", i, text, out);
-        ck_assert_msg(sscanf(error.message, "line %u, column", &line) == 1, "case %zu: %s\n%s", i, text, error.message);
+        ck_assert_msg(status != AKUNU_OK, "case %zu: %s\n got %s, where jinja2 fails", i, text,
+                      out);
+        ck_assert_msg(sscanf(error.message, "line %u, column", &line) == 1, "case %zu: %s\n%s", i,
+                      text, error.message);
         int wanted = (int)json_integer_value(json_object_get(one, "line"));
-        ck_assert_msg(wanted == 0 || (int)line == wanted, "case %zu: %s\n%s, where jinja2 names line %d", i, text, error.message, wanted);
+        ck_assert_msg(wanted == 0 || (int)line == wanted,
+                      "case %zu: %s\n%s, where jinja2 names line %d", i, text, error.message,
+                      wanted);
     }
     ak_free(out);
 }
@@ -67,18 +74,24 @@ START_TEST(as_jinja2)
 }
 END_TEST
 
-/* ---- Limits: each ends a template, and says which it is ---- */
-
+/* ---- Limits: each ends a template, and says which it is ----------------- */
 static const struct {
     const char *template, *says;
 } limits[] = {
-    { "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "the limit" },
+    { "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+      "the limit" },
     { "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nests deeper than 1000" },
     { "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "nests deeper than 1000" },
-    { "{% macro m() %}{% call m() %}{{ caller() }}{% endcall %}{% endmacro %}{{ m() }}", "nests deeper than 1000" },
-    { "{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}", "nests deeper than 1000" },
-    { "{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x|tojson }}", "nests deeper than 1000" },
-    { "{% set ns = namespace(x=(), y=()) %}{% for i in range(5000) %}{% set ns.x = (ns.x,) %}{% set ns.y = (ns.y,) %}{% endfor %}{{ ns.x == ns.y }}",
+    { "{% macro m() %}{% call m() %}{{ caller() }}{% endcall %}{% endmacro %}{{ m() }}",
+      "nests deeper than 1000" },
+    { "{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor "
+      "%}{{ ns.x }}",
+      "nests deeper than 1000" },
+    { "{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor "
+      "%}{{ ns.x|tojson }}",
+      "nests deeper than 1000" },
+    { "{% set ns = namespace(x=(), y=()) %}{% for i in range(5000) %}{% set ns.x = (ns.x,) %}{% "
+      "set ns.y = (ns.y,) %}{% endfor %}{{ ns.x == ns.y }}",
       "nests deeper than 1000" },
     { "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "nests deeper than 1000" },
     { "{{ ('x' * 10000000) * 100 }}", "a text of more than 128 MiB" },
@@ -86,8 +99,12 @@ static const struct {
     { "{{ '%999999999d' % 1 }}", "a format asks for more than" },
     { "{{ '{:.99999}'.format(1.0) }}", "a format asks for more than" },
     { "{{ [0] * 100000000 }}", "the limit" },
-    { "{% set ns = namespace(x='x') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}", "the limit" },
-    { "{% set x = 'x' * 100000 %}{% for i in range(100000) %}{% if x[::-1] == x[1:] %}{% endif %}{% endfor %}", "the limit" },
+    { "{% set ns = namespace(x='x') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% "
+      "endfor %}",
+      "the limit" },
+    { "{% set x = 'x' * 100000 %}{% for i in range(100000) %}{% if x[::-1] == x[1:] %}{% endif "
+      "%}{% endfor %}",
+      "the limit" },
     { "{{ 9223372036854775807 + 1 }}", "beyond 64 bits, the limit" },
     { "{{ 2 ** 100 }}", "beyond 64 bits, the limit" },
     { "{{ range(100001) }}", "MAX_RANGE" },
@@ -99,8 +116,10 @@ START_TEST(ends_at_a_limit)
     json_t *none = json_object();
     char *out;
     size_t n;
-    ck_assert_int_ne(render(limits[_i].template, strlen(limits[_i].template), none, &out, &n, &error), AKUNU_OK);
-    ck_assert_msg(strstr(error.message, limits[_i].says) != NULL, "%s\n%s", limits[_i].template, error.message);
+    ck_assert_int_ne(
+        render(limits[_i].template, strlen(limits[_i].template), none, &out, &n, &error), AKUNU_OK);
+    ck_assert_msg(strstr(error.message, limits[_i].says) != NULL, "%s\n%s", limits[_i].template,
+                  error.message);
     json_decref(none);
 }
 END_TEST
@@ -108,7 +127,8 @@ END_TEST
 /* Nested text, `times` deep. */
 static char *nested(const char *open, const char *middle, const char *close, size_t times)
 {
-    char *text = calloc(times * (strlen(open) + strlen(close)) + strlen(middle) + 1, 1), *end = text;
+    char *text = calloc(times * (strlen(open) + strlen(close)) + strlen(middle) + 1, 1),
+         *end = text;
     for (size_t i = 0; i < times; i++)
         end = stpcpy(end, open);
     end = stpcpy(end, middle);
@@ -120,10 +140,22 @@ static char *nested(const char *open, const char *middle, const char *close, siz
 START_TEST(ends_at_a_depth_of_text)
 {
     static const char *const parts[][3] = {
-        { "{{ ", "1", " }}" }, { "{% if 1 %}", "", "{% endif %}" }, { "(", "", ")" }, { "[", "", "]" }, { "not ", "1", "" },
-        { "- ", "1", "" }, { "1 if 1 else ", "1", "" }, { "{'a':", "1", "}" }, { "f(", "", ")" }, { "a|f(", "", ")" },
-        { "a[", "1", "]" }, { "", "a", ".b" }, { "1+", "1", "" }, { "{% for x in y %}", "", "{% endfor %}" },
-        { "{% macro m() %}", "", "{% endmacro %}" }, { "{% call f() %}", "", "{% endcall %}" },
+        { "{{ ", "1", " }}" },
+        { "{% if 1 %}", "", "{% endif %}" },
+        { "(", "", ")" },
+        { "[", "", "]" },
+        { "not ", "1", "" },
+        { "- ", "1", "" },
+        { "1 if 1 else ", "1", "" },
+        { "{'a':", "1", "}" },
+        { "f(", "", ")" },
+        { "a|f(", "", ")" },
+        { "a[", "1", "]" },
+        { "", "a", ".b" },
+        { "1+", "1", "" },
+        { "{% for x in y %}", "", "{% endfor %}" },
+        { "{% macro m() %}", "", "{% endmacro %}" },
+        { "{% call f() %}", "", "{% endcall %}" },
     };
     json_t *none = json_object();
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -147,10 +179,14 @@ START_TEST(refuses_what_is_not_a_chat_template)
     static const struct {
         const char *template, *says;
     } refused[] = {
-        { "{% include 'x' %}", "'include' is not supported" },   { "{% import 'x' as y %}", "'import' is not supported" },
-        { "{% from 'x' import y %}", "'from' is not supported" }, { "{% extends 'x' %}", "'extends' is not supported" },
-        { "{% block b %}{% endblock %}", "'block' is not supported" }, { "{{ x|nope }}", "no filter named 'nope'" },
-        { "{{ x is nope }}", "no test named 'nope'" }, { "{{ [].append(1) }}", "'append' of 'list' object is unsafe" },
+        { "{% include 'x' %}", "'include' is not supported" },
+        { "{% import 'x' as y %}", "'import' is not supported" },
+        { "{% from 'x' import y %}", "'from' is not supported" },
+        { "{% extends 'x' %}", "'extends' is not supported" },
+        { "{% block b %}{% endblock %}", "'block' is not supported" },
+        { "{{ x|nope }}", "no filter named 'nope'" },
+        { "{{ x is nope }}", "no test named 'nope'" },
+        { "{{ [].append(1) }}", "'append' of 'list' object is unsafe" },
         { "\xff", "not UTF-8" },
     };
     json_t *none = json_object();
@@ -158,15 +194,17 @@ START_TEST(refuses_what_is_not_a_chat_template)
         struct ak_error error = { 0 };
         char *out;
         size_t n;
-        ck_assert_int_ne(render(refused[i].template, strlen(refused[i].template), none, &out, &n, &error), AKUNU_OK);
-        ck_assert_msg(strstr(error.message, refused[i].says) != NULL, "%s\n%s", refused[i].template, error.message);
+        ck_assert_int_ne(
+            render(refused[i].template, strlen(refused[i].template), none, &out, &n, &error),
+            AKUNU_OK);
+        ck_assert_msg(strstr(error.message, refused[i].says) != NULL, "%s\n%s", refused[i].template,
+                      error.message);
     }
     json_decref(none);
 }
 END_TEST
 
-/* ---- Conversations through the public API ---- */
-
+/* ---- Conversations through the public API ------------------------------- */
 static struct akunu_chat chat_of(const char *messages)
 {
     struct akunu_chat chat;
@@ -195,22 +233,28 @@ static void check_chat(const char *template, const struct akunu_chat *chat, cons
 static void check_fails(const char *template, const struct akunu_chat *chat, const char *says)
 {
     check_chat(template, chat, NULL);
-    ck_assert_msg(strstr(akunu_last_error(), says) != NULL, "%s, where \"%s\" is expected", akunu_last_error(), says);
+    ck_assert_msg(strstr(akunu_last_error(), says) != NULL, "%s, where \"%s\" is expected",
+                  akunu_last_error(), says);
 }
 
 START_TEST(sees_what_transformers_gives)
 {
-    struct akunu_chat chat = chat_of("[{\"role\": \"user\", \"content\": \"Hi\", \"name\": null, \"reasoning\": \"R\"}]");
-    check_chat("{{ messages }}", &chat, "[{'thinking': 'R', 'role': 'user', 'content': 'Hi', 'reasoning': 'R', 'reasoning_content': 'R'}]");
-    check_chat("{{ tools }}{{ documents }}{{ add_generation_prompt }}{{ bos_token is defined }}", &chat, "NoneNoneTrueFalse");
+    struct akunu_chat chat = chat_of(
+        "[{\"role\": \"user\", \"content\": \"Hi\", \"name\": null, \"reasoning\": \"R\"}]");
+    check_chat("{{ messages }}", &chat,
+               "[{'thinking': 'R', 'role': 'user', 'content': 'Hi', 'reasoning': 'R', "
+               "'reasoning_content': 'R'}]");
+    check_chat("{{ tools }}{{ documents }}{{ add_generation_prompt }}{{ bos_token is defined }}",
+               &chat, "NoneNoneTrueFalse");
     chat.tools = "[{\"name\": \"f\"}]";
     chat.documents = "[{\"title\": \"t\"}]";
     chat.kwargs = "{\"enable_thinking\": false, \"eos_token\": \"</k>\"}";
     chat.bos_token = "<s>";
     chat.eos_token = "</s>";
     chat.add_generation_prompt = false;
-    check_chat("{{ tools[0].name }}{{ documents[0].title }}{{ enable_thinking }}{{ bos_token }}{{ eos_token }}{{ add_generation_prompt }}", &chat,
-               "ftFalse<s></k>False");
+    check_chat("{{ tools[0].name }}{{ documents[0].title }}{{ enable_thinking }}{{ bos_token }}{{ "
+               "eos_token }}{{ add_generation_prompt }}",
+               &chat, "ftFalse<s></k>False");
     chat.now = NOW;
     setenv("TZ", "UTC", 1);
     tzset();
@@ -220,8 +264,10 @@ END_TEST
 
 START_TEST(goes_on_with_the_last_message)
 {
-    static const char template[] = "{% for m in messages %}<{{ m.role }}>{{ m.content|trim if trim else m.content }}</{{ m.role }}>{% endfor %}";
-    struct akunu_chat chat = chat_of("[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b b \"}]");
+    static const char template[] = "{% for m in messages %}<{{ m.role }}>{{ m.content|trim if trim "
+                                   "else m.content }}</{{ m.role }}>{% endfor %}";
+    struct akunu_chat chat = chat_of("[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": "
+                                     "\"assistant\", \"content\": \"b b \"}]");
     chat.continue_final_message = "content";
     check_fails(template, &chat, "add_generation_prompt");
     chat.add_generation_prompt = false;
@@ -234,7 +280,8 @@ START_TEST(goes_on_with_the_last_message)
     chat.continue_final_message = "reasoning_content";
     check_fails(template, &chat, "no \"reasoning_content\"");
     chat.continue_final_message = "content";
-    chat.messages = "[{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"x\"}, {\"type\": \"text\", \"text\": \"y\"}, {\"type\": \"image\"}]}]";
+    chat.messages = "[{\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": "
+                    "\"x\"}, {\"type\": \"text\", \"text\": \"y\"}, {\"type\": \"image\"}]}]";
     check_chat("{% for p in messages[0].content %}[{{ p.text }}]{% endfor %}", &chat, "[x][y");
     chat.messages = "[{\"role\": \"assistant\", \"thinking\": \"t\", \"content\": \"\"}]";
     chat.continue_final_message = "thinking";
@@ -272,10 +319,14 @@ END_TEST
 START_TEST(knows_a_model_s_templates)
 {
     char path[4096];
-    static const char *const templates[] = { "tokenizer.chat_template=str:D{{ bos_token }}", "tokenizer.chat_template.tool_use=str:T{{ tools|length }}", NULL };
+    static const char *const templates[] = {
+        "tokenizer.chat_template=str:D{{ bos_token }}",
+        "tokenizer.chat_template.tool_use=str:T{{ tools|length }}", NULL
+    };
     struct akunu_chat chat = chat_of("[{\"role\": \"user\", \"content\": \"Hi\"}]");
     snprintf(path, sizeof path, "%s/models/gemma.gguf", getenv("AK_TEST_DATA"));
-    struct akunu_template *none = akunu_template_load(path, NULL), *several = akunu_template_load(path, templates);
+    struct akunu_template *none = akunu_template_load(path, NULL),
+                          *several = akunu_template_load(path, templates);
     ck_assert_msg(none && several, "%s", akunu_last_error());
 
     ck_assert(akunu_template_is_fallback(none) && !akunu_template_is_fallback(several));
@@ -299,7 +350,8 @@ START_TEST(knows_a_model_s_templates)
 
     static const char *const broken[] = { "tokenizer.chat_template=str:{% if %}", NULL };
     ck_assert_ptr_null(akunu_template_load(path, broken));
-    ck_assert_msg(strstr(akunu_last_error(), "chat template: line 1, column") != NULL, "%s", akunu_last_error());
+    ck_assert_msg(strstr(akunu_last_error(), "chat template: line 1, column") != NULL, "%s",
+                  akunu_last_error());
     akunu_template_free(none);
     akunu_template_free(several);
 }

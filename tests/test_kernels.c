@@ -17,13 +17,13 @@
 #include "quant/block.h"
 #include "evex.h"
 
-static const enum ak_type tiled_types[] = { AK_Q4_0, AK_Q4_1, AK_Q5_0, AK_Q5_1,  AK_Q8_0,   AK_Q2_K,  AK_Q3_K,
-                                            AK_Q4_K, AK_Q5_K, AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS, AK_MXFP4,
-                                            AK_A4,   AK_A5,   AK_A8 };
+static const enum ak_type tiled_types[] = { AK_Q4_0,  AK_Q4_1, AK_Q5_0,   AK_Q5_1,
+                                            AK_Q8_0,  AK_Q2_K, AK_Q3_K,   AK_Q4_K,
+                                            AK_Q5_K,  AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS,
+                                            AK_MXFP4, AK_A4,   AK_A5,     AK_A8 };
 enum { N_TILED = sizeof tiled_types / sizeof *tiled_types };
 
-/* ---- Random input ---------------------------------------------------------- */
-
+/* ---- Random input ------------------------------------------------------- */
 static uint64_t random_state;
 
 static uint64_t random_bits(void)
@@ -42,7 +42,8 @@ static size_t random_below(size_t n)
 /* −1 … 1, small magnitudes more often. */
 static float random_float(void)
 {
-    float a = (float)(random_bits() >> 40) * 0x1p-24f, b = (float)(random_bits() >> 40) * 0x1p-23f - 1.0f;
+    float a = (float)(random_bits() >> 40) * 0x1p-24f,
+          b = (float)(random_bits() >> 40) * 0x1p-23f - 1.0f;
     return a * b;
 }
 
@@ -53,8 +54,7 @@ static void random_bytes(void *out, size_t n)
         bytes[i] = (uint8_t)(random_bits() >> 32);
 }
 
-/* ---- Memory ----------------------------------------------------------------- */
-
+/* ---- Memory ------------------------------------------------------------- */
 /* Where a buffer's pages begin, and how many bytes of them are usable. */
 struct mapping {
     uint8_t *start;
@@ -68,7 +68,9 @@ static struct mapping *map_guarded(size_t capacity, size_t page)
 {
     struct mapping *m = malloc(sizeof *m);
     ck_assert_ptr_nonnull(m);
-    *m = (struct mapping){ mmap(NULL, capacity + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), capacity, NULL };
+    *m = (struct mapping){ mmap(NULL, capacity + page, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                           capacity, NULL };
     ck_assert(m->start != MAP_FAILED);
     ck_assert_int_eq(mprotect(m->start + capacity, page, PROT_NONE), 0);
     return m;
@@ -97,7 +99,8 @@ static void release(void *p)
 {
     uintptr_t address = (uintptr_t)p;
     struct mapping **at = &used_mappings;
-    while (*at && (address < (uintptr_t)(*at)->start || address > (uintptr_t)(*at)->start + (*at)->capacity))
+    while (*at && (address < (uintptr_t)(*at)->start ||
+                   address > (uintptr_t)(*at)->start + (*at)->capacity))
         at = &(*at)->next;
     struct mapping *m = *at;
     ck_assert_ptr_nonnull(m);
@@ -114,18 +117,19 @@ static float *random_floats(size_t n)
     return x;
 }
 
-/* ---- Comparison ------------------------------------------------------------ */
-
+/* ---- Comparison --------------------------------------------------------- */
 static bool same_float(float a, float b)
 {
     return ak_float_bits(a) == ak_float_bits(b) || (isnan(a) && isnan(b));
 }
 
-static void expect_floats(const float *got, const float *want, size_t n, const char *what, const char *where)
+static void expect_floats(const float *got, const float *want, size_t n, const char *what,
+                          const char *where)
 {
     for (size_t i = 0; i < n; i++)
         if (!same_float(got[i], want[i]))
-            ck_abort_msg("%s %s: element %zu of %zu is %a, scalar gives %a", what, where, i, n, (double)got[i], (double)want[i]);
+            ck_abort_msg("%s %s: element %zu of %zu is %a, scalar gives %a", what, where, i, n,
+                         (double)got[i], (double)want[i]);
 }
 
 /* Bundle `isa` and the scalar one. False: not usable here. */
@@ -138,17 +142,28 @@ static bool bundles(int isa, struct ak_kernels *tested, struct ak_kernels *scala
     return true;
 }
 
-/* ---- Weights --------------------------------------------------------------- */
-
-enum weights { W_RANDOM, W_ZERO_BITS, W_ONE_BITS, W_LARGE_SCALES, W_SMALL_SCALES, W_COUNT, W_LEAST_BYTES = W_COUNT, W_MOST_BYTES };
+/* ---- Weights ------------------------------------------------------------ */
+enum weights {
+    W_RANDOM,
+    W_ZERO_BITS,
+    W_ONE_BITS,
+    W_LARGE_SCALES,
+    W_SMALL_SCALES,
+    W_COUNT,
+    W_LEAST_BYTES = W_COUNT,
+    W_MOST_BYTES
+};
 
 static void put_scale(uint8_t *at, enum weights kind)
 {
     uint16_t bits = (uint16_t)(random_bits() >> 20);
     switch (kind) {
-    case W_LARGE_SCALES: bits = (uint16_t)((bits & 0x8000u) | 0x7bffu); break;            /* ±65504 */
-    case W_SMALL_SCALES: bits &= 0x8003u; break;                                          /* ±0 and subnormal */
-    default: bits = (uint16_t)((bits & 0x83ffu) | (0x1000u + (bits & 0x1800u))); break; /* 2^-11 … 2^-5 */
+    /* ±65504 */
+    case W_LARGE_SCALES: bits = (uint16_t)((bits & 0x8000u) | 0x7bffu); break;
+    /* ±0 and subnormal */
+    case W_SMALL_SCALES: bits &= 0x8003u; break;
+    /* 2^-11 … 2^-5 */
+    default: bits = (uint16_t)((bits & 0x83ffu) | (0x1000u + (bits & 0x1800u))); break;
     }
     memcpy(at, &bits, sizeof bits);
 }
@@ -158,9 +173,13 @@ static void put_wide_scale(uint8_t *upper, enum weights kind)
 {
     uint16_t bits = (uint16_t)(random_bits() >> 20);
     switch (kind) {
-    case W_LARGE_SCALES: bits = (uint16_t)((bits & 0x8000u) | 0x477fu); break;         /* ±65280 */
-    case W_SMALL_SCALES: bits &= 0x8003u; break;                                       /* ±0 and subnormal */
-    default: bits = (uint16_t)((bits & 0x807fu) | (0x3a00u + (bits & 0x300u))); break; /* 2^-11 … 2^-4 */
+    case W_LARGE_SCALES:
+        bits = (uint16_t)((bits & 0x8000u) | 0x477fu);
+        break; /* ±65280 */
+    /* ±0 and subnormal */
+    case W_SMALL_SCALES: bits &= 0x8003u; break;
+    /* 2^-11 … 2^-4 */
+    default: bits = (uint16_t)((bits & 0x807fu) | (0x3a00u + (bits & 0x300u))); break;
     }
     memcpy(upper, &bits, sizeof bits);
 }
@@ -194,7 +213,8 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
             put_scale(stored + 80, kind);
             put_scale(stored + 82, kind);
             break;
-        case AK_A4: case AK_A5:
+        case AK_A4:
+        case AK_A5:
             put_wide_scale(stored, kind);
             put_wide_scale(stored + 2, kind);
             break;
@@ -203,7 +223,10 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
             put_wide_scale(stored + 2, kind);
             put_wide_scale(stored + 6, kind);
             break;
-        case AK_Q4_1: case AK_Q5_1: case AK_Q4_K: case AK_Q5_K:
+        case AK_Q4_1:
+        case AK_Q5_1:
+        case AK_Q4_K:
+        case AK_Q5_K:
             put_scale(stored, kind);
             put_scale(stored + 2, kind);
             break;
@@ -222,7 +245,10 @@ struct weight {
 static struct weight make_weight(enum ak_type type, enum weights kind, size_t n_tiles, size_t k)
 {
     const struct ak_type_info *info = ak_type_info(type);
-    struct weight w = { .type = type, .k = k, .n_tiles = n_tiles, .row_bytes = k / info->block_elems * info->block_bytes };
+    struct weight w = { .type = type,
+                        .k = k,
+                        .n_tiles = n_tiles,
+                        .row_bytes = k / info->block_elems * info->block_bytes };
     size_t tile_bytes = ak_tile_row_bytes(type, k);
     w.stored = exact(n_tiles * 16 * w.row_bytes);
     w.tiles = exact(n_tiles * tile_bytes);
@@ -247,15 +273,15 @@ static size_t smallest_k(enum ak_type type)
     return ak_type_info(type)->block_elems;
 }
 
-/* ---- Layout ---------------------------------------------------------------- */
-
+/* ---- Layout ------------------------------------------------------------- */
 START_TEST(layout_keeps_every_byte)
 {
     enum ak_type type = tiled_types[_i];
     const struct ak_type_info *info = ak_type_info(type);
     random_state = 77;
     for (size_t k = info->block_elems; k <= 576; k += info->block_elems) {
-        size_t row_bytes = k / info->block_elems * info->block_bytes, bytes = ak_tile_row_bytes(type, k);
+        size_t row_bytes = k / info->block_elems * info->block_bytes,
+               bytes = ak_tile_row_bytes(type, k);
         uint8_t *stored = exact(16 * row_bytes), *tiles = exact(bytes), *back = exact(row_bytes);
         const void *rows[AK_TILE_ROWS];
         random_bytes(stored, 16 * row_bytes);
@@ -313,13 +339,21 @@ START_TEST(layout_agrees_with_kernels)
         enum ak_type type;
         size_t stored, packed;
     } parts[] = {
-        { AK_Q2_K, 0, AK_K_SCALES_AT }, { AK_Q2_K, 16, AK_Q2_K_QUANTS_AT },
-        { AK_Q3_K, 96, AK_K_SCALES_AT }, { AK_Q3_K, 32, AK_Q3_K_QUANTS_AT },
-        { AK_Q4_K, 4, AK_K_SCALES_AT }, { AK_Q4_K, 16, AK_Q4_K_QUANTS_AT },
-        { AK_Q5_K, 4, AK_K_SCALES_AT }, { AK_Q5_K, 16, AK_Q5_K_HIGH_AT }, { AK_Q5_K, 48, AK_Q5_K_QUANTS_AT },
-        { AK_Q6_K, 192, AK_K_SCALES_AT }, { AK_Q6_K, 128, AK_Q6_K_HALVES_AT }, { AK_Q6_K, 0, AK_Q6_K_HALVES_AT + AK_Q6_K_LOW_AT },
+        { AK_Q2_K, 0, AK_K_SCALES_AT },
+        { AK_Q2_K, 16, AK_Q2_K_QUANTS_AT },
+        { AK_Q3_K, 96, AK_K_SCALES_AT },
+        { AK_Q3_K, 32, AK_Q3_K_QUANTS_AT },
+        { AK_Q4_K, 4, AK_K_SCALES_AT },
+        { AK_Q4_K, 16, AK_Q4_K_QUANTS_AT },
+        { AK_Q5_K, 4, AK_K_SCALES_AT },
+        { AK_Q5_K, 16, AK_Q5_K_HIGH_AT },
+        { AK_Q5_K, 48, AK_Q5_K_QUANTS_AT },
+        { AK_Q6_K, 192, AK_K_SCALES_AT },
+        { AK_Q6_K, 128, AK_Q6_K_HALVES_AT },
+        { AK_Q6_K, 0, AK_Q6_K_HALVES_AT + AK_Q6_K_LOW_AT },
         { AK_Q6_K, 160, AK_Q6_K_HALVES_AT + AK_Q6_K_HALF_BYTES },
-        { AK_IQ4_XS, 4, AK_K_SCALES_AT }, { AK_IQ4_XS, 8, AK_IQ4_XS_QUANTS_AT },
+        { AK_IQ4_XS, 4, AK_K_SCALES_AT },
+        { AK_IQ4_XS, 8, AK_IQ4_XS_QUANTS_AT },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         uint8_t stored[256] = { 0 }, tile[4096];
@@ -335,13 +369,25 @@ START_TEST(layout_agrees_with_kernels)
 }
 END_TEST
 
-/* ---- Activations ----------------------------------------------------------- */
-
-enum activations { A_RANDOM, A_EXTREME, A_ZERO, A_TINY, A_HUGE, A_MIXED, A_NOT_FINITE, A_TIES, A_COUNT, A_LEAST = A_COUNT, A_MOST };
+/* ---- Activations -------------------------------------------------------- */
+enum activations {
+    A_RANDOM,
+    A_EXTREME,
+    A_ZERO,
+    A_TINY,
+    A_HUGE,
+    A_MIXED,
+    A_NOT_FINITE,
+    A_TIES,
+    A_COUNT,
+    A_LEAST = A_COUNT,
+    A_MOST
+};
 
 static float activation(enum activations kind, size_t i)
 {
-    static const float mixed[] = { 0.0f, -0.0f, 0x1p-100f, 0x1.fffffep-101f, -0x1p-99f, 1e-40f, 1.0f, -1e30f };
+    static const float mixed[] = { 0.0f,      -0.0f,  0x1p-100f, 0x1.fffffep-101f,
+                                   -0x1p-99f, 1e-40f, 1.0f,      -1e30f };
     switch (kind) {
     case A_EXTREME: return random_bits() & 1024 ? 3.0f : -3.0f; /* all ±127 */
     case A_LEAST: return -3.0f;
@@ -372,24 +418,28 @@ START_TEST(quantise_is_scalar)
     for (int kind = 0; kind < A_COUNT; kind++) {
         for (size_t n = 32; n <= 1024; n += n < 256 ? 32 : 256) {
             float *x = make_activations((enum activations)kind, n);
-            struct ak_act32 *got = exact(n / 32 * sizeof *got), *want = exact(n / 32 * sizeof *want);
+            struct ak_act32 *got = exact(n / 32 * sizeof *got),
+                            *want = exact(n / 32 * sizeof *want);
             tested.quantise32(x, n, got);
             scalar.quantise32(x, n, want);
             for (size_t b = 0; b < n / 32; b++) {
                 ck_assert_mem_eq(got[b].q, want[b].q, 32);
                 expect_floats(&got[b].scale, &want[b].scale, 1, tested.name, "scale per 32");
                 ck_assert_int_eq(got[b].minus8_sum, want[b].minus8_sum);
-                expect_floats(&got[b].scaled_sum, &want[b].scaled_sum, 1, tested.name, "sum per 32");
+                expect_floats(&got[b].scaled_sum, &want[b].scaled_sum, 1, tested.name,
+                              "sum per 32");
                 ck_assert_uint_eq(got[b].unused, 0);
             }
             release(got);
             release(want);
             if (n % 256 == 0) {
-                struct ak_act256 *got_k = exact(n / 256 * sizeof *got_k), *want_k = exact(n / 256 * sizeof *want_k);
+                struct ak_act256 *got_k = exact(n / 256 * sizeof *got_k),
+                                 *want_k = exact(n / 256 * sizeof *want_k);
                 tested.quantise256(x, n, got_k);
                 scalar.quantise256(x, n, want_k);
                 for (size_t b = 0; b < n / 256; b++) {
-                    expect_floats(&got_k[b].scale, &want_k[b].scale, 1, tested.name, "scale per 256");
+                    expect_floats(&got_k[b].scale, &want_k[b].scale, 1, tested.name,
+                                  "scale per 256");
                     got_k[b].scale = want_k[b].scale = 0.0f;
                     ck_assert_mem_eq(&got_k[b], &want_k[b], sizeof *got_k);
                 }
@@ -403,7 +453,8 @@ START_TEST(quantise_is_scalar)
 END_TEST
 
 /* Records of n tokens, made by the scalar quantiser. */
-static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form form, enum activations kind, size_t n, size_t k)
+static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form form,
+                             enum activations kind, size_t n, size_t k)
 {
     size_t bytes = ak_act_bytes(form, k);
     uint8_t *records = exact(n * bytes);
@@ -418,12 +469,12 @@ static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form f
     return records;
 }
 
-/* ---- Products -------------------------------------------------------------- */
-
+/* ---- Products ----------------------------------------------------------- */
 enum { MOST_TOKENS = 27 }; /* four groups of 6 and a rest, three of 8 and a rest */
 
 /* The first n tokens of `want`, and nothing written between and after them. */
-static void expect_product(const float *got, const float *want, size_t stride, size_t rows, size_t n, const char *name, const char *where)
+static void expect_product(const float *got, const float *want, size_t stride, size_t rows,
+                           size_t n, const char *name, const char *where)
 {
     float untouched;
     memset(&untouched, 0x5a, sizeof untouched);
@@ -437,24 +488,30 @@ static void expect_product(const float *got, const float *want, size_t stride, s
 }
 
 /* One weight times one batch by every kernel of its type, n = 1 … all. */
-static void check_products(const struct ak_kernels *tested, const struct ak_kernels *scalar, const struct weight *w, const uint8_t *acts,
-                           size_t act_bytes, const char *where)
+static void check_products(const struct ak_kernels *tested, const struct ak_kernels *scalar,
+                           const struct weight *w, const uint8_t *acts, size_t act_bytes,
+                           const char *where)
 {
-    size_t rows = w->n_tiles * AK_TILE_ROWS, stride = rows + 5, bytes = MOST_TOKENS * stride * sizeof(float);
-    size_t slab_tiles = ak_min_size(w->n_tiles, AK_SLAB_TILES), slab_bytes = slab_tiles * ((w->k + 31) / 32) * AK_SLAB_BYTES_32;
+    size_t rows = w->n_tiles * AK_TILE_ROWS, stride = rows + 5,
+           bytes = MOST_TOKENS * stride * sizeof(float);
+    size_t slab_tiles = ak_min_size(w->n_tiles, AK_SLAB_TILES),
+           slab_bytes = slab_tiles * ((w->k + 31) / 32) * AK_SLAB_BYTES_32;
     float *want = exact(bytes), *got = exact(bytes);
     uint8_t *slab = exact(slab_bytes);
-    scalar->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, MOST_TOKENS, want, stride);
+    scalar->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, MOST_TOKENS, want,
+                                    stride);
     for (size_t n = 1; n <= AK_SMALL_N; n++) {
         memset(got, 0x5a, bytes);
-        tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, n, got, stride);
+        tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, n, got,
+                                        stride);
         expect_product(got, want, stride, rows, n, ak_type_info(w->type)->name, where);
     }
     tested->tile[w->type].open_slab(w->tiles, slab_tiles, w->k, slab);
     for (size_t n = 1; n <= MOST_TOKENS; n++) {
         memset(got, 0x5a, bytes);
         tested->tile[w->type].dot_slab(slab, slab_tiles, w->k, acts, act_bytes, n, got, stride);
-        expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n, ak_type_info(w->type)->name, where);
+        expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n, ak_type_info(w->type)->name,
+                       where);
     }
     release(want);
     release(got);
@@ -463,7 +520,8 @@ static void check_products(const struct ak_kernels *tested, const struct ak_kern
 
 START_TEST(products_are_scalar)
 {
-    static const char *const weight_names[W_COUNT] = { "random", "0 bits", "1 bits", "large scales", "small scales" };
+    static const char *const weight_names[W_COUNT] = { "random", "0 bits", "1 bits", "large scales",
+                                                       "small scales" };
     static const size_t ks[] = { 32, 64, 224, 256, 288, 576, 512, 768 };
     struct ak_kernels tested, scalar;
     int isa = _i / N_TILED;
@@ -477,9 +535,11 @@ START_TEST(products_are_scalar)
             continue;
         for (int i = 0; i < W_COUNT + A_COUNT; i++) {
             enum weights weights = i < W_COUNT ? (enum weights)i : W_RANDOM;
-            enum activations activations = i < W_COUNT ? (i == W_ONE_BITS ? A_EXTREME : A_RANDOM) : (enum activations)(i - W_COUNT);
+            enum activations activations = i < W_COUNT ? (i == W_ONE_BITS ? A_EXTREME : A_RANDOM) :
+                                                         (enum activations)(i - W_COUNT);
             char where[96];
-            snprintf(where, sizeof where, "%s: k %zu, weights %s, activations %d", tested.name, k, weight_names[weights], (int)activations);
+            snprintf(where, sizeof where, "%s: k %zu, weights %s, activations %d", tested.name, k,
+                     weight_names[weights], (int)activations);
             struct weight w = make_weight(type, weights, 1 + (size_t)i % 3, k);
             uint8_t *acts = make_records(&scalar, form, activations, MOST_TOKENS, k);
             check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, k), where);
@@ -533,17 +593,20 @@ START_TEST(scalar_products_are_right)
     for (size_t r = 0; r < ROWS; r++) {
         ak_type_info(type)->dequantise(w.stored + r * w.row_bytes, row, K);
         for (size_t t = 0; t < TOKENS; t++) {
-            const struct ak_act32 *a32 = (const struct ak_act32 *)(void *)(acts + t * ak_act_bytes(form, K));
+            const struct ak_act32 *a32 =
+                (const struct ak_act32 *)(void *)(acts + t * ak_act_bytes(form, K));
             const struct ak_act256 *a256 = (const struct ak_act256 *)(const void *)a32;
             double sum = 0.0, terms = 0.0;
             for (size_t i = 0; i < K; i++) {
-                double a = form == AK_ACT_32 ? (double)a32[i / 32].scale * a32[i / 32].q[i % 32]
-                                             : (double)a256[i / 256].scale * a256[i / 256].q[i % 256];
+                double a = form == AK_ACT_32 ?
+                               (double)a32[i / 32].scale * a32[i / 32].q[i % 32] :
+                               (double)a256[i / 256].scale * a256[i / 256].q[i % 256];
                 sum += (double)row[i] * a;
                 terms += fabs((double)row[i] * a);
             }
-            ck_assert_msg(fabs((double)got[t * ROWS + r] - sum) <= 2e-6 * terms, "%s row %zu token %zu: %g, not %g",
-                          ak_type_info(type)->name, r, t, (double)got[t * ROWS + r], sum);
+            ck_assert_msg(fabs((double)got[t * ROWS + r] - sum) <= 2e-6 * terms,
+                          "%s row %zu token %zu: %g, not %g", ak_type_info(type)->name, r, t,
+                          (double)got[t * ROWS + r], sum);
         }
     }
     release(got);
@@ -560,9 +623,11 @@ START_TEST(dot_rows_is_scalar)
         return;
     for (size_t rows = 1; rows <= 17; rows++) {
         for (size_t n = 1; n <= 17; n += n < 9 ? 1 : 4) {
-            size_t k = 32 * (1 + random_below(n == 3 ? 40 : 7)), w_stride = k + 3, x_stride = k + 8, y_stride = rows + 2;
+            size_t k = 32 * (1 + random_below(n == 3 ? 40 : 7)), w_stride = k + 3, x_stride = k + 8,
+                   y_stride = rows + 2;
             float *w = random_floats(rows * w_stride), *x = random_floats(n * x_stride);
-            float *got = exact(n * y_stride * sizeof *got), *want = exact(n * y_stride * sizeof *want);
+            float *got = exact(n * y_stride * sizeof *got),
+                  *want = exact(n * y_stride * sizeof *want);
             if (n == 5) {
                 x[x_stride + 1] = NAN;
                 w[0] = INFINITY;
@@ -598,21 +663,24 @@ static uint8_t *random_stored(enum ak_type type, size_t rows, size_t cols, size_
     uint8_t *stored = exact(rows * row_bytes);
     if (type == AK_F8) {
         for (size_t r = 0; r < rows; r++)
-            fill_blocks(type, r % 3 == 2 ? W_SMALL_SCALES : W_RANDOM, stored + r * row_bytes, cols / ak_type_info(type)->block_elems);
+            fill_blocks(type, r % 3 == 2 ? W_SMALL_SCALES : W_RANDOM, stored + r * row_bytes,
+                        cols / ak_type_info(type)->block_elems);
         return stored;
     }
     for (size_t i = 0; i < rows * cols; i++) {
         float value = random_float();
         uint16_t half = type == AK_F16 ? ak_float_to_f16(value) : ak_float_to_bf16(value);
         uint8_t *to = stored + i / cols * row_bytes + i % cols * (type == AK_F32 ? 4 : 2);
-        memcpy(to, type == AK_F32 ? (const void *)&value : (const void *)&half, type == AK_F32 ? 4 : 2);
+        memcpy(to, type == AK_F32 ? (const void *)&value : (const void *)&half,
+               type == AK_F32 ? 4 : 2);
     }
     return stored;
 }
 
 /* What every way through stored rows has to give: widened rows, the scalar product. */
-static float *stored_products(const struct ak_kernels *scalar, enum ak_type type, const uint8_t *stored, size_t rows, size_t cols,
-                              size_t row_bytes, const float *x, size_t k, size_t n, float **widened)
+static float *stored_products(const struct ak_kernels *scalar, enum ak_type type,
+                              const uint8_t *stored, size_t rows, size_t cols, size_t row_bytes,
+                              const float *x, size_t k, size_t n, float **widened)
 {
     float *w = exact(rows * k * sizeof *w), *y = exact(n * rows * sizeof *y);
     memset(w, 0, rows * k * sizeof *w);
@@ -632,14 +700,16 @@ START_TEST(stored_rows_are_scalar)
         enum ak_type type = stored_types[i];
         for (size_t rows = 1; rows <= 9 && tested.dot_stored[type]; rows++) {
             for (size_t n = 1; n <= AK_SMALL_N; n++) {
-                size_t bytes, cols = stored_cols(type, 1 + random_below(300), &bytes), k = ak_round_up(cols, AK_LANES);
+                size_t bytes, cols = stored_cols(type, 1 + random_below(300), &bytes),
+                              k = ak_round_up(cols, AK_LANES);
                 uint8_t *stored = random_stored(type, rows, cols, bytes);
                 float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
                 for (size_t t = 0; t < n; t++)
                     memset(x + t * k + cols, 0, (k - cols) * sizeof *x);
                 if (n == 5)
                     x[0] = INFINITY;
-                float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
+                float *want =
+                    stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
                 tested.dot_stored[type](stored, bytes, rows, cols, x, k, n, got, rows);
                 expect_floats(got, want, n * rows, tested.name, "dot_stored");
                 release(stored);
@@ -661,20 +731,25 @@ START_TEST(panels_are_scalar)
     for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows % 8 < 2 ? 1 : 6) {
         for (size_t n = 1; n <= 53; n += n < 13 ? 1 : 20) {
             enum ak_type type = stored_types[random_below(N_STORED)];
-            size_t most = 32 * (1 + random_below(n == 8 ? 40 : 7)), bytes, cols = stored_cols(type, n % 2 ? most : most - random_below(32), &bytes);
+            size_t most = 32 * (1 + random_below(n == 8 ? 40 : 7)), bytes,
+                   cols = stored_cols(type, n % 2 ? most : most - random_below(32), &bytes);
             size_t k = ak_round_up(cols, AK_LANES);
             bytes += 4 * random_below(3) + (type == AK_F8 ? 0 : 2);
             uint8_t *stored = random_stored(type, rows, cols, bytes);
-            float *panel = exact(ak_round_up(rows, 16) * k * sizeof *panel), *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
+            float *panel = exact(ak_round_up(rows, 16) * k * sizeof *panel),
+                  *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
             float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
-            memset(tokens, 0, ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens); /* not read for more than their sums */
+            /* not read for more than their sums */
+            memset(tokens, 0, ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
             if (n == 5)
                 x[0] = INFINITY;
             tested.open_panel[type](stored, bytes, rows, cols, panel);
             for (size_t t = 0; t < n; t++)
                 tested.open_token(x + t * k, k, t, tokens);
-            tested.dot_panel(panel, rows, tokens, n, k, got, rows, stored, n % 3 ? rows * bytes : 0);
-            float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
+            tested.dot_panel(panel, rows, tokens, n, k, got, rows, stored,
+                             n % 3 ? rows * bytes : 0);
+            float *want =
+                stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
             expect_floats(got, want, n * rows, tested.name, "dot_panel");
             release(stored);
             release(panel);
@@ -689,7 +764,8 @@ START_TEST(panels_are_scalar)
 END_TEST
 
 /* Only the order of the sums is free. */
-static void expect_near(const float *got, const float *want, const float *w, size_t rows, const float *x, size_t n, size_t k)
+static void expect_near(const float *got, const float *want, const float *w, size_t rows,
+                        const float *x, size_t n, size_t k)
 {
     for (size_t i = 0; i < n * rows; i++) {
         double terms = 0.0;
@@ -718,7 +794,8 @@ START_TEST(bf16_panels_are_near)
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
             enum ak_type type = n % 2 ? AK_BF16 : AK_F16;
             uint8_t *stored = random_stored(type, rows, k, bytes);
-            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS) * bytes), *tokens = exact(ak_round_up(n, AK_BF16_TOKENS) * bytes);
+            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS) * bytes),
+                     *tokens = exact(ak_round_up(n, AK_BF16_TOKENS) * bytes);
             float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
             tested.open_bf16[type](stored, bytes, rows, k, panel);
             for (size_t t = 0; t < n; t++)
@@ -727,7 +804,8 @@ START_TEST(bf16_panels_are_near)
             for (size_t i = 0; i < n * k; i++)
                 x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
             round_rows(type, stored, rows * k);
-            float *want = stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
+            float *want =
+                stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
             expect_near(got, want, widened, rows, x, n, k);
             release(stored);
             release(panel);
@@ -742,12 +820,16 @@ START_TEST(bf16_panels_are_near)
 END_TEST
 
 /* Tokens [first, first + n) of x times rows [row, row + n_rows). */
-struct bf16_part { size_t row, n_rows, first, n; };
+struct bf16_part {
+    size_t row, n_rows, first, n;
+};
 
-static float *bf16_products(const struct ak_kernels *tested, const struct bf16_part *part, const uint8_t *stored, const float *x, size_t k)
+static float *bf16_products(const struct ak_kernels *tested, const struct bf16_part *part,
+                            const uint8_t *stored, const float *x, size_t k)
 {
     size_t bytes = k * sizeof(uint16_t);
-    uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS) * bytes), *tokens = exact(ak_round_up(part->n, AK_BF16_TOKENS) * bytes);
+    uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS) * bytes),
+             *tokens = exact(ak_round_up(part->n, AK_BF16_TOKENS) * bytes);
     float *y = exact(part->n * part->n_rows * sizeof *y);
     tested->open_bf16[AK_BF16](stored + part->row * bytes, bytes, part->n_rows, k, panel);
     for (size_t t = 0; t < part->n; t++)
@@ -776,7 +858,8 @@ START_TEST(bf16_products_stand_alone)
         part.n = 1 + random_below(N - part.first);
         float *got = bf16_products(&tested, &part, stored, x, k);
         for (size_t t = 0; t < part.n; t++)
-            expect_floats(got + t * part.n_rows, want + (part.first + t) * rows + part.row, part.n_rows, tested.name, "dot_bf16");
+            expect_floats(got + t * part.n_rows, want + (part.first + t) * rows + part.row,
+                          part.n_rows, tested.name, "dot_bf16");
         release(got);
     }
     release(want);
@@ -792,11 +875,14 @@ START_TEST(blas_is_near_or_absent)
     struct ak_error error;
     ck_assert_int_eq(ak_blas_load("libno-such-blas.so.0", &blas, &error), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_null((void *)(uintptr_t)blas.sgemm);
-    ck_assert_ptr_nonnull(strstr(error.message, "BLAS") ? error.message : strstr(error.message, "libno-such-blas.so.0"));
+    ck_assert_ptr_nonnull(strstr(error.message, "BLAS") ?
+                              error.message :
+                              strstr(error.message, "libno-such-blas.so.0"));
     if (ak_blas_load(NULL, &blas, &error) != AKUNU_OK)
         return;
     enum { ROWS = 19, N = 33, K = 96 };
-    float *w = random_floats(ROWS * K), *x = random_floats(N * (K + 5)), got[N * (ROWS + 2)], want[N * (ROWS + 2)];
+    float *w = random_floats(ROWS * K), *x = random_floats(N * (K + 5)), got[N * (ROWS + 2)],
+          want[N * (ROWS + 2)];
     ak_kernels_fill(AK_ISA_SCALAR, &scalar);
     scalar.dot_rows(w, K, ROWS, x, K + 5, N, K, want, ROWS + 2);
     ck_assert(!ak_blas_dot_rows(&blas, w, K, ROWS, x, SIZE_MAX, N, K, got, ROWS + 2));
@@ -809,13 +895,14 @@ START_TEST(blas_is_near_or_absent)
 }
 END_TEST
 
-/* ---- Elements -------------------------------------------------------------- */
-
+/* ---- Elements ----------------------------------------------------------- */
 /* Floats of all kinds: random bits, ordinary numbers, and the edges of exp. */
 static float *wild_floats(size_t n)
 {
-    static const float edges[] = { 0.0f, -0.0f, 87.0f, -87.0f, 88.0f, -88.0f, 88.1f, -87.1f, 1e-40f, -1e-40f, 65504.0f, 65520.0f,
-                                   INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-24f, 0x1p-25f, 0x1.8p-25f };
+    static const float edges[] = { 0.0f,     -0.0f,     87.0f,     -87.0f,  88.0f,    -88.0f,
+                                   88.1f,    -87.1f,    1e-40f,    -1e-40f, 65504.0f, 65520.0f,
+                                   INFINITY, -INFINITY, NAN,       FLT_MAX, -FLT_MAX, FLT_MIN,
+                                   0x1p-24f, 0x1p-25f,  0x1.8p-25f };
     float *x = exact(n * sizeof *x);
     for (size_t i = 0; i < n; i++) {
         switch (random_below(4)) {
@@ -832,10 +919,12 @@ static float *copy_floats(const float *x, size_t n)
     return memcpy(exact(n * sizeof *x), x, n * sizeof *x);
 }
 
-static void expect_short_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t n)
+static void expect_short_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar,
+                              size_t n)
 {
     for (size_t taps = 2; taps < 6; taps++) {
-        float *b = wild_floats(n), *c = wild_floats(n), *x = wild_floats(n), *kernel = wild_floats(n * taps);
+        float *b = wild_floats(n), *c = wild_floats(n), *x = wild_floats(n),
+              *kernel = wild_floats(n * taps);
         float *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
         state[0] = wild_floats((taps - 1) * n);
         state[1] = copy_floats(state[0], (taps - 1) * n);
@@ -852,7 +941,8 @@ static void expect_short_conv(const struct ak_kernels *tested, const struct ak_k
 static void expect_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t n)
 {
     for (size_t taps = 2; taps < 6; taps++) {
-        float *x = wild_floats(n), *kernel = wild_floats(n * taps), *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
+        float *x = wild_floats(n), *kernel = wild_floats(n * taps),
+              *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
         state[0] = wild_floats((taps - 1) * n);
         state[1] = copy_floats(state[0], (taps - 1) * n);
         tested->conv(x, kernel, taps, state[0], n, out[0], n);
@@ -932,7 +1022,8 @@ START_TEST(elementwise_is_scalar)
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t n = 1; n < 600; n += n < 70 ? 1 : 101) {
-        float *x = wild_floats(n), *y = wild_floats(n), *a = copy_floats(y, n), *b = copy_floats(y, n);
+        float *x = wild_floats(n), *y = wild_floats(n), *a = copy_floats(y, n),
+              *b = copy_floats(y, n);
         tested.add(a, x, n);
         scalar.add(b, x, n);
         expect_floats(a, b, n, tested.name, "add");
@@ -984,7 +1075,8 @@ START_TEST(elementwise_is_scalar)
         scalar.narrow_f16(x, want, n);
         for (size_t i = 0; i < n; i++)
             if (got[i] != want[i])
-                ck_abort_msg("%s narrow_f16 of %a: %04x, scalar gives %04x", tested.name, (double)x[i], got[i], want[i]);
+                ck_abort_msg("%s narrow_f16 of %a: %04x, scalar gives %04x", tested.name,
+                             (double)x[i], got[i], want[i]);
         release(got);
         release(want);
         release(a);
@@ -1002,7 +1094,8 @@ START_TEST(gelu_is_scalar)
     enum { STEPS = 20000, N = 2 * STEPS + 1 };
     if (!bundles(_i, &tested, &scalar))
         return;
-    float *x = exact(N * sizeof *x), *up = random_floats(N), *got = exact(N * sizeof *got), *want = exact(N * sizeof *want);
+    float *x = exact(N * sizeof *x), *up = random_floats(N), *got = exact(N * sizeof *got),
+          *want = exact(N * sizeof *want);
     for (int i = 0; i < N; i++)
         x[i] = (float)(i - STEPS) * 0x1.3p-11f;
     for (size_t n = N; n > 0; n = n == N ? 70 : n - 1) {
@@ -1039,12 +1132,15 @@ START_TEST(scalar_functions_are_right)
         scalar.softcap(&y, 1.0f, 1);
         ck_assert_double_eq_tol((double)y, tanh((double)x), 3e-7 * fabs(tanh((double)x)) + 1e-30);
         scalar.gelu_tanh(&x, &gelu, 1);
-        ck_assert_double_eq_tol((double)gelu, want, 4e-7 * (fabs(want) + fabs((double)x) * exp(-fabs((double)x))) + 1e-30);
+        ck_assert_double_eq_tol((double)gelu, want,
+                                4e-7 * (fabs(want) + fabs((double)x) * exp(-fabs((double)x))) +
+                                    1e-30);
     }
     for (int i = -40000; i <= 40000; i++) {
         float x = (float)i * 0x1.3p-13f, gelu;
         double want = 0.5 * (double)x * (1.0 + erf((double)x * 0.70710678118654752));
-        ck_assert_double_eq_tol((double)ak_erff(x), erf((double)x), 3e-7 * fabs(erf((double)x)) + 1e-30);
+        ck_assert_double_eq_tol((double)ak_erff(x), erf((double)x),
+                                3e-7 * fabs(erf((double)x)) + 1e-30);
         scalar.gelu_erf(&x, &gelu, 1);
         ck_assert_double_eq_tol((double)gelu, want, 3e-7 * fabs((double)x) + 1e-30);
     }
@@ -1057,7 +1153,10 @@ START_TEST(scalar_functions_are_right)
         square += ((double)x[i] - mean) * ((double)x[i] - mean) / N;
     scalar.layer_norm(x, weight, bias, N, 1e-5f, got);
     for (int i = 0; i < N; i++)
-        ck_assert_double_eq_tol((double)got[i], ((double)x[i] - mean) / sqrt(square + 1e-5) * (double)weight[i] + (double)bias[i], 2e-6);
+        ck_assert_double_eq_tol((double)got[i],
+                                ((double)x[i] - mean) / sqrt(square + 1e-5) * (double)weight[i] +
+                                    (double)bias[i],
+                                2e-6);
     release(x);
     release(weight);
     release(bias);
@@ -1101,7 +1200,8 @@ START_TEST(rope_is_scalar)
             float *cos = random_floats(dims / 2), *sin = random_floats(dims / 2);
             tested.rope(got, cos, sin, dims, interleaved);
             scalar.rope(want, cos, sin, dims, interleaved);
-            expect_floats(got, want, dims, tested.name, interleaved ? "rope, interleaved" : "rope, halves");
+            expect_floats(got, want, dims, tested.name,
+                          interleaved ? "rope, interleaved" : "rope, halves");
             release(got);
             release(want);
             release(cos);
@@ -1163,7 +1263,8 @@ END_TEST
 
 START_TEST(widened_blocks_are_the_reference)
 {
-    static const enum weights kinds[] = { W_RANDOM, W_LARGE_SCALES, W_SMALL_SCALES, W_LEAST_BYTES, W_MOST_BYTES };
+    static const enum weights kinds[] = { W_RANDOM, W_LARGE_SCALES, W_SMALL_SCALES, W_LEAST_BYTES,
+                                          W_MOST_BYTES };
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
@@ -1186,8 +1287,7 @@ START_TEST(widened_blocks_are_the_reference)
 }
 END_TEST
 
-/* ---- Attention ------------------------------------------------------------- */
-
+/* ---- Attention ---------------------------------------------------------- */
 struct page {
     size_t head_dim;
     bool half;
@@ -1206,13 +1306,15 @@ static void put(const struct page *p, void *base, size_t i, float x)
 static struct page make_page(size_t head_dim, bool half, size_t first, size_t end)
 {
     struct page p = { .head_dim = head_dim, .half = half };
-    size_t elems = AK_PAGE_TOKENS * head_dim, bytes = elems * (half ? sizeof(uint16_t) : sizeof(float));
+    size_t elems = AK_PAGE_TOKENS * head_dim,
+           bytes = elems * (half ? sizeof(uint16_t) : sizeof(float));
     p.k = exact(bytes);
     p.v = exact(bytes);
     for (size_t t = 0; t < AK_PAGE_TOKENS; t++) {
         bool seen = t >= first && t < end;
         for (size_t d = 0; d < head_dim; d++) {
-            put(&p, p.k, (t / AK_PAGE_GROUP * head_dim + d) * AK_PAGE_GROUP + t % AK_PAGE_GROUP, seen ? random_float() : NAN);
+            put(&p, p.k, (t / AK_PAGE_GROUP * head_dim + d) * AK_PAGE_GROUP + t % AK_PAGE_GROUP,
+                seen ? random_float() : NAN);
             put(&p, p.v, t * head_dim + d, seen ? random_float() : NAN);
         }
     }
@@ -1221,33 +1323,41 @@ static struct page make_page(size_t head_dim, bool half, size_t first, size_t en
 
 enum queries { Q_ORDINARY, Q_ZERO, Q_LARGE, Q_OVERFLOW, Q_COUNT };
 
-static void check_page(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t head_dim, bool half, size_t rows,
-                       enum queries kind)
+static void check_page(const struct ak_kernels *tested, const struct ak_kernels *scalar,
+                       size_t head_dim, bool half, size_t rows, enum queries kind)
 {
     static const float factor[Q_COUNT] = { 4.0f, 0.0f, 1000.0f, FLT_MAX };
     size_t q_stride = head_dim + 3, out_stride = head_dim + 7, low = AK_PAGE_TOKENS, high = 0;
     uint16_t first[32], end[32];
     bool ragged = random_below(2);
     for (size_t i = 0; i < rows; i++) {
-        first[i] = (uint16_t)(ragged ? random_below(AK_PAGE_TOKENS) : i ? first[0] : random_below(3) * 9);
-        end[i] = (uint16_t)(ragged ? first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]) : ak_min_size(AK_PAGE_TOKENS, 40 + i / 2 * 3));
+        first[i] = (uint16_t)(ragged ? random_below(AK_PAGE_TOKENS) :
+                              i      ? first[0] :
+                                       random_below(3) * 9);
+        end[i] = (uint16_t)(ragged ? first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]) :
+                                     ak_min_size(AK_PAGE_TOKENS, 40 + i / 2 * 3));
         low = ak_min_size(low, first[i]);
         high = ak_max_size(high, end[i]);
     }
     struct page page = make_page(head_dim, half, low, high);
-    float *q = random_floats(rows * q_stride), *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
+    float *q = random_floats(rows * q_stride),
+          *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
     for (size_t i = 0; i < rows * q_stride; i++)
         q[i] *= factor[kind];
-    float *got = exact(rows * out_stride * sizeof *got), *want = exact(rows * out_stride * sizeof *want);
+    float *got = exact(rows * out_stride * sizeof *got),
+          *want = exact(rows * out_stride * sizeof *want);
     float max[2][32], sum[2][32];
     const struct ak_kernels *both[2] = { tested, scalar };
     for (int i = 0; i < 2; i++) {
-        (half ? both[i]->attend_scores_f16 : both[i]->attend_scores_f32)(q, q_stride, rows, head_dim, page.k, low, high, weights);
-        (half ? both[i]->attend_values_f16 : both[i]->attend_values_f32)(weights, rows, head_dim, page.v, first, end, max[i], sum[i],
-                                                                         i == 0 ? got : want, out_stride);
+        (half ? both[i]->attend_scores_f16 : both[i]->attend_scores_f32)(
+            q, q_stride, rows, head_dim, page.k, low, high, weights);
+        (half ? both[i]->attend_values_f16 :
+                both[i]->attend_values_f32)(weights, rows, head_dim, page.v, first, end, max[i],
+                                            sum[i], i == 0 ? got : want, out_stride);
     }
     char where[96];
-    snprintf(where, sizeof where, "%s: head %zu, %zu rows, queries %d", half ? "F16" : "F32", head_dim, rows, (int)kind);
+    snprintf(where, sizeof where, "%s: head %zu, %zu rows, queries %d", half ? "F16" : "F32",
+             head_dim, rows, (int)kind);
     expect_floats(max[0], max[1], rows, tested->name, where);
     expect_floats(sum[0], sum[1], rows, tested->name, where);
     expect_floats(got, want, rows * out_stride, tested->name, where);
@@ -1260,7 +1370,8 @@ static void check_page(const struct ak_kernels *tested, const struct ak_kernels 
 }
 
 /* Values as the cache stores them against the scalar kernel over the same ones widened. */
-static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t head_dim, size_t rows)
+static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_kernels *scalar,
+                              size_t head_dim, size_t rows)
 {
     const struct ak_type_info *type = ak_type_info(AK_Q8_0);
     size_t n = AK_PAGE_TOKENS * head_dim;
@@ -1268,7 +1379,8 @@ static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_k
     float *values = random_floats(n), *scores = random_floats(rows * AK_PAGE_TOKENS);
     float *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
     uint8_t *stored = exact(n / type->block_elems * type->block_bytes);
-    float *got = exact(rows * head_dim * sizeof *got), *want = exact(rows * head_dim * sizeof *want);
+    float *got = exact(rows * head_dim * sizeof *got),
+          *want = exact(rows * head_dim * sizeof *want);
     float max[2][32], sum[2][32];
     type->quantise(values, stored, n);
     type->dequantise(stored, values, n);
@@ -1277,9 +1389,11 @@ static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_k
         end[i] = (uint16_t)(first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]));
     }
     memcpy(weights, scores, rows * AK_PAGE_TOKENS * sizeof *weights);
-    tested->attend_values_q8_0(weights, rows, head_dim, stored, first, end, max[0], sum[0], got, head_dim);
+    tested->attend_values_q8_0(weights, rows, head_dim, stored, first, end, max[0], sum[0], got,
+                               head_dim);
     memcpy(weights, scores, rows * AK_PAGE_TOKENS * sizeof *weights);
-    scalar->attend_values_f32(weights, rows, head_dim, values, first, end, max[1], sum[1], want, head_dim);
+    scalar->attend_values_f32(weights, rows, head_dim, values, first, end, max[1], sum[1], want,
+                              head_dim);
     expect_floats(max[0], max[1], rows, tested->name, "Q8_0 values");
     expect_floats(sum[0], sum[1], rows, tested->name, "Q8_0 values");
     expect_floats(got, want, rows * head_dim, tested->name, "Q8_0 values");
@@ -1312,7 +1426,8 @@ START_TEST(attention_is_scalar)
     for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
         for (size_t rows = 1; rows <= 32; rows += rows < 10 ? 1 : 11)
             for (int half = 0; half < 2; half++)
-                check_page(&tested, &scalar, dims[j], half, rows, (enum queries)((rows + j) % Q_COUNT));
+                check_page(&tested, &scalar, dims[j], half, rows,
+                           (enum queries)((rows + j) % Q_COUNT));
 }
 END_TEST
 
@@ -1336,7 +1451,8 @@ START_TEST(attend_merge_is_scalar)
     for (size_t dim = 1; dim <= 130; dim += dim < 40 ? 1 : 17) {
         for (int i = 0; i < N * N; i++) {
             float max[2] = { maxima[i % N], maxima[i % N] }, sum[2] = { 3.25f, 3.25f };
-            float *got = random_floats(dim), *want = copy_floats(got, dim), *page_out = random_floats(dim);
+            float *got = random_floats(dim), *want = copy_floats(got, dim),
+                  *page_out = random_floats(dim);
             tested.attend_merge(&max[0], &sum[0], got, maxima[i / N], 1.5f, page_out, dim);
             scalar.attend_merge(&max[1], &sum[1], want, maxima[i / N], 1.5f, page_out, dim);
             expect_floats(&max[0], &max[1], 1, tested.name, "merged max");
@@ -1371,7 +1487,8 @@ START_TEST(bundles_have_names)
     enum ak_isa isa;
     ck_assert(ak_isa_usable(ak_isa_best()));
     for (int i = 0; i < AK_ISA_COUNT; i++) {
-        ck_assert_int_eq(ak_isa_parse(ak_isa_name((enum ak_isa)i), &isa), ak_isa_usable((enum ak_isa)i));
+        ck_assert_int_eq(ak_isa_parse(ak_isa_name((enum ak_isa)i), &isa),
+                         ak_isa_usable((enum ak_isa)i));
         if (ak_isa_usable((enum ak_isa)i)) {
             struct ak_kernels k;
             ak_kernels_fill((enum ak_isa)i, &k);

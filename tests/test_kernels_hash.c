@@ -11,8 +11,7 @@
 #include "cpu/kernels.h"
 #include "evex.h"
 
-/* ---- Inputs and hashes, in integers --------------------------------------------- */
-
+/* ---- Inputs and hashes, in integers ------------------------------------- */
 static uint64_t next(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -60,14 +59,14 @@ static uint64_t hash_floats(uint64_t hash, const float *x, size_t n)
 
 static const uint64_t START = 0xcbf29ce484222325u;
 
-/* ---- Packed products -------------------------------------------------------------- */
-
+/* ---- Packed products ---------------------------------------------------- */
 /* Any quants, and scales as models have them. */
 static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t seed)
 {
     size_t block = ak_type_info(type)->block_bytes;
     size_t at = type == AK_Q6_K ? 208 : type == AK_Q3_K ? 108 : type == AK_Q2_K ? 80 : 0;
-    bool minimum = type == AK_Q4_1 || type == AK_Q5_1 || type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
+    bool minimum =
+        type == AK_Q4_1 || type == AK_Q5_1 || type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
     bool affine = type == AK_A4 || type == AK_A5 || type == AK_A8;
     size_t n_halves = type == AK_MXFP4 || affine ? 0 : minimum ? 2 : 1;
     for (size_t i = 0; i < bytes; i++)
@@ -97,7 +96,8 @@ struct product {
     float *y;
 };
 
-static struct product product_of(const struct ak_kernels *kernels, enum ak_type type, size_t n_tiles, size_t k, size_t n)
+static struct product product_of(const struct ak_kernels *kernels, enum ak_type type,
+                                 size_t n_tiles, size_t k, size_t n)
 {
     struct product p = { .form = ak_type_act_form(type), .n_tiles = n_tiles, .k = k, .n = n };
     uint64_t row_bytes;
@@ -146,7 +146,8 @@ static uint64_t run_tiles(const struct ak_kernels *kernels, enum ak_type type)
     uint64_t hash = START;
     for (size_t n = 1; n <= AK_SMALL_N; n++) {
         struct product p = product_of(kernels, type, 3, length_of(type, 1 + n % 3), n);
-        kernels->tile[type].dot_tiles(p.tiles, p.n_tiles, p.k, p.acts, p.act_bytes, n, p.y, p.n_tiles * AK_TILE_ROWS);
+        kernels->tile[type].dot_tiles(p.tiles, p.n_tiles, p.k, p.acts, p.act_bytes, n, p.y,
+                                      p.n_tiles * AK_TILE_ROWS);
         hash = end_product(&p, hash);
     }
     return hash;
@@ -159,15 +160,15 @@ static uint64_t run_slab(const struct ak_kernels *kernels, enum ak_type type)
         struct product p = product_of(kernels, type, n_tiles, length_of(type, 3), 21 + 2 * n_tiles);
         uint8_t *slab = room(n_tiles * (p.k / AK_BLOCK_K) * AK_SLAB_BYTES_32);
         kernels->tile[type].open_slab(p.tiles, n_tiles, p.k, slab);
-        kernels->tile[type].dot_slab(slab, n_tiles, p.k, p.acts, p.act_bytes, p.n, p.y, n_tiles * AK_TILE_ROWS);
+        kernels->tile[type].dot_slab(slab, n_tiles, p.k, p.acts, p.act_bytes, p.n, p.y,
+                                     n_tiles * AK_TILE_ROWS);
         ak_free(slab);
         hash = end_product(&p, hash);
     }
     return hash;
 }
 
-/* ---- The others --------------------------------------------------------------------- */
-
+/* ---- The others --------------------------------------------------------- */
 static uint64_t run_widen(const struct ak_kernels *kernels, enum ak_type type)
 {
     enum { N = 30001 }; /* halves from zero up, and a tail */
@@ -186,7 +187,8 @@ static uint64_t run_dot_rows(const struct ak_kernels *kernels, enum ak_type type
 {
     (void)type;
     enum { ROWS = 7, TOKENS = 11, K = 1120 };
-    float *w = floats(ROWS * K, 1.0f, 5), *x = floats(TOKENS * K, 2.0f, 6), *y = room(ROWS * TOKENS * sizeof *y);
+    float *w = floats(ROWS * K, 1.0f, 5), *x = floats(TOKENS * K, 2.0f, 6),
+          *y = room(ROWS * TOKENS * sizeof *y);
     uint64_t hash = START;
     for (size_t n = 1; n <= TOKENS; n++) {
         kernels->dot_rows(w, K, ROWS, x, K, n, K, y, ROWS);
@@ -203,7 +205,9 @@ static float *graded(size_t n)
 {
     float *x = floats(n, 1.0f, 7);
     for (size_t i = 0; i < n; i++)
-        x[i] = i / 256 % 3 == 0 ? x[i] : i / 256 % 3 == 1 ? (float)(i % 255) * 0.5f : x[i] * ak_bits_float((uint32_t)(17 + i / 8 % 110) << 23);
+        x[i] = i / 256 % 3 == 0 ? x[i] :
+               i / 256 % 3 == 1 ? (float)(i % 255) * 0.5f :
+                                  x[i] * ak_bits_float((uint32_t)(17 + i / 8 % 110) << 23);
     return x;
 }
 
@@ -266,12 +270,14 @@ static void row_silu_mul(const struct ak_kernels *kernels, float *x, float *y, f
     kernels->silu_mul(x, y, out, n);
 }
 
-static void row_layer_norm(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_layer_norm(const struct ak_kernels *kernels, float *x, float *y, float *out,
+                           size_t n)
 {
     kernels->layer_norm(x, y, y, n, 1e-5f, out);
 }
 
-static void row_add_scaled(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_add_scaled(const struct ak_kernels *kernels, float *x, float *y, float *out,
+                           size_t n)
 {
     (void)y;
     kernels->add_scaled(out, x, 0.22f, n);
@@ -284,13 +290,15 @@ static void row_softcap(const struct ak_kernels *kernels, float *x, float *y, fl
     kernels->softcap(out, 50.0f, n);
 }
 
-static void row_gelu_tanh(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_gelu_tanh(const struct ak_kernels *kernels, float *x, float *y, float *out,
+                          size_t n)
 {
     (void)y;
     kernels->gelu_tanh(x, out, n);
 }
 
-static void row_gelu_tanh_mul(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_gelu_tanh_mul(const struct ak_kernels *kernels, float *x, float *y, float *out,
+                              size_t n)
 {
     kernels->gelu_tanh_mul(x, y, out, n);
 }
@@ -301,12 +309,14 @@ static void row_gelu_erf(const struct ak_kernels *kernels, float *x, float *y, f
     kernels->gelu_erf(x, out, n);
 }
 
-static void row_gelu_erf_mul(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_gelu_erf_mul(const struct ak_kernels *kernels, float *x, float *y, float *out,
+                             size_t n)
 {
     kernels->gelu_erf_mul(x, y, out, n);
 }
 
-static void row_swiglu_clamped(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_swiglu_clamped(const struct ak_kernels *kernels, float *x, float *y, float *out,
+                               size_t n)
 {
     kernels->swiglu_clamped(x, y, out, n);
 }
@@ -342,31 +352,95 @@ static void row_merge(const struct ak_kernels *kernels, float *x, float *y, floa
     out[0] += max + sum;
 }
 
-static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rms_norm, 4.0f); }
-static uint64_t run_add(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_add, 4.0f); }
-static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_silu_mul, 100.0f); }
-static uint64_t run_layer_norm(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_layer_norm, 4.0f); }
-static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_add_scaled, 4.0f); }
-static uint64_t run_softcap(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_softcap, 100.0f); }
-static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh, 8.0f); }
-static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_tanh_mul, 8.0f); }
-static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_erf, 8.0f); }
-static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_gelu_erf_mul, 8.0f); }
-static uint64_t run_swiglu_clamped(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_swiglu_clamped, 16.0f); }
-static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_rope, 1.0f); }
-static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_narrow, 1.0f); }
-static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_merge, 8.0f); }
-static uint64_t run_divide(const struct ak_kernels *k, enum ak_type type) { (void)type; return run_row(k, row_divide, 8.0f); }
+static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_rms_norm, 4.0f);
+}
+static uint64_t run_add(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_add, 4.0f);
+}
+static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_silu_mul, 100.0f);
+}
+static uint64_t run_layer_norm(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_layer_norm, 4.0f);
+}
+static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_add_scaled, 4.0f);
+}
+static uint64_t run_softcap(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_softcap, 100.0f);
+}
+static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_gelu_tanh, 8.0f);
+}
+static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_gelu_tanh_mul, 8.0f);
+}
+static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_gelu_erf, 8.0f);
+}
+static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_gelu_erf_mul, 8.0f);
+}
+static uint64_t run_swiglu_clamped(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_swiglu_clamped, 16.0f);
+}
+static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_rope, 1.0f);
+}
+static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_narrow, 1.0f);
+}
+static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_merge, 8.0f);
+}
+static uint64_t run_divide(const struct ak_kernels *k, enum ak_type type)
+{
+    (void)type;
+    return run_row(k, row_divide, 8.0f);
+}
 
 /* type: that of K and V. Rows see ranges of their own. */
 static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
 {
     static const size_t head_dims[] = { 64, 128, 80, 36 };
     enum { ROWS = 19, MOST_DIM = 128 };
-    ak_attend_scores_fn *scores = type == AK_F16 ? kernels->attend_scores_f16 : kernels->attend_scores_f32;
-    ak_attend_values_fn *values = type == AK_F16 ? kernels->attend_values_f16 : kernels->attend_values_f32;
-    float *q = floats(ROWS * MOST_DIM, 1.0f, 8), *kv = floats(2 * AK_PAGE_TOKENS * MOST_DIM, 1.5f, 9);
-    float *weights = room(ROWS * AK_PAGE_TOKENS * sizeof *weights), *out = room(ROWS * MOST_DIM * sizeof *out);
+    ak_attend_scores_fn *scores =
+        type == AK_F16 ? kernels->attend_scores_f16 : kernels->attend_scores_f32;
+    ak_attend_values_fn *values =
+        type == AK_F16 ? kernels->attend_values_f16 : kernels->attend_values_f32;
+    float *q = floats(ROWS * MOST_DIM, 1.0f, 8),
+          *kv = floats(2 * AK_PAGE_TOKENS * MOST_DIM, 1.5f, 9);
+    float *weights = room(ROWS * AK_PAGE_TOKENS * sizeof *weights),
+          *out = room(ROWS * MOST_DIM * sizeof *out);
     uint16_t *halves = room(2 * AK_PAGE_TOKENS * MOST_DIM * sizeof *halves);
     for (size_t i = 0; i < 2 * AK_PAGE_TOKENS * MOST_DIM; i++)
         halves[i] = ak_float_to_f16(kv[i]);
@@ -393,8 +467,7 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
     return hash;
 }
 
-/* ---- The slots ------------------------------------------------------------------------ */
-
+/* ---- The slots ---------------------------------------------------------- */
 static const struct slot {
     const char *name;
     uint64_t (*run)(const struct ak_kernels *kernels, enum ak_type type);
@@ -464,7 +537,8 @@ START_TEST(hashes)
         return;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         uint64_t hash = slots[i].run(&kernels, slots[i].type);
-        ck_assert_msg(hash == slots[i].hash, "%s of %s: 0x%016llx", slots[i].name, kernels.name, (unsigned long long)hash);
+        ck_assert_msg(hash == slots[i].hash, "%s of %s: 0x%016llx", slots[i].name, kernels.name,
+                      (unsigned long long)hash);
     }
 }
 END_TEST

@@ -8,16 +8,27 @@ enum { CONTEXT = 1000, SEQUENCES = 5 };
 
 static struct ak_kv_shape shape_of(uint32_t n_pages)
 {
-    return (struct ak_kv_shape){ .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .k_type = AK_KV_F32, .v_type = AK_KV_F32,
+    return (struct ak_kv_shape){ .n_layers = 1,
+                                 .n_kv_heads = 1,
+                                 .head_dim = 1,
+                                 .k_type = AK_KV_F32,
+                                 .v_type = AK_KV_F32,
                                  .n_pages = n_pages };
 }
 
 /* What the cache should hold, kept the plain way. */
-struct mirror { bool used; uint32_t length; int32_t tokens[CONTEXT]; };
+struct mirror {
+    bool used;
+    uint32_t length;
+    int32_t tokens[CONTEXT];
+};
 
-static struct fake_entry *entry(const struct ak_kv *kv, const struct ak_kv_sequence *s, uint32_t position)
+static struct fake_entry *entry(const struct ak_kv *kv, const struct ak_kv_sequence *s,
+                                uint32_t position)
 {
-    return (struct fake_entry *)kv->pool + (size_t)s->pages[position / AK_KV_PAGE_TOKENS] * AK_KV_PAGE_TOKENS + position % AK_KV_PAGE_TOKENS;
+    return (struct fake_entry *)kv->pool +
+           (size_t)s->pages[position / AK_KV_PAGE_TOKENS] * AK_KV_PAGE_TOKENS +
+           position % AK_KV_PAGE_TOKENS;
 }
 
 /* Every sequence reads back what was written; every page is free or counted. */
@@ -52,7 +63,8 @@ static void check_all(const struct ak_kv *kv, const struct mirror *mirrors)
 }
 
 /* Adds n tokens where they fit and writes them as a pass would. */
-static void append(struct ak_kv *kv, struct mirror *mirror, int32_t sequence, uint32_t n, struct ak_random *random)
+static void append(struct ak_kv *kv, struct mirror *mirror, int32_t sequence, uint32_t n,
+                   struct ak_random *random)
 {
     const struct ak_kv_sequence *s = ak_kv_sequence(kv, sequence);
     n = n < CONTEXT - s->length ? n : CONTEXT - s->length;
@@ -65,7 +77,8 @@ static void append(struct ak_kv *kv, struct mirror *mirror, int32_t sequence, ui
     ak_kv_extend(kv, sequence, mirror->tokens + before, n);
     ck_assert_uint_eq(n_free - kv->n_free, wanted);
     for (uint32_t at = before; at < s->length; at++) {
-        ck_assert_uint_eq(kv->references[s->pages[at / AK_KV_PAGE_TOKENS]], 1); /* a page is written by its only owner */
+        /* a page is written by its only owner */
+        ck_assert_uint_eq(kv->references[s->pages[at / AK_KV_PAGE_TOKENS]], 1);
         *entry(kv, s, at) = (struct fake_entry){ mirror->tokens[at], at };
     }
 }
@@ -92,11 +105,15 @@ START_TEST(random_life)
             continue;
         }
         switch (ak_random_bits(&random) % 8) {
-        case 0: case 1: case 2: case 3:
-            append(&kv, m, i, number % (number % 3 ? 7 : 200), &random);
-            break;
-        case 4: case 5:
-            m->length = number % 3 ? m->length - (m->length ? number % (m->length < 9 ? m->length : 9) : 0) : number % (m->length + 1);
+        case 0:
+        case 1:
+        case 2:
+        case 3: append(&kv, m, i, number % (number % 3 ? 7 : 200), &random); break;
+        case 4:
+        case 5:
+            m->length = number % 3 ?
+                            m->length - (m->length ? number % (m->length < 9 ? m->length : 9) : 0) :
+                            number % (m->length + 1);
             ak_kv_rewind(&kv, i, m->length);
             break;
         case 6: {
@@ -161,7 +178,7 @@ START_TEST(sequences_run_out)
     ak_kv_extend(&kv, 0, tokens, 70);
     ck_assert_int_eq(ak_kv_fork(&kv, 0, 70), -1); /* no page for the 6 tokens of the last one */
     ck_assert_int_eq(ak_kv_fork(&kv, 0, 64), 2);
-    ck_assert_int_eq(ak_kv_fork(&kv, 0, 0), -1);  /* no sequence */
+    ck_assert_int_eq(ak_kv_fork(&kv, 0, 0), -1); /* no sequence */
     ck_assert_int_eq(ak_kv_new(&kv), -1);
     ak_kv_clear(&kv);
     ck_assert_uint_eq(backend.allocated, 0);

@@ -15,7 +15,9 @@
 static const struct akunu_load_params quiet = { .n_threads = 1 };
 
 /* What the model stages must name; the container's faults are test_gguf's. */
-static const struct { const char *file, *named[3]; } refusals[] = {
+static const struct {
+    const char *file, *named[3];
+} refusals[] = {
     { "architecture-unknown", { "gladiator", "supported: " } },
     { "architecture-integer", { "general.architecture" } },
     { "no-architecture", { "general.architecture" } },
@@ -46,12 +48,14 @@ static void check_named(const char *file, const struct ak_error *error)
             continue;
         n_named++;
         for (size_t j = 0; j < 3 && refusals[i].named[j]; j++)
-            ck_assert_msg(strstr(error->message, refusals[i].named[j]), "%s: \"%s\" does not name %s", file, error->message,
+            ck_assert_msg(strstr(error->message, refusals[i].named[j]),
+                          "%s: \"%s\" does not name %s", file, error->message,
                           refusals[i].named[j]);
     }
 }
 
-static ak_status load_bytes(const struct test_bytes *bytes, struct ak_model **model, struct ak_error *error)
+static ak_status load_bytes(const struct test_bytes *bytes, struct ak_model **model,
+                            struct ak_error *error)
 {
     char path[] = "/tmp/akunu-test-XXXXXX";
     int fd = mkstemp(path);
@@ -74,7 +78,8 @@ static void load_hostile(const struct test_hostile *file, void *user)
         ak_model_free(model);
         return;
     }
-    ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED, "%s: status %d", file->name, status);
+    ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED,
+                  "%s: status %d", file->name, status);
     check_named(file->name, &error);
 }
 
@@ -86,17 +91,30 @@ START_TEST(hostile)
 END_TEST
 
 /* A number of a model's metadata changed, and what the message must name. */
-static const struct { const char *model, *key; uint32_t bits; const char *named[3]; } changes[] = {
+static const struct {
+    const char *model, *key;
+    uint32_t bits;
+    const char *named[3];
+} changes[] = {
     { "phi3", "phi3.feed_forward_length", 55, { "blk.0.ffn_up.weight", "[112, 32]", "[110, 32]" } },
-    { "phi3", "phi3.attention.head_count_kv", 1, { "blk.0.attn_qkv.weight", "[96, 32]", "[64, 32]" } },
+    { "phi3",
+      "phi3.attention.head_count_kv",
+      1,
+      { "blk.0.attn_qkv.weight", "[96, 32]", "[64, 32]" } },
     { "phi3", "phi3.rope.scaling.attn_factor", 0x7fc00000, { "attn_factor", "nan" } },
     { "gpt2", "gpt2.context_length", 128, { "position_embd.weight", "[256, 40]", "[128, 40]" } },
     { "gpt2", "gpt2.attention.layer_norm_epsilon", 0xbf800000, { "epsilon", "-1" } },
-    { "gemma2", "gemma2.final_logit_softcapping", 0x7f800000, { "final_logit_softcapping", "inf" } },
+    { "gemma2",
+      "gemma2.final_logit_softcapping",
+      0x7f800000,
+      { "final_logit_softcapping", "inf" } },
     { "gemma2", "gemma2.attn_logit_softcapping", 0xbf800000, { "attn_logit_softcapping", "-1" } },
     { "gemma3", "gemma3.rope.freq_base_swa", 0, { "rope.freq_base_swa", "0" } },
     { "granite", "granite.embedding_scale", 0, { "granite.embedding_scale", "0" } },
-    { "mistral", "llama.rope.scaling.original_context_length", 0, { "original_context_length", "0" } },
+    { "mistral",
+      "llama.rope.scaling.original_context_length",
+      0,
+      { "original_context_length", "0" } },
     { "mistral", "llama.rope.scaling.factor", 0, { "rope.scaling.factor", "0" } },
 };
 
@@ -112,8 +130,8 @@ START_TEST(changed_numbers)
     memcpy(key + strlen(changes[_i].key) + 4, &changes[_i].bits, 4); /* behind the type */
     ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_FORMAT);
     for (size_t i = 0; i < 3 && changes[_i].named[i]; i++)
-        ck_assert_msg(strstr(error.message, changes[_i].named[i]), "%s: \"%s\" does not name %s", changes[_i].key, error.message,
-                      changes[_i].named[i]);
+        ck_assert_msg(strstr(error.message, changes[_i].named[i]), "%s: \"%s\" does not name %s",
+                      changes[_i].key, error.message, changes[_i].named[i]);
     free(bytes.data);
 }
 END_TEST
@@ -132,7 +150,8 @@ START_TEST(changed_pattern)
     ck_assert(at[0] && !at[1] && at[2]);
     at[2] = 0;
     ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_UNSUPPORTED);
-    ck_assert_msg(strstr(error.message, key) && strstr(error.message, "layer 2"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, key) && strstr(error.message, "layer 2"), "%s",
+                  error.message);
     at[1] = at[2] = 1; /* a window everywhere */
     ck_assert_msg(load_bytes(&bytes, &model, &error) == AKUNU_OK, "%s", error.message);
     for (int layer = 0; layer < 3; layer++)
@@ -153,7 +172,8 @@ START_TEST(changed_factors)
     ck_assert_ptr_nonnull(at);
     memcpy(at, &wrong[_i], sizeof *wrong);
     ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(strstr(error.message, "rope_factors_long.weight: element 1"), "%s", error.message);
+    ck_assert_msg(strstr(error.message, "rope_factors_long.weight: element 1"), "%s",
+                  error.message);
     free(bytes.data);
 }
 END_TEST
@@ -162,14 +182,22 @@ END_TEST
  * does not tell: query_pre_attn_scalar of their configurations, as Google published them. */
 START_TEST(largest_gemmas)
 {
-    static const struct { const struct ak_family *family; uint32_t layers, width, heads, head_dim; float scalar; } sizes[] = {
-        { &ak_family_gemma2, 42, 3584, 16, 256, 256.0f }, { &ak_family_gemma2, 46, 4608, 32, 128, 144.0f },
-        { &ak_family_gemma3, 48, 3840, 16, 256, 256.0f }, { &ak_family_gemma3, 62, 5376, 32, 128, 168.0f },
+    static const struct {
+        const struct ak_family *family;
+        uint32_t layers, width, heads, head_dim;
+        float scalar;
+    } sizes[] = {
+        { &ak_family_gemma2, 42, 3584, 16, 256, 256.0f },
+        { &ak_family_gemma2, 46, 4608, 32, 128, 144.0f },
+        { &ak_family_gemma3, 48, 3840, 16, 256, 256.0f },
+        { &ak_family_gemma3, 62, 5376, 32, 128, 168.0f },
     };
     struct ak_model *model = NULL;
     struct ak_descriptor out;
     struct ak_error error = { 0 };
-    ck_assert_int_eq(ak_model_load(test_path(_i < 2 ? "models/gemma2.gguf" : "models/gemma3.gguf"), &quiet, &model, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_model_load(test_path(_i < 2 ? "models/gemma2.gguf" : "models/gemma3.gguf"),
+                                   &quiet, &model, &error),
+                     AKUNU_OK);
     struct ak_config config = model->spec.config;
     config.n_layers = sizes[_i].layers;
     config.width = sizes[_i].width;
@@ -181,7 +209,10 @@ START_TEST(largest_gemmas)
 }
 END_TEST
 
-struct seen { int last, n; int stop_at; };
+struct seen {
+    int last, n;
+    int stop_at;
+};
 
 static bool on_stage(enum akunu_load_stage stage, double fraction, void *user)
 {
@@ -197,7 +228,9 @@ START_TEST(stages)
 {
     for (int stop = 0; stop <= 18; stop++) {
         struct seen seen = { .stop_at = stop };
-        struct akunu_load_params params = { .n_threads = 2, .progress = on_stage, .user = &seen, .warm_up = true };
+        struct akunu_load_params params = {
+            .n_threads = 2, .progress = on_stage, .user = &seen, .warm_up = true
+        };
         struct ak_model *model = NULL;
         struct ak_error error = { 0 };
         ak_status status = ak_model_load(test_path("model.gguf"), &params, &model, &error);
@@ -212,7 +245,8 @@ static void check_dump(const char *model_name, const char *golden)
 {
     struct ak_model *model = NULL;
     struct ak_error error = { 0 };
-    ck_assert_msg(ak_model_load(test_path(model_name), &quiet, &model, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_model_load(test_path(model_name), &quiet, &model, &error) == AKUNU_OK, "%s",
+                  error.message);
     const char *rewrite = getenv("AK_REWRITE_DUMPS");
     if (rewrite) {
         FILE *f = fopen(test_path(golden), "w");
@@ -222,10 +256,10 @@ static void check_dump(const char *model_name, const char *golden)
     }
     struct test_bytes want = test_read(golden);
     size_t plain = strlen(model->table.dump);
-    ck_assert_msg(want.n > plain + 3 && memcmp(want.data, model->table.dump, plain) == 0, "%s: the table is now\n%s", golden,
-                  model->table.dump);
-    ck_assert_msg(strcmp((const char *)want.data + plain + 3, model->sampled_table.dump) == 0, "%s: the sampled table is now\n%s", golden,
-                  model->sampled_table.dump);
+    ck_assert_msg(want.n > plain + 3 && memcmp(want.data, model->table.dump, plain) == 0,
+                  "%s: the table is now\n%s", golden, model->table.dump);
+    ck_assert_msg(strcmp((const char *)want.data + plain + 3, model->sampled_table.dump) == 0,
+                  "%s: the sampled table is now\n%s", golden, model->sampled_table.dump);
     free(want.data);
     ak_model_free(model);
 }
@@ -262,11 +296,13 @@ START_TEST(arena)
     for (uint32_t i = 0; i < t->n_slots; i++) {
         for (uint32_t j = 0; j < i; j++) {
             const struct ak_slot *a = &t->slots[i], *b = &t->slots[j];
-            bool together = a->domain == b->domain && a->first_use <= b->last_use && b->first_use <= a->last_use;
+            bool together = a->domain == b->domain && a->first_use <= b->last_use &&
+                            b->first_use <= a->last_use;
             bool apart = a->place + a->width <= b->place || b->place + b->width <= a->place;
             ck_assert_msg(!together || apart, "slots %u and %u", i, j);
         }
-        ck_assert_uint_le(t->slots[i].place + t->slots[i].width, t->arena_width[t->slots[i].domain]);
+        ck_assert_uint_le(t->slots[i].place + t->slots[i].width,
+                          t->arena_width[t->slots[i].domain]);
     }
     ak_model_free(model);
 }
@@ -296,7 +332,8 @@ START_TEST(fusing)
     ck_assert_uint_eq(n, 3);
     ck_assert_uint_eq(ak_weights_width(&mixed, AK_LINEAR_QKV, 0), width);
     for (uint32_t i = 0; i < 3; i++)
-        ck_assert_uint_eq(mixed.packed[first + i].parts[0].at, model->weights.packed[0].parts[i].at);
+        ck_assert_uint_eq(mixed.packed[first + i].parts[0].at,
+                          model->weights.packed[0].parts[i].at);
     ak_weights_of(&mixed, AK_LINEAR_QKV, 1, &first, &n);
     ck_assert_uint_eq(n, 1);
     ak_weights_clear(&mixed);

@@ -8,8 +8,7 @@
 #include "api/error.h"
 #include "cli/message.h"
 
-/* ---- Standard error ------------------------------------------------------------- */
-
+/* ---- Standard error ----------------------------------------------------- */
 static int kept_stderr, file_of_stderr;
 
 static void catch_stderr(void)
@@ -36,22 +35,16 @@ static const char *caught(void)
     return text;
 }
 
-/* ---- Codes ---------------------------------------------------------------------- */
-
+/* ---- Codes -------------------------------------------------------------- */
 static const struct {
     enum akunu_status status;
     int code;
 } codes[] = {
-    { AKUNU_OK, 0 },
-    { AKUNU_ERROR_ARGUMENT, 2 },
-    { AKUNU_ERROR_FORMAT, 3 },
-    { AKUNU_ERROR_UNSUPPORTED, 3 },
-    { AKUNU_ERROR_MEMORY, 4 },
-    { AKUNU_ERROR_CONTEXT, 1 },
-    { AKUNU_ERROR_IO, 1 },
-    { AKUNU_ERROR_CANCELLED, 130 },
-    { AKUNU_ERROR_SYSTEM, 1 },
-    { AKUNU_ERROR_NUMERIC, 1 },
+    { AKUNU_OK, 0 },           { AKUNU_ERROR_ARGUMENT, 2 },
+    { AKUNU_ERROR_FORMAT, 3 }, { AKUNU_ERROR_UNSUPPORTED, 3 },
+    { AKUNU_ERROR_MEMORY, 4 }, { AKUNU_ERROR_CONTEXT, 1 },
+    { AKUNU_ERROR_IO, 1 },     { AKUNU_ERROR_CANCELLED, 130 },
+    { AKUNU_ERROR_SYSTEM, 1 }, { AKUNU_ERROR_NUMERIC, 1 },
 };
 enum { N_CODES = sizeof codes / sizeof *codes };
 
@@ -79,14 +72,16 @@ START_TEST(library_failures)
     int code = cli_library_failure();
     const char *said = caught();
     ck_assert_int_eq(code, codes[_i].code);
-    ck_assert_str_eq(said, codes[_i].status == AKUNU_ERROR_CANCELLED ? "" : "akunu-cli: a reason\n");
+    ck_assert_str_eq(said,
+                     codes[_i].status == AKUNU_ERROR_CANCELLED ? "" : "akunu-cli: a reason\n");
 }
 END_TEST
 
 START_TEST(own_failures)
 {
     catch_stderr();
-    const int got[] = { cli_usage("bad %s", "flag"), cli_failure("bad %s", "luck"), cli_no_memory() };
+    const int got[] = { cli_usage("bad %s", "flag"), cli_failure("bad %s", "luck"),
+                        cli_no_memory() };
     const char *said = caught();
     ck_assert_int_eq(got[0], 2);
     ck_assert_int_eq(got[1], 1);

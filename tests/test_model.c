@@ -8,10 +8,10 @@
 #include "golden_model.h"
 #include "sample/random.h"
 
-/* ---- Logits ------------------------------------------------------------------- */
-
+/* ---- Logits ------------------------------------------------------------- */
 /* Logits of all ids, run in passes of the session's batch, copied to out. */
-static void logits_of(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n, size_t n_vocab, float *out)
+static void logits_of(struct akunu_session *session, akunu_sequence sequence,
+                      const akunu_token *ids, size_t n, size_t n_vocab, float *out)
 {
     struct akunu_batch_token tokens[512];
     size_t batch = akunu_session_batch(session), count;
@@ -56,12 +56,14 @@ START_TEST(logits_and_greedy)
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     size_t n_vocab = vocab_of(model), n = text.n_prompt + text.n_greedy;
-    float *want = golden_read_logits(golden->name, text.n_prompt * n_vocab), *got = malloc(n * n_vocab * sizeof *got);
+    float *want = golden_read_logits(golden->name, text.n_prompt * n_vocab),
+          *got = malloc(n * n_vocab * sizeof *got);
     ck_assert_ptr_nonnull(got);
     /* keys and values rounded to F16 cost the exact models some of their agreement */
     for (int kv = AKUNU_KV_F16; kv <= AKUNU_KV_F32; kv++) {
-        double bound = kv == AKUNU_KV_F32 ? golden_bound(golden->f32, golden->f32 > 1e-5 ? 4e-4 : 1e-9)
-                                          : golden_bound(golden->f16, golden->f16 > 1e-5 ? 4e-4 : 1e-6);
+        double bound = kv == AKUNU_KV_F32 ?
+                           golden_bound(golden->f32, golden->f32 > 1e-5 ? 4e-4 : 1e-9) :
+                           golden_bound(golden->f16, golden->f16 > 1e-5 ? 4e-4 : 1e-6);
         struct akunu_session *session = golden_session(model, 2, 512, (enum akunu_kv_type)kv);
         akunu_sequence sequence = akunu_sequence_new(session);
         logits_of(session, sequence, text.ids, n, n_vocab, got);
@@ -69,7 +71,8 @@ START_TEST(logits_and_greedy)
         ck_assert_msg(error <= bound, "%s: NMSE %.2e, at most %.2e", golden->name, error, bound);
         for (size_t i = 0; i < text.n_greedy; i++)
             if (text.leads[i] > golden->lead)
-                ck_assert_uint_eq(argmax(got + (text.n_prompt + i - 1) * n_vocab, n_vocab), (size_t)text.ids[text.n_prompt + i]);
+                ck_assert_uint_eq(argmax(got + (text.n_prompt + i - 1) * n_vocab, n_vocab),
+                                  (size_t)text.ids[text.n_prompt + i]);
         akunu_sequence_free(session, sequence);
         akunu_session_free(session);
     }
@@ -79,18 +82,28 @@ START_TEST(logits_and_greedy)
 }
 END_TEST
 
-/* ---- Several pages, and windows of one page and more --------------------------- */
-
+/* ---- Several pages, and windows of one page and more -------------------- */
 static const struct {
     const char *name;
     double measured[AKUNU_KV_Q4_0 + 1]; /* NMSE of the stored rows, by KV type */
 } windows[] = {
-    { "window64", { [AKUNU_KV_F32] = 7.6e-13, [AKUNU_KV_F16] = 2.6e-7, [AKUNU_KV_BF16] = 9.1e-6, [AKUNU_KV_Q8_0] = 1.48e-4,
-                    [AKUNU_KV_Q4_0] = 4.03e-2 } },
-    { "window100", { [AKUNU_KV_F32] = 8.4e-14, [AKUNU_KV_F16] = 2.4e-8, [AKUNU_KV_BF16] = 1.5e-6, [AKUNU_KV_Q8_0] = 1.70e-5,
-                     [AKUNU_KV_Q4_0] = 4.14e-3 } },
+    { "window64",
+      { [AKUNU_KV_F32] = 7.6e-13,
+        [AKUNU_KV_F16] = 2.6e-7,
+        [AKUNU_KV_BF16] = 9.1e-6,
+        [AKUNU_KV_Q8_0] = 1.48e-4,
+        [AKUNU_KV_Q4_0] = 4.03e-2 } },
+    { "window100",
+      { [AKUNU_KV_F32] = 8.4e-14,
+        [AKUNU_KV_F16] = 2.4e-8,
+        [AKUNU_KV_BF16] = 1.5e-6,
+        [AKUNU_KV_Q8_0] = 1.70e-5,
+        [AKUNU_KV_Q4_0] = 4.14e-3 } },
 };
-enum { N_WINDOWS = sizeof windows / sizeof *windows, N_WINDOW_TESTS = N_WINDOWS * (AKUNU_KV_Q4_0 + 1) };
+enum {
+    N_WINDOWS = sizeof windows / sizeof *windows,
+    N_WINDOW_TESTS = N_WINDOWS * (AKUNU_KV_Q4_0 + 1)
+};
 
 /* Each KV type, at page borders and where the window moves over them: near transformers, and
  * the same bits in one pass, in odd passes, token by token, and of every ISA. */
@@ -118,7 +131,8 @@ START_TEST(pages_and_windows)
             struct akunu_session *session = golden_session(model, 1 + (unsigned)b, batches[b], kv);
             float *got = isa == 0 && b == 0 ? first : again;
             logits_of(session, akunu_sequence_new(session), text.ids, n, n_vocab, got);
-            ck_assert_msg(golden_is_same(got, first, n * n_vocab), "%s: other bits with cpu %s, batch %u, KV type %d", name,
+            ck_assert_msg(golden_is_same(got, first, n * n_vocab),
+                          "%s: other bits with cpu %s, batch %u, KV type %d", name,
                           akunu_cpu_name(isa), (unsigned)batches[b], (int)kv);
             akunu_session_free(session);
         }
@@ -127,10 +141,12 @@ START_TEST(pages_and_windows)
     for (size_t i = 0; i < text.n_rows; i++)
         memcpy(again + i * n_vocab, first + text.rows[i] * n_vocab, n_vocab * sizeof *again);
     double error = golden_nmse(again, want, text.n_rows * n_vocab);
-    ck_assert_msg(error <= bound, "%s, KV type %d: NMSE %.2e, at most %.2e", name, (int)kv, error, bound);
+    ck_assert_msg(error <= bound, "%s, KV type %d: NMSE %.2e, at most %.2e", name, (int)kv, error,
+                  bound);
     for (size_t i = 0; kv == AKUNU_KV_F32 && i < text.n_greedy; i++)
         if (text.leads[i] > 0.01)
-            ck_assert_uint_eq(argmax(first + (text.n_prompt + i - 1) * n_vocab, n_vocab), (size_t)text.ids[text.n_prompt + i]);
+            ck_assert_uint_eq(argmax(first + (text.n_prompt + i - 1) * n_vocab, n_vocab),
+                              (size_t)text.ids[text.n_prompt + i]);
     free(first);
     free(again);
     free(want);
@@ -156,20 +172,23 @@ START_TEST(shared_pages)
     akunu_token ids[N_ALL];
     for (size_t i = 0; i < N_ALL; i++)
         ids[i] = text.ids[i % text.n_prompt];
-    float *want = malloc(N_ALL * n_vocab * sizeof *want), *got = malloc(N_ALL * n_vocab * sizeof *got);
+    float *want = malloc(N_ALL * n_vocab * sizeof *want),
+          *got = malloc(N_ALL * n_vocab * sizeof *got);
     ck_assert(want && got);
     for (unsigned threads = 1; threads <= 3; threads++) {
-        struct akunu_session_params wide = golden_params(threads, threads == 1 ? N_ALL : N, AKUNU_KV_F16);
+        struct akunu_session_params wide =
+            golden_params(threads, threads == 1 ? N_ALL : N, AKUNU_KV_F16);
         wide.context = N_ALL;
         wide.max_sequences = 1;
         struct akunu_session *session = akunu_session_new(model, &wide);
         ck_assert_msg(session != NULL, "%s", akunu_last_error());
         akunu_sequence sequence = akunu_sequence_new(session);
-        logits_of(session, sequence, ids, threads == 1 ? N_ALL : N, n_vocab, threads == 1 ? want : got);
+        logits_of(session, sequence, ids, threads == 1 ? N_ALL : N, n_vocab,
+                  threads == 1 ? want : got);
         for (size_t i = N; threads > 1 && i < N_ALL; i++) {
             logits_of(session, sequence, ids + i, 1, n_vocab, got + i * n_vocab);
-            ck_assert_msg(golden_is_same(got + i * n_vocab, want + i * n_vocab, n_vocab), "token %zu has other bits with %u threads", i,
-                          threads);
+            ck_assert_msg(golden_is_same(got + i * n_vocab, want + i * n_vocab, n_vocab),
+                          "token %zu has other bits with %u threads", i, threads);
         }
         akunu_session_free(session);
     }
@@ -179,8 +198,7 @@ START_TEST(shared_pages)
 }
 END_TEST
 
-/* ---- Determinism: the same bits whatever the threads, the passes, the ISA ------- */
-
+/* ---- Determinism: the same bits whatever the threads, the passes, the ISA -- */
 /* Each combination has its turn with every third model, or every second one: a model has
  * each batch, and each number of threads with two. */
 START_TEST(same_bits)
@@ -193,7 +211,8 @@ START_TEST(same_bits)
     akunu_token ids[N];
     for (size_t i = 0; i < N; i++)
         ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
-    float *first = calloc((size_t)N * GOLDEN_VOCAB, sizeof *first), *again = calloc((size_t)N * GOLDEN_VOCAB, sizeof *again);
+    float *first = calloc((size_t)N * GOLDEN_VOCAB, sizeof *first),
+          *again = calloc((size_t)N * GOLDEN_VOCAB, sizeof *again);
     ck_assert(first && again);
     for (int kv = AKUNU_KV_F16; kv <= AKUNU_KV_Q4_0; kv++) {
         bool have_first = false;
@@ -210,15 +229,23 @@ START_TEST(same_bits)
             /* scalar, which is slow, makes the first only */
             bool all = kv == AKUNU_KV_F16 && isa > 0;
             for (unsigned threads = 1; threads <= 3; threads += all ? 1 : 2) {
-                for (size_t b = 0; b < sizeof batches / sizeof *batches && (all || isa > 0 || !have_first); b += all ? 1 : 3) {
-                    if (have_first && !test_is_full() && ((size_t)_i + isa + threads / (all ? 1 : 2) + b / (all ? 1 : 3)) % (all ? 3 : 2) != 0)
+                for (size_t b = 0;
+                     b < sizeof batches / sizeof *batches && (all || isa > 0 || !have_first);
+                     b += all ? 1 : 3) {
+                    if (have_first && !test_is_full() &&
+                        ((size_t)_i + isa + threads / (all ? 1 : 2) + b / (all ? 1 : 3)) %
+                                (all ? 3 : 2) !=
+                            0)
                         continue;
-                    struct akunu_session *session = golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
+                    struct akunu_session *session =
+                        golden_session(model, threads, batches[b], (enum akunu_kv_type)kv);
                     ck_assert_uint_eq(akunu_session_threads(session), threads);
-                    logits_of(session, akunu_sequence_new(session), ids, N, n_vocab, have_first ? again : first);
+                    logits_of(session, akunu_sequence_new(session), ids, N, n_vocab,
+                              have_first ? again : first);
                     ck_assert_msg(!have_first || golden_is_same(again, first, N * n_vocab),
-                                  "%s: other bits with cpu %s, %u threads, batch %u, KV type %d", golden->name, akunu_cpu_name(isa),
-                                  threads, (unsigned)batches[b], kv);
+                                  "%s: other bits with cpu %s, %u threads, batch %u, KV type %d",
+                                  golden->name, akunu_cpu_name(isa), threads, (unsigned)batches[b],
+                                  kv);
                     have_first = true;
                     akunu_session_free(session);
                 }
@@ -271,8 +298,9 @@ START_TEST(same_bits_in_company)
     }
     ck_assert_int_eq(akunu_decode(session, tokens, 3 * N), AKUNU_OK);
     for (int i = 0; i < 3 * N; i++)
-        ck_assert_msg(golden_is_same(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab), "%s: other bits in company: %d %d",
-                      golden->name, owner[i], position[i]);
+        ck_assert_msg(
+            golden_is_same(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab),
+            "%s: other bits in company: %d %d", golden->name, owner[i], position[i]);
 
     /* a rewound sequence and a forked one go on as the first did; the others are undisturbed */
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[0], 23), AKUNU_OK);
@@ -280,15 +308,19 @@ START_TEST(same_bits_in_company)
     ck_assert_int_ge(fork, 0);
     ck_assert_uint_eq(akunu_sequence_length(session, fork), 31);
     for (int i = 0; i < 9; i++) {
-        struct akunu_batch_token pair[] = { { ids[0][23 + i], sequences[0], true }, { ids[1][31 + i], fork, true } };
+        struct akunu_batch_token pair[] = { { ids[0][23 + i], sequences[0], true },
+                                            { ids[1][31 + i], fork, true } };
         ck_assert_int_eq(akunu_decode(session, pair, 2), AKUNU_OK);
-        ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[0][23 + i], n_vocab), "%s: other bits in company", golden->name);
-        ck_assert_msg(golden_is_same(akunu_logits(session, 1), alone[1][31 + i], n_vocab), "%s: other bits in company", golden->name);
+        ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[0][23 + i], n_vocab),
+                      "%s: other bits in company", golden->name);
+        ck_assert_msg(golden_is_same(akunu_logits(session, 1), alone[1][31 + i], n_vocab),
+                      "%s: other bits in company", golden->name);
     }
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[1], N - 1), AKUNU_OK);
     struct akunu_batch_token token = { ids[1][N - 1], sequences[1], true };
     ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_OK);
-    ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[1][N - 1], n_vocab), "%s: other bits in company", golden->name);
+    ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[1][N - 1], n_vocab),
+                  "%s: other bits in company", golden->name);
     akunu_session_free(session);
     akunu_model_free(model);
 }
@@ -332,13 +364,14 @@ static void *read_prompt(void *user)
     struct akunu_session_params params = golden_params(2, 16, AKUNU_KV_F16);
     struct akunu_session *session = akunu_session_new(r->model, &params);
     if (!session)
-        return (void *)(uintptr_t)"no session";
+        return (void *)(uintptr_t) "no session";
     akunu_sequence sequence = akunu_sequence_new(session);
     for (size_t i = 0; i < r->text->n_prompt; i++) {
         struct akunu_batch_token token = { r->text->ids[i], sequence, true };
         if (akunu_decode(session, &token, 1) != AKUNU_OK)
-            return (void *)(uintptr_t)"no logits";
-        memcpy(r->logits + i * r->n_vocab, akunu_logits(session, 0), r->n_vocab * sizeof *r->logits);
+            return (void *)(uintptr_t) "no logits";
+        memcpy(r->logits + i * r->n_vocab, akunu_logits(session, 0),
+               r->n_vocab * sizeof *r->logits);
     }
     akunu_session_free(session);
     return NULL;
@@ -372,9 +405,13 @@ START_TEST(threads_share_a_model)
 }
 END_TEST
 
-/* ---- Generation ----------------------------------------------------------------- */
-
-struct heard { size_t n; akunu_token tokens[256]; char text[4096]; size_t n_text; };
+/* ---- Generation --------------------------------------------------------- */
+struct heard {
+    size_t n;
+    akunu_token tokens[256];
+    char text[4096];
+    size_t n_text;
+};
 
 static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
@@ -386,15 +423,17 @@ static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *
     return true;
 }
 
-static struct heard generate(const struct akunu_model *model, const struct golden_text *text, unsigned n_threads,
-                             const struct akunu_generation *params, enum akunu_stop stop)
+static struct heard generate(const struct akunu_model *model, const struct golden_text *text,
+                             unsigned n_threads, const struct akunu_generation *params,
+                             enum akunu_stop stop)
 {
     struct heard heard = { 0 };
     struct akunu_result result = { .size = sizeof result };
     struct akunu_session *session = golden_session(model, n_threads, 16, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_msg(akunu_generate(session, sequence, text->ids, text->n_prompt, params, on_piece, NULL, &heard, &result) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    ck_assert_msg(akunu_generate(session, sequence, text->ids, text->n_prompt, params, on_piece,
+                                 NULL, &heard, &result) == AKUNU_OK,
+                  "%s", akunu_last_error());
     ck_assert_int_eq(result.stop, stop);
     ck_assert_uint_eq(result.n_prompt, text->n_prompt);
     ck_assert_uint_eq(result.n_generated, heard.n);
@@ -428,8 +467,9 @@ START_TEST(greedy_text)
         const char *piece;
         size_t n_piece, at = 0;
         for (size_t i = 0; i <= heard.n; i++) {
-            enum akunu_status status = i < heard.n ? akunu_stream_push(stream, heard.tokens[i], &piece, &n_piece)
-                                                   : akunu_stream_end(stream, &piece, &n_piece);
+            enum akunu_status status =
+                i < heard.n ? akunu_stream_push(stream, heard.tokens[i], &piece, &n_piece) :
+                              akunu_stream_end(stream, &piece, &n_piece);
             ck_assert_int_eq(status, AKUNU_OK);
             ck_assert_mem_eq(piece, heard.text + at, n_piece);
             at += n_piece;
@@ -461,7 +501,8 @@ START_TEST(seeded_text)
         params.max_tokens = 60;
         params.sampling.ignore_end = !plain;
         params.sampling.seed = 6; /* of these, one whose text does not end early */
-        struct heard a = generate(model, &text, 1, &params, AKUNU_STOP_LENGTH), b = generate(model, &text, 3, &params, AKUNU_STOP_LENGTH);
+        struct heard a = generate(model, &text, 1, &params, AKUNU_STOP_LENGTH),
+                     b = generate(model, &text, 3, &params, AKUNU_STOP_LENGTH);
         ck_assert_mem_eq(a.tokens, b.tokens, a.n * sizeof *a.tokens);
         for (size_t i = 0; i < a.n; i++)
             ck_assert(!akunu_token_is_end(tokenizer, a.tokens[i]));
@@ -475,7 +516,9 @@ START_TEST(seeded_text)
         struct akunu_result result = { .size = sizeof result };
         struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
         akunu_sequence sequence = akunu_sequence_new(session);
-        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, 1, &params, on_piece, NULL, &heard, &result), AKUNU_OK);
+        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, 1, &params, on_piece, NULL,
+                                        &heard, &result),
+                         AKUNU_OK);
         n_ended += result.stop == AKUNU_STOP_END;
         for (size_t i = 0; i < heard.n; i++)
             ck_assert(!akunu_token_is_end(tokenizer, heard.tokens[i]));
@@ -533,15 +576,20 @@ START_TEST(gumbel_distribution)
         freedom += 1.0;
     }
     ck_assert_double_ge(freedom, 10.0);
-    ck_assert_msg(chi2 < freedom + 5.0 * sqrt(2.0 * freedom), "chi2 %.1f with %.0f degrees of freedom", chi2, freedom);
+    ck_assert_msg(chi2 < freedom + 5.0 * sqrt(2.0 * freedom),
+                  "chi2 %.1f with %.0f degrees of freedom", chi2, freedom);
     akunu_session_free(session);
     akunu_model_free(model);
 }
 END_TEST
 
-/* ---- Loading -------------------------------------------------------------------- */
-
-struct stages { int n; enum akunu_load_stage last; enum akunu_load_stage cancel_at; double fraction; };
+/* ---- Loading ------------------------------------------------------------ */
+struct stages {
+    int n;
+    enum akunu_load_stage last;
+    enum akunu_load_stage cancel_at;
+    double fraction;
+};
 
 static bool on_progress(enum akunu_load_stage stage, double fraction, void *user)
 {
@@ -637,12 +685,12 @@ START_TEST(info_and_memory)
 }
 END_TEST
 
-/* ---- Errors ----------------------------------------------------------------- */
-
+/* ---- Errors ------------------------------------------------------------- */
 static void failed_with(enum akunu_status status, const char *said)
 {
     ck_assert_int_eq(akunu_last_status(), status);
-    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(), said);
+    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
+                  said);
 }
 
 START_TEST(bad_arguments)
@@ -671,7 +719,8 @@ START_TEST(bad_arguments)
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_ERROR_ARGUMENT); /* no size */
     ck_assert_int_eq(akunu_model_get_info(model, NULL), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_model_get_info(NULL, &info), AKUNU_ERROR_ARGUMENT);
-    info.size = offsetof(struct akunu_model_info, weight_type); /* an older program: what it does not know stays untouched */
+    /* an older program: what it does not know stays untouched */
+    info.size = offsetof(struct akunu_model_info, weight_type);
     info.cpu = path;
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
     ck_assert_str_eq(info.format, "gguf");
@@ -698,11 +747,15 @@ START_TEST(bad_arguments)
 
     akunu_generation_default(&generation);
     generation.sampling.size = 8;
-    ck_assert_int_eq(akunu_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
     akunu_generation_default(&generation);
     generation.max_tokens = 3;
-    ck_assert_int_eq(akunu_generate(session, 0, NULL, 1, &generation, NULL, NULL, NULL, NULL), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL), AKUNU_OK); /* all that may be NULL */
+    ck_assert_int_eq(akunu_generate(session, 0, NULL, 1, &generation, NULL, NULL, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
+    /* all that may be NULL */
+    ck_assert_int_eq(akunu_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
+                     AKUNU_OK);
 
     ck_assert_ptr_null(akunu_sampler_new(NULL, NULL));
     struct akunu_sampler *sampler = akunu_sampler_new(model, NULL);
@@ -759,7 +812,8 @@ START_TEST(short_contexts_have_factors_of_their_own)
         struct akunu_session *session = akunu_session_new(model, &params);
         ck_assert_ptr_nonnull(session);
         logits_of(session, akunu_sequence_new(session), text.ids, N, n_vocab, got);
-        ck_assert_int_eq(golden_nmse(got, want, N * n_vocab) <= golden_bound(9.4e-13, 1e-9), context == 16);
+        ck_assert_int_eq(golden_nmse(got, want, N * n_vocab) <= golden_bound(9.4e-13, 1e-9),
+                         context == 16);
         akunu_session_free(session);
     }
     free(want);

@@ -10,11 +10,11 @@
 #include "weights/assembly.h"
 
 /* One token, another, two, few, those that products take at once in their kernel of many, more. */
-static const struct rig_pass sizes[] = { { { 1 } }, { { 1 } }, { { 2 } }, { { 3 } }, { { 8 } }, { { 9 } }, { { 64 } }, { { 70 } } };
+static const struct rig_pass sizes[] = { { { 1 } }, { { 1 } }, { { 2 } },  { { 3 } },
+                                         { { 8 } }, { { 9 } }, { { 64 } }, { { 70 } } };
 enum { N_SIZES = sizeof sizes / sizeof *sizes, ALL_TOKENS = 1 + 1 + 2 + 3 + 8 + 9 + 64 + 70 };
 
-/* ---- Products ----------------------------------------------------------------------------------- */
-
+/* ---- Products ----------------------------------------------------------- */
 /* A matrix of blocks, and what these stand for. */
 struct matrix {
     struct ak_view view;
@@ -29,9 +29,11 @@ static struct matrix golden_matrix(enum ak_type type, uint32_t rows, uint32_t co
     char name[64];
     snprintf(name, sizeof name, "quant/%s.dequant", info->name);
     struct test_bytes golden = test_read(name);
-    size_t n = golden.n / (info->block_bytes + 4u * info->block_elems), count = (size_t)rows * cols / info->block_elems;
+    size_t n = golden.n / (info->block_bytes + 4u * info->block_elems),
+           count = (size_t)rows * cols / info->block_elems;
     const float *values = (const float *)(const void *)(golden.data + n * info->block_bytes);
-    struct matrix m = { .blocks = malloc(count * info->block_bytes), .values = malloc((size_t)rows * cols * sizeof(float)) };
+    struct matrix m = { .blocks = malloc(count * info->block_bytes),
+                        .values = malloc((size_t)rows * cols * sizeof(float)) };
     ck_assert(m.blocks && m.values && n > 0);
     for (size_t i = 0, at; i < count; i++) {
         float most;
@@ -41,10 +43,15 @@ static struct matrix golden_matrix(enum ak_type type, uint32_t rows, uint32_t co
             for (size_t j = 0; j < info->block_elems; j++)
                 most = fmaxf(most, fabsf(values[at * info->block_elems + j]));
         } while (!(most > 1e-12f && most < 1e3f));
-        memcpy((uint8_t *)m.blocks + i * info->block_bytes, golden.data + at * info->block_bytes, info->block_bytes);
-        memcpy(m.values + i * info->block_elems, values + at * info->block_elems, info->block_elems * sizeof(float));
+        memcpy((uint8_t *)m.blocks + i * info->block_bytes, golden.data + at * info->block_bytes,
+               info->block_bytes);
+        memcpy(m.values + i * info->block_elems, values + at * info->block_elems,
+               info->block_elems * sizeof(float));
     }
-    m.view = (struct ak_view){ .type = type, .rows = rows, .cols = cols, .plane = { { m.blocks, count * info->block_bytes } } };
+    m.view = (struct ak_view){ .type = type,
+                               .rows = rows,
+                               .cols = cols,
+                               .plane = { { m.blocks, count * info->block_bytes } } };
     free(golden.data);
     return m;
 }
@@ -56,12 +63,17 @@ static void matrix_free(struct matrix *m)
 }
 
 /* A product with parts that stand `at` in the out slot. */
-static void add_product(struct rig *r, uint32_t in, uint32_t out, uint32_t n_parts, const struct matrix *const parts[], const uint32_t *at,
-                        uint32_t bias, const uint32_t *order)
+static void add_product(struct rig *r, uint32_t in, uint32_t out, uint32_t n_parts,
+                        const struct matrix *const parts[], const uint32_t *at, uint32_t bias,
+                        const uint32_t *order)
 {
     uint32_t i = r->weights.n_packed++;
     struct ak_packed *packed = &r->packed[i];
-    *packed = (struct ak_packed){ .type = parts[0]->view.type, .cols = parts[0]->view.cols, .n_parts = n_parts, .bias = bias, .order = order };
+    *packed = (struct ak_packed){ .type = parts[0]->view.type,
+                                  .cols = parts[0]->view.cols,
+                                  .n_parts = n_parts,
+                                  .bias = bias,
+                                  .order = order };
     for (uint32_t j = 0; j < n_parts; j++) {
         packed->parts[j].view = &parts[j]->view;
         packed->parts[j].rows = parts[j]->view.rows;
@@ -75,8 +87,8 @@ static void add_product(struct rig *r, uint32_t in, uint32_t out, uint32_t n_par
 
 /* A sum of k products in float32, in any order, is off by at most k · 2^-24 of the sum of
  * their magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 3.1). */
-static void check_product(const char *what, const struct rig *r, const struct matrix *m, const uint32_t *order, uint32_t at, const float *bias,
-                          const float *got)
+static void check_product(const char *what, const struct rig *r, const struct matrix *m,
+                          const uint32_t *order, uint32_t at, const float *bias, const float *got)
 {
     uint32_t token = 0, k = m->view.cols, position = 0;
     for (size_t pass = 0; pass < N_SIZES; pass++)
@@ -85,20 +97,24 @@ static void check_product(const char *what, const struct rig *r, const struct ma
             for (uint32_t row = 0; row < m->view.rows; row++) {
                 double want = bias ? (double)bias[row] : 0.0, size = fabs(want);
                 for (uint32_t i = 0; i < k; i++) {
-                    double product = (double)m->values[(size_t)row * k + i] * (double)x[order ? order[i] : i];
+                    double product =
+                        (double)m->values[(size_t)row * k + i] * (double)x[order ? order[i] : i];
                     want += product;
                     size += fabs(product);
                 }
                 double is = (double)got[(size_t)token * r->n + at + row];
-                ck_assert_msg(fabs(is - want) <= (k + 1) * 0x1p-24 * size, "%s, %u tokens: row %u of token %u is %.9g, should be %.9g ± %.2g",
-                              what, (unsigned)sizes[pass].n[0], (unsigned)row, (unsigned)t, is, want, (k + 1) * 0x1p-24 * size);
+                ck_assert_msg(fabs(is - want) <= (k + 1) * 0x1p-24 * size,
+                              "%s, %u tokens: row %u of token %u is %.9g, should be %.9g ± %.2g",
+                              what, (unsigned)sizes[pass].n[0], (unsigned)row, (unsigned)t, is,
+                              want, (k + 1) * 0x1p-24 * size);
             }
         }
 }
 
 /* Two parts with a bias, and one that follows, of numbers of rows that are no multiple of a
  * tile's, in all kernels; the rows of the first two may take their input in another order. */
-static void check_type(const char *what, enum ak_type type, uint32_t k, const struct ak_assembly *assembly, float *values, bool in_order)
+static void check_type(const char *what, enum ak_type type, uint32_t k,
+                       const struct ak_assembly *assembly, float *values, bool in_order)
 {
     static const uint32_t at[] = { 0, 48, 64 };
     static uint32_t order[1024];
@@ -137,18 +153,22 @@ START_TEST(types)
     enum ak_type type = (enum ak_type)_i;
     uint32_t block = ak_type_info(type)->block_elems;
     char what[64];
-    const uint32_t lengths[] = { block == 1 ? 37 : block, block == 1 ? 266 : block == 32 ? 352 : block == 128 ? 384 : 512 };
+    const uint32_t lengths[] = { block == 1 ? 37 : block, block == 1   ? 266 :
+                                                          block == 32  ? 352 :
+                                                          block == 128 ? 384 :
+                                                                         512 };
     for (int i = 0; i < 2; i++)
         for (int in_order = 0; in_order < 2; in_order++) {
-            snprintf(what, sizeof what, "%s of %u%s", ak_type_info(type)->name, (unsigned)lengths[i], in_order ? ", in another order" : "");
+            snprintf(what, sizeof what, "%s of %u%s", ak_type_info(type)->name,
+                     (unsigned)lengths[i], in_order ? ", in another order" : "");
             check_type(what, type, lengths[i], NULL, NULL, in_order);
         }
 }
 END_TEST
 
-/* ---- Weights put together ------------------------------------------------------------------------ */
-
-static void affine_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+/* ---- Weights put together ----------------------------------------------- */
+static void affine_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+                           float *minimum)
 {
     uint64_t i = row * (a->cols / a->group) + k / a->group;
     *scale = ak_assembly_factor(a->factor_type, &a->plane[1], i);
@@ -158,14 +178,17 @@ static void affine_factors(const struct ak_assembly *a, uint64_t row, uint32_t k
 /* MLX's affine kinds: numbers of `bits` bits, a scale and a bias for each group. */
 START_TEST(affine)
 {
-    static const struct ak_assembly_scheme scheme = { .quants = ak_assembly_stream, .factors = affine_factors, .by_rows = true };
+    static const struct ak_assembly_scheme scheme = { .quants = ak_assembly_stream,
+                                                      .factors = affine_factors,
+                                                      .by_rows = true };
     static const uint32_t all_bits[] = { 2, 3, 4, 5, 6, 8 };
     static const enum ak_type factors[] = { AK_F16, AK_BF16, AK_F32 };
     enum { ROWS = 37, COLS = 384 };
     uint32_t bits = all_bits[_i], group = 32;
     for (; group <= 128; group *= 2) {
         enum ak_type factor = factors[((uint32_t)_i + group / 32) % 3];
-        struct matrix scales = golden_matrix(factor, ROWS, COLS / group), biases = golden_matrix(factor, ROWS, COLS / group);
+        struct matrix scales = golden_matrix(factor, ROWS, COLS / group),
+                      biases = golden_matrix(factor, ROWS, COLS / group);
         size_t n_words = ROWS * COLS / 32 * bits;
         uint32_t *words = malloc(n_words * sizeof *words);
         float *values = malloc(ROWS * COLS * sizeof *values);
@@ -173,15 +196,28 @@ START_TEST(affine)
         ck_assert(words && values);
         for (size_t i = 0; i < n_words; i++)
             words[i] = rig_bits();
-        const struct ak_assembly a = { .scheme = &scheme, .type = ak_assembly_affine_type(bits, factor), .factor_type = factor,
-                                       .shape = { ROWS, COLS }, .n_dims = 2, .rows = ROWS, .cols = COLS, .bits = bits, .group = group,
-                                       .plane = { { words, n_words * sizeof *words }, scales.view.plane[0], biases.view.plane[0] } };
+        const struct ak_assembly a = { .scheme = &scheme,
+                                       .type = ak_assembly_affine_type(bits, factor),
+                                       .factor_type = factor,
+                                       .shape = { ROWS, COLS },
+                                       .n_dims = 2,
+                                       .rows = ROWS,
+                                       .cols = COLS,
+                                       .bits = bits,
+                                       .group = group,
+                                       .plane = { { words, n_words * sizeof *words },
+                                                  scales.view.plane[0],
+                                                  biases.view.plane[0] } };
         for (size_t i = 0; i < ROWS * COLS; i++) {
             size_t bit = i * bits, g = i / group;
-            uint32_t q = (uint32_t)((words[bit / 32] | (uint64_t)(bit / 32 + 1 < n_words ? words[bit / 32 + 1] : 0) << 32) >> bit % 32);
+            uint32_t q =
+                (uint32_t)((words[bit / 32] |
+                            (uint64_t)(bit / 32 + 1 < n_words ? words[bit / 32 + 1] : 0) << 32) >>
+                           bit % 32);
             values[i] = scales.values[g] * (float)(q & ((1u << bits) - 1)) + biases.values[g];
         }
-        snprintf(what, sizeof what, "%u bits in groups of %u with factors of %s", (unsigned)bits, (unsigned)group, ak_type_info(factor)->name);
+        snprintf(what, sizeof what, "%u bits in groups of %u with factors of %s", (unsigned)bits,
+                 (unsigned)group, ak_type_info(factor)->name);
         check_type(what, a.type, COLS, &a, values, false);
         free(words);
         free(values);
@@ -191,10 +227,10 @@ START_TEST(affine)
 }
 END_TEST
 
-/* ---- Against the CPU ------------------------------------------------------------------------------ */
-
+/* ---- Against the CPU ---------------------------------------------------- */
 /* Runs both; the squared error is at most `bound` of the whole. */
-static void compare(const char *what, struct rig *on_cpu, struct rig *r, const struct rig_pass *passes, size_t n, double bound)
+static void compare(const char *what, struct rig *on_cpu, struct rig *r,
+                    const struct rig_pass *passes, size_t n, double bound)
 {
     size_t count = 0;
     double error = 0.0, whole = 0.0;
@@ -208,7 +244,8 @@ static void compare(const char *what, struct rig *on_cpu, struct rig *r, const s
         error += ((double)got[i] - (double)want[i]) * ((double)got[i] - (double)want[i]);
         whole += (double)want[i] * (double)want[i];
     }
-    ck_assert_msg(whole > 0.0 && error <= bound * whole, "%s: NMSE %.2e, at most %.2e", what, error / whole, bound);
+    ck_assert_msg(whole > 0.0 && error <= bound * whole, "%s: NMSE %.2e, at most %.2e", what,
+                  error / whole, bound);
     free(want);
     free(got);
 }
@@ -223,7 +260,8 @@ START_TEST(padding)
     static const enum ak_type floats[] = { AK_F32, AK_F16, AK_BF16 };
     static const uint32_t at[] = { 0 };
     rig_state = 5;
-    struct matrix m[2] = { golden_matrix(floats[_i], ROWS, COLS) }; /* and the floats that it stands for */
+    /* and the floats that it stands for */
+    struct matrix m[2] = { golden_matrix(floats[_i], ROWS, COLS) };
     struct rig r[2];
     m[1] = m[0];
     m[1].view.type = AK_F32;
@@ -231,9 +269,12 @@ START_TEST(padding)
     for (int i = 0; i < 2; i++) {
         const struct matrix *const part[] = { &m[i] };
         rig_begin(&r[i], COLS, -2.0f, 2.0f);
-        uint32_t x = rig_slot(&r[i], COLS, AK_DOMAIN_TOKENS), out = rig_slot(&r[i], ROWS, AK_DOMAIN_TOKENS);
-        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.by = (struct ak_by_params){ .by = 0.0f, .n = r[i].slots[x].width };
-        rig_add(&r[i], AK_OP_ACTIVATE, 0, x)->params.activate = (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = COLS };
+        uint32_t x = rig_slot(&r[i], COLS, AK_DOMAIN_TOKENS),
+                 out = rig_slot(&r[i], ROWS, AK_DOMAIN_TOKENS);
+        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.by =
+            (struct ak_by_params){ .by = 0.0f, .n = r[i].slots[x].width };
+        rig_add(&r[i], AK_OP_ACTIVATE, 0, x)->params.activate =
+            (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = COLS };
         add_product(&r[i], x, out, 1, part, at, AK_NONE, NULL);
         rig_end(&r[i], out, ROWS);
     }
@@ -244,8 +285,7 @@ START_TEST(padding)
 }
 END_TEST
 
-/* ---- Steps over rows ------------------------------------------------------------------------------- */
-
+/* ---- Steps over rows ---------------------------------------------------- */
 enum { WIDTH = 150 };
 
 /* RMS of a row and of a part of it in place, LayerNorm without and with a bias. */
@@ -256,22 +296,27 @@ static void norm(struct rig *r, uint32_t variant)
     struct ak_command *c = rig_add(r, AK_OP_NORM, 0, out);
     c->vector = weight;
     c->vector2 = variant == 3 ? bias : AK_NONE;
-    c->params.norm = (struct ak_norm_params){ .eps = 1e-5f, .at = variant == 1 ? 37 : 0, .n = variant == 1 ? 64 : WIDTH, .layer_norm = variant > 1 };
+    c->params.norm = (struct ak_norm_params){ .eps = 1e-5f,
+                                              .at = variant == 1 ? 37 : 0,
+                                              .n = variant == 1 ? 64 : WIDTH,
+                                              .layer_norm = variant > 1 };
     rig_end(r, out, WIDTH);
 }
 
 static void gated(struct rig *r, uint32_t activation)
 {
     uint32_t out = rig_slot(r, 67, AK_DOMAIN_TOKENS);
-    rig_add(r, AK_OP_GATED, 0, out)->params.gated =
-        (struct ak_gated_params){ .activation = (enum ak_activation)activation, .gate_at = 80, .up_at = 0, .n = 67 };
+    rig_add(r, AK_OP_GATED, 0, out)->params.gated = (struct ak_gated_params){
+        .activation = (enum ak_activation)activation, .gate_at = 80, .up_at = 0, .n = 67
+    };
     rig_end(r, out, 67);
 }
 
 static void activate(struct rig *r, uint32_t activation)
 {
     uint32_t out = rig_slot(r, 67, AK_DOMAIN_TOKENS);
-    rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate = (struct ak_activate_params){ .activation = (enum ak_activation)activation, .n = 67 };
+    rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate =
+        (struct ak_activate_params){ .activation = (enum ak_activation)activation, .n = 67 };
     rig_end(r, out, 67);
 }
 
@@ -280,10 +325,13 @@ static void add(struct rig *r, uint32_t scaled)
 {
     activate(r, AK_ACTIVATION_GELU_TANH);
     r->table.n_commands--;
-    rig_add(r, AK_OP_ADD, 0, 1)->params.add = (struct ak_add_params){ .scale = scaled ? 0.37f : 1.0f, .n = 67 };
+    rig_add(r, AK_OP_ADD, 0, 1)->params.add =
+        (struct ak_add_params){ .scale = scaled ? 0.37f : 1.0f, .n = 67 };
     rig_add(r, AK_OP_SELECT, 1, r->table.logits)->params.select.n = 67;
-    rig_add(r, AK_OP_DIVIDE, r->table.logits, r->table.logits)->params.by = (struct ak_by_params){ .by = 3.7f, .n = 67 };
-    rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.by = (struct ak_by_params){ .by = 1.3f, .n = 67 };
+    rig_add(r, AK_OP_DIVIDE, r->table.logits, r->table.logits)->params.by =
+        (struct ak_by_params){ .by = 3.7f, .n = 67 };
+    rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.by =
+        (struct ak_by_params){ .by = 1.3f, .n = 67 };
 }
 
 /* Of whole lines, as the CPU has vectors that it multiplies with. */
@@ -292,19 +340,32 @@ static void add_gated(struct rig *r, uint32_t unused)
     enum { N = 128 };
     (void)unused;
     uint32_t gate = rig_vector(r, N, -0.1f, 0.1f), out = rig_slot(r, N, AK_DOMAIN_TOKENS);
-    rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate = (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = N };
+    rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate =
+        (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = N };
     struct ak_command *c = rig_add(r, AK_OP_ADD_GATED, 0, out);
     c->vector = gate;
     c->params.add_gated = (struct ak_add_gated_params){ .gate = 0, .n = N };
     rig_end(r, out, N);
 }
 
-static const struct { const char *name; void (*build)(struct rig *r, uint32_t variant); uint32_t variant; } steps[] = {
-    { "RMS norm", norm, 0 }, { "RMS norm of a part", norm, 1 }, { "LayerNorm", norm, 2 }, { "LayerNorm with a bias", norm, 3 },
-    { "SiLU gate", gated, AK_ACTIVATION_SILU }, { "GELU gate, tanh", gated, AK_ACTIVATION_GELU_TANH },
-    { "GELU gate, erf", gated, AK_ACTIVATION_GELU_ERF }, { "SwiGLU, clamped", gated, AK_ACTIVATION_SWIGLU_CLAMPED },
-    { "GELU, tanh", activate, AK_ACTIVATION_GELU_TANH }, { "GELU, erf", activate, AK_ACTIVATION_GELU_ERF },
-    { "sum, quotient, cap", add, 0 }, { "scaled sum", add, 1 }, { "gated sum", add_gated, 0 },
+static const struct {
+    const char *name;
+    void (*build)(struct rig *r, uint32_t variant);
+    uint32_t variant;
+} steps[] = {
+    { "RMS norm", norm, 0 },
+    { "RMS norm of a part", norm, 1 },
+    { "LayerNorm", norm, 2 },
+    { "LayerNorm with a bias", norm, 3 },
+    { "SiLU gate", gated, AK_ACTIVATION_SILU },
+    { "GELU gate, tanh", gated, AK_ACTIVATION_GELU_TANH },
+    { "GELU gate, erf", gated, AK_ACTIVATION_GELU_ERF },
+    { "SwiGLU, clamped", gated, AK_ACTIVATION_SWIGLU_CLAMPED },
+    { "GELU, tanh", activate, AK_ACTIVATION_GELU_TANH },
+    { "GELU, erf", activate, AK_ACTIVATION_GELU_ERF },
+    { "sum, quotient, cap", add, 0 },
+    { "scaled sum", add, 1 },
+    { "gated sum", add_gated, 0 },
 };
 
 START_TEST(steps_over_rows)
@@ -319,8 +380,7 @@ START_TEST(steps_over_rows)
 }
 END_TEST
 
-/* ---- Attention ---------------------------------------------------------------------------------------- */
-
+/* ---- Attention ---------------------------------------------------------- */
 struct attention_case {
     const char *name;
     uint32_t n_heads, n_kv_heads, head_dim, rope_dims;
@@ -328,7 +388,8 @@ struct attention_case {
     uint32_t window;
     float cap;
     bool interleaved, norms, both_ways, alibi, sinks, gated;
-    double bound; /* of the narrower types: what values that fall to the other side of a rounding leave */
+    /* of the narrower types: what values that fall to the other side of a rounding leave */
+    double bound;
 };
 
 static const struct attention_case attentions[] = {
@@ -346,8 +407,10 @@ static const struct attention_case attentions[] = {
     { "distances", 6, 6, 32, 0, AK_KV_F32, AK_KV_F32, .alibi = true, .bound = 1e-11 },
     { "gates", 4, 2, 64, 16, AK_KV_F32, AK_KV_F32, .gated = true, .bound = 1e-11 },
     { "both ways", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .both_ways = true, .bound = 1e-11 },
-    { "both ways in a window", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .both_ways = true, .window = 40, .bound = 1e-11 },
-    { "both ways with distances", 4, 4, 32, 0, AK_KV_F32, AK_KV_F32, .both_ways = true, .alibi = true, .bound = 1e-11 },
+    { "both ways in a window", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .both_ways = true, .window = 40,
+      .bound = 1e-11 },
+    { "both ways with distances", 4, 4, 32, 0, AK_KV_F32, AK_KV_F32, .both_ways = true,
+      .alibi = true, .bound = 1e-11 },
     { "F16", 4, 2, 64, 64, AK_KV_F16, AK_KV_F16, .bound = 1e-9 },
     { "BF16", 4, 2, 64, 64, AK_KV_BF16, AK_KV_BF16, .bound = 1e-8 },
     { "Q8_0", 4, 2, 64, 64, AK_KV_Q8_0, AK_KV_Q8_0, .bound = 1e-8 },
@@ -361,10 +424,13 @@ static const struct attention_case attentions[] = {
 /* Rows of q, of each head beside its gate where it has one, k and v. */
 static void build_attention(struct rig *r, const struct attention_case *a, float *frequencies)
 {
-    uint32_t step = a->gated ? 2 * a->head_dim : a->head_dim, k_at = a->n_heads * step, v_at = k_at + a->n_kv_heads * a->head_dim;
+    uint32_t step = a->gated ? 2 * a->head_dim : a->head_dim, k_at = a->n_heads * step,
+             v_at = k_at + a->n_kv_heads * a->head_dim;
     rig_begin(r, v_at + a->n_kv_heads * a->head_dim, -2.0f, 2.0f);
-    uint32_t q_norm = rig_vector(r, a->head_dim, 0.5f, 2.0f), k_norm = rig_vector(r, a->head_dim, 0.5f, 2.0f);
-    uint32_t sinks = rig_vector(r, a->n_heads, -2.0f, 4.0f), out = rig_slot(r, a->n_heads * a->head_dim, AK_DOMAIN_TOKENS);
+    uint32_t q_norm = rig_vector(r, a->head_dim, 0.5f, 2.0f),
+             k_norm = rig_vector(r, a->head_dim, 0.5f, 2.0f);
+    uint32_t sinks = rig_vector(r, a->n_heads, -2.0f, 4.0f),
+             out = rig_slot(r, a->n_heads * a->head_dim, AK_DOMAIN_TOKENS);
     r->kv.n_kv_heads = a->n_kv_heads;
     r->kv.head_dim = a->head_dim;
     r->kv.k_type = a->k_type;
@@ -387,14 +453,32 @@ static void build_attention(struct rig *r, const struct attention_case *a, float
     struct ak_command *c = rig_add(r, AK_OP_QKV, 0, 0);
     c->vector = a->norms ? q_norm : AK_NONE;
     c->vector2 = a->norms ? k_norm : AK_NONE;
-    c->params.qkv = (struct ak_qkv_params){ .q_at = 0, .k_at = k_at, .v_at = v_at, .q_step = step, .n_heads = a->n_heads,
-                                            .n_kv_heads = a->n_kv_heads, .head_dim = a->head_dim, .rope_dims = a->rope_dims, .rope_table = 1,
-                                            .interleaved = a->interleaved, .kv_layer = 1, .norm_eps = 1e-6f };
+    c->params.qkv = (struct ak_qkv_params){ .q_at = 0,
+                                            .k_at = k_at,
+                                            .v_at = v_at,
+                                            .q_step = step,
+                                            .n_heads = a->n_heads,
+                                            .n_kv_heads = a->n_kv_heads,
+                                            .head_dim = a->head_dim,
+                                            .rope_dims = a->rope_dims,
+                                            .rope_table = 1,
+                                            .interleaved = a->interleaved,
+                                            .kv_layer = 1,
+                                            .norm_eps = 1e-6f };
     c = rig_add(r, AK_OP_ATTENTION, 0, out);
     c->vector = a->sinks ? sinks : AK_NONE;
-    c->params.attention = (struct ak_attention_params){ .q_at = 0, .q_step = step, .n_heads = a->n_heads, .n_kv_heads = a->n_kv_heads,
-                                                        .head_dim = a->head_dim, .kv_layer = 1, .window = a->window, .both_ways = a->both_ways,
-                                                        .alibi = a->alibi, .gated = a->gated, .scale = 0.2f, .cap = a->cap };
+    c->params.attention = (struct ak_attention_params){ .q_at = 0,
+                                                        .q_step = step,
+                                                        .n_heads = a->n_heads,
+                                                        .n_kv_heads = a->n_kv_heads,
+                                                        .head_dim = a->head_dim,
+                                                        .kv_layer = 1,
+                                                        .window = a->window,
+                                                        .both_ways = a->both_ways,
+                                                        .alibi = a->alibi,
+                                                        .gated = a->gated,
+                                                        .scale = 0.2f,
+                                                        .cap = a->cap };
     rig_end(r, out, a->n_heads * a->head_dim);
 }
 
@@ -403,11 +487,15 @@ static void build_attention(struct rig *r, const struct attention_case *a, float
  * Both ways: whole texts, which have one pass each. */
 START_TEST(attention)
 {
-    static const struct rig_pass one_way[] = { { { 130, 0 } }, { { 1, 0 } }, { { 5, 0 } }, { { 0, 70 } }, { { 1, 1 } }, { { 20, 30 } },
-                                               { { 1, 0 } }, { { RIG_CONTEXT - 158, 0 } } };
-    static const struct rig_pass one_by_one[] = { { { 62, 0 } }, { { 1, 0 } }, { { 1, 0 } }, { { 1, 0 } }, { { 0, 1 } }, { { 1, 0 } },
-                                                  { { 2, 0 } }, { { 1, 0 } }, { { 130, 1 } }, { { 1, 0 } }, { { 4, 0 } }, { { 1, 0 } },
-                                                  { { 0, 1 } }, { { 1, 0 } } };
+    static const struct rig_pass one_way[] = { { { 130, 0 } }, { { 1, 0 } },
+                                               { { 5, 0 } },   { { 0, 70 } },
+                                               { { 1, 1 } },   { { 20, 30 } },
+                                               { { 1, 0 } },   { { RIG_CONTEXT - 158, 0 } } };
+    static const struct rig_pass one_by_one[] = { { { 62, 0 } }, { { 1, 0 } }, { { 1, 0 } },
+                                                  { { 1, 0 } },  { { 0, 1 } }, { { 1, 0 } },
+                                                  { { 2, 0 } },  { { 1, 0 } }, { { 130, 1 } },
+                                                  { { 1, 0 } },  { { 4, 0 } }, { { 1, 0 } },
+                                                  { { 0, 1 } },  { { 1, 0 } } };
     static const struct rig_pass both_ways[] = { { { 70, 130 } } }, short_ones[] = { { { 3, 4 } } };
     const struct attention_case *a = &attentions[_i];
     float frequencies[256];
@@ -424,10 +512,10 @@ START_TEST(attention)
 }
 END_TEST
 
-/* ---- States ------------------------------------------------------------------------------------------- */
-
+/* ---- States ------------------------------------------------------------- */
 /* A sequence begins, one token at a time goes on, another one joins, both go on in one pass. */
-static const struct rig_pass lives[] = { { { 3, 0 } }, { { 1, 0 } }, { { 1, 0 } }, { { 1, 2 } }, { { 0, 1 } }, { { 20, 1 } }, { { 40, 30 } } };
+static const struct rig_pass lives[] = { { { 3, 0 } }, { { 1, 0 } },  { { 1, 0 } },  { { 1, 2 } },
+                                         { { 0, 1 } }, { { 20, 1 } }, { { 40, 30 } } };
 enum { N_LIVES = sizeof lives / sizeof *lives };
 
 START_TEST(short_conv)
@@ -451,24 +539,30 @@ static const struct delta_case {
     uint32_t n_k_heads, n_v_heads, k_dim, v_dim, taps;
     bool together, tiled; /* what a key head has of q, k, v and z stands together */
 } deltas[] = {
-    { 1, 1, 32, 32, 4, false, false }, { 2, 4, 64, 32, 4, true, false }, { 2, 6, 32, 96, 2, false, true }, { 3, 3, 128, 128, 3, true, true },
+    { 1, 1, 32, 32, 4, false, false },  { 2, 4, 64, 32, 4, true, false },
+    { 2, 6, 32, 96, 2, false, true },   { 3, 3, 128, 128, 3, true, true },
     { 1, 2, 512, 32, 4, false, false },
 };
 
 START_TEST(delta)
 {
     const struct delta_case *d = &deltas[_i];
-    uint32_t per_group = d->n_v_heads / d->n_k_heads, values = per_group * d->v_dim, keys = d->n_k_heads * d->k_dim, at = 0;
-    uint32_t n = 2 * keys + d->n_v_heads * d->v_dim, z_at = 0, gates_at = n + d->n_v_heads * d->v_dim;
+    uint32_t per_group = d->n_v_heads / d->n_k_heads, values = per_group * d->v_dim,
+             keys = d->n_k_heads * d->k_dim, at = 0;
+    uint32_t n = 2 * keys + d->n_v_heads * d->v_dim, z_at = 0,
+             gates_at = n + d->n_v_heads * d->v_dim;
     const uint32_t widths[] = { d->k_dim, d->k_dim, values, values };
     struct ak_conv_params conv = { .n = n, .taps = d->taps, .n_groups = d->n_k_heads };
     struct rig r;
     rig_begin(&r, gates_at + 2 * d->n_v_heads, -2.0f, 2.0f);
-    uint32_t convolved = rig_slot(&r, n, AK_DOMAIN_TOKENS), given = rig_slot(&r, d->n_v_heads * d->v_dim, AK_DOMAIN_TOKENS);
+    uint32_t convolved = rig_slot(&r, n, AK_DOMAIN_TOKENS),
+             given = rig_slot(&r, d->n_v_heads * d->v_dim, AK_DOMAIN_TOKENS);
     uint32_t normed = rig_slot(&r, d->n_v_heads * d->v_dim, AK_DOMAIN_TOKENS);
     for (int i = 0; i < 4; i++) {
         if (i < AK_CONV_PARTS)
-            conv.parts[i] = (struct ak_conv_part){ .at = at, .step = d->together ? 2 * (d->k_dim + values) : widths[i], .n = widths[i] };
+            conv.parts[i] = (struct ak_conv_part){
+                .at = at, .step = d->together ? 2 * (d->k_dim + values) : widths[i], .n = widths[i]
+            };
         else
             z_at = at;
         at += d->together ? widths[i] : widths[i] * d->n_k_heads;
@@ -479,14 +573,27 @@ START_TEST(delta)
     c = rig_add(&r, AK_OP_DELTA, convolved, given);
     c->vector = rig_vector(&r, d->n_v_heads, -2.0f, -0.01f);
     c->vector2 = rig_vector(&r, d->n_v_heads, -1.0f, 1.0f);
-    c->params.delta = (struct ak_delta_params){ .n_k_heads = d->n_k_heads, .n_v_heads = d->n_v_heads, .k_dim = d->k_dim, .v_dim = d->v_dim,
-                                                .gates = 0, .beta_at = gates_at, .alpha_at = gates_at + (d->together ? per_group : d->n_v_heads),
-                                                .gate_step = d->together ? 2 * per_group : per_group, .tiled = d->tiled,
-                                                .state_at = (d->taps - 1) * n };
+    c->params.delta =
+        (struct ak_delta_params){ .n_k_heads = d->n_k_heads,
+                                  .n_v_heads = d->n_v_heads,
+                                  .k_dim = d->k_dim,
+                                  .v_dim = d->v_dim,
+                                  .gates = 0,
+                                  .beta_at = gates_at,
+                                  .alpha_at = gates_at + (d->together ? per_group : d->n_v_heads),
+                                  .gate_step = d->together ? 2 * per_group : per_group,
+                                  .tiled = d->tiled,
+                                  .state_at = (d->taps - 1) * n };
     c = rig_add(&r, AK_OP_NORM_GATED, given, normed);
     c->vector = rig_vector(&r, d->v_dim, -1.0f, 1.0f);
-    c->params.norm_gated = (struct ak_norm_gated_params){ .eps = 1e-6f, .n_heads = d->n_v_heads, .n = d->v_dim, .gate = 0, .gate_at = z_at,
-                                                          .gate_step = d->together ? 2 * (d->k_dim + values) : values, .per_group = per_group };
+    c->params.norm_gated =
+        (struct ak_norm_gated_params){ .eps = 1e-6f,
+                                       .n_heads = d->n_v_heads,
+                                       .n = d->v_dim,
+                                       .gate = 0,
+                                       .gate_at = z_at,
+                                       .gate_step = d->together ? 2 * (d->k_dim + values) : values,
+                                       .per_group = per_group };
     r.kv.state_elems = (d->taps - 1) * n + d->n_v_heads * d->k_dim * d->v_dim;
     rig_end(&r, normed, d->n_v_heads * d->v_dim);
     compare("delta rule", &r, &r, lives, N_LIVES, 1e-10);
@@ -494,8 +601,7 @@ START_TEST(delta)
 }
 END_TEST
 
-/* ---- Experts ------------------------------------------------------------------------------------------ */
-
+/* ---- Experts ------------------------------------------------------------ */
 enum { EXPERTS = 5, USED = 2, GATE = 0, UP, DOWN, EXPERT_PARTS };
 
 /* The logits that choose are the first elements of a row. */
@@ -505,17 +611,24 @@ static void build_experts(struct rig *r, const struct matrix m[EXPERT_PARTS], bo
     const uint32_t at[] = { 0, inner };
     const struct matrix *const gate_up[] = { &m[GATE], &m[UP] }, *const down[] = { &m[DOWN] };
     rig_begin(r, width, -2.0f, 2.0f);
-    uint32_t routes = rig_slot(r, 2 * USED, AK_DOMAIN_TOKENS), rows = rig_slot(r, width, AK_DOMAIN_EXPERTS);
-    uint32_t both = rig_slot(r, 2 * inner, AK_DOMAIN_EXPERTS), act = rig_slot(r, inner, AK_DOMAIN_EXPERTS);
+    uint32_t routes = rig_slot(r, 2 * USED, AK_DOMAIN_TOKENS),
+             rows = rig_slot(r, width, AK_DOMAIN_EXPERTS);
+    uint32_t both = rig_slot(r, 2 * inner, AK_DOMAIN_EXPERTS),
+             act = rig_slot(r, inner, AK_DOMAIN_EXPERTS);
     uint32_t made = rig_slot(r, width, AK_DOMAIN_EXPERTS);
     r->spec.config.n_experts = EXPERTS;
     r->spec.config.n_experts_used = USED;
-    rig_add(r, AK_OP_ROUTE, 0, routes)->params.route = (struct ak_route_params){ .n_experts = EXPERTS, .n_used = USED, .normalised = normalised };
-    rig_add(r, AK_OP_GATHER, 0, rows)->params.routed = (struct ak_routed_params){ .routes = routes, .n = width };
-    add_product(r, rows, both, 2, gate_up, at, rig_vector(r, EXPERTS * 2 * inner, -1.0f, 1.0f), NULL);
-    rig_add(r, AK_OP_GATED, both, act)->params.gated = (struct ak_gated_params){ .activation = AK_ACTIVATION_SILU, .up_at = inner, .n = inner };
+    rig_add(r, AK_OP_ROUTE, 0, routes)->params.route =
+        (struct ak_route_params){ .n_experts = EXPERTS, .n_used = USED, .normalised = normalised };
+    rig_add(r, AK_OP_GATHER, 0, rows)->params.routed =
+        (struct ak_routed_params){ .routes = routes, .n = width };
+    add_product(r, rows, both, 2, gate_up, at, rig_vector(r, EXPERTS * 2 * inner, -1.0f, 1.0f),
+                NULL);
+    rig_add(r, AK_OP_GATED, both, act)->params.gated =
+        (struct ak_gated_params){ .activation = AK_ACTIVATION_SILU, .up_at = inner, .n = inner };
     add_product(r, act, made, 1, down, at, AK_NONE, NULL);
-    rig_add(r, AK_OP_COMBINE, made, 0)->params.routed = (struct ak_routed_params){ .routes = routes, .n = width };
+    rig_add(r, AK_OP_COMBINE, made, 0)->params.routed =
+        (struct ak_routed_params){ .routes = routes, .n = width };
     r->packed[0].n_experts = r->packed[1].n_experts = EXPERTS;
     r->packed[0].linear = AK_LINEAR_EXPERTS_GATE_UP;
     r->packed[1].linear = AK_LINEAR_EXPERTS_DOWN;
@@ -524,7 +637,8 @@ static void build_experts(struct rig *r, const struct matrix m[EXPERT_PARTS], bo
     rig_end(r, 0, width);
 }
 
-static const enum ak_type expert_types[] = { AK_F32, AK_F16, AK_BF16, AK_Q4_0, AK_Q8_0, AK_A4, AK_A8, AK_Q4_K, AK_Q6_K, AK_MXFP4, AK_F8 };
+static const enum ak_type expert_types[] = { AK_F32, AK_F16,  AK_BF16, AK_Q4_0,  AK_Q8_0, AK_A4,
+                                             AK_A8,  AK_Q4_K, AK_Q6_K, AK_MXFP4, AK_F8 };
 
 /* The CPU has the floats that the blocks stand for. */
 START_TEST(experts)
@@ -551,8 +665,7 @@ START_TEST(experts)
 }
 END_TEST
 
-/* ---- Sampling ----------------------------------------------------------------------------------------- */
-
+/* ---- Sampling ----------------------------------------------------------- */
 /* With and without noise; logits that are no numbers are never chosen, of equal ones the first. */
 START_TEST(sampling)
 {
@@ -571,11 +684,13 @@ START_TEST(sampling)
     if (_i > 0)
         rig_add(&r, AK_OP_GUMBEL, logits, logits)->params.logits.n = VOCABULARY;
     rig_add(&r, AK_OP_ARGMAX, logits, r.table.chosen)->params.logits.n = VOCABULARY;
-    r.draw = (struct ak_draw){ .temperature = 0.2f + (float)_i, .seed = 0x0123456789abcdefu * (uint64_t)_i };
+    r.draw = (struct ak_draw){ .temperature = 0.2f + (float)_i,
+                               .seed = 0x0123456789abcdefu * (uint64_t)_i };
     rig_run(&r, "cpu", "scalar", sizes, N_SIZES, NULL, want);
     rig_run(&r, "opencl", NULL, sizes, N_SIZES, NULL, got);
     for (int i = 0; i < ALL_TOKENS; i++)
-        ck_assert_msg(got[i] == want[i], "draw %d, token %d: %d, the CPU chose %d", _i, i, (int)got[i], (int)want[i]);
+        ck_assert_msg(got[i] == want[i], "draw %d, token %d: %d, the CPU chose %d", _i, i,
+                      (int)got[i], (int)want[i]);
     rig_free(&r);
 }
 END_TEST
@@ -587,7 +702,8 @@ int main(void)
     if (ak_backend_find("opencl", &ops, &error) != AKUNU_OK || !ops->probe()) {
         const char *required = getenv("AKUNU_REQUIRE_OPENCL");
         bool fails = required && strcmp(required, "1") == 0;
-        printf("%s: test_opencl, no OpenCL device%s%s\n", fails ? "FAILED" : "SKIPPED", *error.message ? ": " : "", error.message);
+        printf("%s: test_opencl, no OpenCL device%s%s\n", fails ? "FAILED" : "SKIPPED",
+               *error.message ? ": " : "", error.message);
         return fails ? EXIT_FAILURE : 77;
     }
     Suite *suite = suite_create("opencl");

@@ -48,8 +48,7 @@ static struct akunu_session *open_session(const struct akunu_model *model)
     return akunu_session_new(model, &params);
 }
 
-/* ---- A life, from loading to the end ---------------------------------------------------------- */
-
+/* ---- A life, from loading to the end ------------------------------------ */
 /* How far it came. */
 enum { LOADED = 1, OPENED = 2, DECODED = 4, FORKED = 8, GENERATED = 16, ALL = 31 };
 
@@ -70,7 +69,8 @@ static int decode(struct akunu_session *session, akunu_sequence sequence, uint32
 
 static int fork_and_generate(struct akunu_session *session, akunu_sequence sequence)
 {
-    akunu_sequence fork = akunu_sequence_fork(session, sequence, akunu_sequence_length(session, sequence));
+    akunu_sequence fork =
+        akunu_sequence_fork(session, sequence, akunu_sequence_length(session, sequence));
     struct akunu_generation generation;
     akunu_token token = 3;
     int reached = fork >= 0 && decode(session, fork, 1) ? FORKED : 0;
@@ -78,11 +78,15 @@ static int fork_and_generate(struct akunu_session *session, akunu_sequence seque
     generation.max_tokens = 3;
     generation.sampling.temperature = 0.0f;
     generation.sampling.ignore_end = true;
-    return reached | (akunu_generate(session, sequence, &token, 1, &generation, NULL, NULL, NULL, NULL) == AKUNU_OK ? GENERATED : 0);
+    return reached | (akunu_generate(session, sequence, &token, 1, &generation, NULL, NULL, NULL,
+                                     NULL) == AKUNU_OK ?
+                          GENERATED :
+                          0);
 }
 
 /* Runs a model under a plan and gives how far it came; `message` has what went wrong. */
-static int live(const char *name, const struct akunu_load_params *params, const char *plan, char message[1100])
+static int live(const char *name, const struct akunu_load_params *params, const char *plan,
+                char message[1100])
 {
     int reached = 0;
     set_plan(plan);
@@ -104,7 +108,8 @@ static int live(const char *name, const struct akunu_load_params *params, const 
         snprintf(message, 1100, "%s", akunu_last_error());
     akunu_session_free(session);
     akunu_model_free(model);
-    ck_assert_msg(state().objects == 0, "%s: %lld objects are left, having come to %d (%s)", plan, (long long)state().objects, reached, message);
+    ck_assert_msg(state().objects == 0, "%s: %lld objects are left, having come to %d (%s)", plan,
+                  (long long)state().objects, reached, message);
     ck_assert_uint_eq(state().bytes + state().borrowed_bytes, 0);
     return reached;
 }
@@ -129,11 +134,15 @@ static const struct {
     { "clSetKernelArg", "CL_INVALID_ARG_VALUE", true },
     { "clEnqueueWriteBuffer", "CL_OUT_OF_RESOURCES", true },
     { "clEnqueueFillBuffer", "CL_OUT_OF_RESOURCES", true },
-    { "clEnqueueReadBuffer", "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES", true },
-    { "clEnqueueCopyBuffer", "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES", true },
-    { "clEnqueueNDRangeKernel", "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES", true },
+    { "clEnqueueReadBuffer", "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES",
+      true },
+    { "clEnqueueCopyBuffer", "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES",
+      true },
+    { "clEnqueueNDRangeKernel",
+      "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES", true },
     { "clFlush", "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES", true },
-    { "clFinish", "Fake device 0 failed while it computed a pass: CL_INVALID_COMMAND_QUEUE", false },
+    { "clFinish", "Fake device 0 failed while it computed a pass: CL_INVALID_COMMAND_QUEUE",
+      false },
 };
 enum { N_FAULTS = sizeof faults / sizeof *faults };
 
@@ -160,13 +169,15 @@ START_TEST(every_call_fails)
     char plan[80], message[1100], folder[] = "/tmp/akunu-opencl-XXXXXX";
     int failed = 0;
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    for (int way = 0; way < 4; way++) { /* once or for good; keeping binaries, and with those that are kept */
+    /* once or for good; keeping binaries, and with those that are kept */
+    for (int way = 0; way < 4; way++) {
         struct akunu_load_params params = load_params();
         params.no_cache = way < 2;
         params.cache_dir = folder;
         params.warm_up = way == 1;
         for (uint64_t call = 1;; call = next_call(call)) {
-            snprintf(plan, sizeof plan, "%s=%llu%s", faults[_i].function, (unsigned long long)call, way % 2 ? "+" : "");
+            snprintf(plan, sizeof plan, "%s=%llu%s", faults[_i].function, (unsigned long long)call,
+                     way % 2 ? "+" : "");
             if (way == 2)
                 empty_folder(folder);
             int reached = live(models[way / 2], &params, plan, message);
@@ -176,7 +187,8 @@ START_TEST(every_call_fails)
             }
             failed++;
             ck_assert_msg(reached == ALL || message[0], "%s: no message", plan);
-            ck_assert_msg(reached == ALL || !faults[_i].says || strstr(message, faults[_i].says), "%s: %s", plan, message);
+            ck_assert_msg(reached == ALL || !faults[_i].says || strstr(message, faults[_i].says),
+                          "%s: %s", plan, message);
             ck_assert_msg(reached != ALL || !faults[_i].stops, "%s: nothing is said", plan);
         }
     }
@@ -190,19 +202,20 @@ START_TEST(nothing_fails)
     char message[1100];
     struct akunu_load_params params = load_params();
     for (size_t i = 0; i < N_GOLDENS; i++)
-        ck_assert_msg(live(goldens[i].name, &params, "", message) == ALL, "%s: %s", goldens[i].name, message);
+        ck_assert_msg(live(goldens[i].name, &params, "", message) == ALL, "%s: %s", goldens[i].name,
+                      message);
 }
 END_TEST
 
-/* ---- Messages ------------------------------------------------------------------------------ */
-
+/* ---- Messages ----------------------------------------------------------- */
 START_TEST(compiler_says_why)
 {
     char message[1100];
     struct akunu_load_params params = load_params();
     live("qwen2", &params, "clBuildProgram=1+", message);
-    ck_assert_str_eq(message, "Fake device 0 does not build akunu's kernels (CL_BUILD_PROGRAM_FAILURE): "
-                              "kernels.cl:7:3: error: this compiler has no '?[1mfloat4'");
+    ck_assert_str_eq(message,
+                     "Fake device 0 does not build akunu's kernels (CL_BUILD_PROGRAM_FAILURE): "
+                     "kernels.cl:7:3: error: this compiler has no '?[1mfloat4'");
     live("qwen2", &params, "clGetProgramBuildInfo=1", message);
 }
 END_TEST
@@ -281,7 +294,8 @@ START_TEST(lost_device)
     set_plan("clEnqueueNDRangeKernel=7+");
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(decode(session, sequence, 1), 0);
-        ck_assert_str_eq(akunu_last_error(), "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES");
+        ck_assert_str_eq(akunu_last_error(),
+                         "Fake device 0 failed while it computed a pass: CL_OUT_OF_RESOURCES");
     }
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), 10);
     akunu_session_free(session);
@@ -311,23 +325,27 @@ START_TEST(weights_are_lent)
 }
 END_TEST
 
-/* ---- Recorded launches --------------------------------------------------------------------- */
-
-struct notes { int refused; };
+/* ---- Recorded launches -------------------------------------------------- */
+struct notes {
+    int refused;
+};
 
 static void take_note(enum akunu_log_level level, const char *line, void *user)
 {
     struct notes *notes = user;
-    notes->refused += level == AKUNU_LOG_WARN && strncmp(line, "opencl: Fake device 0 ", 22) == 0 &&
-                      (strstr(line, ": they are enqueued one by one") || strstr(line, ": it does without"));
+    notes->refused +=
+        level == AKUNU_LOG_WARN && strncmp(line, "opencl: Fake device 0 ", 22) == 0 &&
+        (strstr(line, ": they are enqueued one by one") || strstr(line, ": it does without"));
 }
 
 /* Passes of one token are replayed where the device records; whatever of it fails is said, and
  * costs no pass. */
 START_TEST(launches_are_recorded)
 {
-    static const char *const functions[] = { "clGetExtensionFunctionAddressForPlatform", "clCreateCommandBufferKHR", "clCommandNDRangeKernelKHR",
-                                             "clFinalizeCommandBufferKHR", "clEnqueueCommandBufferKHR" };
+    static const char *const functions[] = {
+        "clGetExtensionFunctionAddressForPlatform", "clCreateCommandBufferKHR",
+        "clCommandNDRangeKernelKHR", "clFinalizeCommandBufferKHR", "clEnqueueCommandBufferKHR"
+    };
     static const char *const models[] = { "qwen2", "gpt-oss" };
     char plan[128], message[1100];
     struct notes notes;
@@ -348,17 +366,19 @@ START_TEST(launches_are_recorded)
         for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
             for (int call = 1; call <= 3; call++)
                 for (int for_good = 0; for_good < 2; for_good++) {
-                    snprintf(plan, sizeof plan, "recording;%s=%d%s", functions[i], call, for_good ? "+" : "");
+                    snprintf(plan, sizeof plan, "recording;%s=%d%s", functions[i], call,
+                             for_good ? "+" : "");
                     notes.refused = 0;
-                    ck_assert_msg(live(models[m], &params, plan, message) == ALL, "%s: %s", plan, message);
-                    ck_assert_msg(notes.refused == (state().failures > 0), "%s: said %d times", plan, notes.refused);
+                    ck_assert_msg(live(models[m], &params, plan, message) == ALL, "%s: %s", plan,
+                                  message);
+                    ck_assert_msg(notes.refused == (state().failures > 0), "%s: said %d times",
+                                  plan, notes.refused);
                 }
     }
 }
 END_TEST
 
-/* ---- Layers on the CPU and on a device --------------------------------------------------------- */
-
+/* ---- Layers on the CPU and on a device ---------------------------------- */
 START_TEST(layers_are_shared)
 {
     char message[1100];
@@ -374,7 +394,8 @@ START_TEST(layers_are_shared)
         struct akunu_session *session = golden_session(model, 1, 16, AKUNU_KV_F16);
         bytes[n] = state().bytes;
         ck_assert_int_eq(strstr(info.cpu, "opencl") != NULL, n > 0);
-        ck_assert_int_eq(strstr(info.cpu, "layers") != NULL, n > 0 && (uint32_t)n < info.n_layers && n != 5);
+        ck_assert_int_eq(strstr(info.cpu, "layers") != NULL,
+                         n > 0 && (uint32_t)n < info.n_layers && n != 5);
         if (n > 0 && (uint32_t)n <= info.n_layers && n != 5)
             ck_assert_uint_gt(bytes[n], bytes[n - 1]); /* what is not there takes nothing there */
         akunu_session_free(session);
@@ -386,11 +407,13 @@ START_TEST(layers_are_shared)
     params.n_gpu_layers = 1;
     params.backend = "cpu";
     ck_assert_ptr_null(load("mixed", &params));
-    ck_assert_str_eq(akunu_last_error(), "n_gpu_layers is 1, and the backend \"cpu\" has no device for them");
+    ck_assert_str_eq(akunu_last_error(),
+                     "n_gpu_layers is 1, and the backend \"cpu\" has no device for them");
 }
 END_TEST
 
-/* A device that is too small: the largest number that the message names fits, and one more does not. */
+/* A device that is too small: the largest number that the message names fits, and one more does
+ * not. */
 START_TEST(too_many_layers)
 {
     struct akunu_load_params params = load_params();
@@ -403,7 +426,9 @@ START_TEST(too_many_layers)
             break;
         refused++;
         const char *room = strstr(message, "there is room for ");
-        ck_assert_msg(room && strstr(message, "Fake device 0 has too little memory for ") && strstr(message, " MB, the KV cache "), "%s", message);
+        ck_assert_msg(room && strstr(message, "Fake device 0 has too little memory for ") &&
+                          strstr(message, " MB, the KV cache "),
+                      "%s", message);
         bool none = strstr(room, "less than one layer, so 0") != NULL;
         seen[none]++;
         if (none)
@@ -411,9 +436,11 @@ START_TEST(too_many_layers)
         params.n_gpu_layers = atoi(room + strlen("there is room for "));
         ck_assert_int_gt(params.n_gpu_layers, 0);
         params.n_gpu_layers++;
-        ck_assert_msg(!(live("lfm2", &params, plan, message) & OPENED), "%s: one layer more fits", plan);
+        ck_assert_msg(!(live("lfm2", &params, plan, message) & OPENED), "%s: one layer more fits",
+                      plan);
         params.n_gpu_layers--;
-        ck_assert_msg(live("lfm2", &params, plan, message) == ALL, "%s, %d layers: %s", plan, params.n_gpu_layers, message);
+        ck_assert_msg(live("lfm2", &params, plan, message) == ALL, "%s, %d layers: %s", plan,
+                      params.n_gpu_layers, message);
     }
     ck_assert(refused > 0 && seen[0] > 0 && seen[1] > 0);
 }
@@ -430,16 +457,17 @@ START_TEST(bandwidth)
         ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof), AKUNU_OK);
         ck_assert(roof.read_bytes_per_second > 0.0);
         set_plan("clEnqueueNDRangeKernel=3+");
-        ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof), n == 0 ? AKUNU_OK : AKUNU_ERROR_UNSUPPORTED);
-        ck_assert_int_eq(akunu_measure_model(model, 0, AKUNU_MEASURE_READ, &roof), AKUNU_ERROR_ARGUMENT);
+        ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof),
+                         n == 0 ? AKUNU_OK : AKUNU_ERROR_UNSUPPORTED);
+        ck_assert_int_eq(akunu_measure_model(model, 0, AKUNU_MEASURE_READ, &roof),
+                         AKUNU_ERROR_ARGUMENT);
         akunu_model_free(model);
         ck_assert_int_eq(state().objects, 0);
     }
 }
 END_TEST
 
-/* ---- Several at once ------------------------------------------------------------------------ */
-
+/* ---- Several at once ---------------------------------------------------- */
 struct worker {
     const char *model, *device;
     int n_gpu_layers, failed;
@@ -467,7 +495,8 @@ static void *work(void *context)
     if (sequence >= 0 && akunu_model_get_info(model, &info) == AKUNU_OK &&
         akunu_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL, &last) == AKUNU_OK) {
         const float *got = akunu_logits(session, last);
-        float *want = golden_read_logits(w->model, text.n_prompt * info.vocab_size), *row = want + (text.n_prompt - 1) * info.vocab_size;
+        float *want = golden_read_logits(w->model, text.n_prompt * info.vocab_size),
+              *row = want + (text.n_prompt - 1) * info.vocab_size;
         double difference = 0.0, whole = 0.0;
         for (uint32_t i = 0; i < info.vocab_size; i++) {
             difference += ((double)got[i] - (double)row[i]) * ((double)got[i] - (double)row[i]);
@@ -497,7 +526,8 @@ static void run_workers(struct worker *workers, int n)
 
 START_TEST(two_devices)
 {
-    struct worker workers[] = { { .model = "qwen2", .device = "0", .n_gpu_layers = -1 }, { .model = "mixed", .device = "1", .n_gpu_layers = -1 },
+    struct worker workers[] = { { .model = "qwen2", .device = "0", .n_gpu_layers = -1 },
+                                { .model = "mixed", .device = "1", .n_gpu_layers = -1 },
                                 { .model = "gemma", .device = "device 1", .n_gpu_layers = 1 } };
     set_plan("devices=2");
     for (int i = 0; i < 10; i++)
@@ -509,7 +539,8 @@ END_TEST
 /* On a device that computes (tests/opencl.sh): one device twice, and layers on it and the CPU. */
 START_TEST(one_device_twice)
 {
-    struct worker workers[] = { { .model = "qwen2", .n_gpu_layers = -1 }, { .model = "gemma", .n_gpu_layers = -1 } };
+    struct worker workers[] = { { .model = "qwen2", .n_gpu_layers = -1 },
+                                { .model = "gemma", .n_gpu_layers = -1 } };
     run_workers(workers, 2);
 }
 END_TEST
@@ -517,7 +548,8 @@ END_TEST
 START_TEST(shared_layers_compute)
 {
     static const char *const models[] = { "qwen2", "mixed", "gpt-oss", "lfm2" };
-    struct worker workers[] = { { .model = models[_i], .n_gpu_layers = 1 }, { .model = models[_i], .n_gpu_layers = 2 } };
+    struct worker workers[] = { { .model = models[_i], .n_gpu_layers = 1 },
+                                { .model = models[_i], .n_gpu_layers = 2 } };
     run_workers(workers, 1);
     run_workers(workers + 1, 1);
 }

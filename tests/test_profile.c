@@ -58,7 +58,9 @@ END_TEST
 
 START_TEST(refused)
 {
-    static const struct { const char *text, *named[3]; } cases[] = {
+    static const struct {
+        const char *text, *named[3];
+    } cases[] = {
         { "threads: 2\nthreds: 2\n", { "p.yaml:2:", "'threds'", "threads" } },
         { "scale32:\n  small_n: 2\n  small: 3\n", { "p.yaml:3:", "'small'", "small_n" } },
         { "threads: two\n", { "p.yaml:1:", "'two'", "1 to 1024" } },
@@ -90,11 +92,13 @@ START_TEST(refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ak_cpu_profile p = { .threads = 7 }, before = p;
         struct ak_error error;
-        ck_assert_msg(parse(cases[i].text, &p, &error) == AKUNU_ERROR_ARGUMENT, "accepted: %s", cases[i].text);
+        ck_assert_msg(parse(cases[i].text, &p, &error) == AKUNU_ERROR_ARGUMENT, "accepted: %s",
+                      cases[i].text);
         ck_assert_int_eq(error.status, AKUNU_ERROR_ARGUMENT);
         ck_assert_mem_eq(&p, &before, sizeof p);
         for (int j = 0; j < 3; j++)
-            ck_assert_msg(strstr(error.message, cases[i].named[j]), "\"%s\" does not name %s", error.message, cases[i].named[j]);
+            ck_assert_msg(strstr(error.message, cases[i].named[j]), "\"%s\" does not name %s",
+                          error.message, cases[i].named[j]);
     }
 }
 END_TEST
@@ -127,7 +131,9 @@ static void write_file(const char *path, const char *text, size_t n)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-struct folder { char path[32], file[128]; };
+struct folder {
+    char path[32], file[128];
+};
 
 static struct folder new_folder(void)
 {
@@ -222,7 +228,11 @@ END_TEST
 START_TEST(written)
 {
     struct folder f = new_folder();
-    struct akunu_profile given = { .size = sizeof given, .threads = 2, .small_n_scale32 = 7, .small_n_float = 3, .blas_scale256 = true };
+    struct akunu_profile given = { .size = sizeof given,
+                                   .threads = 2,
+                                   .small_n_scale32 = 7,
+                                   .small_n_float = 3,
+                                   .blas_scale256 = true };
     struct ak_cpu_profile p = { 0 };
     struct ak_error error = { 0 };
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_OK);
@@ -243,13 +253,12 @@ START_TEST(written)
 }
 END_TEST
 
-/* ---- What it changes -------------------------------------------------------------- */
-
+/* ---- What it changes ---------------------------------------------------- */
 enum { N_TOKENS = 6 }; /* twice as many records for the logits, still few */
 
 /* Logits of a pass of N_TOKENS tokens with the profile `text`; its counters and sizes. */
-static float *run_with(const char *model_name, const char *text, size_t *n_logits, struct akunu_counters *counters, unsigned *threads,
-                       unsigned *batch)
+static float *run_with(const char *model_name, const char *text, size_t *n_logits,
+                       struct akunu_counters *counters, unsigned *threads, unsigned *batch)
 {
     struct folder f = new_folder();
     char path[512];
@@ -273,13 +282,15 @@ static float *run_with(const char *model_name, const char *text, size_t *n_logit
     ck_assert_ptr_nonnull(session);
     akunu_sequence sequence = akunu_sequence_new(session);
     for (int i = 0; i < N_TOKENS; i++)
-        tokens[i] = (struct akunu_batch_token){ .token = 5 + i, .sequence = sequence, .logits = true };
+        tokens[i] =
+            (struct akunu_batch_token){ .token = 5 + i, .sequence = sequence, .logits = true };
     ck_assert_int_eq(akunu_decode(session, tokens, N_TOKENS), AKUNU_OK);
     *n_logits = (size_t)N_TOKENS * info.vocab_size;
     float *logits = malloc(*n_logits * sizeof *logits);
     ck_assert_ptr_nonnull(logits);
     for (size_t i = 0; i < N_TOKENS; i++)
-        memcpy(logits + i * info.vocab_size, akunu_logits(session, i), info.vocab_size * sizeof *logits);
+        memcpy(logits + i * info.vocab_size, akunu_logits(session, i),
+               info.vocab_size * sizeof *logits);
     counters->size = sizeof *counters;
     ck_assert_int_eq(akunu_session_counters(session, counters), AKUNU_OK);
     *threads = akunu_session_threads(session);
@@ -293,19 +304,23 @@ static float *run_with(const char *model_name, const char *text, size_t *n_logit
 
 START_TEST(in_effect)
 {
-    static const char *const models[] = { "model.gguf", "models/mixed.gguf", "models/llama-f32.gguf" };
+    static const char *const models[] = { "model.gguf", "models/mixed.gguf",
+                                          "models/llama-f32.gguf" };
     const char *model = models[_i];
     struct akunu_counters plain, some, most;
     unsigned threads, batch;
     size_t n, m;
-    float *expected = run_with(model, "threads: 1\nfloat: {small_n: 16}\n", &n, &plain, &threads, &batch);
+    float *expected =
+        run_with(model, "threads: 1\nfloat: {small_n: 16}\n", &n, &plain, &threads, &batch);
     ck_assert_uint_eq(threads, 1);
     ck_assert_uint_eq(batch, 512);
     ck_assert_uint_gt(plain.small_n, 0);
     ck_assert_uint_eq(plain.gemm, 0);
 
-    float *got = run_with(model, "threads: 1\nprefill_chunk: 96\nscale32: {small_n: 4}\nscale256: {small_n: 4}\nfloat: {small_n: 4}\n", &m,
-                          &some, &threads, &batch);
+    float *got = run_with(model,
+                          "threads: 1\nprefill_chunk: 96\nscale32: {small_n: 4}\nscale256: "
+                          "{small_n: 4}\nfloat: {small_n: 4}\n",
+                          &m, &some, &threads, &batch);
     ck_assert_uint_eq(batch, 96);
     ck_assert_uint_eq(some.small_n, 0);
     ck_assert_uint_eq(some.gemm, plain.small_n);
@@ -313,7 +328,9 @@ START_TEST(in_effect)
     ck_assert_mem_eq(got, expected, n * sizeof *got);
     free(got);
 
-    got = run_with(model, "threads: 2\nscale32: {small_n: 9}\nscale256: {small_n: 9}\nfloat: {small_n: 9}\n", &m, &most, &threads, &batch);
+    got = run_with(
+        model, "threads: 2\nscale32: {small_n: 9}\nscale256: {small_n: 9}\nfloat: {small_n: 9}\n",
+        &m, &most, &threads, &batch);
     ck_assert_uint_eq(threads, 2);
     ck_assert_uint_eq(most.gemm, 0);
     ck_assert_mem_eq(got, expected, n * sizeof *got);
@@ -338,8 +355,7 @@ START_TEST(bad_profile_ends_the_load)
 }
 END_TEST
 
-/* ---- The machine ------------------------------------------------------------------- */
-
+/* ---- The machine -------------------------------------------------------- */
 START_TEST(detection)
 {
     struct akunu_chip chip = { .size = sizeof chip };
@@ -359,8 +375,12 @@ START_TEST(measuring)
 {
     for (size_t i = 0; akunu_cpu_name(i); i++) {
         struct akunu_roofline roof = { .size = sizeof roof };
-        ck_assert_int_eq(akunu_measure(akunu_cpu_name(i), 2, AKUNU_MEASURE_INT8 | AKUNU_MEASURE_F32 | AKUNU_MEASURE_CLOCK, &roof), AKUNU_OK);
-        ck_assert(roof.int8_ops_per_second > 1e6 && roof.f32_ops_per_second > 1e6 && roof.clock_hz > 1e6);
+        ck_assert_int_eq(akunu_measure(akunu_cpu_name(i), 2,
+                                       AKUNU_MEASURE_INT8 | AKUNU_MEASURE_F32 | AKUNU_MEASURE_CLOCK,
+                                       &roof),
+                         AKUNU_OK);
+        ck_assert(roof.int8_ops_per_second > 1e6 && roof.f32_ops_per_second > 1e6 &&
+                  roof.clock_hz > 1e6);
         /* a core does no more than some units of 512 bits a cycle: nothing has vanished */
         ck_assert(roof.int8_ops_per_second < 2.0 * 1024.0 * roof.clock_hz * 4.0);
         ck_assert(roof.f32_ops_per_second < 2.0 * 256.0 * roof.clock_hz * 4.0);

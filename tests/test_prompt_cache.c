@@ -33,7 +33,8 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
     snprintf(f->log, sizeof f->log, "%s", line);
 }
 
-static struct akunu_session *open_session(struct fixture *f, struct akunu_model *model, enum akunu_kv_type kv, unsigned n_threads)
+static struct akunu_session *open_session(struct fixture *f, struct akunu_model *model,
+                                          enum akunu_kv_type kv, unsigned n_threads)
 {
     struct akunu_session_params params = golden_params(n_threads, 32, kv);
     params.context = 256;
@@ -69,7 +70,8 @@ static int files_of(const struct fixture *f, const char *ending, char names[FILE
     DIR *dir = opendir(f->dir);
     for (struct dirent *at; (at = readdir(dir)) != NULL;) {
         size_t length = strlen(at->d_name), n_ending = strlen(ending);
-        if (length < n_ending || strcmp(at->d_name + length - n_ending, ending) != 0 || at->d_name[0] == '.')
+        if (length < n_ending || strcmp(at->d_name + length - n_ending, ending) != 0 ||
+            at->d_name[0] == '.')
             continue;
         ck_assert_int_lt(n, FILES);
         snprintf(names[n++], 512, "%s/%s", f->dir, at->d_name);
@@ -112,23 +114,29 @@ static void text_of(const struct fixture *f, int number, int same, akunu_token i
 }
 
 /* Runs what is left of n tokens and gives the logits of all of these; how many were restored. */
-static size_t run(struct fixture *f, struct akunu_session *session, const struct akunu_prompt_cache *cache, const akunu_token *ids, size_t n,
+static size_t run(struct fixture *f, struct akunu_session *session,
+                  const struct akunu_prompt_cache *cache, const akunu_token *ids, size_t n,
                   float *logits, akunu_sequence *sequence)
 {
     size_t n_restored = 0, last;
     *sequence = akunu_sequence_new(session);
     ck_assert_int_ge(*sequence, 0);
     if (cache)
-        ck_assert_msg(akunu_sequence_restore(session, *sequence, ids, n, cache, &n_restored) == AKUNU_OK, "%s", akunu_last_error());
+        ck_assert_msg(akunu_sequence_restore(session, *sequence, ids, n, cache, &n_restored) ==
+                          AKUNU_OK,
+                      "%s", akunu_last_error());
     ck_assert_uint_lt(n_restored, n);
     ck_assert_uint_eq(akunu_sequence_length(session, *sequence), n_restored);
-    ck_assert_int_eq(akunu_prefill(session, *sequence, ids + n_restored, n - n_restored, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_prefill(session, *sequence, ids + n_restored, n - n_restored, NULL, NULL, &last),
+        AKUNU_OK);
     memcpy(logits, akunu_logits(session, last), f->n_vocab * sizeof *logits);
     return n_restored;
 }
 
 /* The same bits as without the cache, for this token and the ones after it. */
-static size_t check_same(struct fixture *f, struct akunu_session *session, const struct akunu_prompt_cache *cache, const akunu_token *ids, size_t n)
+static size_t check_same(struct fixture *f, struct akunu_session *session,
+                         const struct akunu_prompt_cache *cache, const akunu_token *ids, size_t n)
 {
     float *cold = malloc(f->n_vocab * sizeof *cold), *warm = malloc(f->n_vocab * sizeof *warm);
     akunu_sequence a, b;
@@ -138,7 +146,8 @@ static size_t check_same(struct fixture *f, struct akunu_session *session, const
     for (akunu_token token = 1; token < 20; token++) {
         struct akunu_batch_token pass[] = { { token, a, true }, { token, b, true } };
         ck_assert_int_eq(akunu_decode(session, pass, 2), AKUNU_OK);
-        ck_assert_mem_eq(akunu_logits(session, 0), akunu_logits(session, 1), f->n_vocab * sizeof *cold);
+        ck_assert_mem_eq(akunu_logits(session, 0), akunu_logits(session, 1),
+                         f->n_vocab * sizeof *cold);
     }
     akunu_sequence_free(session, a);
     akunu_sequence_free(session, b);
@@ -147,18 +156,19 @@ static size_t check_same(struct fixture *f, struct akunu_session *session, const
     return n_restored;
 }
 
-static void keep(struct fixture *f, const struct akunu_prompt_cache *cache, const akunu_token *ids, size_t n)
+static void keep(struct fixture *f, const struct akunu_prompt_cache *cache, const akunu_token *ids,
+                 size_t n)
 {
     float *logits = malloc(f->n_vocab * sizeof *logits);
     akunu_sequence sequence;
     run(f, f->session, NULL, ids, n, logits, &sequence);
-    ck_assert_msg(akunu_sequence_keep(f->session, sequence, n, cache) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_sequence_keep(f->session, sequence, n, cache) == AKUNU_OK, "%s",
+                  akunu_last_error());
     akunu_sequence_free(f->session, sequence);
     free(logits);
 }
 
-/* ---- The same bits ----------------------------------------------------------------- */
-
+/* ---- The same bits ------------------------------------------------------ */
 START_TEST(same_bits)
 {
     struct fixture f;
@@ -218,8 +228,7 @@ START_TEST(all_instruction_sets)
 }
 END_TEST
 
-/* ---- Keys: no session takes pages of another kind -------------------------------------- */
-
+/* ---- Keys: no session takes pages of another kind ----------------------- */
 enum { N_TYPES = AKUNU_KV_Q4_0 + 1, N_KINDS = N_TYPES * N_TYPES, SHORT = 20 };
 
 static struct akunu_session *open_kind(struct fixture *f, const struct akunu_model *model, int kind)
@@ -235,7 +244,8 @@ static struct akunu_session *open_kind(struct fixture *f, const struct akunu_mod
     return session;
 }
 
-static void keep_with(struct fixture *f, struct akunu_session *session, const struct akunu_prompt_cache *cache, const akunu_token *ids)
+static void keep_with(struct fixture *f, struct akunu_session *session,
+                      const struct akunu_prompt_cache *cache, const akunu_token *ids)
 {
     struct akunu_session *own = f->session;
     f->session = session;
@@ -244,7 +254,8 @@ static void keep_with(struct fixture *f, struct akunu_session *session, const st
 }
 
 /* How many tokens a session takes from the cache. */
-static size_t count_restored(struct akunu_session *session, const struct akunu_prompt_cache *cache, const akunu_token *ids)
+static size_t count_restored(struct akunu_session *session, const struct akunu_prompt_cache *cache,
+                             const akunu_token *ids)
 {
     size_t n;
     akunu_sequence sequence = akunu_sequence_new(session);
@@ -279,7 +290,8 @@ START_TEST(types_are_told_apart)
         for (int other = 0; other < N_KINDS; other++) {
             file.file = files[other];
             ck_assert_msg(count_restored(session, &file, ids) == (kind == other ? SHORT - 1 : 0),
-                          "pages of the types %d %d for those of %d %d", other / N_TYPES, other % N_TYPES, kind / N_TYPES, kind % N_TYPES);
+                          "pages of the types %d %d for those of %d %d", other / N_TYPES,
+                          other % N_TYPES, kind / N_TYPES, kind % N_TYPES);
             ck_assert_int_eq(f.n_warnings, kind != other);
             f.n_warnings = 0;
         }
@@ -291,19 +303,31 @@ END_TEST
 
 /* Metadata that users give in place of the file's: {overrides} of the model that keeps a text
  * and of the one that looks for it. */
-static const struct { const char *kept[3], *other[3]; bool same; } overrides[] = {
+static const struct {
+    const char *kept[3], *other[3];
+    bool same;
+} overrides[] = {
     { { NULL }, { NULL }, true },
-    { { "qwen3.rope.freq_base=float:500", NULL }, { "qwen3.rope.freq_base=float:500", NULL }, true },
+    { { "qwen3.rope.freq_base=float:500", NULL },
+      { "qwen3.rope.freq_base=float:500", NULL },
+      true },
     { { NULL }, { "qwen3.rope.freq_base=float:500", NULL }, false },
     { { "qwen3.rope.freq_base=float:500", NULL }, { NULL }, false },
-    { { "qwen3.rope.freq_base=float:500", NULL }, { "qwen3.rope.freq_base=float:500.0001", NULL }, false },
-    { { NULL }, { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:4", NULL }, false },
+    { { "qwen3.rope.freq_base=float:500", NULL },
+      { "qwen3.rope.freq_base=float:500.0001", NULL },
+      false },
+    { { NULL },
+      { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:4", NULL },
+      false },
     { { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:4", NULL },
-      { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:8", NULL }, false },
+      { "qwen3.rope.scaling.type=str:linear", "qwen3.rope.scaling.factor=float:8", NULL },
+      false },
     { { NULL }, { "qwen3.attention.layer_norm_rms_epsilon=float:0.01", NULL }, false },
     { { "qwen3.context_length=int:200", NULL }, { "qwen3.context_length=int:201", NULL }, false },
     { { "general.name=str:a", NULL }, { "general.name=str:b", NULL }, false },
-    { { "tokenizer.ggml.add_bos_token=bool:true", NULL }, { "tokenizer.ggml.add_bos_token=bool:false", NULL }, false },
+    { { "tokenizer.ggml.add_bos_token=bool:true", NULL },
+      { "tokenizer.ggml.add_bos_token=bool:false", NULL },
+      false },
 };
 enum { N_OVERRIDES = sizeof overrides / sizeof *overrides };
 
@@ -328,10 +352,12 @@ START_TEST(overrides_are_told_apart)
     struct akunu_prompt_cache cache = cache_of(&f);
     text_of(&f, 0, 0, ids);
     for (int other = 0; other < 2; other++) {
-        struct akunu_model *model = load_path(golden_path("qwen3", ".gguf", path), other ? overrides[_i].other : overrides[_i].kept);
+        struct akunu_model *model = load_path(golden_path("qwen3", ".gguf", path),
+                                              other ? overrides[_i].other : overrides[_i].kept);
         struct akunu_session *session = open_session(&f, model, AKUNU_KV_F16, 1);
         if (other)
-            ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT), overrides[_i].same ? SHORT - 1 : 0);
+            ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT),
+                              overrides[_i].same ? SHORT - 1 : 0);
         else
             keep_with(&f, session, &cache, ids);
         akunu_session_free(session);
@@ -341,7 +367,8 @@ START_TEST(overrides_are_told_apart)
 }
 END_TEST
 
-static void write_copy(const char *path, const uint8_t *bytes, size_t n, const struct timespec times[2])
+static void write_copy(const char *path, const uint8_t *bytes, size_t n,
+                       const struct timespec times[2])
 {
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
@@ -367,7 +394,8 @@ START_TEST(weights_are_told_apart)
     fclose(file);
     ck_assert_uint_lt(n, sizeof bytes);
     for (int other = 0; other < 2; other++) {
-        struct timespec times[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000, .tv_nsec = _i == 0 ? other : 0 } };
+        struct timespec times[2] = { { .tv_sec = 1700000000 },
+                                     { .tv_sec = 1700000000, .tv_nsec = _i == 0 ? other : 0 } };
         snprintf(paths[other], sizeof paths[other], "%s/%d.gguf", f.dir, other);
         for (size_t i = n / 2; other && i < n; i += 2) /* BF16 of the second half of the tensors */
             bytes[i] ^= 0x3c;
@@ -389,8 +417,7 @@ START_TEST(weights_are_told_apart)
 }
 END_TEST
 
-/* ---- What is kept ------------------------------------------------------------------- */
-
+/* ---- What is kept ------------------------------------------------------- */
 START_TEST(longer_texts)
 {
     struct fixture f;
@@ -427,7 +454,8 @@ START_TEST(bounded)
         for (int j = 0, n = files_of(&f, ".prompt", names); j < n; j++) { /* all a minute older */
             struct stat st;
             ck_assert_int_eq(stat(names[j], &st), 0);
-            struct timespec times[2] = { { .tv_sec = st.st_atim.tv_sec - 60 }, { .tv_nsec = UTIME_OMIT } };
+            struct timespec times[2] = { { .tv_sec = st.st_atim.tv_sec - 60 },
+                                         { .tv_nsec = UTIME_OMIT } };
             ck_assert_int_eq(utimensat(AT_FDCWD, names[j], times, 0), 0);
         }
     }
@@ -449,8 +477,7 @@ START_TEST(bounded)
 }
 END_TEST
 
-/* ---- Damage -------------------------------------------------------------------------- */
-
+/* ---- Damage ------------------------------------------------------------- */
 static void change_byte(const char *path, off_t at)
 {
     uint8_t byte;
@@ -479,13 +506,26 @@ START_TEST(damaged)
     ck_assert_int_eq(files_of(&f, ".prompt", names), 1);
     ck_assert_int_eq(stat(names[0], &st), 0);
     ck_assert_uint_eq(st.st_mode & 0777, 0600);
-    const off_t places[] = { 0, 9, 40, 81, 2180, 4070, 4096, 4096 + 4 * 100, 4096 + 448, 8192, 8192 + st.st_size / 2, st.st_size - 1 };
+    const off_t places[] = { 0,
+                             9,
+                             40,
+                             81,
+                             2180,
+                             4070,
+                             4096,
+                             4096 + 4 * 100,
+                             4096 + 448,
+                             8192,
+                             8192 + st.st_size / 2,
+                             st.st_size - 1 };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         change_byte(names[0], places[i]);
-        bool index = places[i] < 4496 || (places[i] >= 4544 && places[i] < 4576), between = !index && places[i] < 8192;
+        bool index = places[i] < 4496 || (places[i] >= 4544 && places[i] < 4576),
+             between = !index && places[i] < 8192;
         size_t expected = between ? 99 : 0;
         f.n_warnings = 0;
-        ck_assert_msg(check_same(&f, f.session, &cache, ids, 100) == expected, "byte %lld", (long long)places[i]);
+        ck_assert_msg(check_same(&f, f.session, &cache, ids, 100) == expected, "byte %lld",
+                      (long long)places[i]);
         ck_assert_int_eq(f.n_warnings, !index && !between); /* pages: it was thought to be good */
         if (!index && !between)
             ck_assert_ptr_nonnull(strstr(f.log, "it is damaged"));
@@ -524,7 +564,8 @@ START_TEST(folders_that_cannot_be_used)
     ck_assert_ptr_nonnull(strstr(f.log, "prompt cache: done without /dev/null/no"));
     ck_assert_uint_eq(check_same(&f, f.session, &cache, ids, 100), 0);
 
-    cache.dir = f.dir; /* a full disk, as a limit of files' sizes; asked for before, it costs no signal */
+    /* a full disk, as a limit of files' sizes; asked for before, it costs no signal */
+    cache.dir = f.dir;
     struct rlimit before, small = { 10000, 10000 };
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
@@ -539,13 +580,14 @@ START_TEST(folders_that_cannot_be_used)
 }
 END_TEST
 
-/* ---- One file ------------------------------------------------------------------------- */
-
-static void check_load(struct akunu_session *session, const char *path, enum akunu_status expected, const char *said)
+/* ---- One file ----------------------------------------------------------- */
+static void check_load(struct akunu_session *session, const char *path, enum akunu_status expected,
+                       const char *said)
 {
     akunu_sequence sequence = akunu_sequence_new(session);
     ck_assert_int_eq(akunu_sequence_load(session, sequence, path), expected);
-    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(), said);
+    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
+                  said);
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), 0);
     akunu_sequence_free(session, sequence);
 }
@@ -559,15 +601,18 @@ START_TEST(save_and_load)
     akunu_sequence a, b = akunu_sequence_new(f.session);
     text_of(&f, 0, 0, ids);
     check_load(f.session, f.file, AKUNU_ERROR_IO, "No such file");
-    ck_assert_int_eq(akunu_sequence_save(f.session, b, f.file), AKUNU_ERROR_ARGUMENT); /* nothing in it */
+    /* nothing in it */
+    ck_assert_int_eq(akunu_sequence_save(f.session, b, f.file), AKUNU_ERROR_ARGUMENT);
     run(&f, f.session, NULL, ids, 150, first, &a);
     ck_assert_msg(akunu_sequence_save(f.session, a, f.file) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_msg(akunu_sequence_load(f.session, b, f.file) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_uint_eq(akunu_sequence_length(f.session, b), 150);
     struct akunu_batch_token pass[] = { { 3, a, true }, { 3, b, true } };
     ck_assert_int_eq(akunu_decode(f.session, pass, 2), AKUNU_OK);
-    ck_assert_mem_eq(akunu_logits(f.session, 0), akunu_logits(f.session, 1), f.n_vocab * sizeof *first);
-    ck_assert_int_eq(akunu_sequence_load(f.session, b, f.file), AKUNU_ERROR_ARGUMENT); /* not empty */
+    ck_assert_mem_eq(akunu_logits(f.session, 0), akunu_logits(f.session, 1),
+                     f.n_vocab * sizeof *first);
+    /* not empty */
+    ck_assert_int_eq(akunu_sequence_load(f.session, b, f.file), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_sequence_save(f.session, 9, f.file), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_sequence_save(f.session, a, NULL), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_sequence_save(f.session, a, "/dev/null/text"), AKUNU_ERROR_IO);
@@ -635,8 +680,7 @@ START_TEST(one_file)
 }
 END_TEST
 
-/* ---- Several at once ------------------------------------------------------------------- */
-
+/* ---- Several at once ---------------------------------------------------- */
 static void *keep_many(void *user)
 {
     struct fixture *f = user;

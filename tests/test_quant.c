@@ -14,11 +14,16 @@ static const struct {
     const char *name;
     unsigned elems, bytes;
 } types[] = {
-    {AK_F32, "F32", 1, 4},       {AK_F16, "F16", 1, 2},       {AK_BF16, "BF16", 1, 2},     {AK_Q4_0, "Q4_0", 32, 18},
-    {AK_Q4_1, "Q4_1", 32, 20},   {AK_Q5_0, "Q5_0", 32, 22},   {AK_Q5_1, "Q5_1", 32, 24},   {AK_Q8_0, "Q8_0", 32, 34},
-    {AK_Q2_K, "Q2_K", 256, 84},  {AK_Q3_K, "Q3_K", 256, 110}, {AK_Q4_K, "Q4_K", 256, 144}, {AK_Q5_K, "Q5_K", 256, 176},
-    {AK_Q6_K, "Q6_K", 256, 210}, {AK_IQ4_NL, "IQ4_NL", 32, 18}, {AK_IQ4_XS, "IQ4_XS", 256, 136}, {AK_MXFP4, "MXFP4", 32, 17},
-    {AK_A4, "A4", 32, 20},       {AK_A5, "A5", 32, 24},       {AK_A8, "A8", 32, 40},       {AK_F8, "F8", 128, 132},
+    { AK_F32, "F32", 1, 4 },           { AK_F16, "F16", 1, 2 },
+    { AK_BF16, "BF16", 1, 2 },         { AK_Q4_0, "Q4_0", 32, 18 },
+    { AK_Q4_1, "Q4_1", 32, 20 },       { AK_Q5_0, "Q5_0", 32, 22 },
+    { AK_Q5_1, "Q5_1", 32, 24 },       { AK_Q8_0, "Q8_0", 32, 34 },
+    { AK_Q2_K, "Q2_K", 256, 84 },      { AK_Q3_K, "Q3_K", 256, 110 },
+    { AK_Q4_K, "Q4_K", 256, 144 },     { AK_Q5_K, "Q5_K", 256, 176 },
+    { AK_Q6_K, "Q6_K", 256, 210 },     { AK_IQ4_NL, "IQ4_NL", 32, 18 },
+    { AK_IQ4_XS, "IQ4_XS", 256, 136 }, { AK_MXFP4, "MXFP4", 32, 17 },
+    { AK_A4, "A4", 32, 20 },           { AK_A5, "A5", 32, 24 },
+    { AK_A8, "A8", 32, 40 },           { AK_F8, "F8", 128, 132 },
 };
 
 START_TEST(geometry)
@@ -32,14 +37,16 @@ START_TEST(geometry)
         ck_assert_uint_eq(info->block_bytes, types[i].bytes);
         ck_assert(ak_type_row_bytes(types[i].type, 3 * types[i].elems, &bytes));
         ck_assert_uint_eq(bytes, 3 * types[i].bytes);
-        ck_assert(types[i].elems == 1 || !ak_type_row_bytes(types[i].type, types[i].elems + 1, &bytes));
+        ck_assert(types[i].elems == 1 ||
+                  !ak_type_row_bytes(types[i].type, types[i].elems + 1, &bytes));
     }
     ck_assert(!ak_type_row_bytes(AK_F32, UINT64_C(1) << 62, &bytes));
     ck_assert_uint_eq(sizeof types / sizeof *types, AK_TYPE_COUNT);
 }
 END_TEST
 
-static struct test_bytes read_golden(const char *type, const char *what, const struct ak_type_info *info, size_t *n)
+static struct test_bytes read_golden(const char *type, const char *what,
+                                     const struct ak_type_info *info, size_t *n)
 {
     char name[64];
     snprintf(name, sizeof name, "quant/%s.%s", type, what);
@@ -74,7 +81,8 @@ END_TEST
 START_TEST(quantise)
 {
     const struct ak_type_info *info = ak_type_info(types[_i].type);
-    static const enum ak_type wanted[] = {AK_F32, AK_F16, AK_BF16, AK_Q8_0, AK_Q4_0, AK_Q4_1, AK_Q5_0};
+    static const enum ak_type wanted[] = { AK_F32,  AK_F16,  AK_BF16, AK_Q8_0,
+                                           AK_Q4_0, AK_Q4_1, AK_Q5_0 };
     bool exists = false;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         exists = exists || wanted[i] == types[_i].type;
@@ -101,7 +109,10 @@ START_TEST(halves_of_q8_0)
 {
     static const float in[32] = { 127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -2.5f, 126.5f };
     static const int8_t want[7] = { 127, 1, 2, 3, -1, -3, 127 };
-    struct { uint8_t d[2]; int8_t q[32]; } block;
+    struct {
+        uint8_t d[2];
+        int8_t q[32];
+    } block;
     ak_type_info(AK_Q8_0)->quantise(in, &block, 32);
     ck_assert_mem_eq(block.q, want, sizeof want);
 }
@@ -116,7 +127,10 @@ START_TEST(quantise_no_numbers)
     if (!info->quantise)
         return;
     for (int i = 0; i < 256; i++)
-        in[i] = i % 3 == 0 ? (float)i : i % 3 == 1 ? __builtin_nanf("") : i % 2 ? __builtin_inff() : -3e38f;
+        in[i] = i % 3 == 0 ? (float)i :
+                i % 3 == 1 ? __builtin_nanf("") :
+                i % 2      ? __builtin_inff() :
+                             -3e38f;
     info->quantise(in, out, 256);
     info->dequantise(out, back, 256);
 }

@@ -13,9 +13,12 @@
 
 enum { MOST_TOKENS = 2000, N_TABLES = 3 };
 
-/* ---- Goldens ------------------------------------------------------------------ */
-
-struct table { char name[16]; uint32_t n; float logits[MOST_TOKENS]; };
+/* ---- Goldens ------------------------------------------------------------ */
+struct table {
+    char name[16];
+    uint32_t n;
+    float logits[MOST_TOKENS];
+};
 
 struct golden_case {
     char table[16];
@@ -51,8 +54,9 @@ static bool read_case(FILE *f, struct golden_case *c)
     struct akunu_sampling *p = &c->params;
     p->size = sizeof *p;
     p->seed = 4711;
-    int n = fscanf(f, " case %15s %d %f %f %f %f %d %f %f %u", c->table, &p->top_k, &p->top_p, &p->min_p, &p->temperature,
-                   &p->repeat_penalty, &p->repeat_last_n, &p->presence_penalty, &p->frequency_penalty, &c->n_accepted);
+    int n = fscanf(f, " case %15s %d %f %f %f %f %d %f %f %u", c->table, &p->top_k, &p->top_p,
+                   &p->min_p, &p->temperature, &p->repeat_penalty, &p->repeat_last_n,
+                   &p->presence_penalty, &p->frequency_penalty, &c->n_accepted);
     if (n != 10)
         return false;
     ck_assert_uint_le(c->n_accepted, 16);
@@ -69,7 +73,8 @@ static struct ak_sampler *new_sampler(const struct akunu_sampling *params, uint3
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    ck_assert_msg(ak_sampler_create(params, n_vocab, NULL, &s, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_sampler_create(params, n_vocab, NULL, &s, &error) == AKUNU_OK, "%s",
+                  error.message);
     return s;
 }
 
@@ -133,13 +138,16 @@ static void check_draws(const struct golden_case *c, const struct table *t)
         rest_seen -= seen[c->left[i]];
         groups++;
     }
-    ck_assert_msg(total == (uint32_t)n_draws, "%u draws of tokens that should be gone", (uint32_t)n_draws - total);
+    ck_assert_msg(total == (uint32_t)n_draws, "%u draws of tokens that should be gone",
+                  (uint32_t)n_draws - total);
     if (rest_expected >= 10.0) {
-        chi2 += ((double)rest_seen - rest_expected) * ((double)rest_seen - rest_expected) / rest_expected;
+        chi2 += ((double)rest_seen - rest_expected) * ((double)rest_seen - rest_expected) /
+                rest_expected;
         groups++;
     }
     double freedom = groups > 1 ? groups - 1 : 1; /* mean of chi2; its variance is twice that */
-    ck_assert_msg(chi2 < freedom + 5.0 * sqrt(2.0 * freedom), "chi2 %.1f with %.0f degrees of freedom", chi2, freedom);
+    ck_assert_msg(chi2 < freedom + 5.0 * sqrt(2.0 * freedom),
+                  "chi2 %.1f with %.0f degrees of freedom", chi2, freedom);
 }
 
 /* F7 */
@@ -166,20 +174,25 @@ START_TEST(equals_llama_cpp)
 }
 END_TEST
 
-/* ---- By hand ------------------------------------------------------------------ */
-
+/* ---- By hand ------------------------------------------------------------ */
 static struct akunu_sampling bare(float temperature)
 {
-    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling), .temperature = temperature, .top_p = 1.0f,
-                                    .repeat_penalty = 1.0f, .seed = 1 };
+    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling),
+                                    .temperature = temperature,
+                                    .top_p = 1.0f,
+                                    .repeat_penalty = 1.0f,
+                                    .seed = 1 };
 }
 
 START_TEST(random_numbers)
 {
-    /* splitmix64 from 1234567, as Rosetta Code lists; xoshiro256++ from 1 2 3 4, as rand_xoshiro's tests list */
-    static const uint64_t split[] = { 6457827717110365317u, 3203168211198807973u, 9817491932198370423u, 4593380528125082431u,
+    /* splitmix64 from 1234567, as Rosetta Code lists; xoshiro256++ from 1 2 3 4, as rand_xoshiro's
+     * tests list */
+    static const uint64_t split[] = { 6457827717110365317u, 3203168211198807973u,
+                                      9817491932198370423u, 4593380528125082431u,
                                       16408922859458223821u };
-    static const uint64_t xoshiro[] = { 41943041u, 58720359u, 3588806011781223u, 3591011842654386u, 9228616714210784205u };
+    static const uint64_t xoshiro[] = { 41943041u, 58720359u, 3588806011781223u, 3591011842654386u,
+                                        9228616714210784205u };
     uint64_t state = 1234567;
     struct ak_random random = { { 1, 2, 3, 4 } };
     for (int i = 0; i < 5; i++) {
@@ -216,7 +229,8 @@ START_TEST(strange_logits)
     int32_t token;
     const float some[] = { NAN, -INFINITY, 1.0f, INFINITY, -3e38f, NAN, INFINITY };
     const float none[] = { NAN, -INFINITY, NAN, -INFINITY, NAN, NAN, NAN };
-    struct akunu_sampling hot = bare(1.0f), cold = bare(0.0f), filtered = bare(0.7f), tiny = bare(1e-38f);
+    struct akunu_sampling hot = bare(1.0f), cold = bare(0.0f), filtered = bare(0.7f),
+                          tiny = bare(1e-38f);
     filtered.top_k = 5;
     filtered.top_p = 0.9f;
     filtered.min_p = 0.1f;
@@ -292,7 +306,8 @@ END_TEST
 /* A seed gives the same tokens on every machine: these were drawn on x86-64. */
 START_TEST(seed_gives_the_same_text)
 {
-    static const int32_t drawn[] = { 159, 297, 456, 482, 370, 73, 376, 350, 442, 357, 40, 469, 449, 66, 119, 284 };
+    static const int32_t drawn[] = { 159, 297, 456, 482, 370, 73, 376, 350,
+                                     442, 357, 40,  469, 449, 66, 119, 284 };
     float logits[512];
     for (int i = 0; i < 512; i++)
         logits[i] = (float)((i * 7919) % 1009) / 101.0f;

@@ -11,9 +11,12 @@
 
 enum { MOST_TOKENS = 1000, MOST_TABLES = 8, MOST_TEXTS = 8 };
 
-/* ---- Goldens ------------------------------------------------------------------ */
-
-struct table { char name[16]; uint32_t n; float logits[MOST_TOKENS]; };
+/* ---- Goldens ------------------------------------------------------------ */
+struct table {
+    char name[16];
+    uint32_t n;
+    float logits[MOST_TOKENS];
+};
 
 struct golden {
     char name[32];
@@ -66,21 +69,59 @@ static double number(char **p)
 
 static struct akunu_sampling off(void)
 {
-    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling), .temperature = 1.0f, .top_p = 1.0f, .repeat_penalty = 1.0f,
-                                    .repeat_last_n = 64, .seed = 4711, .dynatemp_exponent = 1.0f, .typical_p = 1.0f, .top_n_sigma = -1.0f,
-                                    .xtc_threshold = 0.1f, .dry_base = 1.75f, .dry_allowed_length = 2, .dry_penalty_last_n = 64,
-                                    .mirostat_tau = 5.0f, .mirostat_eta = 0.1f, .adaptive_target = -1.0f, .adaptive_decay = 0.9f };
+    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling),
+                                    .temperature = 1.0f,
+                                    .top_p = 1.0f,
+                                    .repeat_penalty = 1.0f,
+                                    .repeat_last_n = 64,
+                                    .seed = 4711,
+                                    .dynatemp_exponent = 1.0f,
+                                    .typical_p = 1.0f,
+                                    .top_n_sigma = -1.0f,
+                                    .xtc_threshold = 0.1f,
+                                    .dry_base = 1.75f,
+                                    .dry_allowed_length = 2,
+                                    .dry_penalty_last_n = 64,
+                                    .mirostat_tau = 5.0f,
+                                    .mirostat_eta = 0.1f,
+                                    .adaptive_target = -1.0f,
+                                    .adaptive_decay = 0.9f };
 }
 
 static void set(struct akunu_sampling *params, char *text, const char *field, const char *value)
 {
-    static const struct { const char *name; size_t offset; bool integer; } fields[] = {
+    static const struct {
+        const char *name;
+        size_t offset;
+        bool integer;
+    } fields[] = {
 #define FLOAT(name) { #name, offsetof(struct akunu_sampling, name), false }
-#define INTEGER(name) { #name, offsetof(struct akunu_sampling, name), true }
-        FLOAT(temperature), FLOAT(top_p), FLOAT(min_p), FLOAT(repeat_penalty), FLOAT(presence_penalty), FLOAT(frequency_penalty),
-        FLOAT(dynatemp_range), FLOAT(dynatemp_exponent), FLOAT(typical_p), FLOAT(top_n_sigma), FLOAT(xtc_probability),
-        FLOAT(xtc_threshold), FLOAT(dry_multiplier), FLOAT(dry_base), FLOAT(mirostat_tau), FLOAT(mirostat_eta), FLOAT(adaptive_target),
-        FLOAT(adaptive_decay), INTEGER(top_k), INTEGER(repeat_last_n), INTEGER(dry_allowed_length), INTEGER(dry_penalty_last_n),
+#define INTEGER(name)                                                                              \
+    {                                                                                              \
+#name, offsetof(struct akunu_sampling, name), true                                         \
+    }
+        FLOAT(temperature),
+        FLOAT(top_p),
+        FLOAT(min_p),
+        FLOAT(repeat_penalty),
+        FLOAT(presence_penalty),
+        FLOAT(frequency_penalty),
+        FLOAT(dynatemp_range),
+        FLOAT(dynatemp_exponent),
+        FLOAT(typical_p),
+        FLOAT(top_n_sigma),
+        FLOAT(xtc_probability),
+        FLOAT(xtc_threshold),
+        FLOAT(dry_multiplier),
+        FLOAT(dry_base),
+        FLOAT(mirostat_tau),
+        FLOAT(mirostat_eta),
+        FLOAT(adaptive_target),
+        FLOAT(adaptive_decay),
+        INTEGER(top_k),
+        INTEGER(repeat_last_n),
+        INTEGER(dry_allowed_length),
+        INTEGER(dry_penalty_last_n),
         INTEGER(mirostat),
     };
     if (strncmp(field, "sampler", 7) == 0) {
@@ -200,15 +241,16 @@ static void close_reader(struct reader *r)
     free(r->line);
 }
 
-/* ---- What is left, and how often ---------------------------------------------- */
-
-static struct ak_tokenizer *tokenizer; /* of tests/data/model.gguf, as the reference's breakers are */
+/* ---- What is left, and how often ---------------------------------------- */
+/* of tests/data/model.gguf, as the reference's breakers are */
+static struct ak_tokenizer *tokenizer;
 
 static void open_tokenizer(void)
 {
     struct ak_error error = { 0 };
     struct ak_provider *provider;
-    ck_assert_msg(ak_provider_open(data_path("model.gguf"), &provider, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_provider_open(data_path("model.gguf"), &provider, &error) == AKUNU_OK, "%s",
+                  error.message);
     ck_assert_msg(ak_tokenizer_open(provider, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
     ak_provider_close(provider);
 }
@@ -222,7 +264,8 @@ static struct ak_sampler *new_sampler(const struct golden *c)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    ck_assert_msg(ak_sampler_create(&c->params, c->table->n, tokenizer, &s, &error) == AKUNU_OK, "%s: %s", c->name, error.message);
+    ck_assert_msg(ak_sampler_create(&c->params, c->table->n, tokenizer, &s, &error) == AKUNU_OK,
+                  "%s: %s", c->name, error.message);
     for (uint32_t i = 0; i < c->n_accepted; i++)
         ak_sampler_accept(s, c->accepted[i]);
     return s;
@@ -232,7 +275,8 @@ static int32_t choose(struct ak_sampler *s, const float *logits)
 {
     struct ak_error error = { 0 };
     int32_t token = -1;
-    if (ak_sampler_choose(s, logits, &token, &error) != AKUNU_OK) /* an assertion that holds is slower than a draw */
+    if (ak_sampler_choose(s, logits, &token, &error) !=
+        AKUNU_OK) /* an assertion that holds is slower than a draw */
         ck_abort_msg("%s", error.message);
     return token;
 }
@@ -242,13 +286,15 @@ static void check_left(const struct golden *c, const struct ak_sampler *s)
 {
     const struct ak_candidates *left = &s->candidates;
     double total = 0.0;
-    ck_assert_msg(left->n == c->n_left, "%s: %u tokens are left instead of %u", c->name, left->n, c->n_left);
+    ck_assert_msg(left->n == c->n_left, "%s: %u tokens are left instead of %u", c->name, left->n,
+                  c->n_left);
     for (uint32_t i = 0; i < left->n; i++)
         total += (double)left->weights[i];
     for (uint32_t i = 0; i < left->n; i++) {
         double p = (double)left->weights[i] / total, expected = c->p[left->items[i].token];
-        ck_assert_msg(fabs(p - expected) <= 1e-5 * expected + 1e-30, "%s: token %d has %.9g instead of %.9g", c->name, (int)left->items[i].token, p,
-                      expected);
+        ck_assert_msg(fabs(p - expected) <= 1e-5 * expected + 1e-30,
+                      "%s: token %d has %.9g instead of %.9g", c->name, (int)left->items[i].token,
+                      p, expected);
     }
 }
 
@@ -278,8 +324,10 @@ static void check_draws(const struct golden *c, struct ak_sampler *s)
         n_cells++;
     }
     ck_assert(!full || n_cells == c->n_cells);
-    double freedom = n_cells > 1 ? n_cells - 1 : 1, limit = full ? c->limit : freedom + 5.0 * sqrt(2.0 * freedom);
-    ck_assert_msg(sum < limit, "%s: chi-squared is %.1f and the limit %.1f for %u cells", c->name, sum, limit, n_cells);
+    double freedom = n_cells > 1 ? n_cells - 1 : 1,
+           limit = full ? c->limit : freedom + 5.0 * sqrt(2.0 * freedom);
+    ck_assert_msg(sum < limit, "%s: chi-squared is %.1f and the limit %.1f for %u cells", c->name,
+                  sum, limit, n_cells);
 }
 
 /* Tokens that are not allowed count as though their logits were minus infinity. */
@@ -293,11 +341,13 @@ static void check_mask(const struct golden *c)
         allowed[i / 32] |= (uint32_t)in << (i % 32);
         logits[i] = in ? c->table->logits[i] : -INFINITY;
     }
-    allowed[c->table->n / 32] |= ~0u << (c->table->n % 32); /* past the vocabulary: no heed is taken */
+    /* past the vocabulary: no heed is taken */
+    allowed[c->table->n / 32] |= ~0u << (c->table->n % 32);
     for (int i = 0; i < 200; i++) {
         struct ak_error error = { 0 };
         int32_t token = -1;
-        ck_assert_int_eq(ak_sampler_choose_allowed(masked, c->table->logits, allowed, &token, &error), AKUNU_OK);
+        ck_assert_int_eq(
+            ak_sampler_choose_allowed(masked, c->table->logits, allowed, &token, &error), AKUNU_OK);
         ck_assert_msg(token == choose(without, logits), "%s: draw %d", c->name, i);
     }
     ak_sampler_free(masked);
@@ -331,8 +381,7 @@ START_TEST(equals_the_reference)
 }
 END_TEST
 
-/* ---- What is learnt ------------------------------------------------------------- */
-
+/* ---- What is learnt ----------------------------------------------------- */
 /* One step of a trace: from what was learnt before to what is learnt now. */
 static void check_step(struct ak_sampler *s, bool mirostat, const struct table *t, char *line)
 {
@@ -340,7 +389,8 @@ static void check_step(struct ak_sampler *s, bool mirostat, const struct table *
     double unit = number(&line);
     int32_t expected = (int32_t)number(&line);
     ak_candidates_collect(c, t->logits, t->n, 0);
-    uint32_t at = mirostat ? ak_mirostat_choose(&s->mirostat, c, unit) : ak_adaptive_p_choose(&s->adaptive_p, c, 1.0f, unit, s->logits);
+    uint32_t at = mirostat ? ak_mirostat_choose(&s->mirostat, c, unit) :
+                             ak_adaptive_p_choose(&s->adaptive_p, c, 1.0f, unit, s->logits);
     ck_assert_int_eq(c->items[at].token, expected);
     ak_sampler_accept(s, expected);
     double learnt = number(&line);

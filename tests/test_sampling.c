@@ -29,8 +29,7 @@ static struct ak_sampler *new_sampler(const struct akunu_sampling *params)
     return s;
 }
 
-/* ---- Orders --------------------------------------------------------------------- */
-
+/* ---- Orders ------------------------------------------------------------- */
 static struct ak_sampling_order order_of(const char *names, const char *letters)
 {
     struct akunu_sampling p = usual();
@@ -51,12 +50,15 @@ static void ck_same_order(struct ak_sampling_order a, struct ak_sampling_order b
 
 START_TEST(orders)
 {
-    struct ak_sampling_order all = order_of("penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p", NULL);
+    struct ak_sampling_order all = order_of(
+        "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p", NULL);
     ck_assert_uint_eq(all.n, 10);
     for (uint32_t i = 0; i < 10; i++)
         ck_assert_int_eq(all.steps[i], (int)i);
     ck_same_order(all, order_of(NULL, "edskypmxta"));
-    ck_same_order(all, order_of("Penalties;DRY;top-n-sigma;topk;typ;nucleus;MIN-P;xtc;temp;adaptive-p;", NULL));
+    ck_same_order(
+        all,
+        order_of("Penalties;DRY;top-n-sigma;topk;typ;nucleus;MIN-P;xtc;temp;adaptive-p;", NULL));
     ck_same_order(order_of(NULL, NULL), order_of(NULL, "edskypmxt"));
     ck_same_order(order_of("top_k;top_k", NULL), order_of(NULL, "kk"));
     ck_assert_uint_eq(order_of("", NULL).n, 0);
@@ -65,26 +67,26 @@ START_TEST(orders)
 }
 END_TEST
 
-/* ---- What is refused --------------------------------------------------------------- */
-
+/* ---- What is refused ---------------------------------------------------- */
 static void refused(const struct akunu_sampling *p, const char *message)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
     ck_assert_int_eq(ak_sampling_check(p, &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_msg(strstr(error.message, message) != NULL, "'%s' has no '%s'", error.message, message);
+    ck_assert_msg(strstr(error.message, message) != NULL, "'%s' has no '%s'", error.message,
+                  message);
     ck_assert_int_eq(ak_sampler_create(p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_null(s);
     ck_assert_int_eq(akunu_sampling_check(p), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), message));
 }
 
-#define REFUSED(message, ...)                   \
-    do {                                        \
-        struct akunu_sampling refuse = usual(); \
-        struct akunu_sampling *p = &refuse;     \
-        __VA_ARGS__;                            \
-        refused(p, message);                    \
+#define REFUSED(message, ...)                                                                      \
+    do {                                                                                           \
+        struct akunu_sampling refuse = usual();                                                    \
+        struct akunu_sampling *p = &refuse;                                                        \
+        __VA_ARGS__;                                                                               \
+        refused(p, message);                                                                       \
     } while (0)
 
 START_TEST(refuses_nonsense)
@@ -95,9 +97,11 @@ START_TEST(refuses_nonsense)
     struct akunu_sampling fine = usual();
     ck_assert_int_eq(akunu_sampling_check(&fine), AKUNU_OK);
     ck_assert_int_eq(akunu_sampling_check(NULL), AKUNU_OK);
-    REFUSED("samplers is 'top_k;tap_p', and its 'tap_p' is none of penalties, dry", p->samplers = "top_k;tap_p");
+    REFUSED("samplers is 'top_k;tap_p', and its 'tap_p' is none of penalties, dry",
+            p->samplers = "top_k;tap_p");
     REFUSED("samplers is ';', and its '' is none of", p->samplers = ";");
-    REFUSED("sampler_seq is 'kq', and its letter 'q' is none of e (penalties)", p->sampler_seq = "kq");
+    REFUSED("sampler_seq is 'kq', and its letter 'q' is none of e (penalties)",
+            p->sampler_seq = "kq");
     REFUSED("more than 32", p->sampler_seq = "ttttttttttttttttttttttttttttttttt");
     REFUSED("only one of them", p->samplers = "", p->sampler_seq = "");
     REFUSED("typical_p is not a finite number", p->typical_p = NAN);
@@ -114,14 +118,16 @@ START_TEST(refuses_nonsense)
     REFUSED("mirostat_tau is not", p->mirostat_tau = INFINITY);
     REFUSED("adaptive_target is 2", p->adaptive_target = 2);
     REFUSED("adaptive_decay is 1", p->adaptive_decay = 1);
-    REFUSED("logit bias of token 3 is not a number", p->logit_bias = &no_number, p->n_logit_bias = 1);
+    REFUSED("logit bias of token 3 is not a number", p->logit_bias = &no_number,
+            p->n_logit_bias = 1);
     REFUSED("n_logit_bias says that it has 4", p->n_logit_bias = 4);
 }
 END_TEST
 
 START_TEST(refuses_what_the_model_lacks)
 {
-    static const struct akunu_logit_bias outside[] = { { 49, 1.0f }, { 50, 1.0f } }, below = { -1, 1.0f };
+    static const struct akunu_logit_bias outside[] = { { 49, 1.0f }, { 50, 1.0f } },
+                                         below = { -1, 1.0f };
     struct ak_error error = { 0 };
     struct ak_sampler *s;
     struct akunu_sampling p = usual();
@@ -140,8 +146,7 @@ START_TEST(refuses_what_the_model_lacks)
 }
 END_TEST
 
-/* ---- Who draws ------------------------------------------------------------------- */
-
+/* ---- Who draws ---------------------------------------------------------- */
 static bool is_plain(const struct akunu_sampling *p)
 {
     struct ak_sampler *s = new_sampler(p);
@@ -159,11 +164,11 @@ START_TEST(plain_or_not)
     bare.top_p = 1.0f;
     bare.min_p = 0.0f;
     ck_assert(is_plain(&bare));
-#define WITH(plain, ...)                     \
-    do {                                     \
-        p = bare;                            \
-        __VA_ARGS__;                         \
-        ck_assert(is_plain(&p) == (plain));  \
+#define WITH(plain, ...)                                                                           \
+    do {                                                                                           \
+        p = bare;                                                                                  \
+        __VA_ARGS__;                                                                               \
+        ck_assert(is_plain(&p) == (plain));                                                        \
     } while (0)
     WITH(true, p.temperature = 1.0f);
     WITH(true, p.temperature = 0.0f);
@@ -185,8 +190,7 @@ START_TEST(plain_or_not)
 }
 END_TEST
 
-/* ---- Ties, and what is no number ----------------------------------------------------- */
-
+/* ---- Ties, and what is no number ---------------------------------------- */
 static struct ak_candidates gathered(const float *logits, uint32_t n)
 {
     static struct ak_candidate items[N];
@@ -207,12 +211,14 @@ START_TEST(ties)
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(c.items[i].token, ones[i]);
 
-    c = gathered(logits, 10); /* e of six, 1 of four: 0.134 and 0.049, and the worst of the six stays */
+    /* e of six, 1 of four: 0.134 and 0.049, and the worst of the six stays */
+    c = gathered(logits, 10);
     ak_candidates_xtc(&c, 0.1f);
     ck_assert_uint_eq(c.n, 5);
     ck_assert_int_eq(c.items[c.n - 1].token, 9);
 
-    c = gathered(logits, 10); /* ln 7.46 − 1 … the six are nearer to the entropy, the lower ids first */
+    /* ln 7.46 − 1 … the six are nearer to the entropy, the lower ids first */
+    c = gathered(logits, 10);
     ak_candidates_typical(&c, 0.3f, scratch);
     ck_assert_uint_eq(c.n, 3);
     for (int i = 0; i < 3; i++)
@@ -244,14 +250,16 @@ START_TEST(nothing_left)
         struct akunu_sampling p = usual();
         p.temperature = greedy ? 0.0f : 0.7f;
         struct ak_sampler *s = new_sampler(&p);
-        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, none, &token, &error), AKUNU_ERROR_NUMERIC);
+        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, none, &token, &error),
+                         AKUNU_ERROR_NUMERIC);
         ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, five, &token, &error), AKUNU_OK);
         ck_assert_int_eq(token, 5);
         ak_sampler_free(s);
         p.logit_bias = &never;
         p.n_logit_bias = 1;
         s = new_sampler(&p);
-        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, five, &token, &error), AKUNU_ERROR_NUMERIC);
+        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, five, &token, &error),
+                         AKUNU_ERROR_NUMERIC);
         ck_assert_int_eq(ak_sampler_choose(s, logits, &token, &error), AKUNU_OK);
         ak_sampler_free(s);
     }
@@ -260,7 +268,8 @@ END_TEST
 
 static float any_logit(struct ak_random *r)
 {
-    static const float strange[] = { NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, 1e-40f };
+    static const float strange[] = { NAN,      INFINITY, -INFINITY, FLT_MAX,
+                                     -FLT_MAX, 0.0f,     -0.0f,     1e-40f };
     uint64_t bits = ak_random_bits(r);
     return bits % 4 == 0 ? strange[(bits >> 8) % 8] : (float)(ak_random_unit(r) * 20.0 - 10.0);
 }
@@ -269,7 +278,8 @@ static float one_of(struct ak_random *r, const float *values, size_t n)
 {
     return values[ak_random_bits(r) % n];
 }
-#define ONE_OF(...) one_of(r, (const float[]){ __VA_ARGS__ }, sizeof (float[]){ __VA_ARGS__ } / sizeof(float))
+#define ONE_OF(...)                                                                                \
+    one_of(r, (const float[]){ __VA_ARGS__ }, sizeof(float[]){ __VA_ARGS__ } / sizeof(float))
 
 static struct akunu_sampling any_sampling(struct ak_random *r, char *letters)
 {
@@ -327,15 +337,18 @@ START_TEST(anything_at_all)
             for (int i = 0; i < N; i++)
                 logits[i] = any_logit(r);
             for (int i = 0; i < 2; i++) {
-                status[i] = ak_sampler_choose_allowed(s[i], logits, masked ? allowed : NULL, &token[i], &error);
+                status[i] = ak_sampler_choose_allowed(s[i], logits, masked ? allowed : NULL,
+                                                      &token[i], &error);
                 ak_sampler_accept(s[i], token[i]);
             }
             bool same = status[0] == status[1] && token[0] == token[1];
             bool right = status[0] == AKUNU_ERROR_NUMERIC ||
-                         (status[0] == AKUNU_OK && token[0] >= 0 && token[0] < N && logits[token[0]] > -INFINITY &&
+                         (status[0] == AKUNU_OK && token[0] >= 0 && token[0] < N &&
+                          logits[token[0]] > -INFINITY &&
                           (!masked || allowed[token[0] / 32] >> (token[0] % 32) & 1));
             if (!same || !right)
-                ck_abort_msg("round %d, step %d: order %s, token %d (%s)", round, step, letters, (int)token[0], error.message);
+                ck_abort_msg("round %d, step %d: order %s, token %d (%s)", round, step, letters,
+                             (int)token[0], error.message);
         }
         ak_sampler_free(s[0]);
         ak_sampler_free(s[1]);
@@ -343,8 +356,7 @@ START_TEST(anything_at_all)
 }
 END_TEST
 
-/* ---- Log-probabilities -------------------------------------------------------------- */
-
+/* ---- Log-probabilities -------------------------------------------------- */
 START_TEST(logprobs_by_hand)
 {
     const float third = (float)-ak_log(3.0);
@@ -398,7 +410,8 @@ START_TEST(logprobs_of_vocabularies)
             best = logits[i] > logits[best] ? i : best;
         }
         for (uint32_t token = 0; token < n; token += 7) {
-            ck_assert_int_eq(akunu_logprobs(logits, n, (int32_t)token, &logprob, top, n_top), AKUNU_OK);
+            ck_assert_int_eq(akunu_logprobs(logits, n, (int32_t)token, &logprob, top, n_top),
+                             AKUNU_OK);
             ck_assert_double_eq_tol((double)logprob, (double)logits[token] - log(sum), 4e-6);
             ck_assert_int_eq(top[0].token, (int32_t)best);
             for (uint32_t i = 1; i < n_top; i++)

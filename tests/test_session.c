@@ -33,15 +33,25 @@ static struct fixture *fixture_new(void)
     ck_assert_ptr_nonnull(f);
     f->backend.base.ops = &fake_ops;
     f->model.backend = &f->backend.base;
-    f->model.spec.config = (struct ak_config){ .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .vocab_size = FAKE_VOCAB, .context = 512 };
-    f->params = (struct akunu_session_params){ .size = sizeof f->params, .context = CONTEXT, .batch = BATCH, .max_sequences = 4,
-                                               .n_threads = 1, .k_type = AKUNU_KV_F32, .v_type = AKUNU_KV_F32, .log = on_log, .user = f };
+    f->model.spec.config = (struct ak_config){
+        .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .vocab_size = FAKE_VOCAB, .context = 512
+    };
+    f->params = (struct akunu_session_params){ .size = sizeof f->params,
+                                               .context = CONTEXT,
+                                               .batch = BATCH,
+                                               .max_sequences = 4,
+                                               .n_threads = 1,
+                                               .k_type = AKUNU_KV_F32,
+                                               .v_type = AKUNU_KV_F32,
+                                               .log = on_log,
+                                               .user = f };
     return f;
 }
 
 static struct ak_session *open_session(struct fixture *f)
 {
-    ck_assert_msg(ak_session_create(&f->model, &f->params, &f->session, &f->error) == AKUNU_OK, "%s", f->error.message);
+    ck_assert_msg(ak_session_create(&f->model, &f->params, &f->session, &f->error) == AKUNU_OK,
+                  "%s", f->error.message);
     return f->session;
 }
 
@@ -90,8 +100,7 @@ static ak_status run(struct fixture *f, int32_t sequence, int text, uint32_t fir
     return ak_session_decode(f->session, tokens, n, &f->error);
 }
 
-/* ---- Passes ------------------------------------------------------------------- */
-
+/* ---- Passes ------------------------------------------------------------- */
 START_TEST(one_sequence)
 {
     struct fixture *f = fixture_new();
@@ -126,7 +135,8 @@ START_TEST(mixed_sequences)
         for (uint32_t i = 0; i < BATCH; i++) {
             text[i] = (uint32_t)fake_mix((uint64_t)round, i) % 3;
             position[i] = length[text[i]]++;
-            tokens[i] = (struct akunu_batch_token){ id((int)text[i], position[i]), s[text[i]], (round + (int)i) % 3 != 0 };
+            tokens[i] = (struct akunu_batch_token){ id((int)text[i], position[i]), s[text[i]],
+                                                    (round + (int)i) % 3 != 0 };
         }
         ck_assert_int_eq(ak_session_decode(f->session, tokens, BATCH, &f->error), AKUNU_OK);
         for (uint32_t i = 0; i < BATCH; i++) {
@@ -150,7 +160,8 @@ START_TEST(fork_and_rewind)
     open_session(f);
     int32_t ids[CONTEXT], a = new_sequence(f), b;
     size_t last;
-    ck_assert_int_eq(ak_session_prefill(f->session, a, text_of(0), 150, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, a, text_of(0), 150, NULL, NULL, &last, &f->error), AKUNU_OK);
     ck_assert_int_eq(ak_session_fork(f->session, a, 140, &b, &f->error), AKUNU_OK);
     ck_assert_uint_eq(f->backend.copied, 1);
 
@@ -180,19 +191,21 @@ START_TEST(fork_and_rewind)
 }
 END_TEST
 
-/* ---- Errors change nothing ------------------------------------------------------ */
-
-static void check_refused(struct fixture *f, const struct akunu_batch_token *tokens, size_t n, ak_status expected, const char *said)
+/* ---- Errors change nothing ---------------------------------------------- */
+static void check_refused(struct fixture *f, const struct akunu_batch_token *tokens, size_t n,
+                          ak_status expected, const char *said)
 {
     uint32_t n_free = f->session->kv.n_free;
     uint64_t passes = f->session->n_passes;
     f->error.message[0] = '\0';
     ck_assert_int_eq(ak_session_decode(f->session, tokens, n, &f->error), expected);
-    ck_assert_msg(strstr(f->error.message, said) != NULL, "'%s' lacks '%s'", f->error.message, said);
+    ck_assert_msg(strstr(f->error.message, said) != NULL, "'%s' lacks '%s'", f->error.message,
+                  said);
     ck_assert_uint_eq(f->session->kv.n_free, n_free);
     ck_assert_uint_eq(f->session->n_passes, passes);
     ck_assert_uint_eq(f->session->kv.sequences[0].length, 10);
-    check_logits(ak_session_logits(f->session, 9), text_of(0), 10); /* the last pass's are still there */
+    /* the last pass's are still there */
+    check_logits(ak_session_logits(f->session, 9), text_of(0), 10);
 }
 
 START_TEST(bad_passes)
@@ -204,7 +217,8 @@ START_TEST(bad_passes)
     ck_assert_int_eq(run(f, s, 0, 0, 10), AKUNU_OK);
     for (int i = 0; i <= BATCH; i++)
         tokens[i] = good;
-    check_refused(f, tokens, 0, AKUNU_ERROR_ARGUMENT, "0 tokens were given for one pass, which takes 1 to 32");
+    check_refused(f, tokens, 0, AKUNU_ERROR_ARGUMENT,
+                  "0 tokens were given for one pass, which takes 1 to 32");
     check_refused(f, tokens, BATCH + 1, AKUNU_ERROR_ARGUMENT, "33 tokens");
     check_refused(f, tokens, SIZE_MAX, AKUNU_ERROR_ARGUMENT, "tokens");
     tokens[3].token = FAKE_VOCAB;
@@ -218,13 +232,15 @@ START_TEST(bad_passes)
         check_refused(f, tokens, 5, AKUNU_ERROR_ARGUMENT, "token 4 belongs to sequence");
     }
     tokens[4] = good;
-    ck_assert_int_eq(ak_session_decode(f->session, tokens, 5, &f->error), AKUNU_OK); /* and nothing of it lingers */
+    /* and nothing of it lingers */
+    ck_assert_int_eq(ak_session_decode(f->session, tokens, 5, &f->error), AKUNU_OK);
     ck_assert_uint_eq(f->session->kv.sequences[s].length, 15);
     fixture_free(f);
 }
 END_TEST
 
-/* A device that fails in a pass: the sequences are those of before, and the pass can be tried again. */
+/* A device that fails in a pass: the sequences are those of before, and the pass can be tried
+ * again. */
 START_TEST(lost_passes)
 {
     struct fixture *f = fixture_new();
@@ -251,9 +267,12 @@ START_TEST(context_full)
     open_session(f);
     int32_t s = new_sequence(f), other = new_sequence(f);
     size_t last;
-    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0), CONTEXT - 2, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, s, text_of(0), CONTEXT - 2, NULL, NULL, &last, &f->error),
+        AKUNU_OK);
     ck_assert_int_eq(run(f, s, 0, CONTEXT - 2, 3), AKUNU_ERROR_CONTEXT);
-    ck_assert_ptr_nonnull(strstr(f->error.message, "298 tokens, 3 more were given, and the context holds 300"));
+    ck_assert_ptr_nonnull(
+        strstr(f->error.message, "298 tokens, 3 more were given, and the context holds 300"));
     ck_assert_int_eq(run(f, s, 0, CONTEXT - 2, 2), AKUNU_OK);
     check_logits(ak_session_logits(f->session, 1), text_of(0), CONTEXT);
     ck_assert_int_eq(run(f, s, 0, 0, 1), AKUNU_ERROR_CONTEXT);
@@ -264,7 +283,8 @@ START_TEST(context_full)
     while ((status = run(f, other, 1, at, 32)) == AKUNU_OK)
         at += 32;
     ck_assert_int_eq(status, AKUNU_ERROR_CONTEXT);
-    ck_assert_ptr_nonnull(strstr(f->error.message, "32 more were given, and the context holds 300"));
+    ck_assert_ptr_nonnull(
+        strstr(f->error.message, "32 more were given, and the context holds 300"));
     ck_assert_uint_eq(f->session->kv.sequences[other].length, at);
     ck_assert_uint_gt(at, 0);
     ak_kv_free(&f->session->kv, s);
@@ -274,8 +294,7 @@ START_TEST(context_full)
 }
 END_TEST
 
-/* ---- Prefill -------------------------------------------------------------------- */
-
+/* ---- Prefill ------------------------------------------------------------ */
 static bool count_down(void *user)
 {
     return (*(int *)user)-- == 0;
@@ -287,7 +306,8 @@ START_TEST(prefill)
     open_session(f);
     int32_t s = new_sequence(f), bad[] = { 1, 2, FAKE_VOCAB };
     size_t last = 99;
-    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0), 100, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, s, text_of(0), 100, NULL, NULL, &last, &f->error), AKUNU_OK);
     ck_assert_uint_eq(f->session->n_passes, 4);
     ck_assert_uint_eq(last, 3);
     check_logits(ak_session_logits(f->session, last), text_of(0), 100);
@@ -295,24 +315,30 @@ START_TEST(prefill)
         ck_assert_ptr_null(ak_session_logits(f->session, i));
 
     int passes = 2;
-    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0) + 100, 150, count_down, &passes, &last, &f->error),
+    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0) + 100, 150, count_down, &passes,
+                                        &last, &f->error),
                      AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(f->session->kv.sequences[s].length, 164); /* what was run stays */
 
     /* what cannot be run whole is not begun */
     uint64_t before = f->session->n_passes;
-    ck_assert_int_eq(ak_session_prefill(f->session, s, text_of(0), 137, NULL, NULL, &last, &f->error), AKUNU_ERROR_CONTEXT);
-    ck_assert_ptr_nonnull(strstr(f->error.message, "it has 137 tokens, the sequence has 164, and the context holds 300"));
-    ck_assert_int_eq(ak_session_prefill(f->session, s, bad, 3, NULL, NULL, &last, &f->error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(ak_session_prefill(f->session, s, bad, 0, NULL, NULL, &last, &f->error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(ak_session_prefill(f->session, 7, bad, 1, NULL, NULL, &last, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, s, text_of(0), 137, NULL, NULL, &last, &f->error),
+        AKUNU_ERROR_CONTEXT);
+    ck_assert_ptr_nonnull(strstr(
+        f->error.message, "it has 137 tokens, the sequence has 164, and the context holds 300"));
+    ck_assert_int_eq(ak_session_prefill(f->session, s, bad, 3, NULL, NULL, &last, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_session_prefill(f->session, s, bad, 0, NULL, NULL, &last, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_session_prefill(f->session, 7, bad, 1, NULL, NULL, &last, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
     ck_assert_uint_eq(f->session->n_passes, before);
     fixture_free(f);
 }
 END_TEST
 
-/* ---- Sizes (the choice is reported, never silent) ---------------------------- */
-
+/* ---- Sizes (the choice is reported, never silent) ----------------------- */
 START_TEST(context_is_reported)
 {
     struct fixture *f = fixture_new();
@@ -330,7 +356,8 @@ START_TEST(context_is_reported)
     f->params.max_sequences = 0;
     f->model.spec.config.context = 4096;
     open_session(f);
-    ck_assert_str_eq(f->log, "context: 4096 tokens, as the model was made for; KV cache of 0.0 MiB");
+    ck_assert_str_eq(f->log,
+                     "context: 4096 tokens, as the model was made for; KV cache of 0.0 MiB");
     ck_assert_uint_eq(f->session->kv.context, 4096);
     ck_assert_uint_eq(f->session->batch, 512);
     ck_assert_uint_eq(f->session->kv.n_sequences, 1);
@@ -346,7 +373,8 @@ START_TEST(context_is_reported)
     f->params.context = 1024;
     open_session(f);
     ck_assert_int_eq(f->n_warnings, 1);
-    ck_assert_str_eq(f->log, "context: 1024 tokens are more than the 512 that the model was made for");
+    ck_assert_str_eq(f->log,
+                     "context: 1024 tokens are more than the 512 that the model was made for");
     fixture_free(f);
 }
 END_TEST
@@ -373,7 +401,8 @@ START_TEST(context_is_bounded_by_memory)
     f->params.context = 0;
     f->model.spec.config.n_layers = f->model.spec.config.n_kv_heads = 65536;
     f->model.spec.config.head_dim = 1024;
-    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error), AKUNU_ERROR_MEMORY);
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                     AKUNU_ERROR_MEMORY);
     ck_assert_ptr_null(f->session);
     fixture_free(f);
 }
@@ -384,16 +413,20 @@ START_TEST(bad_parameters)
     struct fixture *f = fixture_new();
     struct akunu_session_params good = f->params;
     f->params.max_sequences = 65537;
-    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
     f->params = good;
     f->params.k_type = (enum akunu_kv_type)7;
-    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
     f->params = good;
     f->backend.refuse_alloc = true;
-    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error), AKUNU_ERROR_MEMORY);
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                     AKUNU_ERROR_MEMORY);
     f->backend.refuse_alloc = false;
     f->backend.refuse_prepare = true;
-    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error), AKUNU_ERROR_MEMORY);
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                     AKUNU_ERROR_MEMORY);
     ck_assert_ptr_null(f->session);
     fixture_free(f);
 }
@@ -413,7 +446,8 @@ START_TEST(threads_of_the_environment)
     ak_session_free(f->session);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         setenv("AKUNU_THREADS", bad[i], 1);
-        ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error), AKUNU_ERROR_ARGUMENT);
+        ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                         AKUNU_ERROR_ARGUMENT);
         ck_assert_ptr_nonnull(strstr(f->error.message, "AKUNU_THREADS"));
     }
     unsetenv("AKUNU_THREADS");
@@ -423,9 +457,15 @@ START_TEST(threads_of_the_environment)
 }
 END_TEST
 
-/* ---- Generation ------------------------------------------------------------------ */
-
-struct listener { int n_told; int32_t told[CONTEXT]; int stop_after; int cancel_after; int n_logprobs; float logprobs[CONTEXT]; };
+/* ---- Generation --------------------------------------------------------- */
+struct listener {
+    int n_told;
+    int32_t told[CONTEXT];
+    int stop_after;
+    int cancel_after;
+    int n_logprobs;
+    float logprobs[CONTEXT];
+};
 
 static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
@@ -445,7 +485,9 @@ static bool on_cancel(void *user)
 static struct akunu_generation greedy(int64_t n)
 {
     struct akunu_generation g = { .size = sizeof g, .max_tokens = n };
-    g.sampling = (struct akunu_sampling){ .size = sizeof g.sampling, .top_p = 1.0f, .repeat_penalty = 1.0f, .seed = 5 };
+    g.sampling = (struct akunu_sampling){
+        .size = sizeof g.sampling, .top_p = 1.0f, .repeat_penalty = 1.0f, .seed = 5
+    };
     return g;
 }
 
@@ -458,12 +500,19 @@ static int32_t best(const int32_t *ids, uint32_t n)
     return (int32_t)at;
 }
 
-static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids, const struct akunu_generation *g, struct listener *l,
+static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids,
+                                    const struct akunu_generation *g, struct listener *l,
                                     ak_status expected)
 {
     struct akunu_result result;
-    ak_status status = ak_generate(&(struct ak_request){ .session = f->session, .sequence = s, .ids = text_of(0), .n_ids = n_ids,
-                                                         .generation = g, .on_piece = on_piece, .cancel = on_cancel, .user = l },
+    ak_status status = ak_generate(&(struct ak_request){ .session = f->session,
+                                                         .sequence = s,
+                                                         .ids = text_of(0),
+                                                         .n_ids = n_ids,
+                                                         .generation = g,
+                                                         .on_piece = on_piece,
+                                                         .cancel = on_cancel,
+                                                         .user = l },
                                    &result, &f->error);
     ck_assert_msg(status == expected, "%d: %s", (int)status, f->error.message);
     return result;
@@ -487,7 +536,8 @@ START_TEST(greedy_text)
     ck_assert_uint_eq(r.n_prompt, 70);
     ck_assert_uint_eq(r.n_generated, 50);
     ck_assert(r.prompt_seconds >= 0.0 && r.generate_seconds >= 0.0);
-    ck_assert_uint_eq(f->session->kv.sequences[s].length, 119); /* the last token has not been run */
+    /* the last token has not been run */
+    ck_assert_uint_eq(f->session->kv.sequences[s].length, 119);
 
     ck_assert_int_eq(ak_session_rewind(f->session, s, 0, &f->error), AKUNU_OK);
     l = (struct listener){ .cancel_after = -1 };
@@ -557,7 +607,8 @@ START_TEST(penalties_look_back)
     for (ids[0] = 0; ids[0] < FAKE_VOCAB && best(ids, 11) != ids[0]; ids[0]++)
         ;
     ck_assert_int_lt(ids[0], FAKE_VOCAB);
-    ck_assert_int_eq(ak_session_prefill(f->session, s, ids, 1, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_int_eq(ak_session_prefill(f->session, s, ids, 1, NULL, NULL, &last, &f->error),
+                     AKUNU_OK);
     g.sampling.presence_penalty = 1000.0f;
     g.sampling.repeat_last_n = -1;
     generate(f, s, 10, &g, &l, AKUNU_OK);
@@ -579,7 +630,8 @@ START_TEST(backend_draws)
     memcpy(ids, text_of(0), 40 * sizeof *ids);
     generate(f, s, 40, &g, &l, AKUNU_OK);
     memcpy(ids + 40, l.told, 20 * sizeof *ids);
-    const struct fake_prepared *sampled = (const struct fake_prepared *)(const void *)f->session->sampled;
+    const struct fake_prepared *sampled =
+        (const struct fake_prepared *)(const void *)f->session->sampled;
     ck_assert_ptr_nonnull(sampled);
     ck_assert_ptr_eq(sampled->table, &f->model.sampled_table);
     ck_assert_uint_eq(sampled->runs, 19);
@@ -593,7 +645,8 @@ START_TEST(backend_draws)
     ck_assert_int_eq(ak_session_decode(f->session, &one, 1, &f->error), AKUNU_OK);
     check_logits(ak_session_logits(f->session, 0), ids, 60);
 
-    struct listener again = { .cancel_after = -1 }; /* the seed gives the text again; the table is prepared once */
+    /* the seed gives the text again; the table is prepared once */
+    struct listener again = { .cancel_after = -1 };
     ck_assert_int_eq(ak_session_rewind(f->session, s, 0, &f->error), AKUNU_OK);
     generate(f, s, 40, &g, &again, AKUNU_OK);
     ck_assert_mem_eq(again.told, l.told, 20 * sizeof *ids);
@@ -602,7 +655,8 @@ START_TEST(backend_draws)
 }
 END_TEST
 
-static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user)
+static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
+                        size_t n_top, void *user)
 {
     struct listener *l = user;
     (void)token, (void)top, (void)n_top;
@@ -629,7 +683,8 @@ START_TEST(logprobs_of_draws)
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             sum += exp((double)fake_logit(ids, N_PROMPT + i, v));
         double want = (double)fake_logit(ids, N_PROMPT + i, (uint32_t)l.told[i]) - log(sum);
-        ck_assert_msg(fabs((double)l.logprobs[i] - want) < 1e-4, "token %u: %g, expected %g", i, (double)l.logprobs[i], want);
+        ck_assert_msg(fabs((double)l.logprobs[i] - want) < 1e-4, "token %u: %g, expected %g", i,
+                      (double)l.logprobs[i], want);
     }
     fixture_free(f);
 }
@@ -647,7 +702,8 @@ START_TEST(inexact_backends)
     g.sampling.temperature = 1.0f; /* draws that come again */
     struct akunu_result r = generate(f, s, 120, &g, &l, AKUNU_OK);
     ck_assert_uint_eq(r.n_drafted, 0);
-    ck_assert_uint_eq(((const struct fake_prepared *)(const void *)f->session->sampled)->options.max_tokens, 1);
+    ck_assert_uint_eq(
+        ((const struct fake_prepared *)(const void *)f->session->sampled)->options.max_tokens, 1);
     ck_assert_int_eq(ak_session_rewind(f->session, s, 0, &f->error), AKUNU_OK);
     g.speculation = AKUNU_SPECULATION_NGRAM;
     generate(f, s, 70, &g, &l, AKUNU_ERROR_UNSUPPORTED);

@@ -14,7 +14,7 @@ struct told {
     akunu_token tokens[MOST_TOLD];
     size_t stop_after; /* 0: never */
     struct akunu_result result;
-    uint32_t length;   /* of the sequence, in the end */
+    uint32_t length; /* of the sequence, in the end */
 };
 
 static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
@@ -39,14 +39,16 @@ static size_t prompt_of(const char *name, akunu_token ids[4 * GOLDEN_TOKENS])
     return 2 * n;
 }
 
-static void generate(struct akunu_session *session, const char *name, const struct akunu_generation *params, size_t stop_after,
+static void generate(struct akunu_session *session, const char *name,
+                     const struct akunu_generation *params, size_t stop_after,
                      enum akunu_status expected, struct told *told)
 {
     akunu_token ids[4 * GOLDEN_TOKENS];
     size_t n = prompt_of(name, ids);
     akunu_sequence sequence = akunu_sequence_new(session);
     *told = (struct told){ .stop_after = stop_after, .result = { .size = sizeof told->result } };
-    enum akunu_status status = akunu_generate(session, sequence, ids, n, params, on_piece, NULL, told, &told->result);
+    enum akunu_status status =
+        akunu_generate(session, sequence, ids, n, params, on_piece, NULL, told, &told->result);
     ck_assert_msg(status == expected, "%s: %s", name, akunu_last_error());
     told->length = akunu_sequence_length(session, sequence);
     akunu_sequence_free(session, sequence);
@@ -55,7 +57,8 @@ static void generate(struct akunu_session *session, const char *name, const stru
 static void check_same(const struct told *got, const struct told *expected, const char *name)
 {
     ck_assert_msg(got->n == expected->n, "%s: %zu tokens and %zu", name, got->n, expected->n);
-    ck_assert_msg(memcmp(got->tokens, expected->tokens, got->n * sizeof *got->tokens) == 0, "%s: another text", name);
+    ck_assert_msg(memcmp(got->tokens, expected->tokens, got->n * sizeof *got->tokens) == 0,
+                  "%s: another text", name);
     ck_assert_int_eq(got->result.stop, expected->result.stop);
     ck_assert_uint_eq(got->result.n_generated, expected->result.n_generated);
     ck_assert_uint_eq(got->length, expected->length);
@@ -97,14 +100,16 @@ START_TEST(same_text)
 {
     const char *name = golden_at(_i)->name;
     struct akunu_model *model = golden_load(name, NULL);
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
+                         *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(draft);
     struct ak_error error;
     bool possible = ak_speculation_is_possible(session->inner, &error) == AKUNU_OK;
     uint64_t n_accepted = 0;
     for (int mode = 0; mode < MODES; mode++)
         for (int seed = 1; seed <= (mode == 0 ? 1 : 2); seed++) {
-            if (mode > 0 && !test_is_full() && (mode - 1 != _i % (MODES - 1) || seed - 1 != _i / (MODES - 1) % 2))
+            if (mode > 0 && !test_is_full() &&
+                (mode - 1 != _i % (MODES - 1) || seed - 1 != _i / (MODES - 1) % 2))
                 continue;
             struct akunu_generation params = params_of(mode, seed);
             struct told with, without;
@@ -156,7 +161,8 @@ END_TEST
 START_TEST(stops)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
+                         *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(draft);
     uint64_t n_accepted = 0;
     for (size_t n = 1; n < (test_is_full() ? 40 : 20); n++)
@@ -190,7 +196,8 @@ START_TEST(full_context)
         struct akunu_session_params session_params = golden_params(2, 64, AKUNU_KV_F16);
         session_params.context = 160;
         session_params.max_sequences = 2;
-        struct akunu_session *session = akunu_session_new(model, &session_params), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+        struct akunu_session *session = akunu_session_new(model, &session_params),
+                             *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
         struct golden_text text;
         struct told with, without;
         struct akunu_generation params = params_of(0, 1);
@@ -276,14 +283,15 @@ START_TEST(fewest_lookups)
 }
 END_TEST
 
-/* ---- A draft model --------------------------------------------------------------- */
-
+/* ---- A draft model ------------------------------------------------------ */
 /* One that agrees always, since it is the same, and one that seldom does. */
 START_TEST(draft_models)
 {
     static const char *const drafts[] = { "qwen2", "qwen3" };
-    struct akunu_model *model = golden_load("qwen2", NULL), *smaller = golden_load(drafts[_i], NULL);
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(smaller, 1, 32, AKUNU_KV_F16);
+    struct akunu_model *model = golden_load("qwen2", NULL),
+                       *smaller = golden_load(drafts[_i], NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
+                         *draft = golden_session(smaller, 1, 32, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(draft);
     uint64_t n_drafted = 0, n_accepted = 0;
     for (int mode = 0; mode < MODES; mode++)
@@ -322,7 +330,8 @@ START_TEST(short_draft)
     struct akunu_session_params small = golden_params(1, 32, AKUNU_KV_F16);
     small.context = 64;
     small.max_sequences = 1;
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = akunu_session_new(model, &small);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
+                         *draft = akunu_session_new(model, &small);
     struct akunu_generation params = params_of(0, 3);
     struct told with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
@@ -344,10 +353,16 @@ END_TEST
 START_TEST(limits)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
+                         *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(draft);
-    static const struct { uint32_t most, least; float p; bool any; } cases[] = {
-        { 1, 0, 0.0f, true }, { 100, 0, 0.0f, true }, { 4, 4, 0.0f, true }, { 0, 3, 0.0f, true }, { 2, 3, 0.0f, false }, { 0, 0, 1.1f, false },
+    static const struct {
+        uint32_t most, least;
+        float p;
+        bool any;
+    } cases[] = {
+        { 1, 0, 0.0f, true }, { 100, 0, 0.0f, true }, { 4, 4, 0.0f, true },
+        { 0, 3, 0.0f, true }, { 2, 3, 0.0f, false },  { 0, 0, 1.1f, false },
     };
     struct akunu_generation params = params_of(0, 3);
     struct told with, without;
@@ -363,7 +378,8 @@ START_TEST(limits)
         make_guesses_cheap(session);
         generate(session, "qwen2", &params, 0, AKUNU_OK, &with);
         check_same(&with, &without, "qwen2");
-        ck_assert_msg((with.result.n_drafted > 0) == cases[i].any, "case %zu: %d guesses", i, (int)with.result.n_drafted);
+        ck_assert_msg((with.result.n_drafted > 0) == cases[i].any, "case %zu: %d guesses", i,
+                      (int)with.result.n_drafted);
     }
     akunu_session_free(draft);
     akunu_session_free(session);
@@ -371,19 +387,24 @@ START_TEST(limits)
 }
 END_TEST
 
-static void check_refused(struct akunu_session *session, const struct akunu_generation *params, enum akunu_status status, const char *said)
+static void check_refused(struct akunu_session *session, const struct akunu_generation *params,
+                          enum akunu_status status, const char *said)
 {
     struct told told;
     generate(session, "qwen2", params, 0, status, &told);
-    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(), said);
+    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
+                  said);
     ck_assert_uint_eq(told.length, 0);
 }
 
 START_TEST(refused)
 {
-    struct akunu_model *model = golden_load("qwen2", NULL), *state = golden_load("lfm2", NULL), *other = golden_load("gpt2", NULL);
-    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16), *running = golden_session(state, 2, 64, AKUNU_KV_F16);
-    struct akunu_session *foreign = golden_session(other, 1, 64, AKUNU_KV_F16), *good = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct akunu_model *model = golden_load("qwen2", NULL), *state = golden_load("lfm2", NULL),
+                       *other = golden_load("gpt2", NULL);
+    struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
+                         *running = golden_session(state, 2, 64, AKUNU_KV_F16);
+    struct akunu_session *foreign = golden_session(other, 1, 64, AKUNU_KV_F16),
+                         *good = golden_session(model, 1, 64, AKUNU_KV_F16);
     struct akunu_generation params = params_of(0, 1);
     params.speculation = (enum akunu_speculation)9;
     check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "speculation is 9");
@@ -398,7 +419,8 @@ START_TEST(refused)
     params.draft_sequence = akunu_sequence_new(foreign);
     check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs");
     params.draft = running;
-    check_refused(session, &params, AKUNU_ERROR_UNSUPPORTED, "the draft model keeps a running state");
+    check_refused(session, &params, AKUNU_ERROR_UNSUPPORTED,
+                  "the draft model keeps a running state");
     params.draft = NULL;
     params.speculation = AKUNU_SPECULATION_NGRAM;
     check_refused(running, &params, AKUNU_ERROR_UNSUPPORTED, "the model keeps a running state");
@@ -412,8 +434,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* ---- Lookup ----------------------------------------------------------------------- */
-
+/* ---- Lookup ------------------------------------------------------------- */
 static struct ak_lookup lookup_of(const char *letters, uint32_t room)
 {
     struct ak_lookup l;
@@ -425,8 +446,17 @@ static struct ak_lookup lookup_of(const char *letters, uint32_t room)
 
 START_TEST(lookups)
 {
-    static const struct { const char *text; uint32_t alike; const char *next; } cases[] = {
-        { "", 0, "" }, { "a", 0, "" }, { "ab", 0, "" }, { "abab", 2, "abab" }, { "aaaa", 3, "aaaa" }, { "abcxabc", 3, "xabc" },
+    static const struct {
+        const char *text;
+        uint32_t alike;
+        const char *next;
+    } cases[] = {
+        { "", 0, "" },
+        { "a", 0, "" },
+        { "ab", 0, "" },
+        { "abab", 2, "abab" },
+        { "aaaa", 3, "aaaa" },
+        { "abcxabc", 3, "xabc" },
         { "abcdzzbcdyybcd", 3, "yybcd" },       /* the last of equally good ones */
         { "uabcdzzvbcdyyabcd", 4, "zzvbcdyy" }, /* a longer one before a later one */
         { "abcdef", 0, "" },
@@ -439,7 +469,8 @@ START_TEST(lookups)
         if (found > 0) {
             ak_lookup_copy(&l, at, n, next);
             for (uint32_t j = 0; j < n; j++)
-                ck_assert_msg(next[j] == cases[i].next[j], "'%s': %c at %u", cases[i].text, (char)next[j], j);
+                ck_assert_msg(next[j] == cases[i].next[j], "'%s': %c at %u", cases[i].text,
+                              (char)next[j], j);
         }
         ak_lookup_clear(&l);
     }
@@ -460,7 +491,8 @@ START_TEST(random_lookups)
             if (found > 0) {
                 ck_assert_uint_le(found, at);
                 ck_assert_uint_lt(at, l.n);
-                ck_assert_mem_eq(l.tokens + at - found, l.tokens + l.n - found, found * sizeof *l.tokens);
+                ck_assert_mem_eq(l.tokens + at - found, l.tokens + l.n - found,
+                                 found * sizeof *l.tokens);
             }
             ak_lookup_push(&l, (int32_t)((x = x * 1664525u + 1013904223u) >> 28) % (2 + text % 8));
         }
@@ -469,8 +501,7 @@ START_TEST(random_lookups)
 }
 END_TEST
 
-/* ---- Costs ------------------------------------------------------------------------ */
-
+/* ---- Costs -------------------------------------------------------------- */
 static bool is_near(double a, double b)
 {
     return fabs(a - b) < 1e-9;

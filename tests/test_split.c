@@ -44,7 +44,8 @@ static struct ak_model *share(const struct ak_model *model, uint32_t cut)
     struct ak_model *shared = calloc(1, sizeof *shared);
     ck_assert_ptr_nonnull(shared);
     *shared = *model;
-    fine(ak_split_open(open_cpu(), open_cpu(), &model->spec, cut, &shared->backend, &error), &error);
+    fine(ak_split_open(open_cpu(), open_cpu(), &model->spec, cut, &shared->backend, &error),
+         &error);
     fine(ak_weights_plan(&model->binding, shared->backend, &shared->weights, &error), &error);
     struct ak_pack_job job = { .weights = &shared->weights, .backend = shared->backend };
     fine(ak_pool_create(1, &job.pool, &error), &error);
@@ -76,7 +77,8 @@ static struct ak_session *open_session(const struct ak_model *model)
 }
 
 /* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
-static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits, int32_t *drawn, struct ak_counts *counts)
+static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits,
+                     int32_t *drawn, struct ak_counts *counts)
 {
     struct ak_session *session = open_session(model);
     struct ak_error error = { 0 };
@@ -95,7 +97,9 @@ static void run_text(const struct ak_model *model, const akunu_token *ids, float
         memcpy(logits, ak_session_logits(session, 0), vocab * sizeof *logits);
     }
     fine(ak_session_prepare_sampled(session, &error), &error);
-    fine(ak_session_draw(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1, (struct ak_draw){ 1.0f, 7 }, drawn, &error), &error);
+    fine(ak_session_draw(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1,
+                         (struct ak_draw){ 1.0f, 7 }, drawn, &error),
+         &error);
     ak_session_counts(session, counts);
     ak_session_free(session);
 }
@@ -129,14 +133,15 @@ START_TEST(same_bits)
         struct ak_model *shared = share(model, cut);
         run_text(shared, ids, got, &drawn_again, &counts_again);
         embed(shared, ids, again[0]);
-        ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0, "%s, cut before layer %u: other logits",
-                      golden_at(_i)->name, (unsigned)cut);
+        ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0,
+                      "%s, cut before layer %u: other logits", golden_at(_i)->name, (unsigned)cut);
         ck_assert_int_eq(drawn, drawn_again);
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
         ck_assert_uint_eq(counts.small_n, counts_again.small_n);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
-        ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0, "%s, cut before layer %u: another embedding",
-                      golden_at(_i)->name, (unsigned)cut);
+        ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
+                      "%s, cut before layer %u: another embedding", golden_at(_i)->name,
+                      (unsigned)cut);
         unshare(shared);
     }
     ak_model_free(model);
@@ -166,8 +171,7 @@ START_TEST(encoders)
 }
 END_TEST
 
-/* ---- Capacity ------------------------------------------------------------------------------ */
-
+/* ---- Capacity ----------------------------------------------------------- */
 enum { FIRST_BYTES = 90, SECOND_BYTES = 140 };
 
 static uint64_t room_of_first(const struct ak_backend *b, const struct ak_weights *weights)
@@ -197,10 +201,14 @@ static void stay_open(struct ak_backend *b)
  * bytes of whole pages there may be. */
 START_TEST(capacity)
 {
-    static const struct ak_backend_ops limited = { .describe = no_description, .close = stay_open, .room = room_of_first },
-                                       roomier = { .describe = no_description, .close = stay_open, .room = room_of_second },
-                                       unlimited = { .describe = no_description, .close = stay_open };
-    static const struct { const struct ak_backend_ops *first, *second; uint64_t want; } cases[] = {
+    static const struct ak_backend_ops
+        limited = { .describe = no_description, .close = stay_open, .room = room_of_first },
+        roomier = { .describe = no_description, .close = stay_open, .room = room_of_second },
+        unlimited = { .describe = no_description, .close = stay_open };
+    static const struct {
+        const struct ak_backend_ops *first, *second;
+        uint64_t want;
+    } cases[] = {
         { &limited, &unlimited, 3 * FIRST_BYTES }, /* it has one layer of three */
         { &unlimited, &limited, FIRST_BYTES / 2 * 3 },
         { &limited, &roomier, SECOND_BYTES / 2 * 3 },

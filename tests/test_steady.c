@@ -16,8 +16,7 @@ static void count(atomic_int *counter)
         atomic_fetch_add(counter, 1);
 }
 
-/* ---- Memory -------------------------------------------------------------------- */
-
+/* ---- Memory ------------------------------------------------------------- */
 void *__real_malloc(size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_malloc(size_t n)
@@ -74,8 +73,7 @@ int __wrap_munmap(void *p, size_t n)
     return __real_munmap(p, n);
 }
 
-/* ---- Locks --------------------------------------------------------------------- */
-
+/* ---- Locks -------------------------------------------------------------- */
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -108,8 +106,7 @@ int __wrap_pthread_once(pthread_once_t *once, void (*routine)(void))
     return __real_pthread_once(once, routine);
 }
 
-/* ---- Strings ------------------------------------------------------------------- */
-
+/* ---- Strings ------------------------------------------------------------ */
 int __real_strcmp(const char *a, const char *b);
 int __wrap_strcmp(const char *a, const char *b);
 int __wrap_strcmp(const char *a, const char *b)
@@ -150,8 +147,7 @@ char *__wrap_getenv(const char *name)
     return __real_getenv(name);
 }
 
-/* ---- Tests --------------------------------------------------------------------- */
-
+/* ---- Tests -------------------------------------------------------------- */
 static void start_counting(void)
 {
     atomic_store(&n_memory, 0);
@@ -236,8 +232,9 @@ START_TEST(generating)
     akunu_generation_default(&params);
     params.max_tokens = BEFORE + COUNTED + 2;
     set_mode(_i / golden_count(), &params.sampling);
-    enum akunu_status status = akunu_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt, &params, on_piece, on_cancel,
-                                              &n, NULL);
+    enum akunu_status status =
+        akunu_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt, &params,
+                       on_piece, on_cancel, &n, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(n >= BEFORE + COUNTED, 1);
     check_nothing_counted();
@@ -264,11 +261,13 @@ START_TEST(by_hand)
         size_t last = 0;
         if (round == 1)
             start_counting();
-        ok = ok && akunu_prefill(session, first, text.ids, text.n_prompt, NULL, NULL, &last) == AKUNU_OK;
+        ok = ok &&
+             akunu_prefill(session, first, text.ids, text.n_prompt, NULL, NULL, &last) == AKUNU_OK;
         akunu_sequence second = akunu_sequence_fork(session, first, 20);
         akunu_token token = akunu_sample(sampler, akunu_logits(session, last));
         for (int i = 0; i < 10; i++) {
-            struct akunu_batch_token pass[] = { { token, first, true }, { text.ids[i], second, false } };
+            struct akunu_batch_token pass[] = { { token, first, true },
+                                                { text.ids[i], second, false } };
             akunu_sampler_accept(sampler, token);
             ok = ok && akunu_decode(session, pass, 2) == AKUNU_OK;
             token = akunu_sample(sampler, akunu_logits(session, 0));

@@ -20,7 +20,9 @@ static bool waits_after_prepare(uint32_t place)
     struct ak_packed packed = { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH };
     struct ak_weights weights = { .packed = &packed, .n_packed = 1 };
     struct ak_cpu_step steps[3 * AK_STEPS_PER_COMMAND];
-    struct ak_cpu_prepared p = { .table = &table, .weights = &weights, .n_threads = 2, .steps = steps };
+    struct ak_cpu_prepared p = {
+        .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
+    };
     ak_cpu_plan_steps(&p);
     ck_assert_uint_eq(p.n_steps, 3);
     ck_assert(p.steps[1].linears == &commands[2] && p.steps[1].barrier_many);
@@ -39,20 +41,27 @@ START_TEST(inputs_are_kept)
 END_TEST
 
 /* Two products of a norm, the second one's input in another order or not. */
-static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_steps, struct ak_cpu_step *steps)
+static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_steps,
+                     struct ak_cpu_step *steps)
 {
     struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
                                      { .op = AK_OP_NORM, .in = 0, .out = 1 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 0 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 1 } };
-    struct ak_slot slots[] = { { .width = WIDTH, .place = 0, .first_use = 0, .last_use = 1 },
-                               { .width = WIDTH, .place = WIDTH, .first_use = 1, .last_use = 3 },
-                               { .width = 2 * WIDTH, .place = 2 * WIDTH, .first_use = 2, .last_use = 3 } };
+    struct ak_slot slots[] = {
+        { .width = WIDTH, .place = 0, .first_use = 0, .last_use = 1 },
+        { .width = WIDTH, .place = WIDTH, .first_use = 1, .last_use = 3 },
+        { .width = 2 * WIDTH, .place = 2 * WIDTH, .first_use = 2, .last_use = 3 }
+    };
     struct ak_table table = { .commands = commands, .n_commands = 4, .slots = slots, .n_slots = 3 };
-    struct ak_packed packed[] = { { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = first },
-                                  { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = second } };
+    struct ak_packed packed[] = {
+        { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = first },
+        { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = second }
+    };
     struct ak_weights weights = { .packed = packed, .n_packed = 2 };
-    struct ak_cpu_prepared p = { .table = &table, .weights = &weights, .n_threads = 2, .steps = steps };
+    struct ak_cpu_prepared p = {
+        .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
+    };
     ak_cpu_plan_steps(&p);
     ck_assert_uint_eq(p.n_steps, n_steps);
 }
@@ -68,12 +77,16 @@ START_TEST(orders_are_apart)
         other[i] = i ^ 1;
     }
     plan_two(order, same, 4, steps);
-    ck_assert(steps[1].run == ak_step_prepare && steps[1].n_linears == 2 && !steps[2].barrier_few && !steps[2].barrier_many);
+    ck_assert(steps[1].run == ak_step_prepare && steps[1].n_linears == 2 && !steps[2].barrier_few &&
+              !steps[2].barrier_many);
     plan_two(NULL, NULL, 4, steps);
     plan_two(order, other, 6, steps);
-    ck_assert(steps[1].run == ak_step_norm && steps[2].run == ak_step_prepare && steps[4].run == ak_step_prepare);
-    ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_few && steps[3].barrier_many);
-    ck_assert(steps[1].barrier_few && !steps[1].barrier_many); /* of many tokens a thread prepares those that it normed */
+    ck_assert(steps[1].run == ak_step_norm && steps[2].run == ak_step_prepare &&
+              steps[4].run == ak_step_prepare);
+    ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_few &&
+              steps[3].barrier_many);
+    /* of many tokens a thread prepares those that it normed */
+    ck_assert(steps[1].barrier_few && !steps[1].barrier_many);
     plan_two(order, NULL, 6, steps);
     plan_two(NULL, order, 6, steps);
 }

@@ -16,10 +16,11 @@ struct ending {
 static const struct ending endings[] = {
     { { "User:" }, "Hello.\nUser: hi", "Hello.\n", true },
     { { "User:" }, "Hello.\nUse", "Hello.\nUse", false },
-    { { "aab" }, "aaab", "a", true },                        /* the beginning begins anew */
-    { { "abab", "bb" }, "xababb", "x", true },               /* the one that ends first */
+    { { "aab" }, "aaab", "a", true },          /* the beginning begins anew */
+    { { "abab", "bb" }, "xababb", "x", true }, /* the one that ends first */
     { { "abc", "b" }, "zabc", "za", true },
-    { { "c", "abc", "bc" }, "zabc", "z", true },             /* of those that end there the longest */
+    /* of those that end there the longest */
+    { { "c", "abc", "bc" }, "zabc", "z", true },
     { { "abcd", "bce" }, "abce", "a", true },
     { { "abcd", "bce" }, "abcx bcd", "abcx bcd", false },
     { { "\n\n" }, "one\ntwo\n\nthree", "one\ntwo", true },

@@ -13,8 +13,7 @@
 
 enum { MAX_IDS = 4096, MAX_BYTES = 4096 };
 
-/* ---- Vocabularies ---------------------------------------------------------------- */
-
+/* ---- Vocabularies ------------------------------------------------------- */
 static const char *data_path(const char *name, const char *ending)
 {
     static char path[4096];
@@ -25,7 +24,7 @@ static const char *data_path(const char *name, const char *ending)
 static struct ak_provider *open_provider(const char *path, struct ak_vocab *vocab)
 {
     struct ak_provider *provider;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     ck_assert_msg(ak_provider_open(path, &provider, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_msg(ak_provider_vocab(provider, vocab, &error) == AKUNU_OK, "%s", error.message);
@@ -35,7 +34,7 @@ static struct ak_provider *open_provider(const char *path, struct ak_vocab *voca
 static struct ak_tokenizer *create(const struct ak_vocab *vocab)
 {
     struct ak_tokenizer *t;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     ck_assert_msg(ak_tokenizer_create(vocab, &t, &error) == AKUNU_OK, "%s", error.message);
     return t;
@@ -43,7 +42,7 @@ static struct ak_tokenizer *create(const struct ak_vocab *vocab)
 
 static struct ak_text text_of(const char *string)
 {
-    return (struct ak_text){string, (uint32_t)strlen(string)};
+    return (struct ak_text){ string, (uint32_t)strlen(string) };
 }
 
 /* The vocabulary of a file of ours, with another pre-tokenizer's name if pre. */
@@ -59,23 +58,26 @@ static struct ak_tokenizer *load(const char *file, const char *pre)
     return t;
 }
 
-/* ---- Tables ---------------------------------------------------------------------- */
-
-static size_t tokenize(const struct ak_tokenizer *t, const char *text, size_t n, unsigned flags, int32_t *ids, size_t capacity)
+/* ---- Tables ------------------------------------------------------------- */
+static size_t tokenize(const struct ak_tokenizer *t, const char *text, size_t n, unsigned flags,
+                       int32_t *ids, size_t capacity)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     size_t n_ids;
 
-    ck_assert_msg(ak_tokenize(t, text, n, flags, ids, capacity, &n_ids, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tokenize(t, text, n, flags, ids, capacity, &n_ids, &error) == AKUNU_OK, "%s",
+                  error.message);
     return n_ids;
 }
 
-static size_t detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags, char *text, size_t capacity)
+static size_t detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,
+                         unsigned flags, char *text, size_t capacity)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     size_t n;
 
-    ck_assert_msg(ak_detokenize(t, ids, n_ids, flags, text, capacity, &n, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_detokenize(t, ids, n_ids, flags, text, capacity, &n, &error) == AKUNU_OK, "%s",
+                  error.message);
     return n;
 }
 
@@ -86,7 +88,7 @@ static size_t unescape(char *s)
 
     while (*s) {
         if (*s == '\\') {
-            char hex[3] = {s[2], s[3], '\0'};
+            char hex[3] = { s[2], s[3], '\0' };
             *out++ = (char)strtol(hex, NULL, 16);
             s += 4;
         } else {
@@ -96,7 +98,8 @@ static size_t unescape(char *s)
     return (size_t)(out - begin);
 }
 
-static void check_ids(const struct ak_tokenizer *t, const char *text, size_t n, unsigned flags, const char *want, const char *row)
+static void check_ids(const struct ak_tokenizer *t, const char *text, size_t n, unsigned flags,
+                      const char *want, const char *row)
 {
     int32_t ids[MAX_IDS];
     char got[MAX_IDS * 8] = "";
@@ -107,7 +110,8 @@ static void check_ids(const struct ak_tokenizer *t, const char *text, size_t n, 
     ck_assert_msg(strcmp(got, want) == 0, "row %s\n got %s\nwant %s", row, got, want);
 }
 
-static void check_text(const struct ak_tokenizer *t, const char *ids, unsigned flags, const char *want, size_t n_want, const char *row)
+static void check_text(const struct ak_tokenizer *t, const char *ids, unsigned flags,
+                       const char *want, size_t n_want, const char *row)
 {
     int32_t numbers[MAX_IDS];
     char got[MAX_BYTES], *end = NULL;
@@ -116,7 +120,8 @@ static void check_text(const struct ak_tokenizer *t, const char *ids, unsigned f
     for (const char *at = ids; *at; at = end)
         numbers[n++] = (int32_t)strtol(at, &end, 10);
     size_t n_got = detokenize(t, numbers, n, flags, got, sizeof got);
-    ck_assert_msg(n_got == n_want && memcmp(got, want, n_got) == 0, "row %s: got '%.*s', %zu bytes", row, (int)n_got, got, n_got);
+    ck_assert_msg(n_got == n_want && memcmp(got, want, n_got) == 0, "row %s: got '%.*s', %zu bytes",
+                  row, (int)n_got, got, n_got);
 }
 
 /* The five columns as in tests/golden/tokenizer.py. */
@@ -166,9 +171,16 @@ static void check_table(const struct ak_tokenizer *t, const char *name)
 static const struct {
     const char *file, *pre, *table;
 } tables[] = {
-    {"llama", NULL, "llama"},        {"cuts", "gpt-2", "gpt-2"},         {"cuts", "smollm", "smollm"}, {"cuts", "qwen2", "qwen2"},
-    {"cuts", "default", "default"},  {"cuts", "llama-bpe", "llama-bpe"}, {"cuts", "", "default"}, /* other names of the same */
-    {"cuts", "llama3", "llama-bpe"}, {"cuts", "llama-v3", "llama-bpe"},
+    { "llama", NULL, "llama" },
+    { "cuts", "gpt-2", "gpt-2" },
+    { "cuts", "smollm", "smollm" },
+    { "cuts", "qwen2", "qwen2" },
+    /* other names of the same */
+    { "cuts", "default", "default" },
+    { "cuts", "llama-bpe", "llama-bpe" },
+    { "cuts", "", "default" },
+    { "cuts", "llama3", "llama-bpe" },
+    { "cuts", "llama-v3", "llama-bpe" },
 };
 enum { N_DISTINCT = 6 };
 enum { N_TABLES = sizeof tables / sizeof tables[0] };
@@ -238,7 +250,7 @@ END_TEST
 
 START_TEST(wordpiece_and_unigram_texts)
 {
-    static const char *const files[] = {"wordpiece", "unigram"};
+    static const char *const files[] = { "wordpiece", "unigram" };
     static const char hello[] = "hello, world's end.";
 
     for (int i = 0; i < 2; i++) {
@@ -256,8 +268,10 @@ END_TEST
 
 START_TEST(pipelines_take_linear_time) /* F1 */
 {
-    static const char *const files[] = {"wordpiece", "unigram"};
-    static const char *const parts[] = {"a", " ", "1", "\xC3\xA9", "\xCC\x81", "\xFF", "!", "\xE6\xBC\xA2", "the "};
+    static const char *const files[] = { "wordpiece", "unigram" };
+    static const char *const parts[] = { "a",        " ",    "1", "\xC3\xA9",
+                                         "\xCC\x81", "\xFF", "!", "\xE6\xBC\xA2",
+                                         "the " };
 
     for (int i = 0; i < 2; i++) {
         struct ak_tokenizer *t = load(files[i], NULL);
@@ -277,8 +291,10 @@ END_TEST
 /* A megabyte of one letter, digit, blank, mark, for every rule. */
 START_TEST(every_rule_takes_linear_time) /* F1 */
 {
-    static const char *const parts[] = {"a",  "A",  "1", " ",        "\n",        "!", "\xC3\xA9", "\xE6\xBC\xA2",
-                                        "aB", "a ", "'", "\xCC\x81", "<sentinel:"};
+    static const char *const parts[] = { "a",         "A",  "1",        " ",
+                                         "\n",        "!",  "\xC3\xA9", "\xE6\xBC\xA2",
+                                         "aB",        "a ", "'",        "\xCC\x81",
+                                         "<sentinel:" };
 
     for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
         char name[64] = "";
@@ -335,8 +351,10 @@ static void *read_shared_text(void *context)
     for (int i = 0; i < 200; i++) {
         int32_t ids[100];
         size_t n;
-        ak_status status = ak_tokenize(r->t, shared_text, sizeof shared_text - 1, AKUNU_PARSE_SPECIAL, ids, 100, &n, NULL);
-        r->same = r->same && status == AKUNU_OK && n == r->n_ids && memcmp(ids, r->ids, n * sizeof *ids) == 0;
+        ak_status status = ak_tokenize(r->t, shared_text, sizeof shared_text - 1,
+                                       AKUNU_PARSE_SPECIAL, ids, 100, &n, NULL);
+        r->same = r->same && status == AKUNU_OK && n == r->n_ids &&
+                  memcmp(ids, r->ids, n * sizeof *ids) == 0;
     }
     return NULL;
 }
@@ -350,7 +368,7 @@ START_TEST(threads_share_one)
     size_t n = tokenize(t, shared_text, sizeof shared_text - 1, AKUNU_PARSE_SPECIAL, ids, 100);
 
     for (int i = 0; i < 8; i++) {
-        readers[i] = (struct reader){t, ids, n, false};
+        readers[i] = (struct reader){ t, ids, n, false };
         ck_assert_int_eq(pthread_create(&threads[i], NULL, read_shared_text, &readers[i]), 0);
     }
     for (int i = 0; i < 8; i++) {
@@ -361,8 +379,7 @@ START_TEST(threads_share_one)
 }
 END_TEST
 
-/* ---- Any bytes ------------------------------------------------------------------- */
-
+/* ---- Any bytes ---------------------------------------------------------- */
 static uint32_t next_random(uint32_t *state)
 {
     *state ^= *state << 13;
@@ -374,8 +391,18 @@ static uint32_t next_random(uint32_t *state)
 /* Bytes of all kinds: letters and blanks, whole characters, stray bytes, NUL. */
 static size_t random_bytes(uint32_t *state, char *out, size_t capacity)
 {
-    static const char *const parts[] = {" ",     "  ", "\n", "a", "the", "'ll", "12", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
-                                        "<tool", "\t"};
+    static const char *const parts[] = { " ",
+                                         "  ",
+                                         "\n",
+                                         "a",
+                                         "the",
+                                         "'ll",
+                                         "12",
+                                         "\xC3\xA9",
+                                         "\xE2\x82\xAC",
+                                         "\xF0\x9F\x98\x80",
+                                         "<tool",
+                                         "\t" };
     size_t n = 0;
 
     while (n + 8 < capacity) {
@@ -417,7 +444,7 @@ START_TEST(bytes_that_are_no_utf8_are_symbols) /* F1: words as with U+FFFD in th
 {
     struct ak_pretokenizer *p;
     struct ak_matcher *c;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     char words[100] = "";
     static const char text[] = "ab\xFF\xFF!c \xE2\x82"
                                "d 1\xC3";
@@ -451,7 +478,8 @@ static void check_long(const struct ak_tokenizer *t, const char *part, size_t n)
 
 START_TEST(long_words_take_linear_time) /* F1 */
 {
-    static const char *const parts[] = {" ", "1", "\n", "ab", "\xFF", "!?", " \n", "\xC3\xA9", "<tool_call", "'"};
+    static const char *const parts[] = { " ",  "1",   "\n",       "ab",         "\xFF",
+                                         "!?", " \n", "\xC3\xA9", "<tool_call", "'" };
     struct ak_tokenizer *t = load(tables[_i].file, tables[_i].pre);
 
     check_long(t, "a", 1 << 20);
@@ -484,13 +512,12 @@ START_TEST(capacity_is_respected)
 }
 END_TEST
 
-/* ---- Streams --------------------------------------------------------------------- */
-
+/* ---- Streams ------------------------------------------------------------ */
 static size_t push(struct ak_text_stream *s, int32_t id, char *out)
 {
     const char *text;
     size_t n;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     ck_assert_msg(ak_text_stream_push(s, id, &text, &n, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_uint_eq(ak_utf8_valid(text, n), n);
@@ -511,7 +538,7 @@ static size_t end(struct ak_text_stream *s, char *out)
 static struct ak_text_stream *stream(const struct ak_tokenizer *t, unsigned flags)
 {
     struct ak_text_stream *s;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     ck_assert_msg(ak_text_stream_create(t, flags, &s, &error) == AKUNU_OK, "%s", error.message);
     return s;
@@ -519,7 +546,8 @@ static struct ak_text_stream *stream(const struct ak_tokenizer *t, unsigned flag
 
 START_TEST(stream_is_the_text_in_whole_characters) /* F4 */
 {
-    static const char text[] = " caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\xF0\x9F\x98\x80 <|im_end|> \xE0\xB8\xAA";
+    static const char text[] =
+        " caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\xF0\x9F\x98\x80 <|im_end|> \xE0\xB8\xAA";
     struct ak_tokenizer *t = load(tables[_i].file, tables[_i].pre);
 
     for (unsigned flags = 0; flags <= (AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE); flags++) {
@@ -593,8 +621,7 @@ START_TEST(first_blank) /* a blank that the tokenizer put there goes, another on
 }
 END_TEST
 
-/* ---- What is added, what ends a text --------------------------------------------- */
-
+/* ---- What is added, what ends a text ------------------------------------ */
 static void check_added(const struct ak_vocab *vocab, bool bos, bool eos)
 {
     struct ak_tokenizer *t = create(vocab);
@@ -670,10 +697,13 @@ START_TEST(what_ends_a_text) /* F3 */
 }
 END_TEST
 
-/* In the harmony format <|end|> ends a message, after which more come; <|return|> and <|call|> end the text. */
+/* In the harmony format <|end|> ends a message, after which more come; <|return|> and <|call|> end
+ * the text. */
 START_TEST(ends_of_harmony) /* F3 */
 {
-    static const struct ak_text tokens[] = { { "a", 1 }, { "<|end|>", 7 }, { "<|return|>", 10 }, { "<|call|>", 8 } };
+    static const struct ak_text tokens[] = {
+        { "a", 1 }, { "<|end|>", 7 }, { "<|return|>", 10 }, { "<|call|>", 8 }
+    };
     static const int32_t types[] = { 1, 3, 3, 3 };
     struct ak_vocab vocab = ak_vocab_none;
     vocab.model = text_of("gpt2");
@@ -684,7 +714,8 @@ START_TEST(ends_of_harmony) /* F3 */
     for (vocab.n_tokens = 2; vocab.n_tokens <= 4; vocab.n_tokens++) {
         struct ak_tokenizer *t = create(&vocab);
         ck_assert(!ak_tokenizer_is_end(t, 0));
-        ck_assert(ak_tokenizer_is_end(t, 1) == (vocab.n_tokens < 4)); /* without the others it ends the text */
+        /* without the others it ends the text */
+        ck_assert(ak_tokenizer_is_end(t, 1) == (vocab.n_tokens < 4));
         ck_assert(ak_tokenizer_is_end(t, 2) == (vocab.n_tokens > 2));
         ck_assert(ak_tokenizer_is_end(t, 3) == (vocab.n_tokens > 3));
         ak_tokenizer_free(t);
@@ -692,20 +723,24 @@ START_TEST(ends_of_harmony) /* F3 */
 }
 END_TEST
 
-/* ---- SentencePiece by hand ------------------------------------------------------- */
-
+/* ---- SentencePiece by hand ---------------------------------------------- */
 /* The whole array, and its beginning without pieces that span words. */
 static const struct ak_text hand_tokens[] = {
-    {"<unk>", 5}, {"<s>", 3}, {"</s>", 4}, {"a", 1},   {"b", 1}, {"ab", 2}, {"ba", 2}, {"<", 1},
-    {"s", 1},     {">", 1},   {"<s", 2},   {"aab", 3}, {"▁", 3}, {"▁▁", 6}, {"b▁", 4}, {"b▁a", 5},
+    { "<unk>", 5 }, { "<s>", 3 }, { "</s>", 4 }, { "a", 1 },   { "b", 1 },  { "ab", 2 },
+    { "ba", 2 },    { "<", 1 },   { "s", 1 },    { ">", 1 },   { "<s", 2 }, { "aab", 3 },
+    { "▁", 3 },     { "▁▁", 6 },  { "b▁", 4 },   { "b▁a", 5 },
 };
-static const float hand_scores[] = {0, 0, 0, -9, -9, -1, -1, -9, -9, -9, -2, -0.5f, -9, -3, -1.5f, -0.2f};
-static const int32_t hand_types[] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static const float hand_scores[] = { 0,  0,  0,  -9,    -9, -1, -1,    -9,
+                                     -9, -9, -2, -0.5f, -9, -3, -1.5f, -0.2f };
+static const int32_t hand_types[] = { 2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
 
 static struct ak_tokenizer *by_hand(uint32_t n_tokens)
 {
-    struct ak_vocab vocab = {
-        .model = {"llama", 5}, .n_tokens = n_tokens, .tokens = hand_tokens, .scores = hand_scores, .types = hand_types};
+    struct ak_vocab vocab = { .model = { "llama", 5 },
+                              .n_tokens = n_tokens,
+                              .tokens = hand_tokens,
+                              .scores = hand_scores,
+                              .types = hand_types };
 
     vocab.bos = vocab.eos = vocab.eot = vocab.unknown = vocab.add_bos = vocab.add_eos = -1;
     vocab.add_space_prefix = 0;
@@ -717,18 +752,18 @@ START_TEST(sentencepiece_rules) /* F1 */
     static const struct {
         const char *text, *ids;
     } cases[] = {
-        {"aba", "5 3"}, /* the leftmost of equal scores */
-        {"bab", "6 4"},
-        {"ababab", "5 5 5"},
-        {"aab", "11"}, /* the best score, where its parts come about */
-        {"a\xC3\xA9\xC3\xA9x\xFF"
-         "b",
-         "3 0 4"}, /* one unknown token for a run */
-        {"x", "0"},
-        {"<s>", "10 9"}, /* no control token without asking */
-        {"a  b", "3 13 4"},
-        {"a▁ b", "3 13 4"},
-        {"a   b", "3 13 12 4"},
+        { "aba", "5 3" }, /* the leftmost of equal scores */
+        { "bab", "6 4" },
+        { "ababab", "5 5 5" },
+        { "aab", "11" }, /* the best score, where its parts come about */
+        { "a\xC3\xA9\xC3\xA9x\xFF"
+          "b",
+          "3 0 4" }, /* one unknown token for a run */
+        { "x", "0" },
+        { "<s>", "10 9" }, /* no control token without asking */
+        { "a  b", "3 13 4" },
+        { "a▁ b", "3 13 4" },
+        { "a   b", "3 13 12 4" },
     };
     struct ak_tokenizer *t = by_hand(14), *spanning = by_hand(16);
 
@@ -742,12 +777,13 @@ START_TEST(sentencepiece_rules) /* F1 */
 }
 END_TEST
 
-/* ---- Byte-level BPE by hand -------------------------------------------------------- */
-
+/* ---- Byte-level BPE by hand --------------------------------------------- */
 /* What the merges make of the text, with the pieces that are tokens. */
 static void check_merges(const char *const *merges, const char *text, const char *want)
 {
-    static const struct ak_text tokens[] = { { "a", 1 }, { "b", 1 }, { "c", 1 }, { "ab", 2 }, { "bc", 2 } };
+    static const struct ak_text tokens[] = {
+        { "a", 1 }, { "b", 1 }, { "c", 1 }, { "ab", 2 }, { "bc", 2 }
+    };
     struct ak_text lines[4];
     struct ak_vocab vocab = ak_vocab_none;
 
@@ -763,7 +799,8 @@ static void check_merges(const char *const *merges, const char *text, const char
     ak_tokenizer_free(t);
 }
 
-/* As llama.cpp, which keeps the rank that it reads first. `tokenizers` keeps the last one: tests/test_tokenizer_json.c. */
+/* As llama.cpp, which keeps the rank that it reads first. `tokenizers` keeps the last one:
+ * tests/test_tokenizer_json.c. */
 START_TEST(merges_that_are_there_twice) /* F1 */
 {
     check_merges((const char *const[]){ "a b", "b c", NULL }, "abc", "3 2");
@@ -774,18 +811,18 @@ END_TEST
 
 START_TEST(merges_without_a_token) /* F1 */
 {
-    check_merges((const char *const[]){ "c a", "a b", "c c", "x y", NULL }, "ab", "3"); /* the others are merged as ever */
+    /* the others are merged as ever */
+    check_merges((const char *const[]){ "c a", "a b", "c c", "x y", NULL }, "ab", "3");
     check_merges((const char *const[]){ "c a", NULL }, "ca", "2 0");
     check_merges((const char *const[]){ "b c", "a b", "c c", NULL }, "bccc", "4 2 2");
 }
 END_TEST
 
-/* ---- Errors ---------------------------------------------------------------------- */
-
+/* ---- Errors ------------------------------------------------------------- */
 static void check_refused(const struct ak_vocab *vocab, ak_status status, const char *word)
 {
     struct ak_tokenizer *t;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     ck_assert_int_eq(ak_tokenizer_create(vocab, &t, &error), status);
     ck_assert_ptr_null(t);
@@ -804,7 +841,7 @@ START_TEST(refusals) /* F1, F2 */
     check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "--override-kv tokenizer.ggml.pre=str:NAME");
     changed.pre = text_of("gpt-2 smollm");
     check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "gpt-2 smollm");
-    changed.pre = (struct ak_text){"gpt-2\0", 6};
+    changed.pre = (struct ak_text){ "gpt-2\0", 6 };
     check_refused(&changed, AKUNU_ERROR_UNSUPPORTED, "pre-tokenizer");
     changed = vocab;
     changed.model = text_of("rwkv");
@@ -826,9 +863,10 @@ END_TEST
 /* What the user says stands in place of the file's metadata. */
 START_TEST(overridden_metadata) /* F2, A14 */
 {
-    static const char *const bad[] = {"", "a", "=str:x", "a=x", "a=int:", "a=int:1x", "a=bool:1", "a=float:", "a=nat:1"};
+    static const char *const bad[] = { "",         "a",        "=str:x",   "a=x",    "a=int:",
+                                       "a=int:1x", "a=bool:1", "a=float:", "a=nat:1" };
     struct ak_vocab vocab;
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct ak_provider *provider;
     uint32_t number;
     float real;
@@ -836,13 +874,18 @@ START_TEST(overridden_metadata) /* F2, A14 */
     ck_assert_int_eq(ak_provider_open(data_path("cuts", ".gguf"), &provider, &error), AKUNU_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_int_eq(ak_provider_override(provider, bad[i], &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.pre=str:qwen2", &error), AKUNU_OK);
-    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.pre=str:llama-bpe", &error), AKUNU_OK);
-    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.add_bos_token=bool:false", &error), AKUNU_OK);
+    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.pre=str:qwen2", &error),
+                     AKUNU_OK);
+    ck_assert_int_eq(ak_provider_override(provider, "tokenizer.ggml.pre=str:llama-bpe", &error),
+                     AKUNU_OK);
+    ck_assert_int_eq(
+        ak_provider_override(provider, "tokenizer.ggml.add_bos_token=bool:false", &error),
+        AKUNU_OK);
     ck_assert_int_eq(ak_provider_override(provider, "x.y=int:7", &error), AKUNU_OK);
     ck_assert_int_eq(ak_provider_override(provider, "x.z=float:0.5", &error), AKUNU_OK);
     ck_assert_int_eq(ak_provider_vocab(provider, &vocab, &error), AKUNU_OK);
-    ck_assert(vocab.pre.n == 9 && memcmp(vocab.pre.bytes, "llama-bpe", 9) == 0); /* the last one counts */
+    /* the last one counts */
+    ck_assert(vocab.pre.n == 9 && memcmp(vocab.pre.bytes, "llama-bpe", 9) == 0);
     ck_assert_int_eq(vocab.add_bos, 0);
     ck_assert(ak_meta_u32(provider, "x.y", 0, &number, &error) == AKUNU_OK && number == 7);
     ck_assert(ak_meta_float(provider, "x.z", 0, &real, &error) == AKUNU_OK && real == 0.5f);
@@ -855,13 +898,14 @@ START_TEST(ids_outside)
 {
     struct ak_tokenizer *t = load("llama", NULL);
     struct ak_text_stream *s = stream(t, 0);
-    const int32_t ids[] = {-1, 480, INT32_MAX, INT32_MIN};
+    const int32_t ids[] = { -1, 480, INT32_MAX, INT32_MIN };
     struct ak_error error;
     const char *text;
     size_t n;
 
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(ak_detokenize(t, &ids[i], 1, 0, NULL, 0, &n, &error), AKUNU_ERROR_ARGUMENT);
+        ck_assert_int_eq(ak_detokenize(t, &ids[i], 1, 0, NULL, 0, &n, &error),
+                         AKUNU_ERROR_ARGUMENT);
         ck_assert_ptr_nonnull(strstr(error.message, "480"));
         ck_assert_int_eq(ak_text_stream_push(s, ids[i], &text, &n, &error), AKUNU_ERROR_ARGUMENT);
         ck_assert_uint_eq(n, 0);

@@ -24,10 +24,10 @@ START_TEST(ill_formed_parts)
     static const struct {
         const char *bytes, *want;
     } cases[] = {
-        {"\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41", "????????A"},
-        {"\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41", "????????A"},
-        {"\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42", "?????A??B"},
-        {"\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41", "????A"},
+        { "\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41", "????????A" },
+        { "\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41", "????????A" },
+        { "\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42", "?????A??B" },
+        { "\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41", "????A" },
     };
     char got[32];
 
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(every_sequence)
 {
     for (uint32_t i = 0; i < 1u << 24; i++) {
-        char bytes[3] = {(char)(i >> 16), (char)(i >> 8), (char)i};
+        char bytes[3] = { (char)(i >> 16), (char)(i >> 8), (char)i };
         utf8proc_int32_t code;
         long n = utf8proc_iterate((const utf8proc_uint8_t *)bytes, 3, &code);
         struct ak_utf8 c = ak_utf8_next(bytes, 3);

@@ -8,7 +8,17 @@
 
 #include "gguf_files.h"
 
-enum { N_VOCAB = 6, CTX = 5, STATE = 4, FFN = 8, MELS = 2, BINS = 3, LAYERS = 2, AT_PARAMS = 4, AT_FILTERS = 4 + 11 * 4 };
+enum {
+    N_VOCAB = 6,
+    CTX = 5,
+    STATE = 4,
+    FFN = 8,
+    MELS = 2,
+    BINS = 3,
+    LAYERS = 2,
+    AT_PARAMS = 4,
+    AT_FILTERS = 4 + 11 * 4
+};
 
 /* [rows, cols] as in row-major order, kernels of 3 after them. */
 struct made {
@@ -16,24 +26,38 @@ struct made {
     int rows, cols, kernel;
 };
 static const struct made others[] = {
-    { "encoder.conv1.weight", STATE, MELS, 3 }, { "encoder.conv1.bias", STATE, 1, 0 },
-    { "encoder.conv2.weight", STATE, STATE, 3 }, { "encoder.conv2.bias", STATE, 1, 0 },
-    { "encoder.positional_embedding", CTX, STATE, 0 }, { "encoder.ln_post.weight", STATE, 0, 0 }, { "encoder.ln_post.bias", STATE, 0, 0 },
-    { "decoder.token_embedding.weight", N_VOCAB, STATE, 0 }, { "decoder.positional_embedding", CTX, STATE, 0 },
-    { "decoder.ln.weight", STATE, 0, 0 }, { "decoder.ln.bias", STATE, 0, 0 },
+    { "encoder.conv1.weight", STATE, MELS, 3 },
+    { "encoder.conv1.bias", STATE, 1, 0 },
+    { "encoder.conv2.weight", STATE, STATE, 3 },
+    { "encoder.conv2.bias", STATE, 1, 0 },
+    { "encoder.positional_embedding", CTX, STATE, 0 },
+    { "encoder.ln_post.weight", STATE, 0, 0 },
+    { "encoder.ln_post.bias", STATE, 0, 0 },
+    { "decoder.token_embedding.weight", N_VOCAB, STATE, 0 },
+    { "decoder.positional_embedding", CTX, STATE, 0 },
+    { "decoder.ln.weight", STATE, 0, 0 },
+    { "decoder.ln.bias", STATE, 0, 0 },
 };
 static const struct made of_layers[] = {
-    { "mlp_ln.weight", STATE, 0, 0 }, { "mlp_ln.bias", STATE, 0, 0 }, { "mlp.0.weight", FFN, STATE, 0 }, { "mlp.0.bias", FFN, 0, 0 },
-    { "mlp.2.weight", STATE, FFN, 0 }, { "mlp.2.bias", STATE, 0, 0 }, { "attn_ln.weight", STATE, 0, 0 }, { "attn_ln.bias", STATE, 0, 0 },
-    { "attn.query.weight", STATE, STATE, 0 }, { "attn.query.bias", STATE, 0, 0 }, { "attn.key.weight", STATE, STATE, 0 },
-    { "attn.value.weight", STATE, STATE, 0 }, { "attn.value.bias", STATE, 0, 0 }, { "attn.out.weight", STATE, STATE, 0 },
+    { "mlp_ln.weight", STATE, 0, 0 },         { "mlp_ln.bias", STATE, 0, 0 },
+    { "mlp.0.weight", FFN, STATE, 0 },        { "mlp.0.bias", FFN, 0, 0 },
+    { "mlp.2.weight", STATE, FFN, 0 },        { "mlp.2.bias", STATE, 0, 0 },
+    { "attn_ln.weight", STATE, 0, 0 },        { "attn_ln.bias", STATE, 0, 0 },
+    { "attn.query.weight", STATE, STATE, 0 }, { "attn.query.bias", STATE, 0, 0 },
+    { "attn.key.weight", STATE, STATE, 0 },   { "attn.value.weight", STATE, STATE, 0 },
+    { "attn.value.bias", STATE, 0, 0 },       { "attn.out.weight", STATE, STATE, 0 },
     { "attn.out.bias", STATE, 0, 0 },
 };
-enum { N_OTHERS = sizeof others / sizeof *others, N_OF_LAYERS = sizeof of_layers / sizeof *of_layers, N_CROSS = 9 };
+enum {
+    N_OTHERS = sizeof others / sizeof *others,
+    N_OF_LAYERS = sizeof of_layers / sizeof *of_layers,
+    N_CROSS = 9
+};
 
 static void add_tensor(struct test_bytes *out, const char *name, const struct made *t)
 {
-    const int dims[3] = { t->kernel, t->cols, t->rows }; /* the contiguous one first, those that are not there left out */
+    /* the contiguous one first, those that are not there left out */
+    const int dims[3] = { t->kernel, t->cols, t->rows };
     uint32_t n_dims = 0, n = 1;
     for (int d = 0; d < 3; d++)
         n_dims += dims[d] > 0;
@@ -72,7 +96,8 @@ static void add_layers(struct test_bytes *out, const char *side)
 
 static struct test_bytes make(void)
 {
-    static const uint32_t params[] = { N_VOCAB, CTX, STATE, 2, LAYERS, CTX, STATE, 2, LAYERS, MELS, 1 };
+    static const uint32_t params[] = { N_VOCAB, CTX, STATE,  2,    LAYERS, CTX,
+                                       STATE,   2,   LAYERS, MELS, 1 };
     static const char *const tokens[] = { "a", "", "the blank " };
     struct test_bytes out = { 0 };
     test_append_u32(&out, 0x67676d6c);
@@ -108,19 +133,25 @@ START_TEST(contents)
     char name[AK_ROLE_NAME_BYTES];
     ck_assert_msg(test_open(bytes, &p, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_str_eq(p->format->name, "whisper-ggml");
-    ck_assert_uint_eq(ak_provider_n_tensors(p), N_OTHERS + 2 * LAYERS * N_OF_LAYERS + LAYERS * N_CROSS);
+    ck_assert_uint_eq(ak_provider_n_tensors(p),
+                      N_OTHERS + 2 * LAYERS * N_OF_LAYERS + LAYERS * N_CROSS);
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
         ck_assert(tensor.has_role);
     ck_assert(ak_provider_tensor(p, 0, &tensor));
     ck_assert_str_eq(tensor.name, "encoder.conv1.weight");
     ck_assert_uint_eq(tensor.n_dims, 3);
-    ck_assert(tensor.shape[0] == STATE && tensor.shape[1] == MELS && tensor.shape[2] == 3 && tensor.bytes == STATE * MELS * 3 * 4);
+    ck_assert(tensor.shape[0] == STATE && tensor.shape[1] == MELS && tensor.shape[2] == 3 &&
+              tensor.bytes == STATE * MELS * 3 * 4);
 
-    ck_assert(ak_provider_find_meta(p, "general.architecture", &meta) && meta.n == 7 && memcmp(meta.as.string, "whisper", 7) == 0);
-    ck_assert(ak_provider_find_meta(p, "n_text_layer", &meta) && meta.as.unsigned_integer == LAYERS);
+    ck_assert(ak_provider_find_meta(p, "general.architecture", &meta) && meta.n == 7 &&
+              memcmp(meta.as.string, "whisper", 7) == 0);
+    ck_assert(ak_provider_find_meta(p, "n_text_layer", &meta) &&
+              meta.as.unsigned_integer == LAYERS);
     ck_assert(ak_provider_find_meta(p, "mel_filters", &meta) && meta.n == MELS * BINS);
-    ck_assert(ak_provider_element(p, &meta, 3, &element) && element.as.number == 1.5 && !ak_provider_element(p, &meta, 6, &element));
-    ck_assert(ak_provider_find_meta(p, "tokens", &meta) && meta.n == 3 && ak_provider_element(p, &meta, 2, &element));
+    ck_assert(ak_provider_element(p, &meta, 3, &element) && element.as.number == 1.5 &&
+              !ak_provider_element(p, &meta, 6, &element));
+    ck_assert(ak_provider_find_meta(p, "tokens", &meta) && meta.n == 3 &&
+              ak_provider_element(p, &meta, 2, &element));
     ck_assert(element.n == 10 && memcmp(element.as.string, "the blank ", 10) == 0);
     ck_assert_int_eq(ak_provider_vocab(p, &vocab, &error), AKUNU_OK);
     ck_assert_uint_eq(vocab.model.n, 0);
@@ -132,10 +163,13 @@ START_TEST(contents)
     /* Views are aligned, whatever the file. */
     ck_assert(ak_provider_find(p, AK_ROLE_CROSS_ATTENTION_V, 1, NULL, &view));
     ck_assert_str_eq(view.name, "decoder.blocks.1.cross_attn.value.weight");
-    ck_assert(view.type == AK_F16 && view.rows == STATE && view.cols == STATE && (uintptr_t)view.plane[0].data % 2 == 0);
-    ck_assert_str_eq(ak_role_name(AK_ROLE_CROSS_ATTENTION_V, 1, name), "layers.1.cross_attention.v.weight");
+    ck_assert(view.type == AK_F16 && view.rows == STATE && view.cols == STATE &&
+              (uintptr_t)view.plane[0].data % 2 == 0);
+    ck_assert_str_eq(ak_role_name(AK_ROLE_CROSS_ATTENTION_V, 1, name),
+                     "layers.1.cross_attention.v.weight");
     ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1, AK_NO_LAYER, NULL, &view));
-    ck_assert((uintptr_t)view.plane[0].data % 4 == 0 && ((const float *)view.plane[0].data)[23] == 23.0f);
+    ck_assert((uintptr_t)view.plane[0].data % 4 == 0 &&
+              ((const float *)view.plane[0].data)[23] == 23.0f);
     ck_assert(!ak_provider_find(p, AK_ROLE_CROSS_ATTENTION_V, LAYERS, NULL, &view));
     ck_assert(!ak_provider_find(p, AK_ROLE_FFN_GATE, 0, NULL, &view));
     ak_provider_close(p);
@@ -148,8 +182,10 @@ static void check_refused(struct test_bytes bytes, const char *what, const char 
     struct ak_provider *p = NULL;
     struct ak_error error = { 0 };
     ak_status status = test_open(bytes, &p, &error);
-    ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED, "%s: status %d", what, status);
-    ck_assert_msg(strstr(error.message, named), "%s: \"%s\" does not name %s", what, error.message, named);
+    ck_assert_msg(status == AKUNU_ERROR_FORMAT || status == AKUNU_ERROR_UNSUPPORTED,
+                  "%s: status %d", what, status);
+    ck_assert_msg(strstr(error.message, named), "%s: \"%s\" does not name %s", what, error.message,
+                  named);
 }
 
 START_TEST(hostile)
@@ -159,12 +195,21 @@ START_TEST(hostile)
         uint32_t value;
         const char *named;
     } cases[] = {
-        { AT_PARAMS, 0x7fffffff, "n_vocab" }, { AT_PARAMS, 0, "n_vocab" }, { AT_PARAMS, 2, "n_vocab is 2, but there are 3 tokens" },
-        { AT_PARAMS + 4, 0x80000000, "n_audio_ctx" }, { AT_PARAMS + 8, 8, "n_audio_state" }, { AT_PARAMS + 12, 3, "n_audio_head" },
-        { AT_PARAMS + 16, 0xffffffff, "n_audio_layer is -1" }, { AT_PARAMS + 16, 3, "encoder.blocks.2.attn_ln.weight is missing" },
-        { AT_PARAMS + 16, 1, "encoder.blocks.1.mlp_ln.weight" }, { AT_PARAMS + 28, 0, "n_text_head" },
-        { AT_PARAMS + 36, 3, "n_mels" }, { AT_PARAMS + 40, 99, "ftype" }, { AT_FILTERS, 0xfffffffe, "mel filters" },
-        { AT_FILTERS + 4, 0x10000, "mel filters" }, { AT_FILTERS + 8 + MELS * BINS * 4, 0xffffffff, "tokens" },
+        { AT_PARAMS, 0x7fffffff, "n_vocab" },
+        { AT_PARAMS, 0, "n_vocab" },
+        { AT_PARAMS, 2, "n_vocab is 2, but there are 3 tokens" },
+        { AT_PARAMS + 4, 0x80000000, "n_audio_ctx" },
+        { AT_PARAMS + 8, 8, "n_audio_state" },
+        { AT_PARAMS + 12, 3, "n_audio_head" },
+        { AT_PARAMS + 16, 0xffffffff, "n_audio_layer is -1" },
+        { AT_PARAMS + 16, 3, "encoder.blocks.2.attn_ln.weight is missing" },
+        { AT_PARAMS + 16, 1, "encoder.blocks.1.mlp_ln.weight" },
+        { AT_PARAMS + 28, 0, "n_text_head" },
+        { AT_PARAMS + 36, 3, "n_mels" },
+        { AT_PARAMS + 40, 99, "ftype" },
+        { AT_FILTERS, 0xfffffffe, "mel filters" },
+        { AT_FILTERS + 4, 0x10000, "mel filters" },
+        { AT_FILTERS + 8 + MELS * BINS * 4, 0xffffffff, "tokens" },
         { AT_FILTERS + 12 + MELS * BINS * 4, 0xfffffffb, "token 0" },
     };
     struct test_bytes bytes = make();
@@ -191,33 +236,46 @@ END_TEST
 /* What the file ends in is named. */
 START_TEST(ends)
 {
-    static const char *const params[] = { "n_vocab", "n_audio_ctx", "n_audio_state", "n_audio_head", "n_audio_layer", "n_text_ctx",
-                                          "n_text_state", "n_text_head", "n_text_layer", "n_mels", "ftype" };
+    static const char *const params[] = { "n_vocab",      "n_audio_ctx",   "n_audio_state",
+                                          "n_audio_head", "n_audio_layer", "n_text_ctx",
+                                          "n_text_state", "n_text_head",   "n_text_layer",
+                                          "n_mels",       "ftype" };
     enum { AT_TOKENS = AT_FILTERS + 8 + MELS * BINS * 4, AT_TENSORS = AT_TOKENS + 4 + 5 + 4 + 14 };
     static const struct {
         size_t n;
         const char *named;
     } cases[] = {
-        { AT_FILTERS, "is inside mel filters: the number of rows" }, { AT_FILTERS + 7, "is inside mel filters: the number of columns" },
-        { AT_FILTERS + 8, "is inside the mel filters" }, { AT_TOKENS - 1, "is inside the mel filters" },
-        { AT_TOKENS + 3, "is inside the number of tokens" }, { AT_TOKENS + 4, "3 tokens, where the file has 0 bytes left" },
-        { AT_TOKENS + 15, "3 tokens, where the file has 11 bytes left" }, { AT_TOKENS + 16, "is inside the tokens" },
-        { AT_TENSORS - 1, "token 2 has 10 bytes, beyond the end of the file" }, { AT_TENSORS + 3, "is inside the header of a tensor" },
-        { AT_TENSORS + 7, "is inside the header of a tensor" }, { AT_TENSORS + 11, "is inside the header of a tensor" },
-        { AT_TENSORS + 12, "is inside the header of a tensor" }, { AT_TENSORS + 23, "is inside the header of a tensor" },
+        { AT_FILTERS, "is inside mel filters: the number of rows" },
+        { AT_FILTERS + 7, "is inside mel filters: the number of columns" },
+        { AT_FILTERS + 8, "is inside the mel filters" },
+        { AT_TOKENS - 1, "is inside the mel filters" },
+        { AT_TOKENS + 3, "is inside the number of tokens" },
+        { AT_TOKENS + 4, "3 tokens, where the file has 0 bytes left" },
+        { AT_TOKENS + 15, "3 tokens, where the file has 11 bytes left" },
+        { AT_TOKENS + 16, "is inside the tokens" },
+        { AT_TENSORS - 1, "token 2 has 10 bytes, beyond the end of the file" },
+        { AT_TENSORS + 3, "is inside the header of a tensor" },
+        { AT_TENSORS + 7, "is inside the header of a tensor" },
+        { AT_TENSORS + 11, "is inside the header of a tensor" },
+        { AT_TENSORS + 12, "is inside the header of a tensor" },
+        { AT_TENSORS + 23, "is inside the header of a tensor" },
         { AT_TENSORS + 24 + 19, "is inside the header of a tensor" },
-        { AT_TENSORS + 24 + 20, "tensor encoder.conv1.weight lies at bytes 151 to 247, beyond the end of the file (151 bytes)" },
+        { AT_TENSORS + 24 + 20, "tensor encoder.conv1.weight lies at bytes 151 to 247, beyond the "
+                                "end of the file (151 bytes)" },
     };
     struct test_bytes bytes = make();
     for (size_t i = 0; i < 11; i++) {
         char named[64];
         snprintf(named, sizeof named, "is inside %s", params[i]);
-        check_refused((struct test_bytes){ .data = bytes.data, .n = AT_PARAMS + 4 * i + 3 }, "a parameter", named);
+        check_refused((struct test_bytes){ .data = bytes.data, .n = AT_PARAMS + 4 * i + 3 },
+                      "a parameter", named);
     }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_refused((struct test_bytes){ .data = bytes.data, .n = cases[i].n }, "an end", cases[i].named);
+        check_refused((struct test_bytes){ .data = bytes.data, .n = cases[i].n }, "an end",
+                      cases[i].named);
     /* All of the model is there but the last byte of its last tensor. */
-    check_refused((struct test_bytes){ .data = bytes.data, .n = bytes.n - 1 }, "an end", "beyond the end of the file");
+    check_refused((struct test_bytes){ .data = bytes.data, .n = bytes.n - 1 }, "an end",
+                  "beyond the end of the file");
     free(bytes.data);
 }
 END_TEST
@@ -231,22 +289,83 @@ START_TEST(hostile_tensors)
         uint32_t n_dims, n_name, type, dims[4];
         const char *name, *named;
     } cases[] = {
-        { 0, 20, F32, { 4 }, conv, "tensor encoder.conv1.weight has 0 dimensions; expected 1 to 4" },
+        { 0,
+          20,
+          F32,
+          { 4 },
+          conv,
+          "tensor encoder.conv1.weight has 0 dimensions; expected 1 to 4" },
         { 5, 20, F32, { 3, 2, 4, 1 }, conv, "has 5 dimensions; expected 1 to 4" },
         { 3, 0, F32, { 3, 2, 4 }, "", "the name of tensor 0 has 0 bytes; expected 1 to 256" },
         { 3, 257, F32, { 3, 2, 4 }, conv, "the name of tensor 0 has 257 bytes; expected 1 to 256" },
         { 3, 20, 99, { 3, 2, 4 }, conv, "tensor encoder.conv1.weight has type 99" },
-        { 3, 20, F32, { 3, 0, 4 }, conv, "tensor encoder.conv1.weight: dimension 1 is 0, where at least 1 is expected" },
-        { 3, 20, F32, { 0, 2, 4 }, conv, "tensor encoder.conv1.weight: dimension 0 is 0, where at least 1 is expected" },
-        { 3, 20, F32, { 0x80000000, 2, 4 }, conv, "tensor encoder.conv1.weight: dimension 0 is -2147483648, where at least 1 is expected" },
-        { 3, 20, F16, { 1, 65536, 65536 }, conv, "tensor encoder.conv1.weight: dimension 2 is 65536, more than is possible" },
-        { 2, 20, Q4_0, { 33, 1 }, conv, "tensor encoder.conv1.weight has rows of 33 elements, where Q4_0 needs a multiple of 32" },
-        { 3, 20, F32, { 2147483647, 2, 1073741825 }, conv, "tensor encoder.conv1.weight: its size overflows 64 bits" },
-        { 3, 20, F32, { 3, 4, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 4 × 3; expected 4 × 2 × 3" },
-        { 2, 20, F32, { 2, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 2; expected 4 × 2 × 3" },
-        { 2, 20, F32, { 3, 4 }, conv, "tensor encoder.conv1.weight has the shape 4 × 3; expected 4 × 2 × 3" },
-        { 1, 8, F32, { 4 }, "nonsense", "tensor nonsense: a Whisper model of these sizes has none of that name" },
-        { 1, 30, F32, { 4 }, "encoder.blocks.2.mlp_ln.weight", "encoder.blocks.2.mlp_ln.weight: a Whisper model of these sizes has none" },
+        { 3,
+          20,
+          F32,
+          { 3, 0, 4 },
+          conv,
+          "tensor encoder.conv1.weight: dimension 1 is 0, where at least 1 is expected" },
+        { 3,
+          20,
+          F32,
+          { 0, 2, 4 },
+          conv,
+          "tensor encoder.conv1.weight: dimension 0 is 0, where at least 1 is expected" },
+        { 3,
+          20,
+          F32,
+          { 0x80000000, 2, 4 },
+          conv,
+          "tensor encoder.conv1.weight: dimension 0 is -2147483648, where at least 1 is expected" },
+        { 3,
+          20,
+          F16,
+          { 1, 65536, 65536 },
+          conv,
+          "tensor encoder.conv1.weight: dimension 2 is 65536, more than is possible" },
+        { 2,
+          20,
+          Q4_0,
+          { 33, 1 },
+          conv,
+          "tensor encoder.conv1.weight has rows of 33 elements, where Q4_0 needs a multiple of "
+          "32" },
+        { 3,
+          20,
+          F32,
+          { 2147483647, 2, 1073741825 },
+          conv,
+          "tensor encoder.conv1.weight: its size overflows 64 bits" },
+        { 3,
+          20,
+          F32,
+          { 3, 4, 4 },
+          conv,
+          "tensor encoder.conv1.weight has the shape 4 × 4 × 3; expected 4 × 2 × 3" },
+        { 2,
+          20,
+          F32,
+          { 2, 4 },
+          conv,
+          "tensor encoder.conv1.weight has the shape 4 × 2; expected 4 × 2 × 3" },
+        { 2,
+          20,
+          F32,
+          { 3, 4 },
+          conv,
+          "tensor encoder.conv1.weight has the shape 4 × 3; expected 4 × 2 × 3" },
+        { 1,
+          8,
+          F32,
+          { 4 },
+          "nonsense",
+          "tensor nonsense: a Whisper model of these sizes has none of that name" },
+        { 1,
+          30,
+          F32,
+          { 4 },
+          "encoder.blocks.2.mlp_ln.weight",
+          "encoder.blocks.2.mlp_ln.weight: a Whisper model of these sizes has none" },
     };
     static const uint8_t zeros[512];
     struct test_bytes bytes = make();
@@ -255,7 +374,8 @@ START_TEST(hostile_tensors)
         test_append_u32(&bytes, cases[i].n_dims);
         test_append_u32(&bytes, cases[i].n_name);
         test_append_u32(&bytes, cases[i].type);
-        for (uint32_t d = 0; d == 0 || (d < cases[i].n_dims && d < 4); d++) /* the name is found behind one to four */
+        for (uint32_t d = 0; d == 0 || (d < cases[i].n_dims && d < 4);
+             d++) /* the name is found behind one to four */
             test_append_u32(&bytes, cases[i].dims[d]);
         test_append(&bytes, cases[i].name, strlen(cases[i].name));
         test_append(&bytes, zeros, sizeof zeros);

@@ -8,32 +8,41 @@
  * tokens of a page for scores, ROW_LANES of each row for their maximum and sum, and elements
  * of the head for values. The pages are shared out among get_num_groups(2) groups, whose
  * results `merge` puts together; of one alone the result is final. */
-kernel __attribute__((reqd_work_group_size(PAGE, 1, 1)))
-void PASTE(attention, QUERIES)(struct attention a, global const float *in, global float *out, global float *partials, global const float *vectors,
-               global uchar *kv, global const int *pass)
+kernel __attribute__((reqd_work_group_size(PAGE, 1, 1))) void
+PASTE(attention, QUERIES)(struct attention a, global const float *in, global float *out,
+                          global float *partials, global const float *vectors, global uchar *kv,
+                          global const int *pass)
 {
-    local float q[QUERIES][HEAD_MAX], weights[QUERIES][PAGE], scratch[PAGE], again[QUERIES], tops[QUERIES], sums[QUERIES];
-    uint lane = get_local_id(0), h = get_group_id(0), n = a.head_dim, kv_head = h / (a.n_heads / a.n_kv_heads);
+    local float q[QUERIES][HEAD_MAX], weights[QUERIES][PAGE], scratch[PAGE], again[QUERIES],
+        tops[QUERIES], sums[QUERIES];
+    uint lane = get_local_id(0), h = get_group_id(0), n = a.head_dim,
+         kv_head = h / (a.n_heads / a.n_kv_heads);
     uint row = lane / ROW_LANES, splits = get_num_groups(2), split = get_group_id(2);
     global const int *block = pass + pass[PASS_BLOCKS] + 2 * get_group_id(1);
     uint first_token = block[0], rows = block[1];
     uint sequence_end = pass[pass[PASS_ENDS] + first_token];
-    global const int *positions = pass + pass[PASS_POSITIONS] + first_token, *table = pass + pass[pass[PASS_TABLES] + first_token];
+    global const int *positions = pass + pass[PASS_POSITIONS] + first_token,
+                     *table = pass + pass[pass[PASS_TABLES] + first_token];
     float most = -INFINITY, sum = 0.0f, result[QUERIES][HEAD_MAX / PAGE];
     uint from, to, unused;
     for (uint r = 0; r < QUERIES; r++) {
         for (uint i = 0; i < HEAD_MAX / PAGE; i++)
             result[r][i] = 0.0f;
         for (uint i = lane; i < n; i += PAGE)
-            q[r][i] = r < rows ? in[a.in_at + (ulong)(first_token + r) * a.in_stride + a.q_at + h * a.q_step + i] * a.scale : 0.0f;
+            q[r][i] = r < rows ? in[a.in_at + (ulong)(first_token + r) * a.in_stride + a.q_at +
+                                    h * a.q_step + i] *
+                                     a.scale :
+                                 0.0f;
     }
     visible(a, positions[0], sequence_end, &from, &unused);
     visible(a, positions[rows - 1], sequence_end, &unused, &to);
-    uint page = from / PAGE, pages_end = (to - 1) / PAGE + 1, each = (pages_end - page + splits - 1) / splits;
+    uint page = from / PAGE, pages_end = (to - 1) / PAGE + 1,
+         each = (pages_end - page + splits - 1) / splits;
     page += split * each;
     pages_end = min(pages_end, page + each);
     for (; page < pages_end; page++) {
-        global const uchar *keys = head_of(a, kv, table[page], kv_head), *values = keys + a.keys_bytes;
+        global const uchar *keys = head_of(a, kv, table[page], kv_head),
+                           *values = keys + a.keys_bytes;
         uint token = page * PAGE + lane;
         float score[QUERIES];
         for (uint r = 0; r < QUERIES; r++)
@@ -48,7 +57,9 @@ void PASTE(attention, QUERIES)(struct attention a, global const float *in, globa
             }
         }
         for (uint r = 0; r < QUERIES; r++)
-            weights[r][lane] = r < rows ? seen_score(a, score[r], h, positions[r], sequence_end, token) : -INFINITY;
+            weights[r][lane] = r < rows ?
+                                   seen_score(a, score[r], h, positions[r], sequence_end, token) :
+                                   -INFINITY;
         barrier(CLK_LOCAL_MEM_FENCE);
 
         float top = -INFINITY, total = 0.0f, before = most;
@@ -81,7 +92,8 @@ void PASTE(attention, QUERIES)(struct attention a, global const float *in, globa
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint r = 0; r < rows; r++) {
         if (splits > 1) {
-            global float *part = partials + (((ulong)(first_token + r) * a.n_heads + h) * splits + split) * (n + 2);
+            global float *part =
+                partials + (((ulong)(first_token + r) * a.n_heads + h) * splits + split) * (n + 2);
             for (uint i = 0; i * PAGE + lane < n; i++)
                 part[i * PAGE + lane] = result[r][i];
             if (lane == 0) {
@@ -89,11 +101,13 @@ void PASTE(attention, QUERIES)(struct attention a, global const float *in, globa
                 part[n + 1] = sums[r];
             }
         } else {
-            float sink = a.flags & ATTENTION_SINKS ? vectors[a.sinks + h] : -INFINITY, top = fmax(tops[r], sink);
+            float sink = a.flags & ATTENTION_SINKS ? vectors[a.sinks + h] : -INFINITY,
+                  top = fmax(tops[r], sink);
             float by = exp(tops[r] - top), total = sums[r] * by + exp(sink - top);
             global float *to_row = out + a.out_at + (ulong)(first_token + r) * a.out_stride + h * n;
             for (uint i = 0; i * PAGE + lane < n; i++)
-                to_row[i * PAGE + lane] = result[r][i] * by / total * gated_by(a, in, first_token + r, h, i * PAGE + lane);
+                to_row[i * PAGE + lane] = result[r][i] * by / total *
+                                          gated_by(a, in, first_token + r, h, i * PAGE + lane);
         }
     }
 }

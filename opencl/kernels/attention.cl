@@ -4,7 +4,8 @@ global uchar *head_of(struct attention a, global uchar *kv, int page, uint kv_he
     return kv + (((ulong)page * a.n_layers + a.kv_layer) * a.n_kv_heads + kv_head) * a.head_bytes;
 }
 
-global uchar *page_of(struct attention a, global uchar *kv, global const int *pass, uint t, uint kv_head)
+global uchar *page_of(struct attention a, global uchar *kv, global const int *pass, uint t,
+                      uint kv_head)
 {
     uint position = pass[pass[PASS_POSITIONS] + t];
     return head_of(a, kv, pass[pass[pass[PASS_TABLES] + t] + position / PAGE], kv_head);
@@ -28,8 +29,9 @@ void spread(local float *x, uint n)
 }
 
 /* The other half of qkv, where keys wait for the first one of their page. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void quantise_keys(struct attention a, global const float *rows, global uchar *kv, global const int *pass)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+quantise_keys(struct attention a, global const float *rows, global uchar *kv,
+              global const int *pass)
 {
     local float key[HEAD_MAX];
     uint lane = get_local_id(0), h = get_group_id(0), t = get_group_id(1), n = a.head_dim;
@@ -44,15 +46,16 @@ void quantise_keys(struct attention a, global const float *rows, global uchar *k
 
 /* A group a head of a token: norms, rotation, keys and values into the cache. Heads of
  * queries first, then of keys, then of values. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void qkv(struct attention a, global float *rows, global const float *vectors, global const float *angles, global uchar *kv,
-         global const int *pass)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+qkv(struct attention a, global float *rows, global const float *vectors, global const float *angles,
+    global uchar *kv, global const int *pass)
 {
     local float scratch[GROUP];
     local float head[HEAD_MAX];
     uint lane = get_local_id(0), h = get_group_id(0), t = get_group_id(1), n = a.head_dim;
-    uint at = h < a.n_heads ? a.q_at + h * a.q_step : h < a.n_heads + a.n_kv_heads ? a.k_at + (h - a.n_heads) * n
-                                                                            : a.v_at + (h - a.n_heads - a.n_kv_heads) * n;
+    uint at = h < a.n_heads                ? a.q_at + h * a.q_step :
+              h < a.n_heads + a.n_kv_heads ? a.k_at + (h - a.n_heads) * n :
+                                             a.v_at + (h - a.n_heads - a.n_kv_heads) * n;
     global float *x = rows + a.in_at + (ulong)t * a.in_stride + at;
     bool is_query = h < a.n_heads, is_value = h >= a.n_heads + a.n_kv_heads;
     uint flag = is_query ? ATTENTION_Q_NORM : ATTENTION_K_NORM;
@@ -71,9 +74,11 @@ void qkv(struct attention a, global float *rows, global const float *vectors, gl
     barrier(CLK_LOCAL_MEM_FENCE);
     if (!is_value) {
         uint half_n = a.rope_dims / 2, tokens = pass[PASS_TOKENS];
-        global const float *cosines = angles + ((ulong)a.rope_table * 2 * tokens + t) * half_n, *sines = cosines + (ulong)tokens * half_n;
+        global const float *cosines = angles + ((ulong)a.rope_table * 2 * tokens + t) * half_n,
+                           *sines = cosines + (ulong)tokens * half_n;
         for (uint i = lane; i < half_n; i += GROUP) {
-            uint p = a.flags & ATTENTION_INTERLEAVED ? 2 * i : i, q = a.flags & ATTENTION_INTERLEAVED ? 2 * i + 1 : i + half_n;
+            uint p = a.flags & ATTENTION_INTERLEAVED ? 2 * i : i,
+                 q = a.flags & ATTENTION_INTERLEAVED ? 2 * i + 1 : i + half_n;
             float u = head[p], v = head[q];
             head[p] = u * cosines[i] - v * sines[i];
             head[q] = u * sines[i] + v * cosines[i];
@@ -82,7 +87,8 @@ void qkv(struct attention a, global float *rows, global const float *vectors, gl
     }
     if (is_value) {
         uint kv_head = h - a.n_heads - a.n_kv_heads;
-        put_value(head, n, lane, page_of(a, kv, pass, t, kv_head) + a.keys_bytes, pass[pass[PASS_POSITIONS] + t] % PAGE);
+        put_value(head, n, lane, page_of(a, kv, pass, t, kv_head) + a.keys_bytes,
+                  pass[pass[PASS_POSITIONS] + t] % PAGE);
         return;
     }
 #ifdef K_QUANTISED
@@ -97,7 +103,8 @@ void qkv(struct attention a, global float *rows, global const float *vectors, gl
         for (uint i = lane; i < n; i += GROUP)
             x[i] = head[i];
     else
-        put_key(head, n, lane, page_of(a, kv, pass, t, h - a.n_heads), pass[pass[PASS_POSITIONS] + t] % PAGE);
+        put_key(head, n, lane, page_of(a, kv, pass, t, h - a.n_heads),
+                pass[pass[PASS_POSITIONS] + t] % PAGE);
 #endif
 }
 
@@ -118,16 +125,19 @@ float slope_of(uint h, uint n_heads)
     uint n = 1;
     while (n <= n_heads / 2)
         n *= 2;
-    return exp2(h < n ? -8.0f * (float)(h + 1) / (float)n : -8.0f * (float)(2 * (h - n) + 1) / (float)(2 * n));
+    return exp2(h < n ? -8.0f * (float)(h + 1) / (float)n :
+                        -8.0f * (float)(2 * (h - n) + 1) / (float)(2 * n));
 }
 
 /* The score of a token for a query of head h at `position`; −∞: it is not seen. */
-float seen_score(struct attention a, float score, uint h, uint position, uint sequence_end, uint token)
+float seen_score(struct attention a, float score, uint h, uint position, uint sequence_end,
+                 uint token)
 {
     uint first, end;
     visible(a, position, sequence_end, &first, &end);
     if (a.flags & ATTENTION_ALIBI)
-        score -= slope_of(h, a.n_heads) * (float)(position > token ? position - token : token - position);
+        score -= slope_of(h, a.n_heads) *
+                 (float)(position > token ? position - token : token - position);
     if (a.cap > 0.0f)
         score = a.cap * tanh(score / a.cap);
     return token < first || token >= end ? -INFINITY : score;
@@ -165,11 +175,15 @@ float row_sum(float x, local float *scratch, uint n)
 /* What an element's gate leaves of it: the gates of a head follow its q. */
 float gated_by(struct attention a, global const float *in, uint t, uint h, uint i)
 {
-    return a.flags & ATTENTION_GATED ? sigmoid(in[a.in_at + (ulong)t * a.in_stride + a.q_at + h * a.q_step + a.head_dim + i]) : 1.0f;
+    return a.flags & ATTENTION_GATED ?
+               sigmoid(
+                   in[a.in_at + (ulong)t * a.in_stride + a.q_at + h * a.q_step + a.head_dim + i]) :
+               1.0f;
 }
 
-kernel __attribute__((reqd_work_group_size(PAGE, 1, 1)))
-void merge(struct attention a, global const float *in, global const float *partials, global float *out, global const float *vectors, uint splits)
+kernel __attribute__((reqd_work_group_size(PAGE, 1, 1))) void
+merge(struct attention a, global const float *in, global const float *partials, global float *out,
+      global const float *vectors, uint splits)
 {
     uint lane = get_local_id(0), h = get_group_id(0), t = get_group_id(1), n = a.head_dim;
     global const float *parts = partials + ((ulong)t * a.n_heads + h) * splits * (n + 2);
@@ -184,6 +198,7 @@ void merge(struct attention a, global const float *in, global const float *parti
         float sum = 0.0f;
         for (uint s = 0; s < splits; s++)
             sum += parts[s * (n + 2) + i] * exp(parts[s * (n + 2) + n] - top);
-        out[a.out_at + (ulong)t * a.out_stride + h * n + i] = sum / total * gated_by(a, in, t, h, i);
+        out[a.out_at + (ulong)t * a.out_stride + h * n + i] =
+            sum / total * gated_by(a, in, t, h, i);
     }
 }

@@ -1,15 +1,16 @@
-/* Products with many tokens: a group of 16 × 16 lanes makes 16·MINE rows × COLUMNS = 16·THEIRS tokens,
- * lane (i, j) rows MINE·j … and tokens THEIRS·i …, from 32 k at a time that were opened into
- * local memory. With EXPERTS a group of tokens is one expert's: pass has the list. */
+/* Products with many tokens: a group of 16 × 16 lanes makes 16·MINE rows × COLUMNS = 16·THEIRS
+ * tokens, lane (i, j) rows MINE·j … and tokens THEIRS·i …, from 32 k at a time that were opened
+ * into local memory. With EXPERTS a group of tokens is one expert's: pass has the list. */
 enum { ROWS = 16 * MINE, X_STRIDE = COLUMNS + 4 };
 
-kernel __attribute__((reqd_work_group_size(16, 16, 1)))
-void gemm(global const uchar *weights, struct linear l, global const float *x, global float *y, global const float *bias,
-          global const int *pass)
+kernel __attribute__((reqd_work_group_size(16, 16, 1))) void
+gemm(global const uchar *weights, struct linear l, global const float *x, global float *y,
+     global const float *bias, global const int *pass)
 {
     local float w_k[32][ROWS], x_k[32][X_STRIDE];
     uint i = get_local_id(0), j = get_local_id(1), lane = j * 16 + i;
-    uint first_row = get_group_id(0) * ROWS, first = get_group_id(1) * COLUMNS, end = pass[l.domain];
+    uint first_row = get_group_id(0) * ROWS, first = get_group_id(1) * COLUMNS,
+         end = pass[l.domain];
     float sum[MINE][THEIRS];
 #ifdef EXPERTS
     uint list = pass[PASS_EXPERT_GROUPS];
@@ -31,7 +32,9 @@ void gemm(global const uchar *weights, struct linear l, global const float *x, g
             if (first_row + row < l.rows) {
 #ifdef LOW
                 uint nb = min(8u, l.k / 32 - (block & ~7u)), r = row & 15, lo, hi;
-                global const uchar *tile = weights + (ulong)((first_row + row) >> 4) * l.group_bytes + (block >> 3) * l.tile_bytes;
+                global const uchar *tile = weights +
+                                           (ulong)((first_row + row) >> 4) * l.group_bytes +
+                                           (block >> 3) * l.tile_bytes;
                 float2 d, m;
                 numbers(tile, nb, (block & 7) * 16 + r, p, &lo, &hi);
                 scales(tile, nb, block & 7, r, &d, &m);
@@ -43,8 +46,14 @@ void gemm(global const uchar *weights, struct linear l, global const float *x, g
                 b = row_values(weights, from + 16);
 #endif
             }
-            w_k[4 * p][row] = a.s0; w_k[4 * p + 1][row] = a.s1; w_k[4 * p + 2][row] = a.s2; w_k[4 * p + 3][row] = a.s3;
-            w_k[16 + 4 * p][row] = b.s0; w_k[17 + 4 * p][row] = b.s1; w_k[18 + 4 * p][row] = b.s2; w_k[19 + 4 * p][row] = b.s3;
+            w_k[4 * p][row] = a.s0;
+            w_k[4 * p + 1][row] = a.s1;
+            w_k[4 * p + 2][row] = a.s2;
+            w_k[4 * p + 3][row] = a.s3;
+            w_k[16 + 4 * p][row] = b.s0;
+            w_k[17 + 4 * p][row] = b.s1;
+            w_k[18 + 4 * p][row] = b.s2;
+            w_k[19 + 4 * p][row] = b.s3;
         }
         for (uint e = lane; e < COLUMNS * 8; e += 256) {
             uint t = e / 8, k = e % 8 * 4;
@@ -55,7 +64,10 @@ void gemm(global const uchar *weights, struct linear l, global const float *x, g
 #else
                 a = token_values(x + l.x_at + (ulong)(first + t) * l.x_stride, block * 32 + k, l.k);
 #endif
-            x_k[k][t] = a.s0; x_k[k + 1][t] = a.s1; x_k[k + 2][t] = a.s2; x_k[k + 3][t] = a.s3;
+            x_k[k][t] = a.s0;
+            x_k[k + 1][t] = a.s1;
+            x_k[k + 2][t] = a.s2;
+            x_k[k + 3][t] = a.s3;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (uint k = 0; k < 32; k++) {
@@ -74,6 +86,7 @@ void gemm(global const uchar *weights, struct linear l, global const float *x, g
         for (uint a = 0; a < MINE; a++) {
             uint row = first_row + j * MINE + a, t = first + i * THEIRS + b;
             if (row < l.rows && t < end)
-                y[l.y_at + (ulong)t * l.y_stride + row] = sum[a][b] + (l.has_bias ? bias[l.bias_at + row] : 0.0f);
+                y[l.y_at + (ulong)t * l.y_stride + row] =
+                    sum[a][b] + (l.has_bias ? bias[l.bias_at + row] : 0.0f);
         }
 }

@@ -7,9 +7,9 @@
 #define PASTE(a, b) PASTE2(a, b)
 
 #ifdef LOW
-kernel __attribute__((reqd_work_group_size(16, SLICES, 1)))
-void PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const float *x, global float *y, global const float *bias,
-                         global const int *pass)
+kernel __attribute__((reqd_work_group_size(16, SLICES, 1))) void
+PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const float *x,
+                    global float *y, global const float *bias, global const int *pass)
 {
     local float parts[SLICES][TOKENS][16];
     uint r = get_local_id(0), slice = get_local_id(1), group = get_group_id(0), blocks = l.k / 32;
@@ -49,9 +49,9 @@ void PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global co
     }
 }
 #else
-kernel __attribute__((reqd_work_group_size(LANES, SLICES, 1)))
-void PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const float *x, global float *y, global const float *bias,
-                         global const int *pass)
+kernel __attribute__((reqd_work_group_size(LANES, SLICES, 1))) void
+PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const float *x,
+                    global float *y, global const float *bias, global const int *pass)
 {
     local float parts[SLICES][TOKENS][LANES];
     uint lane = get_local_id(0), slice = get_local_id(1), row = get_group_id(0) * SLICES + slice;

@@ -12,8 +12,7 @@
  * transform, less the first one of their page, which follows the scales as floats: so a few
  * large elements, nearly the same for neighbours, take no precision from the others. */
 
-/* ---- Floats ------------------------------------------------------------------------------- */
-
+/* ---- Floats ------------------------------------------------------------- */
 #define F16_READ(from, i) vload_half(i, (global const half *)(from))
 #define F16_WRITE(x, to, i) vstore_half_rte(x, i, (global half *)(to))
 #define F32_READ(from, i) ((global const float *)(from))[i]
@@ -28,8 +27,7 @@ ushort bf16_of(float x)
     return isnan(x) ? bits >> 16 | 64 : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
 }
 
-/* ---- Blocks of 32 ------------------------------------------------------------------------- */
-
+/* ---- Blocks of 32 ------------------------------------------------------- */
 /* The element of largest magnitude. */
 float extreme_of(local const float *x)
 {
@@ -48,7 +46,8 @@ float inverse_of(float x)
  * 8 stands for zero. */
 uint number_of(float x, float inverse, uint bits)
 {
-    return bits == 8 ? (uint)(int)clamp(round(x * inverse), -127.0f, 127.0f) & 255 : (uint)clamp(x * inverse + 8.5f, 0.0f, 15.0f);
+    return bits == 8 ? (uint)(int)clamp(round(x * inverse), -127.0f, 127.0f) & 255 :
+                       (uint)clamp(x * inverse + 8.5f, 0.0f, 15.0f);
 }
 
 float scale_of(local const float *x, uint bits)
@@ -64,8 +63,7 @@ float quantised(uint word, uint i, uint bits)
     return bits == 8 ? (float)(char)word : (float)(word & 15) - 8.0f;
 }
 
-/* ---- Keys --------------------------------------------------------------------------------- */
-
+/* ---- Keys --------------------------------------------------------------- */
 #if defined K_Q8_0 || defined K_Q4_0
 #define K_QUANTISED
 #ifdef K_Q8_0
@@ -93,7 +91,8 @@ float key_scale(global const uchar *keys, uint n, uint d, uint token)
 float key_at(global const uchar *keys, uint n, uint d, uint token, float scale)
 {
     uint word = ((global const uint *)keys)[d / KEYS_OF_WORD * PAGE + token];
-    return fma(scale, quantised(word, d % KEYS_OF_WORD, KEY_BITS), F32_READ(keys + first_key(n), d));
+    return fma(scale, quantised(word, d % KEYS_OF_WORD, KEY_BITS),
+               F32_READ(keys + first_key(n), d));
 }
 
 /* Lanes have a block each. */
@@ -139,8 +138,7 @@ void put_key(local const float *key, uint n, uint lane, global uchar *keys, uint
 }
 #endif
 
-/* ---- Values ------------------------------------------------------------------------------- */
-
+/* ---- Values ------------------------------------------------------------- */
 #if defined V_Q8_0 || defined V_Q4_0
 #ifdef V_Q8_0
 enum { VALUE_BITS = 8 };
@@ -152,7 +150,8 @@ enum { VALUES_OF_BYTE = 8 / VALUE_BITS };
 float value_at(global const uchar *values, uint n, uint token, uint i)
 {
     float scale = F16_READ(values + PAGE * n / VALUES_OF_BYTE, token * n / 32 + i / 32);
-    return scale * quantised(values[(token * n + i) / VALUES_OF_BYTE], i % VALUES_OF_BYTE, VALUE_BITS);
+    return scale *
+           quantised(values[(token * n + i) / VALUES_OF_BYTE], i % VALUES_OF_BYTE, VALUE_BITS);
 }
 
 void put_value(local const float *value, uint n, uint lane, global uchar *values, uint token)

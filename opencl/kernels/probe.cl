@@ -2,7 +2,8 @@
  * are added up to is never what is asked for. */
 kernel void probe_read(global const uint4 *x, ulong n, global uint *out)
 {
-    ulong each = (n + get_num_groups(0) - 1) / get_num_groups(0), first = get_group_id(0) * each, end = min(first + each, n);
+    ulong each = (n + get_num_groups(0) - 1) / get_num_groups(0), first = get_group_id(0) * each,
+          end = min(first + each, n);
     uint4 sum = (uint4)(0);
     for (ulong i = first + get_local_id(0); i < end; i += get_local_size(0))
         sum += x[i];

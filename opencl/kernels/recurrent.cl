@@ -32,60 +32,67 @@ uint tokens_before(struct conv c, uint t, global const int *pass)
 }
 
 /* Channel i, `back` tokens before token t, which has n of them in the pass. */
-float input_before(struct conv c, global const float *in, global const float *state, uint i, uint t, uint n, uint back, uint position)
+float input_before(struct conv c, global const float *in, global const float *state, uint i, uint t,
+                   uint n, uint back, uint position)
 {
     if (back <= n)
         return input(c, in + c.in_at + (ulong)(t - back) * c.in_stride, i);
     return back <= position ? state[(ulong)(c.taps - 1 - (back - n)) * c.n + i] : 0.0f;
 }
 
-kernel void conv(struct conv c, global const float *in, global float *out, global const float *vectors, global const float *states,
-                 global const int *pass)
+kernel void conv(struct conv c, global const float *in, global float *out,
+                 global const float *vectors, global const float *states, global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1);
     if (i >= c.n)
         return;
     global const float *weight = vectors + c.vector + i * c.taps;
-    global const float *state = states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems;
+    global const float *state =
+        states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems;
     uint n = tokens_before(c, t, pass), position = pass[pass[PASS_POSITIONS] + t];
     float sum = 0.0f;
     for (uint k = 0; k < c.taps; k++)
         sum = fma(weight[k], input_before(c, in, state, i, t, n, c.taps - 1 - k, position), sum);
-    out[c.out_at + (ulong)t * c.out_stride + i] = c.gated ? in[c.in_at + (ulong)t * c.in_stride + c.n + i] * sum : sum * sigmoid(sum);
+    out[c.out_at + (ulong)t * c.out_stride + i] =
+        c.gated ? in[c.in_at + (ulong)t * c.in_stride + c.n + i] * sum : sum * sigmoid(sum);
 }
 
 /* By the lanes of a sequence's last token in the pass. */
-kernel void conv_state(struct conv c, global const float *in, global float *states, global const int *pass)
+kernel void conv_state(struct conv c, global const float *in, global float *states,
+                       global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1), position = pass[pass[PASS_POSITIONS] + t];
     if (i >= c.n || position + 1 != (uint)pass[pass[PASS_ENDS] + t])
         return;
     global float *state = states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems;
     uint n = tokens_before(c, t, pass);
-    for (uint k = 0; k + 1 < c.taps; k++) /* what is read of the state lies behind what is written */
+    for (uint k = 0; k + 1 < c.taps;
+         k++) /* what is read of the state lies behind what is written */
         state[(ulong)k * c.n + i] = input_before(c, in, state, i, t, n, c.taps - 2 - k, position);
 }
 
-/* ---- The gated delta rule ---------------------------------------------------------------- */
-
+/* ---- The gated delta rule ----------------------------------------------- */
 /* A group a value head of a token. Keys of unit length, queries of that over the root of their
  * size, and in place of the gates what comes of them: beta's sigmoid, and of a state the part
  * that is kept, exp(decay · ln(1 + exp(alpha))). */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void delta_gates(struct delta d, global float *rows, global float *gates, global const float *vectors)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+delta_gates(struct delta d, global float *rows, global float *gates, global const float *vectors)
 {
     local float scratch[GROUP];
     uint lane = get_local_id(0), head = get_group_id(0), per_group = d.n_v_heads / d.n_k_heads;
     ulong t = get_group_id(1);
-    global float *gate = gates + d.gates_at + t * d.gates_stride + head / per_group * d.gate_step + head % per_group;
+    global float *gate =
+        gates + d.gates_at + t * d.gates_stride + head / per_group * d.gate_step + head % per_group;
     if (lane == 0) {
         float alpha = gate[d.alpha_at] + vectors[d.alpha_bias + head];
         gate[d.beta_at] = sigmoid(gate[d.beta_at]);
-        gate[d.alpha_at] = exp(vectors[d.decay + head] * (alpha > 20.0f ? alpha : log1p(exp(alpha))));
+        gate[d.alpha_at] =
+            exp(vectors[d.decay + head] * (alpha > 20.0f ? alpha : log1p(exp(alpha))));
     }
     if (head >= d.n_k_heads)
         return;
-    global float *q = rows + d.in_at + t * d.in_stride + head * d.k_dim, *k = q + d.n_k_heads * d.k_dim;
+    global float *q = rows + d.in_at + t * d.in_stride + head * d.k_dim,
+                 *k = q + d.n_k_heads * d.k_dim;
     float of_q = 0.0f, of_k = 0.0f;
     for (uint i = lane; i < d.k_dim; i += GROUP) {
         of_q = fma(q[i], q[i], of_q);
@@ -115,20 +122,27 @@ float column_sum(float x, local float parts[DELTA_SLICES][DELTA_COLUMNS])
 /* A group DELTA_COLUMNS columns of a value head's state, [k_dim][v_dim], which its lanes keep in
  * registers while they go through the tokens: lane (c, s) rows s, s + DELTA_SLICES … of column c.
  * Each token lets the state fade, corrects it by what it should give for its key, and asks it. */
-kernel __attribute__((reqd_work_group_size(DELTA_COLUMNS, DELTA_SLICES, 1)))
-void delta(struct delta d, global const float *in, global float *out, global const float *gates, global float *states,
-           global const int *pass)
+kernel __attribute__((reqd_work_group_size(DELTA_COLUMNS, DELTA_SLICES, 1))) void
+delta(struct delta d, global const float *in, global float *out, global const float *gates,
+      global float *states, global const int *pass)
 {
     local float parts[DELTA_SLICES][DELTA_COLUMNS];
-    uint column = get_global_id(0), slice = get_local_id(1), head = get_group_id(1), tokens = pass[PASS_TOKENS];
-    uint per_group = d.n_v_heads / d.n_k_heads, key_head = d.tiled ? head % d.n_k_heads : head / per_group;
-    global const int *sequences = pass + pass[PASS_STATES], *positions = pass + pass[PASS_POSITIONS];
+    uint column = get_global_id(0), slice = get_local_id(1), head = get_group_id(1),
+         tokens = pass[PASS_TOKENS];
+    uint per_group = d.n_v_heads / d.n_k_heads,
+         key_head = d.tiled ? head % d.n_k_heads : head / per_group;
+    global const int *sequences = pass + pass[PASS_STATES],
+                     *positions = pass + pass[PASS_POSITIONS];
     float own[DELTA_MOST_DIM / DELTA_SLICES];
     for (uint t = 0; t < tokens; t++) {
-        global const float *q = in + d.in_at + (ulong)t * d.in_stride + key_head * d.k_dim, *k = q + d.n_k_heads * d.k_dim;
-        global const float *v = in + d.in_at + (ulong)t * d.in_stride + 2 * d.n_k_heads * d.k_dim + head * d.v_dim;
-        global const float *gate = gates + d.gates_at + (ulong)t * d.gates_stride + head / per_group * d.gate_step + head % per_group;
-        global float *state = states + d.state_at + (ulong)sequences[t] * d.state_elems + (ulong)head * d.k_dim * d.v_dim + column;
+        global const float *q = in + d.in_at + (ulong)t * d.in_stride + key_head * d.k_dim,
+                           *k = q + d.n_k_heads * d.k_dim;
+        global const float *v =
+            in + d.in_at + (ulong)t * d.in_stride + 2 * d.n_k_heads * d.k_dim + head * d.v_dim;
+        global const float *gate = gates + d.gates_at + (ulong)t * d.gates_stride +
+                                   head / per_group * d.gate_step + head % per_group;
+        global float *state = states + d.state_at + (ulong)sequences[t] * d.state_elems +
+                              (ulong)head * d.k_dim * d.v_dim + column;
         float kept = gate[d.alpha_at], given = 0.0f, asked = 0.0f;
         if (t == 0 || sequences[t] != sequences[t - 1])
             for (uint j = 0, i = slice; j < DELTA_MOST_DIM / DELTA_SLICES; j++, i += DELTA_SLICES)
@@ -152,18 +166,21 @@ void delta(struct delta d, global const float *in, global float *out, global con
 }
 
 /* A group a head of a token. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void norm_gated(struct norm_gated g, global const float *in, global float *out, global const float *gates, global const float *vectors)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+norm_gated(struct norm_gated g, global const float *in, global float *out,
+           global const float *gates, global const float *vectors)
 {
     local float scratch[GROUP];
     uint lane = get_local_id(0), head = get_group_id(0);
     ulong t = get_group_id(1);
     global const float *x = in + g.in_at + t * g.in_stride + head * g.n;
-    global const float *gate = gates + g.gate_at + t * g.gate_stride + head / g.per_group * g.gate_step + head % g.per_group * g.n;
+    global const float *gate = gates + g.gate_at + t * g.gate_stride +
+                               head / g.per_group * g.gate_step + head % g.per_group * g.n;
     float sum = 0.0f;
     for (uint i = lane; i < g.n; i += GROUP)
         sum = fma(x[i], x[i], sum);
     float by = 1.0f / sqrt(group_sum(sum, scratch) / (float)g.n + g.eps);
     for (uint i = lane; i < g.n; i += GROUP)
-        out[g.out_at + t * g.out_stride + head * g.n + i] = x[i] * by * vectors[g.vector + i] * gate[i] * sigmoid(gate[i]);
+        out[g.out_at + t * g.out_stride + head * g.n + i] =
+            x[i] * by * vectors[g.vector + i] * gate[i] * sigmoid(gate[i]);
 }

@@ -1,6 +1,6 @@
 /* Steps that work on rows of activations. A command's numbers come as a struct of its own
- * (opencl/kernels/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at of
- * the arenas on. A group has one row where it needs sums over it. */
+ * (opencl/kernels/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at
+ * of the arenas on. A group has one row where it needs sums over it. */
 
 kernel void embed(struct rows c, global const float *rows, global float *out)
 {
@@ -9,8 +9,8 @@ kernel void embed(struct rows c, global const float *rows, global float *out)
         out[c.out_at + (ulong)t * c.out_stride + i] = rows[(ulong)t * c.n + i];
 }
 
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void norm(struct rows c, global const float *in, global float *out, global const float *vectors)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+norm(struct rows c, global const float *in, global float *out, global const float *vectors)
 {
     local float scratch[GROUP];
     ulong t = get_group_id(1);
@@ -27,7 +27,8 @@ void norm(struct rows c, global const float *in, global float *out, global const
         sum += (x[i] - mean) * (x[i] - mean);
     float by = 1.0f / sqrt(group_sum(sum, scratch) / (float)c.n + c.value);
     for (uint i = get_local_id(0); i < c.n; i += GROUP)
-        to[i] = (x[i] - mean) * by * weight[i] + (c.flags & ROWS_BIAS ? vectors[c.vector2 + i] : 0.0f);
+        to[i] =
+            (x[i] - mean) * by * weight[i] + (c.flags & ROWS_BIAS ? vectors[c.vector2 + i] : 0.0f);
 }
 
 float gelu_tanh(float x)
@@ -71,7 +72,8 @@ kernel void activate(struct rows c, global const float *in, global float *out)
     uint i = get_global_id(0);
     ulong t = get_global_id(1);
     if (i < c.n)
-        out[c.out_at + t * c.out_stride + i] = activated(in[c.in_at + t * c.in_stride + i], c.flags);
+        out[c.out_at + t * c.out_stride + i] =
+            activated(in[c.in_at + t * c.in_stride + i], c.flags);
 }
 
 kernel void add(struct rows c, global const float *in, global float *out)
@@ -97,7 +99,8 @@ kernel void cap(struct rows c, global float *out)
         x[i] = c.value * tanh(x[i] / c.value);
 }
 
-kernel void select_rows(struct rows c, global const float *in, global float *out, global const int *pass)
+kernel void select_rows(struct rows c, global const float *in, global float *out,
+                        global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1);
     ulong from = pass[pass[PASS_LOGIT_ROWS] + t];
@@ -106,7 +109,8 @@ kernel void select_rows(struct rows c, global const float *in, global float *out
 }
 
 /* A row's elements in the order of the columns that they meet. */
-kernel void reorder(struct rows c, global const float *in, global float *out, global const uint *order)
+kernel void reorder(struct rows c, global const float *in, global float *out,
+                    global const uint *order)
 {
     uint i = get_global_id(0);
     ulong t = get_global_id(1);
@@ -114,13 +118,12 @@ kernel void reorder(struct rows c, global const float *in, global float *out, gl
         out[t * c.out_stride + i] = in[c.in_at + t * c.in_stride + order[i]];
 }
 
-/* ---- Experts ---------------------------------------------------------------------------- */
-
+/* ---- Experts ------------------------------------------------------------ */
 /* One group: the experts of each token and their weights, then the rows of all experts in
  * order, and groups of COLUMNS rows for the products. Indices and weights lie as floats in
  * the out slot. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void route(struct rows c, global const float *in, global float *out, global int *pass)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+route(struct rows c, global const float *in, global float *out, global int *pass)
 {
     uint lane = get_local_id(0), n = pass[PASS_TOKENS], n_experts = c.n, used = c.used;
     global int *begin = pass + pass[PASS_EXPERT_BEGIN], *groups = pass + pass[PASS_EXPERT_GROUPS];
@@ -130,7 +133,8 @@ void route(struct rows c, global const float *in, global float *out, global int 
         uint taken = 0;
         for (uint i = 0; i < n_experts; i++) {
             uint at = taken;
-            while (at > 0 && (logits[i] > logits[(uint)ids[at - 1]] || isnan(logits[(uint)ids[at - 1]])))
+            while (at > 0 &&
+                   (logits[i] > logits[(uint)ids[at - 1]] || isnan(logits[(uint)ids[at - 1]])))
                 at--;
             if (at == used)
                 continue;
@@ -194,7 +198,8 @@ kernel void gather(struct rows c, global const float *in, global float *out, glo
 }
 
 /* `gate_at` is where the weights of a row's experts begin, in rows of gate_stride. */
-kernel void combine(struct rows c, global const float *in, global float *out, global const float *routes, global const int *pass)
+kernel void combine(struct rows c, global const float *in, global float *out,
+                    global const float *routes, global const int *pass)
 {
     uint i = get_global_id(0);
     ulong t = get_global_id(1);
@@ -209,8 +214,9 @@ kernel void combine(struct rows c, global const float *in, global float *out, gl
     out[c.out_at + t * c.out_stride + i] = sum;
 }
 
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void add_gated(struct rows c, global const float *in, global float *out, global const float *gates, global const float *vectors)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+add_gated(struct rows c, global const float *in, global float *out, global const float *gates,
+          global const float *vectors)
 {
     local float scratch[GROUP];
     ulong t = get_group_id(1);
@@ -222,19 +228,20 @@ void add_gated(struct rows c, global const float *in, global float *out, global 
         out[c.out_at + t * c.out_stride + i] += by * in[c.in_at + t * c.in_stride + i];
 }
 
-/* ---- The end of a sampled table ------------------------------------------------------------ */
-
+/* ---- The end of a sampled table ----------------------------------------- */
 /* −log(−log(u)), u uniform in (0, 1) from (seed, position, index): the output function of
  * SplitMix64 (Steele, Lea, Flood 2014) over a counter. Near 1 the logarithm is taken of what
  * is missing there. */
 float gumbel_of(ulong seed, ulong position, ulong index)
 {
-    ulong z = seed + (position << 32) * 0x9e3779b97f4a7c15ul + index * 0xbf58476d1ce4e5b9ul + 0x9e3779b97f4a7c15ul;
+    ulong z = seed + (position << 32) * 0x9e3779b97f4a7c15ul + index * 0xbf58476d1ce4e5b9ul +
+              0x9e3779b97f4a7c15ul;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ul;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebul;
     z = (z ^ (z >> 31)) >> 12;
     bool above = z >= 1ul << 51;
-    float u = above ? ((float)((1ul << 52) - 1 - z) + 0.5f) * 0x1p-52f : ((float)z + 0.5f) * 0x1p-52f;
+    float u =
+        above ? ((float)((1ul << 52) - 1 - z) + 0.5f) * 0x1p-52f : ((float)z + 0.5f) * 0x1p-52f;
     return -log(above ? -log1p(-u) : -log(u));
 }
 
@@ -251,8 +258,8 @@ kernel void gumbel(struct rows c, global float *out, global const int *pass)
 }
 
 /* The lowest index of the largest; what is no number is never it: −1 where none is. */
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void argmax(struct rows c, global const float *in, global int *chosen)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+argmax(struct rows c, global const float *in, global int *chosen)
 {
     local float values[GROUP];
     local uint indices[GROUP];
@@ -268,8 +275,9 @@ void argmax(struct rows c, global const float *in, global int *chosen)
     indices[lane] = best_at;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint half_n = GROUP / 2; half_n > 0; half_n /= 2) {
-        if (lane < half_n && (values[lane + half_n] > values[lane] ||
-                              (values[lane + half_n] == values[lane] && indices[lane + half_n] < indices[lane]))) {
+        if (lane < half_n &&
+            (values[lane + half_n] > values[lane] ||
+             (values[lane + half_n] == values[lane] && indices[lane + half_n] < indices[lane]))) {
             values[lane] = values[lane + half_n];
             indices[lane] = indices[lane + half_n];
         }

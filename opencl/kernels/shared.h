@@ -10,28 +10,34 @@
 /* Rows of each domain, in the order of enum ak_domain, then where the lists of a pass begin
  * in its words. */
 enum {
-    PASS_TOKENS, PASS_LOGITS, PASS_EXPERTS,
-    PASS_POSITIONS,   /* [tokens] */
-    PASS_TABLES,      /* [tokens]: where the page table of its sequence begins */
-    PASS_ENDS,        /* [tokens]: the position after the last one that the pass has of its sequence */
-    PASS_STATES,      /* [tokens]: number of its sequence */
-    PASS_LOGIT_ROWS,  /* [logits] */
-    PASS_BLOCKS,      /* [blocks][2]: first token, tokens; of one sequence each */
-    PASS_EXPERT_OF, PASS_TOKEN_OF, /* [experts]: of a row, its expert and token */
-    PASS_ROW_OF,      /* [tokens][experts used] */
-    PASS_EXPERT_BEGIN, /* [experts + 1] */
+    PASS_TOKENS,
+    PASS_LOGITS,
+    PASS_EXPERTS,
+    PASS_POSITIONS, /* [tokens] */
+    PASS_TABLES,    /* [tokens]: where the page table of its sequence begins */
+    /* [tokens]: the position after the last one that the pass has of its sequence */
+    PASS_ENDS,
+    PASS_STATES,     /* [tokens]: number of its sequence */
+    PASS_LOGIT_ROWS, /* [logits] */
+    PASS_BLOCKS,     /* [blocks][2]: first token, tokens; of one sequence each */
+    PASS_EXPERT_OF,
+    PASS_TOKEN_OF,      /* [experts]: of a row, its expert and token */
+    PASS_ROW_OF,        /* [tokens][experts used] */
+    PASS_EXPERT_BEGIN,  /* [experts + 1] */
     PASS_EXPERT_GROUPS, /* how many, then [groups][2]: expert, first row */
-    PASS_SEED_LOW, PASS_SEED_HIGH, PASS_TEMPERATURE, /* bits of a float */
+    PASS_SEED_LOW,
+    PASS_SEED_HIGH,
+    PASS_TEMPERATURE, /* bits of a float */
     PASS_HEADER
 };
 
 /* A product: y = weights · x (+ bias), l.rows rows of k elements. */
 struct linear {
     uint64_t expert_bytes;
-    uint64_t x_at, y_at;      /* elements of the arenas */
-    uint64_t group_bytes;     /* of 16 rows in tiles */
-    uint32_t tile_bytes;      /* of a whole one */
-    uint32_t row_elems;       /* of a stored row of floats */
+    uint64_t x_at, y_at;  /* elements of the arenas */
+    uint64_t group_bytes; /* of 16 rows in tiles */
+    uint32_t tile_bytes;  /* of a whole one */
+    uint32_t row_elems;   /* of a stored row of floats */
     uint32_t rows, k;
     uint32_t x_stride, y_stride;
     uint32_t bias_at, has_bias, expert_width;
@@ -40,8 +46,15 @@ struct linear {
 
 /* A step over rows: what of this it uses is said at its kernel. */
 enum {
-    ROWS_ACTIVATION = 3, ROWS_SILU = 0, ROWS_GELU_TANH = 1, ROWS_GELU_ERF = 2, ROWS_SWIGLU_CLAMPED = 3, /* as enum ak_activation */
-    ROWS_LAYER_NORM = 4, ROWS_BIAS = 8, ROWS_NORMALISED = 16
+    /* as enum ak_activation */
+    ROWS_ACTIVATION = 3,
+    ROWS_SILU = 0,
+    ROWS_GELU_TANH = 1,
+    ROWS_GELU_ERF = 2,
+    ROWS_SWIGLU_CLAMPED = 3,
+    ROWS_LAYER_NORM = 4,
+    ROWS_BIAS = 8,
+    ROWS_NORMALISED = 16
 };
 struct rows {
     uint64_t in_at, out_at, other_at; /* elements */
@@ -49,12 +62,17 @@ struct rows {
     uint32_t n, flags;
     uint32_t vector, vector2; /* elements of the vectors */
     uint32_t gate_at, up_at;
-    uint32_t used;            /* experts of a token */
-    float value;              /* epsilon, scale, divisor or cap */
+    uint32_t used; /* experts of a token */
+    float value;   /* epsilon, scale, divisor or cap */
 };
 
 enum {
-    ATTENTION_Q_NORM = 1, ATTENTION_K_NORM = 2, ATTENTION_INTERLEAVED = 4, ATTENTION_BOTH_WAYS = 8, ATTENTION_ALIBI = 16, ATTENTION_SINKS = 32,
+    ATTENTION_Q_NORM = 1,
+    ATTENTION_K_NORM = 2,
+    ATTENTION_INTERLEAVED = 4,
+    ATTENTION_BOTH_WAYS = 8,
+    ATTENTION_ALIBI = 16,
+    ATTENTION_SINKS = 32,
     ATTENTION_GATED = 64
 };
 struct attention {

@@ -28,9 +28,9 @@ uint spread2(uint x)
     return (x & 3u) | (x & 12u) << 6 | (x & 48u) << 12 | (x & 192u) << 18;
 }
 
-/* ---- Numbers: LOW bits in one plane, HIGH bits in a second one ------------------------ */
-
-#if defined TYPE_Q4_0 || defined TYPE_Q4_1 || defined TYPE_Q4_K || defined TYPE_IQ4_NL || defined TYPE_IQ4_XS || defined TYPE_MXFP4 || defined TYPE_A4
+/* ---- Numbers: LOW bits in one plane, HIGH bits in a second one ---------- */
+#if defined TYPE_Q4_0 || defined TYPE_Q4_1 || defined TYPE_Q4_K || defined TYPE_IQ4_NL ||          \
+    defined TYPE_IQ4_XS || defined TYPE_MXFP4 || defined TYPE_A4
 #define LOW 4
 #define HIGH 0
 #elif defined TYPE_Q5_0 || defined TYPE_Q5_1 || defined TYPE_Q5_K || defined TYPE_A5
@@ -51,7 +51,7 @@ uint spread2(uint x)
 #endif
 
 #ifdef LOW
-#define LOW_BYTES (16 * 4 * LOW)  /* of a block of 16 rows */
+#define LOW_BYTES (16 * 4 * LOW) /* of a block of 16 rows */
 #define HIGH_BYTES (16 * 4 * HIGH)
 #define SCALES(tile, nb) ((tile) + (nb) * (LOW_BYTES + HIGH_BYTES)) /* what follows the numbers */
 
@@ -85,12 +85,24 @@ void all_numbers(global const uchar *tile, uint nb, uint at, uint lo[4], uint hi
 {
 #if LOW == 8
     uint4 a = ((global const uint4 *)tile)[at * 2], b = ((global const uint4 *)tile)[at * 2 + 1];
-    lo[0] = a.s0; lo[1] = a.s1; lo[2] = a.s2; lo[3] = a.s3;
-    hi[0] = b.s0; hi[1] = b.s1; hi[2] = b.s2; hi[3] = b.s3;
+    lo[0] = a.s0;
+    lo[1] = a.s1;
+    lo[2] = a.s2;
+    lo[3] = a.s3;
+    hi[0] = b.s0;
+    hi[1] = b.s1;
+    hi[2] = b.s2;
+    hi[3] = b.s3;
 #elif LOW == 4
     uint4 q = ((global const uint4 *)tile)[at], a = q & 0x0f0f0f0fu, b = q >> 4 & 0x0f0f0f0fu;
-    lo[0] = a.s0; lo[1] = a.s1; lo[2] = a.s2; lo[3] = a.s3;
-    hi[0] = b.s0; hi[1] = b.s1; hi[2] = b.s2; hi[3] = b.s3;
+    lo[0] = a.s0;
+    lo[1] = a.s1;
+    lo[2] = a.s2;
+    lo[3] = a.s3;
+    hi[0] = b.s0;
+    hi[1] = b.s1;
+    hi[2] = b.s2;
+    hi[3] = b.s3;
 #else
     uint2 q = ((global const uint2 *)tile)[at];
     for (uint p = 0; p < 4; p++) {
@@ -114,8 +126,7 @@ void all_numbers(global const uchar *tile, uint nb, uint at, uint lo[4], uint hi
 }
 #endif
 
-/* ---- Scales ------------------------------------------------------------------------- */
-
+/* ---- Scales ------------------------------------------------------------- */
 #if defined TYPE_Q4_K || defined TYPE_Q5_K
 /* Six bits each: of block b < 4 in bytes b and b + 4, of the others in the nibbles of byte
  * b + 4 and the upper bits of those of b − 4. */
@@ -149,7 +160,8 @@ void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2
     global const uchar *at = SCALES(tile, nb);
     global const uint *words = (global const uint *)(at + 32);
     uint i = 2 * b;
-    uint low = words[(i >> 2 & 1) * 16 + r] >> (8 * (i & 3) + (i < 8 ? 0 : 4)), high = words[32 + r] >> (8 * (i & 3) + 2 * (i >> 2));
+    uint low = words[(i >> 2 & 1) * 16 + r] >> (8 * (i & 3) + (i < 8 ? 0 : 4)),
+         high = words[32 + r] >> (8 * (i & 3) + 2 * (i >> 2));
     uint2 s = (uint2)((low & 15) | (high & 3) << 4, (low >> 8 & 15) | (high >> 8 & 3) << 4);
     *d = half_at(at, r) * (convert_float2(s) - 32.0f);
     *m = -4.0f * *d;
@@ -223,8 +235,7 @@ void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2
 }
 #endif
 
-/* ---- Values --------------------------------------------------------------------------- */
-
+/* ---- Values ------------------------------------------------------------- */
 #if defined TYPE_IQ4_NL || defined TYPE_IQ4_XS
 #define TABLE_0 0xbfad9881u /* −127 −104 −83 −65 */
 #define TABLE_1 0xf6eaddcfu /* −49 −35 −22 −10 */
@@ -247,7 +258,8 @@ float value(uint q)
 
 float4 opened(uint bytes, float d, float m)
 {
-    return d * (float4)(value(bytes & 15), value(bytes >> 8 & 15), value(bytes >> 16 & 15), value(bytes >> 24));
+    return d * (float4)(value(bytes & 15), value(bytes >> 8 & 15), value(bytes >> 16 & 15),
+                        value(bytes >> 24));
 }
 #elif defined TYPE_F8
 /* The numbers' bits as those of a half, which a float has 112 exponents higher; of those
@@ -255,7 +267,8 @@ float4 opened(uint bytes, float d, float m)
 float4 opened(uint bytes, float d, float m)
 {
     uint4 q = convert_uint4(as_uchar4(bytes)), bits = (q & 127u) << 20u;
-    float4 normal = as_float4(bits + (112u << 23)), small = as_float4(bits + (113u << 23)) - 0x1p-14f;
+    float4 normal = as_float4(bits + (112u << 23)),
+           small = as_float4(bits + (113u << 23)) - 0x1p-14f;
     return d * as_float4(as_uint4(select(small, normal, bits >= (1u << 23))) | (q & 128u) << 24u);
 }
 #elif defined LOW

@@ -33,12 +33,14 @@ static ak_status open_cache(const char *dir, struct akunu_cache *cache, struct a
     char shown[AK_SHOW_BYTES];
     cache->path = dir ? ak_strndup(dir, strlen(dir)) : ak_cache_default_dir();
     if (!cache->path)
-        return ak_fail(error, AKUNU_ERROR_SYSTEM, "no folder for the cache is known: HOME is not set");
+        return ak_fail(error, AKUNU_ERROR_SYSTEM,
+                       "no folder for the cache is known: HOME is not set");
     cache->dir = ak_cache_dir_open(cache->path, false);
     if (cache->dir < 0 && errno == ENOENT)
         return AKUNU_OK;
     if (cache->dir < 0)
-        return ak_fail(error, AKUNU_ERROR_IO, "%s: %s", ak_show_path(cache->path, shown), strerror(errno));
+        return ak_fail(error, AKUNU_ERROR_IO, "%s: %s", ak_show_path(cache->path, shown),
+                       strerror(errno));
     ak_status status = ak_cache_list(cache->dir, &cache->entries, &cache->n, error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, ak_show_path(cache->path, shown));
@@ -88,11 +90,13 @@ static ak_status find(const struct akunu_cache *cache, size_t i, struct ak_error
     if (!cache)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the cache is NULL");
     if (i >= cache->n)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no cache %zu: there are %zu", i, cache->n);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no cache %zu: there are %zu", i,
+                       cache->n);
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t i, struct akunu_cache_entry *entry)
+enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t i,
+                                        struct akunu_cache_entry *entry)
 {
     struct ak_error error = { 0 };
     if (find(cache, i, &error) != AKUNU_OK)

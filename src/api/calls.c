@@ -13,10 +13,12 @@ struct akunu_reply {
 
 void akunu_reply_params_default(struct akunu_reply_params *params)
 {
-    *params = (struct akunu_reply_params){.size = sizeof *params, .calls = true, .reasoning = true};
+    *params =
+        (struct akunu_reply_params){ .size = sizeof *params, .calls = true, .reasoning = true };
 }
 
-static ak_status find_format(const struct akunu_reply_params *p, const struct ak_call_format **out, struct ak_error *error)
+static ak_status find_format(const struct akunu_reply_params *p, const struct ak_call_format **out,
+                             struct ak_error *error)
 {
     if (!p->format || strcmp(p->format, "auto") == 0) {
         *out = ak_call_format_detect(p->chat_template, p->tokenizer ? p->tokenizer->inner : NULL);
@@ -24,15 +26,16 @@ static ak_status find_format(const struct akunu_reply_params *p, const struct ak
     }
     *out = ak_call_format_named(p->format);
     if (!*out)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no format of tool calls has the name \"%s\"", p->format);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no format of tool calls has the name \"%s\"",
+                       p->format);
     return AKUNU_OK;
 }
 
-static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *on_event, void *user, struct ak_reply **out,
-                        struct ak_error *error)
+static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *on_event,
+                        void *user, struct ak_reply **out, struct ak_error *error)
 {
     struct akunu_reply_params p;
-    struct ak_reply_settings settings = {.on_event = on_event, .user = user};
+    struct ak_reply_settings settings = { .on_event = on_event, .user = user };
 
     akunu_reply_params_default(&p);
     AK_TRY(ak_versioned_take(&p, sizeof p, given, "akunu_reply_params", error));
@@ -47,15 +50,16 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
 
 void akunu_calls_params_default(struct akunu_calls_params *params)
 {
-    *params = (struct akunu_calls_params){.size = sizeof *params, .parallel = true};
+    *params = (struct akunu_calls_params){ .size = sizeof *params, .parallel = true };
 }
 
-static ak_status create_grammar(const struct akunu_reply_params *reply, const struct akunu_calls_params *calls, struct ak_grammar **out,
+static ak_status create_grammar(const struct akunu_reply_params *reply,
+                                const struct akunu_calls_params *calls, struct ak_grammar **out,
                                 struct ak_error *error)
 {
     struct akunu_reply_params p;
     struct akunu_calls_params c;
-    struct ak_call_rules rules = {0};
+    struct ak_call_rules rules = { 0 };
 
     akunu_reply_params_default(&p);
     akunu_calls_params_default(&c);
@@ -69,14 +73,15 @@ static ak_status create_grammar(const struct akunu_reply_params *reply, const st
     rules.choice = c.choice;
     rules.parallel = c.parallel;
     rules.lax = c.lax;
-    rules.log = (struct ak_log){c.log, c.user};
+    rules.log = (struct ak_log){ c.log, c.user };
     return ak_call_grammar(&rules, out, error);
 }
 
-enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply, const struct akunu_calls_params *calls,
+enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply,
+                                         const struct akunu_calls_params *calls,
                                          struct akunu_grammar **out)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
 
     if (!out) {
@@ -96,9 +101,10 @@ enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply,
     return AKUNU_OK;
 }
 
-struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params, akunu_reply_fn *on_event, void *user)
+struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params,
+                                    akunu_reply_fn *on_event, void *user)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct akunu_reply *reply = ak_alloc(1, sizeof *reply);
 
     if (!reply)
@@ -122,7 +128,7 @@ void akunu_reply_free(struct akunu_reply *reply)
 
 enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, size_t n_bytes)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     if (!reply || (!text && n_bytes))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply, or its text, is NULL");
@@ -133,7 +139,7 @@ enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, 
 
 enum akunu_status akunu_reply_end(struct akunu_reply *reply)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     if (!reply)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply is NULL");
@@ -144,7 +150,7 @@ enum akunu_status akunu_reply_end(struct akunu_reply *reply)
 
 const char *akunu_reply_message(struct akunu_reply *reply)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     const char *message = NULL;
 
     if (!reply)

@@ -15,7 +15,8 @@ static const struct ak_chat *inner_of(const struct akunu_template *chat)
     return (const struct ak_chat *)chat;
 }
 
-static struct akunu_template *give(struct ak_chat *chat, ak_status status, const struct ak_error *error)
+static struct akunu_template *give(struct ak_chat *chat, ak_status status,
+                                   const struct ak_error *error)
 {
     if (status == AKUNU_OK)
         return (struct akunu_template *)chat;
@@ -23,7 +24,8 @@ static struct akunu_template *give(struct ak_chat *chat, ak_status status, const
     return NULL;
 }
 
-static ak_status load(const char *path, const char *const *override_kv, struct ak_chat **out, struct ak_error *error)
+static ak_status load(const char *path, const char *const *override_kv, struct ak_chat **out,
+                      struct ak_error *error)
 {
     struct ak_provider *provider;
     if (!path)
@@ -50,12 +52,13 @@ struct akunu_template *akunu_model_template(const struct akunu_model *model)
 {
     struct ak_error error = { 0 };
     struct ak_chat *chat = NULL;
-    ak_status status = model ? ak_chat_open(model->inner->provider, &chat, &error)
-                             : ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
+    ak_status status = model ? ak_chat_open(model->inner->provider, &chat, &error) :
+                               ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     return give(chat, status, &error);
 }
 
-struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes, const struct akunu_template *tokens)
+struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes,
+                                            const struct akunu_template *tokens)
 {
     struct ak_error error = { 0 };
     struct ak_chat *chat = NULL;
@@ -63,9 +66,12 @@ struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes, co
     if (!text && n_bytes > 0)
         status = ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the template's text is NULL");
     else if (n_bytes > UINT32_MAX)
-        status = ak_fail(&error, AKUNU_ERROR_UNSUPPORTED, "a template of %zu bytes, where at most %u are possible", n_bytes, UINT32_MAX);
+        status =
+            ak_fail(&error, AKUNU_ERROR_UNSUPPORTED,
+                    "a template of %zu bytes, where at most %u are possible", n_bytes, UINT32_MAX);
     else
-        status = ak_chat_from_text((struct ak_text){ text ? text : "", (uint32_t)n_bytes }, inner_of(tokens), &chat, &error);
+        status = ak_chat_from_text((struct ak_text){ text ? text : "", (uint32_t)n_bytes },
+                                   inner_of(tokens), &chat, &error);
     return give(chat, status, &error);
 }
 
@@ -84,7 +90,8 @@ const char *akunu_template_name(const struct akunu_template *chat, size_t i)
     return chat ? ak_chat_name(inner_of(chat), i) : NULL;
 }
 
-const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools, size_t *n_bytes)
+const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools,
+                                size_t *n_bytes)
 {
     struct ak_text text = { NULL, 0 };
     if (chat)
@@ -100,7 +107,8 @@ void akunu_chat_default(struct akunu_chat *chat)
         *chat = (struct akunu_chat){ .size = sizeof *chat, .add_generation_prompt = true };
 }
 
-static ak_status render(const struct akunu_template *chat, const struct akunu_chat *given, char **out, size_t *n_bytes, struct ak_error *error)
+static ak_status render(const struct akunu_template *chat, const struct akunu_chat *given,
+                        char **out, size_t *n_bytes, struct ak_error *error)
 {
     struct akunu_chat input;
     akunu_chat_default(&input);
@@ -112,7 +120,8 @@ static ak_status render(const struct akunu_template *chat, const struct akunu_ch
     return ak_chat_render(inner_of(chat), &input, out, n_bytes, error);
 }
 
-char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input, size_t *n_bytes)
+char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input,
+                            size_t *n_bytes)
 {
     struct ak_error error = { 0 };
     char *text = NULL;

@@ -13,7 +13,8 @@ static ak_status find(size_t i, struct akunu_device_info *out, struct ak_error *
         snprintf(out->backend, sizeof out->backend, "%s", (*ops)->name);
         return AKUNU_OK;
     }
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "this build has no backend but the CPU's: it was configured without OpenCL");
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "this build has no backend but the CPU's: it was configured without OpenCL");
 }
 
 enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info)

@@ -16,26 +16,29 @@ struct akunu_file {
     size_t n_tensors;
 };
 
-_Static_assert((int)AK_META_BOOL == AKUNU_META_BOOL && (int)AK_META_INT == AKUNU_META_INT && (int)AK_META_UINT == AKUNU_META_UINT &&
-                   (int)AK_META_FLOAT == AKUNU_META_FLOAT && (int)AK_META_STRING == AKUNU_META_STRING &&
+_Static_assert((int)AK_META_BOOL == AKUNU_META_BOOL && (int)AK_META_INT == AKUNU_META_INT &&
+                   (int)AK_META_UINT == AKUNU_META_UINT && (int)AK_META_FLOAT == AKUNU_META_FLOAT &&
+                   (int)AK_META_STRING == AKUNU_META_STRING &&
                    (int)AK_META_ARRAY == AKUNU_META_ARRAY,
                "the public kinds of metadata are the inner ones");
 
 static ak_status copy_names(struct akunu_file *file, struct ak_error *error)
 {
-    struct ak_text architecture = {"", 0};
+    struct ak_text architecture = { "", 0 };
     if (ak_meta_text(file->provider, "general.architecture", &architecture, NULL) != AKUNU_OK)
         architecture.n = 0; /* of a wrong type: loading says so, looking does without */
     file->architecture = ak_strndup(architecture.bytes, architecture.n);
     file->n_tensors = ak_provider_n_tensors(file->provider);
     file->canonical = ak_alloc(file->n_tensors, sizeof *file->canonical);
     if (!file->architecture || !file->canonical)
-        return ak_fail_memory(error, "the names of a file", file->n_tensors * sizeof *file->canonical);
+        return ak_fail_memory(error, "the names of a file",
+                              file->n_tensors * sizeof *file->canonical);
 
     struct ak_tensor tensor;
     const struct ak_family *family = NULL;
     char name[AK_ROLE_NAME_BYTES];
-    if (ak_provider_scheme(file->provider) == AK_SCHEME_HF && ak_family_find(file->provider, &family, NULL) != AKUNU_OK)
+    if (ak_provider_scheme(file->provider) == AK_SCHEME_HF &&
+        ak_family_find(file->provider, &family, NULL) != AKUNU_OK)
         family = NULL; /* an unknown architecture's tensors have no roles */
     for (size_t i = 0; i < file->n_tensors && ak_provider_tensor(file->provider, i, &tensor); i++) {
         if (family)
@@ -73,7 +76,8 @@ struct akunu_file *ak_api_file_lend(struct ak_provider *provider)
     return wrap(provider, true, NULL);
 }
 
-static ak_status open_with(const char *path, const char *const *override_kv, struct ak_provider **out, struct ak_error *error)
+static ak_status open_with(const char *path, const char *const *override_kv,
+                           struct ak_provider **out, struct ak_error *error)
 {
     *out = NULL;
     if (!path)
@@ -86,7 +90,7 @@ static ak_status open_with(const char *path, const char *const *override_kv, str
 
 struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct ak_provider *provider;
     struct akunu_file *file = NULL;
     if (open_with(path, override_kv, &provider, &error) == AKUNU_OK)
@@ -126,15 +130,18 @@ static ak_status check_file(const struct akunu_file *file, struct ak_error *erro
     return file ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "no file is given");
 }
 
-static ak_status get_tensor(const struct akunu_file *file, size_t i, struct ak_tensor *out, struct ak_error *error)
+static ak_status get_tensor(const struct akunu_file *file, size_t i, struct ak_tensor *out,
+                            struct ak_error *error)
 {
     AK_TRY(check_file(file, error));
     if (!ak_provider_tensor(file->provider, i, out))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "tensor %zu of a file with %zu", i, file->n_tensors);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "tensor %zu of a file with %zu", i,
+                       file->n_tensors);
     return AKUNU_OK;
 }
 
-static ak_status get_info(const struct akunu_file *file, struct akunu_file_info *info, struct ak_error *error)
+static ak_status get_info(const struct akunu_file *file, struct akunu_file_info *info,
+                          struct ak_error *error)
 {
     AK_TRY(check_file(file, error));
     struct akunu_file_info full = {
@@ -149,11 +156,12 @@ static ak_status get_info(const struct akunu_file *file, struct akunu_file_info 
 
 enum akunu_status akunu_file_get_info(const struct akunu_file *file, struct akunu_file_info *info)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     return finish(get_info(file, info, &error), &error);
 }
 
-static ak_status get_tensor_info(const struct akunu_file *file, size_t i, struct akunu_tensor_info *info, struct ak_error *error)
+static ak_status get_tensor_info(const struct akunu_file *file, size_t i,
+                                 struct akunu_tensor_info *info, struct ak_error *error)
 {
     struct ak_tensor tensor;
     AK_TRY(get_tensor(file, i, &tensor, error));
@@ -170,15 +178,16 @@ static ak_status get_tensor_info(const struct akunu_file *file, size_t i, struct
     return ak_versioned_give(info, &full, sizeof full, "akunu_tensor_info", error);
 }
 
-enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i, struct akunu_tensor_info *info)
+enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i,
+                                    struct akunu_tensor_info *info)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     return finish(get_tensor_info(file, i, info, &error), &error);
 }
 
-/* ---- Values -------------------------------------------------------------------- */
-
-static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t first, uint64_t n, float *out, struct ak_error *error)
+/* ---- Values ------------------------------------------------------------- */
+static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t first, uint64_t n,
+                          float *out, struct ak_error *error)
 {
     struct ak_tensor tensor;
     AK_TRY(get_tensor(file, i, &tensor, error));
@@ -188,24 +197,31 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
     if (row == 0)
         return AKUNU_OK; /* nothing to read */
     if (first % row != 0 || n % row != 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "elements %llu and %llu more of %s are no whole rows of %llu",
-                       (unsigned long long)first, (unsigned long long)n, tensor.name, (unsigned long long)row);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "elements %llu and %llu more of %s are no whole rows of %llu",
+                       (unsigned long long)first, (unsigned long long)n, tensor.name,
+                       (unsigned long long)row);
     if (first / row > rows || n / row > rows - first / row)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "elements %llu and %llu more of %s, which has %llu", (unsigned long long)first,
-                       (unsigned long long)n, tensor.name, (unsigned long long)(rows * row));
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "elements %llu and %llu more of %s, which has %llu",
+                       (unsigned long long)first, (unsigned long long)n, tensor.name,
+                       (unsigned long long)(rows * row));
     if (n > 0 && !out)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no room for %llu elements is given", (unsigned long long)n);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no room for %llu elements is given",
+                       (unsigned long long)n);
     ak_tensor_widen(&tensor, first, n, out);
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_file_read_f32(const struct akunu_file *file, size_t i, uint64_t first, uint64_t n, float *out)
+enum akunu_status akunu_file_read_f32(const struct akunu_file *file, size_t i, uint64_t first,
+                                      uint64_t n, float *out)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     return finish(read_f32(file, i, first, n, out, &error), &error);
 }
 
-static ak_status add_to_hash(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user)
+static ak_status add_to_hash(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
+                             const float *values, void *user)
 {
     (void)tensor, (void)first;
     ak_sha256_add(user, values, (size_t)n * sizeof *values);
@@ -214,7 +230,7 @@ static ak_status add_to_hash(const struct ak_tensor *tensor, uint64_t first, uin
 
 enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i, char out[65])
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct ak_tensor tensor;
     struct ak_sha256 hash;
     ak_sha256_begin(&hash);
@@ -226,9 +242,9 @@ enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i,
     return finish(status, &error);
 }
 
-/* ---- Metadata -------------------------------------------------------------------- */
-
-static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out, struct ak_error *error)
+/* ---- Metadata ----------------------------------------------------------- */
+static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out,
+                           struct ak_error *error)
 {
     struct akunu_meta full = {
         .key = meta->key,
@@ -247,17 +263,19 @@ static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out, s
     return ak_versioned_give(out, &full, sizeof full, "akunu_meta", error);
 }
 
-static ak_status get_meta(const struct akunu_file *file, size_t i, struct ak_meta *out, struct ak_error *error)
+static ak_status get_meta(const struct akunu_file *file, size_t i, struct ak_meta *out,
+                          struct ak_error *error)
 {
     AK_TRY(check_file(file, error));
     if (!ak_provider_meta(file->provider, i, out))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "metadata entry %zu of a file with %zu", i, ak_provider_n_metas(file->provider));
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "metadata entry %zu of a file with %zu", i,
+                       ak_provider_n_metas(file->provider));
     return AKUNU_OK;
 }
 
 enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struct akunu_meta *out)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct ak_meta meta;
     ak_status status = get_meta(file, i, &meta, &error);
     if (status == AKUNU_OK)
@@ -265,21 +283,23 @@ enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struc
     return finish(status, &error);
 }
 
-static ak_status get_element(const struct akunu_file *file, size_t i, uint64_t j, struct ak_meta *out, struct ak_error *error)
+static ak_status get_element(const struct akunu_file *file, size_t i, uint64_t j,
+                             struct ak_meta *out, struct ak_error *error)
 {
     struct ak_meta array;
     AK_TRY(get_meta(file, i, &array, error));
     if (array.kind != AK_META_ARRAY)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "metadata %s is no array", array.key);
     if (!ak_provider_element(file->provider, &array, j, out))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "element %llu of metadata %s, which has %llu", (unsigned long long)j, array.key,
-                       (unsigned long long)array.n);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "element %llu of metadata %s, which has %llu",
+                       (unsigned long long)j, array.key, (unsigned long long)array.n);
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i, uint64_t j, struct akunu_meta *out)
+enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i, uint64_t j,
+                                          struct akunu_meta *out)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct ak_meta element;
     ak_status status = get_element(file, i, j, &element, &error);
     if (status == AKUNU_OK)

@@ -19,21 +19,27 @@ static ak_status check(const struct akunu_generation *given, struct ak_error *er
 {
     if (given->size != sizeof *given || given->sampling.size != sizeof given->sampling)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "struct akunu_generation: the field `size` is %zu and that of its sampling %zu; expected %zu and %zu "
+                       "struct akunu_generation: the field `size` is %zu and that of its sampling "
+                       "%zu; expected %zu and %zu "
                        "(akunu_generation_default sets them)",
                        given->size, given->sampling.size, sizeof *given, sizeof given->sampling);
     return AKUNU_OK;
 }
 
 /* The request but for whom it tells; *defaults serve where the caller gave none. */
-static ak_status make_request(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
-                              const struct akunu_generation *generation, struct akunu_generation *defaults, struct ak_request *out,
+static ak_status make_request(struct akunu_session *session, akunu_sequence sequence,
+                              const akunu_token *ids, size_t n_ids,
+                              const struct akunu_generation *generation,
+                              struct akunu_generation *defaults, struct ak_request *out,
                               struct ak_error *error)
 {
     akunu_generation_default(defaults);
     if (!generation)
         generation = defaults;
-    *out = (struct ak_request){ .session = ak_api_session(session, error), .sequence = sequence, .ids = ids, .n_ids = n_ids,
+    *out = (struct ak_request){ .session = ak_api_session(session, error),
+                                .sequence = sequence,
+                                .ids = ids,
+                                .n_ids = n_ids,
                                 .generation = generation };
     if (!out->session)
         return AKUNU_ERROR_ARGUMENT;
@@ -42,8 +48,10 @@ static ak_status make_request(struct akunu_session *session, akunu_sequence sequ
     return ids || n_ids == 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
 }
 
-enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
-                                 const struct akunu_generation *generation, akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user,
+enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence,
+                                 const akunu_token *ids, size_t n_ids,
+                                 const struct akunu_generation *generation,
+                                 akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user,
                                  struct akunu_result *result)
 {
     struct ak_error error = { 0 };
@@ -52,8 +60,8 @@ enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence s
     struct ak_request request;
     if (result)
         ak_versioned_give(result, &full, sizeof full, "akunu_result", &error);
-    if (error.status == AKUNU_OK &&
-        make_request(session, sequence, ids, n_ids, generation, &defaults, &request, &error) == AKUNU_OK) {
+    if (error.status == AKUNU_OK && make_request(session, sequence, ids, n_ids, generation,
+                                                 &defaults, &request, &error) == AKUNU_OK) {
         request.on_piece = on_piece;
         request.cancel = cancel;
         request.user = user;
@@ -65,14 +73,17 @@ enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence s
 }
 
 /* Results lie as far from each other as the caller's version of them is long. */
-static ak_status give_results(struct akunu_result *results, const struct akunu_result *full, size_t n, struct ak_error *error)
+static ak_status give_results(struct akunu_result *results, const struct akunu_result *full,
+                              size_t n, struct ak_error *error)
 {
     for (size_t i = 0; results && i < n; i++)
-        AK_TRY(ak_versioned_give((char *)results + i * results->size, &full[i], sizeof *full, "akunu_result", error));
+        AK_TRY(ak_versioned_give((char *)results + i * results->size, &full[i], sizeof *full,
+                                 "akunu_result", error));
     return AKUNU_OK;
 }
 
-static ak_status generate_choices(const struct ak_request *request, size_t n, akunu_choice_fn *on_piece, akunu_sequence *sequences,
+static ak_status generate_choices(const struct ak_request *request, size_t n,
+                                  akunu_choice_fn *on_piece, akunu_sequence *sequences,
                                   struct akunu_result *results, struct ak_error *error)
 {
     struct akunu_result *full = ak_alloc(n, sizeof *full);
@@ -87,9 +98,11 @@ static ak_status generate_choices(const struct ak_request *request, size_t n, ak
     return status;
 }
 
-enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
-                                         size_t n_ids, const struct akunu_generation *generation, akunu_choice_fn *on_piece,
-                                         akunu_cancel_fn *cancel, void *user, struct akunu_result *results)
+enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences,
+                                         size_t n, const akunu_token *ids, size_t n_ids,
+                                         const struct akunu_generation *generation,
+                                         akunu_choice_fn *on_piece, akunu_cancel_fn *cancel,
+                                         void *user, struct akunu_result *results)
 {
     struct ak_error error = { 0 };
     struct akunu_generation defaults;
@@ -98,7 +111,8 @@ enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_se
         sequences[i] = -1;
     if (!sequences || n == 0) {
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no sequences are given for the choices");
-    } else if (make_request(session, sequences[0], ids, n_ids, generation, &defaults, &request, &error) == AKUNU_OK) {
+    } else if (make_request(session, sequences[0], ids, n_ids, generation, &defaults, &request,
+                            &error) == AKUNU_OK) {
         request.cancel = cancel;
         request.user = user;
         generate_choices(&request, n, on_piece, sequences, results, &error);

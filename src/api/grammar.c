@@ -37,7 +37,8 @@ void akunu_schema_params_default(struct akunu_schema_params *params)
         *params = (struct akunu_schema_params){ .size = sizeof *params };
 }
 
-static ak_status from_schema(const char *schema, size_t n_bytes, const struct akunu_schema_params *given, struct ak_grammar **out,
+static ak_status from_schema(const char *schema, size_t n_bytes,
+                             const struct akunu_schema_params *given, struct ak_grammar **out,
                              struct ak_error *error)
 {
     struct akunu_schema_params params;
@@ -46,14 +47,19 @@ static ak_status from_schema(const char *schema, size_t n_bytes, const struct ak
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the schema is NULL");
     AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_schema_params", error));
     if (params.form != AKUNU_SCHEMA_WRITING && params.form != AKUNU_SCHEMA_READING)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the form of a schema's texts is %d, which is none of those that there are", (int)params.form);
-    struct ak_schema_options options = { .form = params.form == AKUNU_SCHEMA_READING ? AK_SCHEMA_READING : AK_SCHEMA_WRITING,
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the form of a schema's texts is %d, which is none of those that there are",
+                       (int)params.form);
+    struct ak_schema_options options = { .form = params.form == AKUNU_SCHEMA_READING ?
+                                                     AK_SCHEMA_READING :
+                                                     AK_SCHEMA_WRITING,
                                          .lax = params.lax,
                                          .log = { params.log, params.user } };
     return ak_grammar_from_schema_text(schema, n_bytes, &options, out, error);
 }
 
-struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes, const struct akunu_schema_params *params)
+struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes,
+                                                const struct akunu_schema_params *params)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
@@ -61,8 +67,8 @@ struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_byt
     return wrap(inner, status, &error);
 }
 
-static ak_status after(const struct akunu_grammar *grammar, const char *const *words, bool again, struct ak_grammar **out,
-                       struct ak_error *error)
+static ak_status after(const struct akunu_grammar *grammar, const char *const *words, bool again,
+                       struct ak_grammar **out, struct ak_error *error)
 {
     size_t n = 0;
     if (!grammar || !words)
@@ -79,7 +85,8 @@ static ak_status after(const struct akunu_grammar *grammar, const char *const *w
     return status;
 }
 
-struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar, const char *const *words, bool again)
+struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar,
+                                          const char *const *words, bool again)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
@@ -95,11 +102,10 @@ void akunu_grammar_free(struct akunu_grammar *grammar)
     ak_free(grammar);
 }
 
-/* ---- checking ---- */
-
+/* ---- checking ----------------------------------------------------------- */
 /* A text as tokens: those between control tokens go by their bytes. */
-static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_tokenizer *t, const char *text, size_t n, size_t *at,
-                              struct ak_error *error)
+static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_tokenizer *t,
+                              const char *text, size_t n, size_t *at, struct ak_error *error)
 {
     size_t n_ids = 0, n_bytes;
     AK_TRY(ak_tokenize(t, text, n, AKUNU_PARSE_SPECIAL, NULL, 0, &n_ids, error));
@@ -119,8 +125,9 @@ static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_toke
     return status;
 }
 
-static ak_status check(const struct ak_grammar *g, const struct akunu_tokenizer *tokenizer, const char *text, size_t n, bool *allowed,
-                       size_t *at, struct ak_error *error)
+static ak_status check(const struct ak_grammar *g, const struct akunu_tokenizer *tokenizer,
+                       const char *text, size_t n, bool *allowed, size_t *at,
+                       struct ak_error *error)
 {
     struct ak_token_trie *trie = NULL;
     struct ak_grammar_matcher *m = NULL;
@@ -132,20 +139,23 @@ static ak_status check(const struct ak_grammar *g, const struct akunu_tokenizer 
     if (status == AKUNU_OK)
         status = ak_grammar_matcher_create(g, trie, &m, error);
     if (status == AKUNU_OK)
-        status = t ? check_tokens(m, t, text, n, at, error) : ak_grammar_matcher_bytes(m, text, n, at, error);
+        status = t ? check_tokens(m, t, text, n, at, error) :
+                     ak_grammar_matcher_bytes(m, text, n, at, error);
     *allowed = status == AKUNU_OK && *at >= n && ak_grammar_matcher_may_end(m);
     ak_grammar_matcher_free(m);
     ak_token_trie_free(trie);
     return status;
 }
 
-enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar, const struct akunu_tokenizer *tokenizer, const char *text,
+enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar,
+                                      const struct akunu_tokenizer *tokenizer, const char *text,
                                       size_t n_bytes, bool *allowed, size_t *at)
 {
     struct ak_error error = { 0 };
     size_t place = 0;
     if (!grammar || (!text && n_bytes > 0) || !allowed)
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the grammar, the text or the answer's place is NULL");
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT,
+                "the grammar, the text or the answer's place is NULL");
     else
         check(grammar->inner, tokenizer, text, n_bytes, allowed, &place, &error);
     if (at)

@@ -40,7 +40,8 @@ void akunu_load_params_default(struct akunu_load_params *params)
         *params = (struct akunu_load_params){ .size = sizeof *params, .n_gpu_layers = -1 };
 }
 
-static ak_status load(const char *path, const struct akunu_load_params *given, struct akunu_model *model, struct ak_error *error)
+static ak_status load(const char *path, const struct akunu_load_params *given,
+                      struct akunu_model *model, struct ak_error *error)
 {
     struct akunu_load_params params;
     akunu_load_params_default(&params);
@@ -85,8 +86,7 @@ void akunu_model_free(struct akunu_model *model)
     ak_free(model);
 }
 
-/* ---- What it is -------------------------------------------------------------- */
-
+/* ---- What it is --------------------------------------------------------- */
 /* Sums over the weights: bytes as a pass reads them. */
 struct totals {
     uint64_t by_type[AK_TYPE_COUNT];
@@ -119,7 +119,8 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
     totals->token_bytes += ak_packed_read_bytes(packed);
     if (packed->layer != AK_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
-        totals->float_parameters += ak_type_act_form(packed->type) == AK_ACT_F32 ? rows * packed->cols : 0;
+        totals->float_parameters +=
+            ak_type_act_form(packed->type) == AK_ACT_F32 ? rows * packed->cols : 0;
     }
     totals->parameters += rows * packed->cols;
 }
@@ -148,10 +149,12 @@ static const char *heaviest_type(const struct totals *totals)
     for (int i = 1; i < AK_TYPE_COUNT; i++)
         if (totals->by_type[i] > totals->by_type[heaviest])
             heaviest = i;
-    return totals->names[heaviest] ? totals->names[heaviest] : ak_type_info((enum ak_type)heaviest)->name;
+    return totals->names[heaviest] ? totals->names[heaviest] :
+                                     ak_type_info((enum ak_type)heaviest)->name;
 }
 
-enum akunu_status akunu_model_get_info(const struct akunu_model *model, struct akunu_model_info *info)
+enum akunu_status akunu_model_get_info(const struct akunu_model *model,
+                                       struct akunu_model_info *info)
 {
     struct ak_error error = { 0 };
     if (!model) {
@@ -206,7 +209,8 @@ const char *akunu_model_dump(const struct akunu_model *model, bool sampled)
     return sampled ? model->inner->sampled_table.dump : model->inner->table.dump;
 }
 
-enum akunu_status akunu_memory_report(const struct akunu_model *model, const struct akunu_session *session, struct akunu_memory *out)
+enum akunu_status akunu_memory_report(const struct akunu_model *model,
+                                      const struct akunu_session *session, struct akunu_memory *out)
 {
     struct ak_error error = { 0 };
     if (!model) {
@@ -220,7 +224,8 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model, const str
         .kv = session ? session->inner->kv.pool_bytes : 0,
         .scratch = session ? ak_session_scratch_bytes(session->inner) : 0,
         .tokenizer = m->tokenizer ? ak_tokenizer_bytes(m->tokenizer) : 0,
-        .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table) + ak_table_bytes(&m->hidden_table),
+        .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table) +
+                 ak_table_bytes(&m->hidden_table),
         .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,
     };
     ak_versioned_give(out, &full, sizeof full, "akunu_memory", &error);

@@ -13,16 +13,18 @@ static bool on_progress(double fraction, void *user)
     return !progress->call || progress->call(fraction, progress->user);
 }
 
-static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *call, void *user, struct akunu_profile *out,
-                      struct ak_error *error)
+static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *call,
+                      void *user, struct akunu_profile *out, struct ak_error *error)
 {
     enum ak_isa isa = ak_isa_best();
     struct ak_cpu_profile tuned = { 0 };
     struct progress progress = { .call = call, .user = user };
     if (n_threads < 1 || n_runs < 1 || !out)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "tuning needs at least one thread, one run and a place for the result");
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "tuning needs at least one thread, one run and a place for the result");
     if (cpu && !ak_isa_parse(cpu, &isa))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this machine or build has no CPU kernels called \"%s\"", cpu);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "this machine or build has no CPU kernels called \"%s\"", cpu);
     AK_TRY(ak_tune(isa, n_threads, n_runs, on_progress, &progress, &tuned, error));
     struct akunu_profile full = {
         .small_n_scale32 = tuned.small_n[AK_ACT_32],
@@ -35,20 +37,24 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
     return ak_versioned_give(out, &full, sizeof full, "akunu_profile", error);
 }
 
-enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *progress, void *user,
-                             struct akunu_profile *out)
+enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
+                             akunu_tune_fn *progress, void *user, struct akunu_profile *out)
 {
     struct ak_error error = { 0 };
-    return tune(cpu, n_threads, n_runs, progress, user, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return tune(cpu, n_threads, n_runs, progress, user, out, &error) == AKUNU_OK ?
+               AKUNU_OK :
+               ak_api_fail(&error);
 }
 
-static ak_status write_profile(const struct akunu_profile *given, const char *path, struct ak_error *error)
+static ak_status write_profile(const struct akunu_profile *given, const char *path,
+                               struct ak_error *error)
 {
     struct akunu_profile full = { .size = sizeof full };
     if (!given || !path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no profile or no path is given");
     AK_TRY(ak_versioned_take(&full, sizeof full, given, "akunu_profile", error));
-    struct ak_cpu_profile profile = { .threads = full.threads, .prefill_chunk = full.prefill_chunk };
+    struct ak_cpu_profile profile = { .threads = full.threads,
+                                      .prefill_chunk = full.prefill_chunk };
     profile.small_n[AK_ACT_32] = full.small_n_scale32;
     profile.small_n[AK_ACT_256] = full.small_n_scale256;
     profile.small_n[AK_ACT_F32] = full.small_n_float;

@@ -8,7 +8,9 @@
 void akunu_prompt_cache_default(struct akunu_prompt_cache *cache)
 {
     if (cache)
-        *cache = (struct akunu_prompt_cache){ .size = sizeof *cache, .max_bytes = UINT64_C(2) << 30, .least = 128 };
+        *cache = (struct akunu_prompt_cache){ .size = sizeof *cache,
+                                              .max_bytes = UINT64_C(2) << 30,
+                                              .least = 128 };
 }
 
 static enum akunu_status give(const struct ak_error *error)
@@ -16,7 +18,8 @@ static enum akunu_status give(const struct ak_error *error)
     return error->status == AKUNU_OK ? AKUNU_OK : ak_api_fail(error);
 }
 
-static struct ak_session *session_and_path(struct akunu_session *session, const char *path, struct ak_error *error)
+static struct ak_session *session_and_path(struct akunu_session *session, const char *path,
+                                           struct ak_error *error)
 {
     struct ak_session *s = ak_api_session(session, error);
     if (s && !path)
@@ -24,7 +27,8 @@ static struct ak_session *session_and_path(struct akunu_session *session, const 
     return path ? s : NULL;
 }
 
-enum akunu_status akunu_sequence_save(struct akunu_session *session, akunu_sequence sequence, const char *path)
+enum akunu_status akunu_sequence_save(struct akunu_session *session, akunu_sequence sequence,
+                                      const char *path)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = session_and_path(session, path, &error);
@@ -33,7 +37,8 @@ enum akunu_status akunu_sequence_save(struct akunu_session *session, akunu_seque
     return give(&error);
 }
 
-enum akunu_status akunu_sequence_load(struct akunu_session *session, akunu_sequence sequence, const char *path)
+enum akunu_status akunu_sequence_load(struct akunu_session *session, akunu_sequence sequence,
+                                      const char *path)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = session_and_path(session, path, &error);
@@ -42,7 +47,8 @@ enum akunu_status akunu_sequence_load(struct akunu_session *session, akunu_seque
     return give(&error);
 }
 
-enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n_ids,
+enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_sequence sequence,
+                                         const akunu_token *ids, size_t n_ids,
                                          const struct akunu_prompt_cache *cache, size_t *n_restored)
 {
     struct ak_error error = { 0 };
@@ -50,14 +56,16 @@ enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_se
     struct akunu_prompt_cache own;
     akunu_prompt_cache_default(&own);
     if (s && (!n_restored || (!ids && n_ids > 0)))
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the ids, or where the number of restored tokens goes, are NULL");
-    else if (s && ak_versioned_take(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT,
+                "the ids, or where the number of restored tokens goes, are NULL");
+    else if (s &&
+             ak_versioned_take(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
         ak_prompt_restore(s, sequence, ids, n_ids, &own, n_restored, &error);
     return give(&error);
 }
 
-enum akunu_status akunu_sequence_keep(struct akunu_session *session, akunu_sequence sequence, size_t n_tokens,
-                                      const struct akunu_prompt_cache *cache)
+enum akunu_status akunu_sequence_keep(struct akunu_session *session, akunu_sequence sequence,
+                                      size_t n_tokens, const struct akunu_prompt_cache *cache)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);

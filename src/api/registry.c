@@ -21,7 +21,8 @@ enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info)
     const struct ak_provider_format *format = ak_provider_format_at(i);
     if (!format)
         return finish(past_end("format", i, &error), &error);
-    struct akunu_format_info full = { .name = format->name, .about = format->about ? format->about : "" };
+    struct akunu_format_info full = { .name = format->name,
+                                      .about = format->about ? format->about : "" };
     return finish(ak_versioned_give(info, &full, sizeof full, "akunu_format_info", &error), &error);
 }
 
@@ -33,11 +34,14 @@ enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info
         family++;
     if (!*family)
         return finish(past_end("architecture", i, &error), &error);
-    struct akunu_architecture_info full = { .name = (*family)->names[0], .about = (*family)->about ? (*family)->about : "", .names = (*family)->names,
+    struct akunu_architecture_info full = { .name = (*family)->names[0],
+                                            .about = (*family)->about ? (*family)->about : "",
+                                            .names = (*family)->names,
                                             .experts = (*family)->experts };
     for (uint32_t w = 0; w < (*family)->n_weights; w++)
         full.experts |= (*family)->weights[w].role == AK_ROLE_FFN_ROUTER;
-    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_architecture_info", &error), &error);
+    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_architecture_info", &error),
+                  &error);
 }
 
 enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
@@ -48,8 +52,12 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
     enum ak_type type = (enum ak_type)i;
     const struct ak_type_info *t = ak_type_info(type);
     uint32_t number; /* a type that no file has is put together */
-    struct akunu_type_info full = { .name = t->name, .block_elems = t->block_elems, .block_bytes = t->block_bytes,
-                                    .integers = ak_type_act_form(type) != AK_ACT_F32, .packed = ak_type_is_tiled(type) || !ak_ggml_type_number(type, &number) };
+    struct akunu_type_info full = { .name = t->name,
+                                    .block_elems = t->block_elems,
+                                    .block_bytes = t->block_bytes,
+                                    .integers = ak_type_act_form(type) != AK_ACT_F32,
+                                    .packed = ak_type_is_tiled(type) ||
+                                              !ak_ggml_type_number(type, &number) };
     return finish(ak_versioned_give(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }
 
@@ -60,5 +68,6 @@ enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info
     if (!q)
         return finish(past_end("quantisation", i, &error), &error);
     struct akunu_quantisation_info full = { .name = q->name, .about = q->about };
-    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_quantisation_info", &error), &error);
+    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_quantisation_info", &error),
+                  &error);
 }

@@ -7,14 +7,17 @@
 #include "base/chip.h"
 #include "cpu/roofline.h"
 
-static ak_status measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out, struct ak_error *error)
+static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
+                         struct akunu_roofline *out, struct ak_error *error)
 {
     enum ak_isa isa = ak_isa_best();
     struct ak_roofline measured;
     if (n_threads < 1 || !out)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread and a place for the result");
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "measuring needs at least one thread and a place for the result");
     if (cpu && !ak_isa_parse(cpu, &isa))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this machine or build has no CPU kernels called \"%s\"", cpu);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "this machine or build has no CPU kernels called \"%s\"", cpu);
     AK_TRY(ak_roofline_measure(isa, n_threads, what, &measured, error));
     struct akunu_roofline full = {
         .read_bytes_per_second = measured.read_bytes_per_second,
@@ -26,13 +29,15 @@ static ak_status measure(const char *cpu, unsigned n_threads, unsigned what, str
     return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
 }
 
-enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what, struct akunu_roofline *out)
+enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what,
+                                struct akunu_roofline *out)
 {
     struct ak_error error = { 0 };
     return measure(cpu, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
-static ak_status measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what, struct akunu_roofline *out, struct ak_error *error)
+static ak_status measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what,
+                               struct akunu_roofline *out, struct ak_error *error)
 {
     struct akunu_roofline full = { 0 };
     if (!model)
@@ -43,14 +48,17 @@ static ak_status measure_model(const struct akunu_model *model, unsigned n_threa
     if (n_threads < 1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread");
     if (what & AKUNU_MEASURE_READ)
-        AK_TRY(backend->ops->bandwidth(backend, &model->inner->weights, n_threads, &full.read_bytes_per_second, error));
+        AK_TRY(backend->ops->bandwidth(backend, &model->inner->weights, n_threads,
+                                       &full.read_bytes_per_second, error));
     return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
 }
 
-enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what, struct akunu_roofline *out)
+enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads,
+                                      unsigned what, struct akunu_roofline *out)
 {
     struct ak_error error = { 0 };
-    return measure_model(model, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return measure_model(model, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK :
+                                                                            ak_api_fail(&error);
 }
 
 enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out)
@@ -74,5 +82,7 @@ enum akunu_status akunu_get_chip(struct akunu_chip *out)
     };
     _Static_assert(sizeof full.name == sizeof chip.name, "the public name has room for all of it");
     memcpy(full.name, chip.name, sizeof full.name);
-    return ak_versioned_give(out, &full, sizeof full, "akunu_chip", &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_versioned_give(out, &full, sizeof full, "akunu_chip", &error) == AKUNU_OK ?
+               AKUNU_OK :
+               ak_api_fail(&error);
 }

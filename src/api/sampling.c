@@ -38,7 +38,8 @@ void akunu_sampling_default(struct akunu_sampling *sampling)
                                              .adaptive_decay = 0.9f };
 }
 
-static ak_status take(const struct akunu_sampling *given, struct akunu_sampling *sampling, struct ak_error *error)
+static ak_status take(const struct akunu_sampling *given, struct akunu_sampling *sampling,
+                      struct ak_error *error)
 {
     akunu_sampling_default(sampling);
     return ak_versioned_take(sampling, sizeof *sampling, given, "akunu_sampling", error);
@@ -48,25 +49,29 @@ enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
 {
     struct akunu_sampling sampling;
     struct ak_error error = { 0 };
-    if (take(given, &sampling, &error) == AKUNU_OK && ak_sampling_check(&sampling, &error) == AKUNU_OK)
+    if (take(given, &sampling, &error) == AKUNU_OK &&
+        ak_sampling_check(&sampling, &error) == AKUNU_OK)
         return AKUNU_OK;
     ak_api_fail(&error);
     return error.status;
 }
 
-static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given, struct akunu_sampler *sampler,
-                        struct ak_error *error)
+static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given,
+                        struct akunu_sampler *sampler, struct ak_error *error)
 {
     struct akunu_sampling sampling;
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     AK_TRY(take(given, &sampling, error));
     if (sampling.grammar)
-        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->constraint, error));
-    return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size, model->inner->tokenizer, &sampler->inner, error);
+        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->constraint,
+                                   error));
+    return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size,
+                             model->inner->tokenizer, &sampler->inner, error);
 }
 
-struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model, const struct akunu_sampling *sampling)
+struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
+                                        const struct akunu_sampling *sampling)
 {
     struct ak_error error = { 0 };
     struct akunu_sampler *sampler = ak_alloc(1, sizeof *sampler);
@@ -101,11 +106,14 @@ void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
         ak_sampler_accept(sampler->inner, token);
 }
 
-static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token, struct ak_error *error)
+static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token,
+                        struct ak_error *error)
 {
     bool allowed;
     AK_TRY(ak_constraint_choose(&sampler->constraint, sampler->inner, logits, token, error));
-    return sampler->constraint.matcher ? ak_grammar_matcher_token(sampler->constraint.matcher, *token, &allowed, error) : AKUNU_OK;
+    return sampler->constraint.matcher ?
+               ak_grammar_matcher_token(sampler->constraint.matcher, *token, &allowed, error) :
+               AKUNU_OK;
 }
 
 akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
@@ -123,14 +131,17 @@ akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
     return -1;
 }
 
-static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob, struct akunu_logprob *top, size_t n_top,
-                          struct ak_error *error)
+static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob,
+                          struct akunu_logprob *top, size_t n_top, struct ak_error *error)
 {
     struct ak_logprobs l = { 0 };
     if (!logits || !logprob || (!top && n_top > 0))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the logits, or where log-probabilities go, are NULL");
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the logits, or where log-probabilities go, are NULL");
     if (vocab_size > INT32_MAX || token < 0 || (size_t)token >= vocab_size || n_top > vocab_size)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %d and %zu likeliest ones: the vocabulary has %zu", (int)token, n_top, vocab_size);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "token %d and %zu likeliest ones: the vocabulary has %zu", (int)token, n_top,
+                       vocab_size);
     ak_status status = ak_logprobs_init(&l, (uint32_t)n_top, (uint32_t)vocab_size, error);
     if (status == AKUNU_OK) {
         *logprob = ak_logprobs_of(&l, logits, (uint32_t)vocab_size, token);
@@ -141,8 +152,8 @@ static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token to
     return status;
 }
 
-enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob, struct akunu_logprob *top,
-                                 size_t n_top)
+enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token,
+                                 float *logprob, struct akunu_logprob *top, size_t n_top)
 {
     struct ak_error error = { 0 };
     ak_status status = logprobs(logits, vocab_size, token, logprob, top, n_top, &error);

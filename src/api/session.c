@@ -8,11 +8,13 @@
 void akunu_session_params_default(struct akunu_session_params *params)
 {
     if (params)
-        *params = (struct akunu_session_params){ .size = sizeof *params, .k_type = AKUNU_KV_F16, .v_type = AKUNU_KV_F16 };
+        *params = (struct akunu_session_params){ .size = sizeof *params,
+                                                 .k_type = AKUNU_KV_F16,
+                                                 .v_type = AKUNU_KV_F16 };
 }
 
-static ak_status create(const struct akunu_model *model, const struct akunu_session_params *given, struct akunu_session *session,
-                        struct ak_error *error)
+static ak_status create(const struct akunu_model *model, const struct akunu_session_params *given,
+                        struct akunu_session *session, struct ak_error *error)
 {
     struct akunu_session_params params;
     akunu_session_params_default(&params);
@@ -22,7 +24,8 @@ static ak_status create(const struct akunu_model *model, const struct akunu_sess
     return ak_session_create(model->inner, &params, &session->inner, error);
 }
 
-struct akunu_session *akunu_session_new(const struct akunu_model *model, const struct akunu_session_params *params)
+struct akunu_session *akunu_session_new(const struct akunu_model *model,
+                                        const struct akunu_session_params *params)
 {
     struct ak_error error = { 0 };
     struct akunu_session *session = ak_alloc(1, sizeof *session);
@@ -67,23 +70,25 @@ unsigned akunu_session_threads(const struct akunu_session *session)
     return session ? session->inner->options.n_threads : 0;
 }
 
-enum akunu_status akunu_session_counters(const struct akunu_session *session, struct akunu_counters *out)
+enum akunu_status akunu_session_counters(const struct akunu_session *session,
+                                         struct akunu_counters *out)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);
     if (s) {
         struct ak_counts counts = { 0 };
         ak_session_counts(s, &counts);
-        struct akunu_counters full = {
-            .passes = s->n_passes, .tokens = s->n_tokens, .gemv = counts.gemv, .small_n = counts.small_n, .gemm = counts.gemm
-        };
+        struct akunu_counters full = { .passes = s->n_passes,
+                                       .tokens = s->n_tokens,
+                                       .gemv = counts.gemv,
+                                       .small_n = counts.small_n,
+                                       .gemm = counts.gemm };
         ak_versioned_give(out, &full, sizeof full, "akunu_counters", &error);
     }
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
-/* ---- Sequences --------------------------------------------------------------- */
-
+/* ---- Sequences ---------------------------------------------------------- */
 akunu_sequence akunu_sequence_new(struct akunu_session *session)
 {
     struct ak_error error = { 0 };
@@ -103,11 +108,13 @@ void akunu_sequence_free(struct akunu_session *session, akunu_sequence sequence)
 
 uint32_t akunu_sequence_length(const struct akunu_session *session, akunu_sequence sequence)
 {
-    const struct ak_kv_sequence *found = session ? ak_kv_sequence(&session->inner->kv, sequence) : NULL;
+    const struct ak_kv_sequence *found =
+        session ? ak_kv_sequence(&session->inner->kv, sequence) : NULL;
     return found ? found->length : 0;
 }
 
-enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_sequence sequence, uint32_t length)
+enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_sequence sequence,
+                                        uint32_t length)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);
@@ -116,7 +123,8 @@ enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_seq
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
-akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence, uint32_t length)
+akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence,
+                                   uint32_t length)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);
@@ -127,9 +135,9 @@ akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence
     return -1;
 }
 
-/* ---- Passes ------------------------------------------------------------------ */
-
-enum akunu_status akunu_decode(struct akunu_session *session, const struct akunu_batch_token *tokens, size_t n)
+/* ---- Passes ------------------------------------------------------------- */
+enum akunu_status akunu_decode(struct akunu_session *session,
+                               const struct akunu_batch_token *tokens, size_t n)
 {
     struct ak_error error;
     error.status = AKUNU_OK;
@@ -148,14 +156,16 @@ const float *akunu_logits(const struct akunu_session *session, size_t i)
     return session ? ak_session_logits(session->inner, i) : NULL;
 }
 
-enum akunu_status akunu_prefill(struct akunu_session *session, akunu_sequence sequence, const akunu_token *ids, size_t n,
-                                akunu_cancel_fn *cancel, void *user, size_t *last)
+enum akunu_status akunu_prefill(struct akunu_session *session, akunu_sequence sequence,
+                                const akunu_token *ids, size_t n, akunu_cancel_fn *cancel,
+                                void *user, size_t *last)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);
     if (s) {
         if (!ids || !last)
-            ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the ids, or where the last token's index goes, are NULL");
+            ak_fail(&error, AKUNU_ERROR_ARGUMENT,
+                    "the ids, or where the last token's index goes, are NULL");
         else
             ak_session_prefill(s, sequence, ids, n, cancel, user, last, &error);
     }

@@ -3,7 +3,8 @@
 #include "api/error.h"
 #include "base/mem.h"
 
-static ak_status load(const char *path, const char *const *override_kv, struct ak_tokenizer **out, struct ak_error *error)
+static ak_status load(const char *path, const char *const *override_kv, struct ak_tokenizer **out,
+                      struct ak_error *error)
 {
     struct ak_provider *provider;
 
@@ -15,7 +16,8 @@ static ak_status load(const char *path, const char *const *override_kv, struct a
         status = ak_tokenizer_open(provider, out, error);
     if (status == AKUNU_OK && !*out)
         status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                         "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json is beside it");
+                         "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json "
+                         "is beside it");
     ak_provider_close(provider);
     return status;
 }
@@ -27,7 +29,7 @@ struct akunu_tokenizer *akunu_tokenizer_load(const char *path)
 
 struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path, const char *const *override_kv)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct akunu_tokenizer *tokenizer = ak_alloc(1, sizeof *tokenizer);
 
     if (!path)
@@ -53,7 +55,8 @@ void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer)
 
 /* What every call asks of its arguments; `room` tells whether the two pairs of
  * pointer and size agree. */
-static ak_status check(const struct akunu_tokenizer *tokenizer, bool room, unsigned flags, unsigned known, struct ak_error *error)
+static ak_status check(const struct akunu_tokenizer *tokenizer, bool room, unsigned flags,
+                       unsigned known, struct ak_error *error)
 {
     if (!tokenizer)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tokenizer is NULL");
@@ -64,30 +67,33 @@ static ak_status check(const struct akunu_tokenizer *tokenizer, bool room, unsig
     return AKUNU_OK;
 }
 
-int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text, size_t n_bytes, unsigned flags, akunu_token *ids,
-                       size_t capacity)
+int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text, size_t n_bytes,
+                       unsigned flags, akunu_token *ids, size_t capacity)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     size_t n_ids;
     bool room = (text || n_bytes == 0) && (ids || capacity == 0);
 
-    if (check(tokenizer, room, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) != AKUNU_OK ||
-        ak_tokenize(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids, &error) != AKUNU_OK) {
+    if (check(tokenizer, room, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) !=
+            AKUNU_OK ||
+        ak_tokenize(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids,
+                    &error) != AKUNU_OK) {
         ak_api_fail(&error);
         return -1;
     }
     return (int64_t)n_ids;
 }
 
-int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n_ids, unsigned flags, char *text,
-                         size_t capacity)
+int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_token *ids,
+                         size_t n_ids, unsigned flags, char *text, size_t capacity)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     size_t n_bytes;
     bool room = (ids || n_ids == 0) && (text || capacity == 0);
 
     if (check(tokenizer, room, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) != AKUNU_OK ||
-        ak_detokenize(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) != AKUNU_OK) {
+        ak_detokenize(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) !=
+            AKUNU_OK) {
         ak_api_fail(&error);
         return -1;
     }
@@ -120,7 +126,7 @@ struct akunu_stream {
 
 struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, unsigned flags)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
     struct akunu_stream *stream = ak_alloc(1, sizeof *stream);
 
     if (!stream)
@@ -142,9 +148,10 @@ void akunu_stream_free(struct akunu_stream *stream)
     ak_free(stream);
 }
 
-enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token, const char **text, size_t *n_bytes)
+enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token,
+                                    const char **text, size_t *n_bytes)
 {
-    struct ak_error error = {0};
+    struct ak_error error = { 0 };
 
     if (!stream || !text || !n_bytes)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
@@ -156,7 +163,7 @@ enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token tok
 enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes)
 {
     if (!stream || !text || !n_bytes) {
-        struct ak_error error = {0};
+        struct ak_error error = { 0 };
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
         return ak_api_fail(&error);
     }

@@ -12,35 +12,36 @@ const char *akunu_version(void)
 
 const char *akunu_build_info(void)
 {
-    return "akunu " TEXT(AKUNU_VERSION_MAJOR) "." TEXT(AKUNU_VERSION_MINOR) "." TEXT(AKUNU_VERSION_PATCH)
+    return "akunu " TEXT(AKUNU_VERSION_MAJOR) "." TEXT(AKUNU_VERSION_MINOR) "." TEXT(
+        AKUNU_VERSION_PATCH)
 #if defined(__clang__)
         ", clang " TEXT(__clang_major__) "." TEXT(__clang_minor__)
 #else
         ", gcc " TEXT(__GNUC__) "." TEXT(__GNUC_MINOR__)
 #endif
 #if defined(__x86_64__)
-        ", x86-64"
+            ", x86-64"
 #elif defined(__aarch64__)
-        ", arm64"
+            ", arm64"
 #endif
-        ", kernels: scalar"
+            ", kernels: scalar"
 #ifdef HAVE_AK_AVX2
-        " avx2"
+            " avx2"
 #endif
 #ifdef HAVE_AK_AVXVNNI
-        " avxvnni"
+            " avxvnni"
 #endif
 #ifdef HAVE_AK_AVX512
-        " avx512"
+            " avx512"
 #endif
 #ifdef HAVE_AK_AMX
-        " amx"
+            " amx"
 #endif
 #ifdef HAVE_AK_NEON
-        " neon"
+            " neon"
 #endif
 #ifdef HAVE_AK_NEON_I8MM
-        " neon_i8mm"
+            " neon_i8mm"
 #endif
         ;
 }

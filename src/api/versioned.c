@@ -8,11 +8,14 @@ static ak_status size_of(const void *given, const char *what, size_t *bytes, str
 {
     memcpy(bytes, given, sizeof *bytes);
     if (*bytes <= sizeof *bytes)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "struct %s: its field `size` is %zu and must be the size of the struct", what, *bytes);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "struct %s: its field `size` is %zu and must be the size of the struct",
+                       what, *bytes);
     return AKUNU_OK;
 }
 
-ak_status ak_versioned_take(void *out, size_t known_bytes, const void *given, const char *what, struct ak_error *error)
+ak_status ak_versioned_take(void *out, size_t known_bytes, const void *given, const char *what,
+                            struct ak_error *error)
 {
     size_t bytes;
     if (!given)
@@ -23,7 +26,8 @@ ak_status ak_versioned_take(void *out, size_t known_bytes, const void *given, co
     return AKUNU_OK;
 }
 
-ak_status ak_versioned_give(void *out, const void *full, size_t full_bytes, const char *what, struct ak_error *error)
+ak_status ak_versioned_give(void *out, const void *full, size_t full_bytes, const char *what,
+                            struct ak_error *error)
 {
     size_t bytes;
     if (!out)

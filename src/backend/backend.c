@@ -13,8 +13,11 @@ struct ak_backend *ak_backend_of(struct ak_backend *b, int layer)
 
 enum ak_type ak_kv_stored(enum ak_kv_type type)
 {
-    static const enum ak_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_F16, [AK_KV_F32] = AK_F32, [AK_KV_BF16] = AK_BF16,
-                                                           [AK_KV_Q8_0] = AK_Q8_0, [AK_KV_Q4_0] = AK_Q4_0 };
+    static const enum ak_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_F16,
+                                                           [AK_KV_F32] = AK_F32,
+                                                           [AK_KV_BF16] = AK_BF16,
+                                                           [AK_KV_Q8_0] = AK_Q8_0,
+                                                           [AK_KV_Q4_0] = AK_Q4_0 };
     assert((unsigned)type < AK_KV_TYPE_COUNT);
     return stored[type];
 }
@@ -51,7 +54,8 @@ uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape)
 uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape)
 {
     uint64_t bytes;
-    if (!ak_mul_u64((uint64_t)shape->n_layers * shape->n_kv_heads, ak_kv_k_bytes(shape) + ak_kv_v_bytes(shape), &bytes))
+    if (!ak_mul_u64((uint64_t)shape->n_layers * shape->n_kv_heads,
+                    ak_kv_k_bytes(shape) + ak_kv_v_bytes(shape), &bytes))
         return 0;
     return bytes;
 }
@@ -66,8 +70,10 @@ uint64_t ak_kv_state_at(const struct ak_kv_shape *shape, uint32_t sequence)
 uint64_t ak_kv_pool_bytes(const struct ak_kv_shape *shape)
 {
     uint64_t pages, states, bytes;
-    if (!ak_mul_u64(ak_kv_page_bytes(shape), shape->n_pages, &pages) || !ak_mul_u64(shape->state_elems, sizeof(float), &states) ||
-        !ak_mul_u64(states, shape->n_states, &states) || !ak_add_u64(pages, 63, &bytes) || !ak_add_u64(bytes, states, &bytes))
+    if (!ak_mul_u64(ak_kv_page_bytes(shape), shape->n_pages, &pages) ||
+        !ak_mul_u64(shape->state_elems, sizeof(float), &states) ||
+        !ak_mul_u64(states, shape->n_states, &states) || !ak_add_u64(pages, 63, &bytes) ||
+        !ak_add_u64(bytes, states, &bytes))
         return 0;
     return states > 0 ? ak_kv_state_at(shape, shape->n_states) : pages;
 }

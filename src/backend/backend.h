@@ -8,22 +8,30 @@
 
 struct ak_backend;
 struct ak_prepared;
-struct ak_table;   /* dispatch/table.h */
-struct ak_weights; /* pack/weights.h */
+struct ak_table;       /* dispatch/table.h */
+struct ak_weights;     /* pack/weights.h */
 struct ak_cpu_profile; /* cpu/profile.h */
 
 struct ak_backend_options {
-    const char *cpu; /* ISA bundle; NULL: the best */
+    const char *cpu;                          /* ISA bundle; NULL: the best */
     const struct ak_cpu_profile *cpu_profile; /* copied; NULL: all as detected */
-    const char *device;   /* which of the backend's devices, by number or part of a name; NULL: the first */
+    /* which of the backend's devices, by number or part of a name; NULL: the first */
+    const char *device;
     const char *cache_dir; /* where what is built for it is kept; NULL: the default one */
     bool no_cache;         /* nothing is kept */
-    bool relaxed;                             /* kernels may round otherwise */
+    bool relaxed;          /* kernels may round otherwise */
     enum akunu_prefill prefill;
-    const struct ak_log *log;                 /* may be NULL */
+    const struct ak_log *log; /* may be NULL */
 };
 
-enum ak_kv_type { AK_KV_F16 = 0, AK_KV_F32 = 1, AK_KV_BF16 = 2, AK_KV_Q8_0 = 3, AK_KV_Q4_0 = 4, AK_KV_TYPE_COUNT = 5 };
+enum ak_kv_type {
+    AK_KV_F16 = 0,
+    AK_KV_F32 = 1,
+    AK_KV_BF16 = 2,
+    AK_KV_Q8_0 = 3,
+    AK_KV_Q4_0 = 4,
+    AK_KV_TYPE_COUNT = 5
+};
 
 /* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers that have
  * attention; in it, the values of a head follow its keys, which lie in groups of tokens.
@@ -52,14 +60,17 @@ uint64_t ak_kv_state_at(const struct ak_kv_shape *shape, uint32_t sequence);
 struct ak_prepare_options {
     unsigned n_threads;
     const struct ak_cpus *cpus; /* to pin threads to; NULL: the system places them */
-    uint32_t context;    /* tokens of a sequence */
-    uint32_t max_tokens; /* of one pass */
-    uint32_t max_logits; /* rows of logits of one pass */
+    uint32_t context;           /* tokens of a sequence */
+    uint32_t max_tokens;        /* of one pass */
+    uint32_t max_logits;        /* rows of logits of one pass */
     struct ak_kv_shape kv;
 };
 
 /* Sampling parameters of the table that ends in a Gumbel step; temperature 0: the likeliest. */
-struct ak_draw { float temperature; uint64_t seed; };
+struct ak_draw {
+    float temperature;
+    uint64_t seed;
+};
 
 /* One pass. Arrays have n entries; pages[s] is sequence s's page table. Tokens of
  * one sequence stand together, in ascending positions. */
@@ -67,10 +78,10 @@ struct ak_batch {
     uint32_t n;
     const int32_t *tokens;
     const uint32_t *positions;
-    const uint32_t *sequences;          /* index into pages */
+    const uint32_t *sequences; /* index into pages */
     const uint32_t *const *pages;
     uint32_t n_logits;
-    const uint32_t *logit_rows;         /* ascending indices of tokens */
+    const uint32_t *logit_rows; /* ascending indices of tokens */
     struct ak_draw draw;
     /* What EMBED gives in place of the tokens' embeddings: row t is `hidden_stride` floats
      * after the one before. NULL: the embeddings. */
@@ -78,7 +89,9 @@ struct ak_batch {
     size_t hidden_stride;
 };
 
-struct ak_counts { uint64_t gemv, small_n, gemm; };
+struct ak_counts {
+    uint64_t gemv, small_n, gemm;
+};
 
 struct ak_backend_ops {
     const char *name;
@@ -86,11 +99,13 @@ struct ak_backend_ops {
     bool (*probe)(void);
     /* Its device number i, but for `size`; NULL: it has none to choose from. */
     ak_status (*device)(size_t i, struct akunu_device_info *out, struct ak_error *error);
-    ak_status (*open)(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error);
+    ak_status (*open)(const struct ak_backend_options *options, struct ak_backend **out,
+                      struct ak_error *error);
     void (*close)(struct ak_backend *b);
     const char *(*describe)(const struct ak_backend *b); /* "avx512" */
     bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_type type);
-    /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are not. */
+    /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are not.
+     */
     bool (*exact)(const struct ak_backend *b);
 
     /* Of a backend that is put together of others: whose the weights of a layer are
@@ -100,34 +115,42 @@ struct ak_backend_ops {
     /* The versioned layout that a weight of this type is packed in, and its size
      * for rows × cols; 0 bytes: it is used where it lies. */
     uint32_t (*layout)(const struct ak_backend *b, enum ak_type type);
-    uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols);
+    uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_type type, uint32_t rows,
+                             uint32_t cols);
     /* Packs rows [first, first + n) of a stored matrix (multiples of 16, but the
      * last) to `to`; called by several threads. 16 rows take packed_bytes of 16
      * rows wherever they stand, and follow each other. */
-    void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *to);
+    void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
+                 void *to);
 
     /* Of devices with memory of their own, NULL elsewhere: the bytes that a KV cache of all
      * layers may take beside the weights, and whether there is room for a session and them.
      * Nothing is allocated; what does not fit is told with the layers that would. */
     uint64_t (*room)(const struct ak_backend *b, const struct ak_weights *weights);
-    ak_status (*fits)(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+    ak_status (*fits)(const struct ak_backend *b, const struct ak_table *table,
+                      const struct ak_weights *weights, const struct ak_spec *spec,
                       const struct ak_prepare_options *options, struct ak_error *error);
 
     /* A KV pool of that shape, whose bytes can be counted. What it is, and where its pages
      * lie, only the backend knows; whoever has it gives the same shape each time. */
-    ak_status (*alloc)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error);
+    ak_status (*alloc)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
+                       struct ak_error *error);
     void (*free)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);
     /* Page `from` over page `to`, or a sequence's state over another's. Where a device fails
      * at that, the next pass says so. */
-    void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
-    void (*copy_state)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from);
+    void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                      uint32_t from);
+    void (*copy_state)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                       uint32_t from);
     /* Where the host reads and writes the pages, one after another; they are the same bytes for
      * the same tokens on every machine. NULL: it does not. */
     uint8_t *(*pages)(struct ak_backend *b, void *kv);
 
     /* Turns a table into the backend's own form for one session; kv is the pool. */
-    ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
+    ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv,
+                         struct ak_prepared **out, struct ak_error *error);
     void (*release)(struct ak_prepared *p);
     /* Runs one pass; never allocates. Results are there after sync, which tells whether the
      * device did it. */
@@ -141,7 +164,8 @@ struct ak_backend_ops {
     void (*counts)(const struct ak_prepared *p, struct ak_counts *out);
     /* Bytes a second at which a pass can read the weights, measured now, in a tenth of a
      * second or so; with n_threads where that is the CPU's. */
-    ak_status (*bandwidth)(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error);
+    ak_status (*bandwidth)(struct ak_backend *b, const struct ak_weights *weights,
+                           unsigned n_threads, double *out, struct ak_error *error);
 };
 
 /* A backend embeds this first. */

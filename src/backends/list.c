@@ -21,13 +21,15 @@ const struct ak_backend_ops *const *ak_backends(void)
     return backends;
 }
 
-ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out, struct ak_error *error)
+ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out,
+                          struct ak_error *error)
 {
     for (const struct ak_backend_ops *const *ops = backends; *ops; ops++) {
         *out = *ops;
         if (!name || strcmp((*ops)->name, name) == 0)
             return AKUNU_OK;
     }
-    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this build has no backend called \"%s\"; it has cpu%s", name,
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                   "this build has no backend called \"%s\"; it has cpu%s", name,
                    backends[1] ? " and opencl" : ", and none for OpenCL");
 }

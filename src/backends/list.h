@@ -8,6 +8,7 @@
 const struct ak_backend_ops *const *ak_backends(void);
 
 /* The backend called `name`; NULL: the CPU's. */
-ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out, struct ak_error *error);
+ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out,
+                          struct ak_error *error);
 
 #endif

@@ -20,13 +20,15 @@ struct ak_split {
     char *description;
 };
 
-struct split_kv { void *pools[PARTS]; };
+struct split_kv {
+    void *pools[PARTS];
+};
 
 struct split_prepared {
     const struct ak_split *split;
     struct ak_table tables[PARTS];
     struct ak_prepared *parts[PARTS];
-    ak_status status;      /* of the first part, in the pass that runs */
+    ak_status status; /* of the first part, in the pass that runs */
     struct ak_error error;
 };
 
@@ -40,8 +42,7 @@ static const struct ak_backend_ops *ops_of(const struct ak_split *s, int part)
     return s->parts[part]->ops;
 }
 
-/* ---- What it is ---------------------------------------------------------------------------- */
-
+/* ---- What it is --------------------------------------------------------- */
 static void close_backend(struct ak_backend *b)
 {
     struct ak_split *s = split_of(b);
@@ -62,9 +63,9 @@ static struct ak_backend *of(struct ak_backend *b, int layer)
     return s->parts[layer != AK_NO_LAYER && layer < (int)s->cut ? FIRST : SECOND];
 }
 
-/* ---- Room ---------------------------------------------------------------------------------- */
-
-static struct ak_kv_shape shape_of(const struct ak_split *s, const struct ak_kv_shape *whole, int part);
+/* ---- Room --------------------------------------------------------------- */
+static struct ak_kv_shape shape_of(const struct ak_split *s, const struct ak_kv_shape *whole,
+                                   int part);
 
 /* Pages are as many on both, so the part that has room for fewer says how many. */
 static uint64_t room(const struct ak_backend *b, const struct ak_weights *weights)
@@ -80,7 +81,8 @@ static uint64_t room(const struct ak_backend *b, const struct ak_weights *weight
     return least;
 }
 
-static ak_status fits(const struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
+static ak_status fits(const struct ak_backend *b, const struct ak_table *table,
+                      const struct ak_weights *weights, const struct ak_spec *spec,
                       const struct ak_prepare_options *options, struct ak_error *error)
 {
     const struct ak_split *s = split_of(b);
@@ -93,10 +95,10 @@ static ak_status fits(const struct ak_backend *b, const struct ak_table *table, 
     return AKUNU_OK;
 }
 
-/* ---- The KV cache -------------------------------------------------------------------------- */
-
+/* ---- The KV cache ------------------------------------------------------- */
 /* What one part has of it. An encoder has one layer's pages, which all layers use. */
-static struct ak_kv_shape shape_of(const struct ak_split *s, const struct ak_kv_shape *whole, int part)
+static struct ak_kv_shape shape_of(const struct ak_split *s, const struct ak_kv_shape *whole,
+                                   int part)
 {
     struct ak_kv_shape shape = *whole;
     uint32_t layers = ak_spec_kv_layer(s->spec, (int)s->cut);
@@ -119,7 +121,8 @@ static void free_kv(struct ak_backend *b, void *memory, const struct ak_kv_shape
     ak_free(kv);
 }
 
-static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *whole, void **out, struct ak_error *error)
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *whole, void **out,
+                          struct ak_error *error)
 {
     const struct ak_split *s = split_of(b);
     struct split_kv *kv = ak_alloc(1, sizeof *kv);
@@ -134,28 +137,31 @@ static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *whole,
     return status;
 }
 
-static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole, uint32_t to, uint32_t from)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole, uint32_t to,
+                      uint32_t from)
 {
     const struct ak_split *s = split_of(b);
     for (int i = 0; i < PARTS; i++) {
         struct ak_kv_shape shape = shape_of(s, whole, i);
         if (shape.n_layers > 0)
-            ops_of(s, i)->copy_page(s->parts[i], ((struct split_kv *)kv)->pools[i], &shape, to, from);
+            ops_of(s, i)->copy_page(s->parts[i], ((struct split_kv *)kv)->pools[i], &shape, to,
+                                    from);
     }
 }
 
-static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole, uint32_t to, uint32_t from)
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole, uint32_t to,
+                       uint32_t from)
 {
     const struct ak_split *s = split_of(b);
     for (int i = 0; i < PARTS; i++) {
         struct ak_kv_shape shape = shape_of(s, whole, i);
         if (shape.state_elems > 0)
-            ops_of(s, i)->copy_state(s->parts[i], ((struct split_kv *)kv)->pools[i], &shape, to, from);
+            ops_of(s, i)->copy_state(s->parts[i], ((struct split_kv *)kv)->pools[i], &shape, to,
+                                     from);
     }
 }
 
-/* ---- Passes -------------------------------------------------------------------------------- */
-
+/* ---- Passes ------------------------------------------------------------- */
 static void release(struct ak_prepared *prepared)
 {
     struct split_prepared *p = (struct split_prepared *)prepared;
@@ -167,21 +173,25 @@ static void release(struct ak_prepared *prepared)
     ak_free(p);
 }
 
-static ak_status prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
+static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv,
+                         struct ak_prepared **out, struct ak_error *error)
 {
     const struct ak_split *s = split_of(b);
     struct split_prepared *p = ak_alloc(1, sizeof *p);
     if (!p)
         return ak_fail_memory(error, "a session", sizeof *p);
     p->split = s;
-    ak_status status = ak_table_cut(table, spec, s->cut, &p->tables[FIRST], &p->tables[SECOND], error);
+    ak_status status =
+        ak_table_cut(table, spec, s->cut, &p->tables[FIRST], &p->tables[SECOND], error);
     /* the device first: it is what may have too little room */
     for (int i = PARTS - 1; i >= 0 && status == AKUNU_OK; i--) {
         struct ak_prepare_options own = *options;
         own.kv = shape_of(s, &options->kv, i);
         own.max_logits = i == FIRST ? 1 : options->max_logits;
-        status = ops_of(s, i)->prepare(s->parts[i], &p->tables[i], weights, spec, &own, ((struct split_kv *)kv)->pools[i], &p->parts[i], error);
+        status = ops_of(s, i)->prepare(s->parts[i], &p->tables[i], weights, spec, &own,
+                                       ((struct split_kv *)kv)->pools[i], &p->parts[i], error);
     }
     if (status != AKUNU_OK) {
         release((struct ak_prepared *)p);
@@ -252,14 +262,17 @@ static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
 }
 
 /* One part's weights are read after the other's. */
-static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error)
+static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                           unsigned n_threads, double *out, struct ak_error *error)
 {
     const struct ak_split *s = split_of(b);
     double seconds = 0.0, all = 0.0;
     for (int i = 0; i < PARTS; i++) {
         double bytes = 0.0, rate;
         for (uint32_t j = 0; j < weights->n_packed; j++)
-            bytes += weights->packed[j].backend == s->parts[i] ? (double)ak_packed_read_bytes(&weights->packed[j]) : 0.0;
+            bytes += weights->packed[j].backend == s->parts[i] ?
+                         (double)ak_packed_read_bytes(&weights->packed[j]) :
+                         0.0;
         AK_TRY(ops_of(s, i)->bandwidth(s->parts[i], weights, n_threads, &rate, error));
         seconds += bytes / rate;
         all += bytes;
@@ -290,7 +303,8 @@ static const struct ak_backend_ops split_ops = {
     .bandwidth = bandwidth,
 };
 
-ak_status ak_split_open(struct ak_backend *first, struct ak_backend *second, const struct ak_spec *spec, uint32_t cut, struct ak_backend **out,
+ak_status ak_split_open(struct ak_backend *first, struct ak_backend *second,
+                        const struct ak_spec *spec, uint32_t cut, struct ak_backend **out,
                         struct ak_error *error)
 {
     const char *names[PARTS] = { first->ops->describe(first), second->ops->describe(second) };
@@ -300,9 +314,13 @@ ak_status ak_split_open(struct ak_backend *first, struct ak_backend *second, con
         ak_free(s);
         return ak_fail_memory(error, "a backend", room);
     }
-    *s = (struct ak_split){ .base = { &split_ops }, .parts = { first, second }, .spec = spec, .cut = cut, .description = s->description };
-    snprintf(s->description, room, "%s (%u layers), %s (%u layers)", names[FIRST], (unsigned)cut, names[SECOND],
-             (unsigned)(spec->config.n_layers - cut));
+    *s = (struct ak_split){ .base = { &split_ops },
+                            .parts = { first, second },
+                            .spec = spec,
+                            .cut = cut,
+                            .description = s->description };
+    snprintf(s->description, room, "%s (%u layers), %s (%u layers)", names[FIRST], (unsigned)cut,
+             names[SECOND], (unsigned)(spec->config.n_layers - cut));
     *out = &s->base;
     return AKUNU_OK;
 }

@@ -7,7 +7,8 @@
 
 /* Layers [0, cut) go to `first`, the others to `second`; 0 < cut < layers. *out takes both
  * on success and closes them in the end; `spec` outlives it. */
-ak_status ak_split_open(struct ak_backend *first, struct ak_backend *second, const struct ak_spec *spec, uint32_t cut, struct ak_backend **out,
+ak_status ak_split_open(struct ak_backend *first, struct ak_backend *second,
+                        const struct ak_spec *spec, uint32_t cut, struct ak_backend **out,
                         struct ak_error *error);
 
 #endif

@@ -22,7 +22,8 @@ static inline ak_status ak_buffer_room(struct ak_buffer *b, size_t n, struct ak_
     if (n > SIZE_MAX / 4 - b->n)
         return ak_fail_memory(error, "a text", n);
     if (b->most && b->n + n > b->most)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the tokenizer makes more than %zu bytes of a text, the limit", b->most);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the tokenizer makes more than %zu bytes of a text, the limit", b->most);
     size_t capacity = (b->n + n) * 2;
     char *bytes = ak_realloc(b->bytes, capacity, 1);
     if (!bytes)
@@ -32,7 +33,8 @@ static inline ak_status ak_buffer_room(struct ak_buffer *b, size_t n, struct ak_
     return AKUNU_OK;
 }
 
-static inline ak_status ak_buffer_add(struct ak_buffer *b, const char *bytes, size_t n, struct ak_error *error)
+static inline ak_status ak_buffer_add(struct ak_buffer *b, const char *bytes, size_t n,
+                                      struct ak_error *error)
 {
     if (n == 0)
         return AKUNU_OK;
@@ -45,7 +47,7 @@ static inline ak_status ak_buffer_add(struct ak_buffer *b, const char *bytes, si
 static inline void ak_buffer_free(struct ak_buffer *b)
 {
     ak_free(b->bytes);
-    *b = (struct ak_buffer){0};
+    *b = (struct ak_buffer){ 0 };
 }
 
 static inline void ak_buffer_swap(struct ak_buffer *a, struct ak_buffer *b)

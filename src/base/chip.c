@@ -87,7 +87,8 @@ static void find_caches(struct ak_chip *chip)
         sharing = level == 3 ? count_list(cache_text(i, "shared_cpu_list", text)) : sharing;
     }
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-    static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
+    static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                 _SC_LEVEL3_CACHE_SIZE };
     for (int level = 1; level <= 3; level++) {
         long bytes = *sizes[level] ? 0 : sysconf(names[level]);
         if (bytes > 0)

@@ -11,9 +11,10 @@ struct ak_chip {
     unsigned cores;                /* physical ones that this process may run on */
     unsigned hardware_threads;     /* of these cores */
     unsigned numa_nodes;           /* at least 1 */
-    uint64_t l1d_bytes, l2_bytes, l3_bytes; /* of the first core, shared or not; 0: none, or unknown */
-    uint64_t l3_total_bytes;       /* of all instances together */
-    uint64_t memory_bytes;         /* of the machine */
+    /* of the first core, shared or not; 0: none, or unknown */
+    uint64_t l1d_bytes, l2_bytes, l3_bytes;
+    uint64_t l3_total_bytes; /* of all instances together */
+    uint64_t memory_bytes;   /* of the machine */
 };
 
 void ak_chip_detect(struct ak_chip *out);

@@ -32,7 +32,8 @@ static bool counts_as_core(unsigned long cpu, const cpu_set_t *set, size_t bytes
 {
     char path[96], list[512];
     unsigned long first, last;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%lu/topology/thread_siblings_list", cpu);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%lu/topology/thread_siblings_list",
+             cpu);
     ak_system_text(path, list, sizeof list);
     for (const char *next = list; ak_system_range(&next, &first, &last);)
         for (unsigned long i = first; i <= last && i < cpu; i++)
@@ -97,8 +98,9 @@ ak_status ak_cpus_parse(const char *text, struct ak_cpus *out, struct ak_error *
             good = read_cpu(&next, &last) && last >= first;
         }
         if (!good || (*next != '\0' && *next != ','))
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the CPUs are '%.100s': expected a list as 0-3,8 of numbers below %d", text,
-                           AK_CPUS_MAX);
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "the CPUs are '%.100s': expected a list as 0-3,8 of numbers below %d",
+                           text, AK_CPUS_MAX);
         for (unsigned cpu = first; cpu <= last; cpu++)
             add_cpu(out, cpu);
         if (*next++ == '\0')

@@ -32,11 +32,11 @@ ak_status ak_fail_memory(struct ak_error *error, const char *what, unsigned long
 void ak_error_prefix(struct ak_error *error, const char *prefix);
 
 /* Returns the status of `call` from the calling function unless it is fine. */
-#define AK_TRY(call)                       \
-    do {                                   \
-        ak_status ak_try_status = (call);  \
-        if (ak_try_status != AKUNU_OK)     \
-            return ak_try_status;          \
+#define AK_TRY(call)                                                                               \
+    do {                                                                                           \
+        ak_status ak_try_status = (call);                                                          \
+        if (ak_try_status != AKUNU_OK)                                                             \
+            return ak_try_status;                                                                  \
     } while (0)
 
 #endif

@@ -29,13 +29,17 @@ static ak_status fail_open(const char *path, int code, struct ak_error *error)
     path = ak_show_path(path, shown);
     switch (code) {
     case ENOENT: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no such file", path);
-    case ENOTDIR: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no such file (a part of the path is no folder)", path);
+    case ENOTDIR:
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: no such file (a part of the path is no folder)", path);
     case ELOOP: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a loop of symbolic links", path);
     case EACCES:
     case EPERM: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no permission to read it", path);
     case ENXIO: /* what open says of sockets and of devices that are not there */
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a socket or a device, where a regular file is expected", path);
-    default: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be opened: %s", path, strerror(code));
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: a socket or a device, where a regular file is expected", path);
+    default:
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be opened: %s", path, strerror(code));
     }
 }
 
@@ -44,8 +48,8 @@ static ak_status check_kind(const struct stat *st, const char *path, struct ak_e
     if (S_ISREG(st->st_mode))
         return AKUNU_OK;
     char shown[AK_SHOW_BYTES];
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s, where a regular file is expected", ak_show_path(path, shown),
-                   kind_of(st->st_mode));
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s, where a regular file is expected",
+                   ak_show_path(path, shown), kind_of(st->st_mode));
 }
 
 static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_error *error)
@@ -56,8 +60,9 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
         return fail_open(path, errno, error);
     AK_TRY(check_kind(&st, path, error));
     if (st.st_size < 0 || (uint64_t)st.st_size > SIZE_MAX / 2)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %lld bytes cannot be mapped on this machine",
-                       ak_show_path(path, shown), (long long)st.st_size);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: %lld bytes cannot be mapped on this machine", ak_show_path(path, shown),
+                       (long long)st.st_size);
 
     file->path = ak_strndup(path, strlen(path));
     if (!file->path)
@@ -74,7 +79,8 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
         ak_show_path(path, shown);
         if (code == ENOMEM)
             return ak_fail_memory(error, shown, file->bytes);
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown, strerror(code));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown,
+                       strerror(code));
     }
     ak_pages_large(data, (size_t)file->bytes); /* weights may be used as they lie */
     file->data = data;
@@ -84,7 +90,7 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
 
 ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *error)
 {
-    *out = (struct ak_file){0};
+    *out = (struct ak_file){ 0 };
     struct stat st;
     if (stat(path, &st) != 0)
         return fail_open(path, errno, error);
@@ -110,7 +116,7 @@ void ak_file_close(struct ak_file *file)
             close(file->fd);
     }
     ak_free(file->path);
-    *file = (struct ak_file){0};
+    *file = (struct ak_file){ 0 };
 }
 
 void ak_file_release(struct ak_file *file)
@@ -123,7 +129,8 @@ void ak_file_release(struct ak_file *file)
 /* Out of the page cache, which is asked of a descriptor. */
 static void forget(const struct ak_file *file, uint64_t begin, uint64_t end)
 {
-    int fd = file->fd >= 0 ? file->fd : open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    int fd =
+        file->fd >= 0 ? file->fd : open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return;
     posix_fadvise(fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED);
@@ -135,14 +142,17 @@ void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, e
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);
-    madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), use == AK_FILE_WANT ? MADV_WILLNEED : MADV_DONTNEED);
+    madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin),
+            use == AK_FILE_WANT ? MADV_WILLNEED : MADV_DONTNEED);
     if (use == AK_FILE_FORGET)
         forget(file, begin, end);
 }
 
-void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes, enum ak_file_use use)
+void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes,
+                     enum ak_file_use use)
 {
-    uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data); /* huge where data lies before it */
+    /* huge where data lies before it */
+    uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data);
     if (offset < file->bytes && bytes <= file->bytes - offset)
         ak_file_tell(file, offset, bytes, use);
 }
@@ -151,7 +161,7 @@ struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes)
 {
     static const uint8_t nothing;
     const uint8_t *begin = data ? data : &nothing;
-    return (struct ak_cursor){begin, begin, begin + (data ? bytes : 0), false};
+    return (struct ak_cursor){ begin, begin, begin + (data ? bytes : 0), false };
 }
 
 uint64_t ak_cursor_left(const struct ak_cursor *c)

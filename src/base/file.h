@@ -12,9 +12,9 @@ struct ak_file {
     char *path;
     const uint8_t *data; /* NULL where the file is empty */
     uint64_t bytes;
-    int64_t mtime_ns;    /* identity for caches, with bytes */
+    int64_t mtime_ns;       /* identity for caches, with bytes */
     uint64_t device, inode; /* the same file has the same, whatever its path */
-    int fd;              /* open where data is not NULL, −1 once it was given back */
+    int fd;                 /* open where data is not NULL, −1 once it was given back */
 };
 
 /* Maps `path`. Refused with AKUNU_ERROR_FORMAT: anything but a regular file
@@ -36,9 +36,11 @@ enum ak_file_use {
     AK_FILE_DROP,  /* not read for now: out of this process */
     AK_FILE_FORGET /* nor by a later one: out of the page cache, where no other process maps them */
 };
-void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use);
+void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes,
+                  enum ak_file_use use);
 /* The same by address; does nothing where the bytes lie outside the file's map. */
-void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes, enum ak_file_use use);
+void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes,
+                     enum ak_file_use use);
 
 /* Reads little-endian values from [next, end). After a read beyond the end
  * `failed` stays true and every read returns false. */

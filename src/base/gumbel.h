@@ -11,7 +11,8 @@
  * counter. */
 static inline double ak_gumbel_uniform(uint64_t seed, uint64_t position, uint64_t index)
 {
-    uint64_t z = seed + (position << 32) * 0x9e3779b97f4a7c15ull + index * 0xbf58476d1ce4e5b9ull + 0x9e3779b97f4a7c15ull;
+    uint64_t z = seed + (position << 32) * 0x9e3779b97f4a7c15ull + index * 0xbf58476d1ce4e5b9ull +
+                 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     z ^= z >> 31;
@@ -19,9 +20,11 @@ static inline double ak_gumbel_uniform(uint64_t seed, uint64_t position, uint64_
 }
 
 /* The draw from softmax(logits / temperature) is the argmax of these (Gumbel, 1954). */
-static inline float ak_gumbel_score(float logit, float temperature, uint64_t seed, uint64_t position, uint64_t index)
+static inline float ak_gumbel_score(float logit, float temperature, uint64_t seed,
+                                    uint64_t position, uint64_t index)
 {
-    return (float)((double)logit / (double)temperature - ak_log(-ak_log(ak_gumbel_uniform(seed, position, index))));
+    return (float)((double)logit / (double)temperature -
+                   ak_log(-ak_log(ak_gumbel_uniform(seed, position, index))));
 }
 
 #endif

@@ -57,7 +57,7 @@ static inline uint16_t ak_float_to_f16(float x)
         return (uint16_t)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
     if (magnitude >= 0x477ff000u) /* 65520 and more round to infinity */
         return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) { /* below 2^-14: subnormal or zero */
+    if (magnitude < 0x38800000u) {   /* below 2^-14: subnormal or zero */
         if (magnitude < 0x33000000u) /* below 2^-25 */
             return (uint16_t)sign;
         uint32_t shift = 126u - (magnitude >> 23);

@@ -5,9 +5,9 @@
 enum { LANES = 4, STEP = LANES * 8 };
 
 /* Odd numbers without a pattern: the fractions of square roots of primes. */
-static const uint64_t factors[LANES] = {
-    UINT64_C(0x6a09e667f3bcc909), UINT64_C(0xbb67ae8584caa73b), UINT64_C(0x3c6ef372fe94f82b), UINT64_C(0xa54ff53a5f1d36f1)
-};
+static const uint64_t factors[LANES] = { UINT64_C(0x6a09e667f3bcc909), UINT64_C(0xbb67ae8584caa73b),
+                                         UINT64_C(0x3c6ef372fe94f82b),
+                                         UINT64_C(0xa54ff53a5f1d36f1) };
 
 static uint64_t rotate(uint64_t x, int n)
 {

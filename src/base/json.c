@@ -14,7 +14,7 @@ struct scan {
  * first. Outside of strings, each value follows a bracket, a comma or a colon. */
 static struct scan scan(const uint8_t *text, size_t n)
 {
-    struct scan s = {0, 0, 1};
+    struct scan s = { 0, 0, 1 };
     bool quoted = false;
     for (size_t i = 0; i < n; i++) {
         uint8_t c = text[i];
@@ -42,15 +42,18 @@ static ak_status check(const void *bytes, size_t n, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: the text is not UTF-8");
     struct scan s = scan(bytes, n);
     if (s.most_depth > AK_JSON_MOST_DEPTH)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "JSON of a nesting of %u, where at most %d is possible", s.most_depth,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "JSON of a nesting of %u, where at most %d is possible", s.most_depth,
                        AK_JSON_MOST_DEPTH);
     if (s.n_values > AK_JSON_MOST_VALUES)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "JSON of %llu keys and values, where at most %d are possible",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "JSON of %llu keys and values, where at most %d are possible",
                        (unsigned long long)s.n_values, AK_JSON_MOST_VALUES);
     return AKUNU_OK;
 }
 
-static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals, json_t **out, struct ak_error *error)
+static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals, json_t **out,
+                       struct ak_error *error)
 {
     json_error_t why;
     *out = NULL;
@@ -63,7 +66,8 @@ static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals,
         return AKUNU_OK;
     if (json_error_code(&why) == json_error_out_of_memory)
         return ak_fail_memory(error, "what a JSON text holds", 0);
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: %s (line %d, column %d)", why.text, why.line, why.column);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: %s (line %d, column %d)", why.text,
+                   why.line, why.column);
 }
 
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error)

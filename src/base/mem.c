@@ -106,7 +106,9 @@ void ak_pages_free(void *p, size_t bytes)
 
 void ak_pages_drop(const void *p, size_t bytes)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = ((uintptr_t)p + page - 1) / page * page, end = ((uintptr_t)p + bytes) / page * page;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+              begin = ((uintptr_t)p + page - 1) / page * page,
+              end = ((uintptr_t)p + bytes) / page * page;
     if (begin < end)
         madvise((void *)begin, end - begin, MADV_DONTNEED);
 }

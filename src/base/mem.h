@@ -34,8 +34,14 @@ static inline size_t ak_round_up(size_t n, size_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-static inline size_t ak_min_size(size_t a, size_t b) { return a < b ? a : b; }
-static inline size_t ak_max_size(size_t a, size_t b) { return a > b ? a : b; }
+static inline size_t ak_min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+static inline size_t ak_max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 /* n zeroed elements of `size` bytes; NULL where there is no memory or the
  * product overflows. n = 0 gives a pointer that may be freed. */

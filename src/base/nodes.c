@@ -8,7 +8,8 @@
 
 static const char *const SYSTEM = "/sys/devices/system/node";
 
-static void read_node(const char *root, unsigned long node, const cpu_set_t *allowed, struct ak_nodes *out)
+static void read_node(const char *root, unsigned long node, const cpu_set_t *allowed,
+                      struct ak_nodes *out)
 {
     char path[256], list[4096];
     unsigned long first, last;

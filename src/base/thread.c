@@ -140,15 +140,16 @@ static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (code == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_SYSTEM, "thread %u of %u cannot be started: %s", pool->n_started + 2, pool->n_threads,
-                   strerror(code));
+    return ak_fail(error, AKUNU_ERROR_SYSTEM, "thread %u of %u cannot be started: %s",
+                   pool->n_started + 2, pool->n_threads, strerror(code));
 }
 
 ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_error *error)
 {
     *out = NULL;
     if (n_threads < 1 || n_threads > MAX_THREADS)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%u threads asked for; 1 to %d are possible", n_threads, (int)MAX_THREADS);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%u threads asked for; 1 to %d are possible",
+                       n_threads, (int)MAX_THREADS);
     struct ak_pool *pool = ak_alloc_aligned(sizeof *pool);
     if (!pool)
         return ak_fail_memory(error, "a thread pool", sizeof *pool);
@@ -191,8 +192,8 @@ ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct a
         CPU_SET(cpu, &set);
         int code = pthread_setaffinity_np(pool->workers[i].handle, sizeof set, &set);
         if (code != 0)
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "thread %u cannot run on CPU %u: %s", i, cpu,
-                           code == EINVAL ? "this process has no such CPU" : strerror(code));
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "thread %u cannot run on CPU %u: %s", i,
+                           cpu, code == EINVAL ? "this process has no such CPU" : strerror(code));
     }
     return AKUNU_OK;
 }
@@ -203,7 +204,8 @@ void ak_pool_spread(struct ak_pool *pool)
     ak_nodes_here(&nodes);
     for (unsigned i = 1; i < pool->n_threads && nodes.n > 1; i++) {
         const cpu_set_t *cpus = &nodes.cpus[i * nodes.n / pool->n_threads];
-        (void)pthread_setaffinity_np(pool->workers[i].handle, sizeof *cpus, cpus); /* else the system places it */
+        /* else the system places it */
+        (void)pthread_setaffinity_np(pool->workers[i].handle, sizeof *cpus, cpus);
     }
 }
 

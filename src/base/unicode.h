@@ -13,7 +13,8 @@ bool ak_is_control(uint32_t c);     /* Cc, Cf, Co */
 bool ak_is_punctuation(uint32_t c); /* P*, and ASCII's symbols */
 bool ak_is_number(uint32_t c);      /* N* */
 bool ak_is_word(uint32_t c);        /* part of a word: letters, marks, digits, connectors */
-bool ak_is_chinese(uint32_t c);     /* as BERT sees it: the ideographs, and neither kana nor hangul */
+/* as BERT sees it: the ideographs, and neither kana nor hangul */
+bool ak_is_chinese(uint32_t c);
 
 /* The lower case form in UTF-8, at most 4 bytes; gives their number. */
 size_t ak_lower(uint32_t c, char out[4]);

@@ -9,9 +9,9 @@ struct ak_utf8 ak_utf8_next(const char *text, size_t n)
     uint32_t code;
 
     if (lead < 0x80)
-        return (struct ak_utf8){.code = lead, .bytes = 1, .valid = true};
+        return (struct ak_utf8){ .code = lead, .bytes = 1, .valid = true };
     if (lead < 0xC2 || lead > 0xF4)
-        return (struct ak_utf8){.bytes = 1};
+        return (struct ak_utf8){ .bytes = 1 };
     if (lead < 0xE0) {
         length = 2;
         code = lead & 0x1Fu;
@@ -32,14 +32,14 @@ struct ak_utf8 ak_utf8_next(const char *text, size_t n)
     }
     for (unsigned i = 1; i < length; i++) {
         if (i == n)
-            return (struct ak_utf8){.bytes = (uint8_t)i, .cut = true};
+            return (struct ak_utf8){ .bytes = (uint8_t)i, .cut = true };
         if (s[i] < low || s[i] > high)
-            return (struct ak_utf8){.bytes = (uint8_t)i};
+            return (struct ak_utf8){ .bytes = (uint8_t)i };
         code = code << 6 | (s[i] & 0x3Fu);
         low = 0x80;
         high = 0xBF;
     }
-    return (struct ak_utf8){.code = code, .bytes = (uint8_t)length, .valid = true};
+    return (struct ak_utf8){ .code = code, .bytes = (uint8_t)length, .valid = true };
 }
 
 size_t ak_utf8_valid(const char *text, size_t n)

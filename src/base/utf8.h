@@ -8,7 +8,8 @@
 
 struct ak_utf8 {
     uint32_t code; /* where valid */
-    uint8_t bytes; /* of the character; where not valid, of the longest part that could begin one: at least 1 */
+    /* of the character; where not valid, of the longest part that could begin one: at least 1 */
+    uint8_t bytes;
     bool valid;
     bool cut; /* not valid only because the text ends inside the character */
 };

@@ -59,7 +59,8 @@ static int read_optional(const char *path, const char *flag, struct cli_text *ou
     return path ? cli_read_file(flag, path, out) : CLI_EXIT_OK;
 }
 
-static int render(const struct cli_options *o, const struct akunu_template *chat, struct akunu_chat *input)
+static int render(const struct cli_options *o, const struct akunu_template *chat,
+                  struct akunu_chat *input)
 {
     struct cli_output out = cli_output_stdout();
     size_t n;

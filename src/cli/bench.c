@@ -35,7 +35,8 @@ static bool on_cancel(void *user)
 static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
 {
     size_t last;
-    if (n > 0 && akunu_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel, NULL, &last) != AKUNU_OK)
+    if (n > 0 && akunu_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel, NULL,
+                               &last) != AKUNU_OK)
         return cli_library_failure();
     return CLI_EXIT_OK;
 }
@@ -45,7 +46,9 @@ static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_
 {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t s = 0; s < n_sequences; s++)
-            b->step[s] = (struct akunu_batch_token){ .token = ids[i], .sequence = b->sequences[s], .logits = true };
+            b->step[s] = (struct akunu_batch_token){ .token = ids[i],
+                                                     .sequence = b->sequences[s],
+                                                     .logits = true };
         if (akunu_decode(b->loaded->session, b->step, (size_t)n_sequences) != AKUNU_OK)
             return cli_library_failure();
         if (cli_interrupted())
@@ -57,7 +60,8 @@ static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_
 static int rewind_all(struct bench *b, int64_t length)
 {
     for (int64_t s = 0; s < b->n_sequences; s++)
-        if (akunu_sequence_rewind(b->loaded->session, b->sequences[s], (uint32_t)length) != AKUNU_OK)
+        if (akunu_sequence_rewind(b->loaded->session, b->sequences[s], (uint32_t)length) !=
+            AKUNU_OK)
             return cli_library_failure();
     return CLI_EXIT_OK;
 }
@@ -91,20 +95,21 @@ static int rewind_to_depth(struct bench *b, const struct cli_bench_test *test)
 }
 
 /* One run of at most `limit` generated tokens from the test's depth; *seconds is what it took. */
-static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t limit, double *seconds)
+static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t limit,
+                    double *seconds)
 {
     int code = rewind_to_depth(b, test);
     const akunu_token *ids = b->ids + test->depth;
     int64_t n_generate = test->n_generate < limit ? test->n_generate : limit;
     double started = cli_seconds();
     if (code == CLI_EXIT_OK)
-        code = test->n_prompt > 0 ? prefill(b, b->sequences[0], ids, test->n_prompt) : decode(b, ids, n_generate, test->n_sequences);
+        code = test->n_prompt > 0 ? prefill(b, b->sequences[0], ids, test->n_prompt) :
+                                    decode(b, ids, n_generate, test->n_sequences);
     *seconds = cli_seconds() - started;
     return code;
 }
 
-/* ---- What the machine allows ---------------------------------------------------- */
-
+/* ---- What the machine allows -------------------------------------------- */
 /* What bounds a test: in decode reading, of several sequences the products too. */
 static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_model_info *info)
 {
@@ -115,11 +120,13 @@ static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_
 }
 
 /* Puts the larger of what is in *roof and of what is measured now there. */
-static bool measure_bounds(const struct bench *b, const struct cli_bench_test *test, struct akunu_roofline *roof)
+static bool measure_bounds(const struct bench *b, const struct cli_bench_test *test,
+                           struct akunu_roofline *roof)
 {
     struct akunu_roofline now = { .size = sizeof now };
     const struct akunu_model_info *info = &b->loaded->info;
-    if (akunu_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session), bounds_of(test, info), &now) != AKUNU_OK) {
+    if (akunu_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session),
+                            bounds_of(test, info), &now) != AKUNU_OK) {
         cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
         return false;
     }
@@ -130,7 +137,8 @@ static bool measure_bounds(const struct bench *b, const struct cli_bench_test *t
 }
 
 /* Seconds of the products of one token of a prompt, two operations a parameter. */
-static double product_seconds(const struct akunu_model_info *info, const struct akunu_roofline *roof)
+static double product_seconds(const struct akunu_model_info *info,
+                              const struct akunu_roofline *roof)
 {
     double floats = (double)info->float_parameters, ints = (double)info->matrix_parameters - floats;
     double seconds = ints > 0.0 ? 2.0 * ints / roof->int8_ops_per_second : 0.0;
@@ -140,21 +148,24 @@ static double product_seconds(const struct akunu_model_info *info, const struct 
 /* How near `ts` tokens a second come to what the machine allows: in decode a pass
  * reads the weights once and the keys and values of each sequence at the mean
  * position; in prefill it does the products. Several sequences have both bounds. */
-static double roofline_percent(const struct bench *b, const struct cli_bench_test *test, const struct akunu_roofline *roof, double ts)
+static double roofline_percent(const struct bench *b, const struct cli_bench_test *test,
+                               const struct akunu_roofline *roof, double ts)
 {
     const struct akunu_model_info *info = &b->loaded->info;
-    double n = (double)test->n_sequences, position = (double)test->depth + ((double)test->n_generate + 1.0) / 2.0;
+    double n = (double)test->n_sequences,
+           position = (double)test->depth + ((double)test->n_generate + 1.0) / 2.0;
     double seconds = product_seconds(info, roof); /* least of a token */
     if (test->n_prompt == 0) {
-        double read = ((double)info->token_weight_bytes + n * position * b->kv_token_bytes) / roof->read_bytes_per_second / n;
+        double read = ((double)info->token_weight_bytes + n * position * b->kv_token_bytes) /
+                      roof->read_bytes_per_second / n;
         seconds = test->n_sequences > 1 ? fmax(seconds, read) : read;
     }
     return seconds > 0.0 && isfinite(seconds) ? 100.0 * ts * seconds : NAN;
 }
 
-/* ---- Tests ------------------------------------------------------------------------ */
-
-static int measure_test(struct bench *b, const struct cli_bench_test *test, double *samples, const char *name)
+/* ---- Tests -------------------------------------------------------------- */
+static int measure_test(struct bench *b, const struct cli_bench_test *test, double *samples,
+                        const char *name)
 {
     enum { WARM_UP_TOKENS = 4 };
     const struct cli_options *o = b->report->options;
@@ -167,7 +178,8 @@ static int measure_test(struct bench *b, const struct cli_bench_test *test, doub
     for (int64_t i = 0; code == CLI_EXIT_OK && i < o->repetitions; i++) {
         cli_progress_show(&progress, name, (double)i / (double)o->repetitions);
         code = run_once(b, test, INT64_MAX, &seconds);
-        samples[i] = (double)((test->n_prompt + test->n_generate) * test->n_sequences) / fmax(seconds, 1e-9);
+        samples[i] =
+            (double)((test->n_prompt + test->n_generate) * test->n_sequences) / fmax(seconds, 1e-9);
     }
     cli_progress_end(&progress);
     return code;
@@ -186,9 +198,13 @@ static int run_test(const struct cli_bench_test *test, void *user)
     bool known = measure_bounds(b, test, &roof);
     int code = measure_test(b, test, samples, name);
     if (code == CLI_EXIT_OK) {
-        struct cli_bench_result result = { .test = *test, .samples = samples, .n_samples = (size_t)o->repetitions, .roofline_percent = NAN };
+        struct cli_bench_result result = { .test = *test,
+                                           .samples = samples,
+                                           .n_samples = (size_t)o->repetitions,
+                                           .roofline_percent = NAN };
         if (known && measure_bounds(b, test, &roof))
-            result.roofline_percent = roofline_percent(b, test, &roof, cli_bench_median(samples, result.n_samples));
+            result.roofline_percent =
+                roofline_percent(b, test, &roof, cli_bench_median(samples, result.n_samples));
         cli_bench_row(b->report, &result);
         if (!cli_output_flush(&b->report->out))
             code = CLI_EXIT_FAILURE;
@@ -199,7 +215,8 @@ static int run_test(const struct cli_bench_test *test, void *user)
 
 /* Calls `visit` for every depth with every prompt length, then with every number of
  * generated tokens for every number of sequences, leaving out zeros. */
-static int each_test(const struct cli_options *o, int (*visit)(const struct cli_bench_test *test, void *user), void *user)
+static int each_test(const struct cli_options *o,
+                     int (*visit)(const struct cli_bench_test *test, void *user), void *user)
 {
     int code = CLI_EXIT_OK;
     for (size_t d = 0; d < o->depth.n; d++) {
@@ -219,20 +236,22 @@ static int each_test(const struct cli_options *o, int (*visit)(const struct cli_
 }
 
 /* The largest of all tests: tokens of a sequence, of all of them, sequences. */
-struct extent { int64_t length, tokens, sequences; };
+struct extent {
+    int64_t length, tokens, sequences;
+};
 
 static int extend(const struct cli_bench_test *test, void *user)
 {
     struct extent *e = user;
-    int64_t length = test->depth + test->n_prompt + test->n_generate, tokens = length * test->n_sequences;
+    int64_t length = test->depth + test->n_prompt + test->n_generate,
+            tokens = length * test->n_sequences;
     e->length = length > e->length ? length : e->length;
     e->tokens = tokens > e->tokens ? tokens : e->tokens;
     e->sequences = test->n_sequences > e->sequences ? test->n_sequences : e->sequences;
     return CLI_EXIT_OK;
 }
 
-/* ---- Sessions and models -------------------------------------------------------------- */
-
+/* ---- Sessions and models ------------------------------------------------ */
 /* A fixed sequence of ids (Knuth's MMIX generator, its upper bits). */
 static void fill_ids(struct bench *b, int64_t n)
 {
@@ -248,7 +267,8 @@ static double kv_token_bytes(const struct cli_loaded *loaded, int64_t n_sequence
 {
     enum { PAGE_TOKENS = 64 };
     struct akunu_memory memory = { .size = sizeof memory };
-    uint64_t tokens = akunu_session_context(loaded->session) + (uint64_t)n_sequences * (PAGE_TOKENS - 1);
+    uint64_t tokens =
+        akunu_session_context(loaded->session) + (uint64_t)n_sequences * (PAGE_TOKENS - 1);
     if (akunu_memory_report(loaded->model, loaded->session, &memory) != AKUNU_OK)
         return NAN;
     return (double)memory.kv / (double)(tokens / PAGE_TOKENS * PAGE_TOKENS);
@@ -260,14 +280,16 @@ static int run_session(struct bench *b, const struct cli_options *o, const struc
     struct cli_loaded *loaded = b->loaded;
     int64_t batch = o->batch;
     if (batch > 0 && batch < e->sequences) {
-        cli_warn("-b %lld: raised to %lld, a token of each sequence", (long long)batch, (long long)e->sequences);
+        cli_warn("-b %lld: raised to %lld, a token of each sequence", (long long)batch,
+                 (long long)e->sequences);
         batch = e->sequences;
     }
     loaded->max_sequences = (uint32_t)e->sequences;
-    int code = cli_open_session(o, loaded, (uint32_t)(o->context ? o->context : e->tokens), (uint32_t)batch);
+    int code = cli_open_session(o, loaded, (uint32_t)(o->context ? o->context : e->tokens),
+                                (uint32_t)batch);
     if (code == CLI_EXIT_OK && akunu_session_batch(loaded->session) < e->sequences)
-        code = cli_failure("a pass of this session has at most %u tokens, and -np wants %lld", (unsigned)akunu_session_batch(loaded->session),
-                           (long long)e->sequences);
+        code = cli_failure("a pass of this session has at most %u tokens, and -np wants %lld",
+                           (unsigned)akunu_session_batch(loaded->session), (long long)e->sequences);
     if (code == CLI_EXIT_OK) {
         b->sequences[0] = loaded->sequence;
         b->n_sequences = 1;
@@ -302,7 +324,8 @@ static int run_sessions(struct bench *b, const struct cli_options *o, const stru
 }
 
 /* o->model is the one at hand. */
-static int run_model(const struct cli_options *o, const struct extent *e, struct cli_bench_context *report)
+static int run_model(const struct cli_options *o, const struct extent *e,
+                     struct cli_bench_context *report)
 {
     struct cli_loaded loaded = { .sequence = -1 };
     struct bench b = { .loaded = &loaded, .report = report };
@@ -337,7 +360,9 @@ static int64_t largest(const struct cli_list *list)
 
 int cli_bench(const struct cli_options *o)
 {
-    struct cli_bench_context report = { .options = o, .out = cli_output_stdout(), .json = o->json || o->form == CLI_FORM_JSON };
+    struct cli_bench_context report = { .options = o,
+                                        .out = cli_output_stdout(),
+                                        .json = o->json || o->form == CLI_FORM_JSON };
     struct extent e = { 0 };
     int code = CLI_EXIT_OK;
     if (o->tune)
@@ -348,9 +373,11 @@ int cli_bench(const struct cli_options *o)
     if (e.length == 0 && !o->load)
         return cli_usage("nothing to measure: -p and -n are both 0, and no --load");
     if (e.tokens > INT32_MAX)
-        return cli_usage("-np and -d: the sequences have %lld tokens together", (long long)e.tokens);
+        return cli_usage("-np and -d: the sequences have %lld tokens together",
+                         (long long)e.tokens);
     if (o->context > 0 && e.tokens > o->context)
-        return cli_failure("the longest test has %lld tokens and the context holds %lld (-c)", (long long)e.tokens, (long long)o->context);
+        return cli_failure("the longest test has %lld tokens and the context holds %lld (-c)",
+                           (long long)e.tokens, (long long)o->context);
     cli_bench_begin(&report);
     for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
         struct cli_options one = *o;

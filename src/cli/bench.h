@@ -12,7 +12,7 @@
 struct cli_bench_test {
     int64_t n_prompt, n_generate; /* one of them is 0 */
     int64_t depth;
-    int64_t n_sequences;          /* 1 for a prompt */
+    int64_t n_sequences; /* 1 for a prompt */
 };
 
 struct cli_bench_result {
@@ -28,7 +28,7 @@ struct cli_bench_load {
     const double *ready; /* seconds until the session was there */
     const double *first; /* … and the first token */
     size_t n_samples;
-    double kept;         /* cold: what stayed in the page cache all the same, 0 … 1 */
+    double kept; /* cold: what stayed in the page cache all the same, 0 … 1 */
 };
 
 /* The test's name: "pp512", "tg16@d4096", "tg16@d4096@np8". `out` holds CLI_BENCH_NAME_BYTES. */

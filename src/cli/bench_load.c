@@ -17,10 +17,11 @@
 #include "cli/model_path.h"
 #include "cli/progress.h"
 
-/* ---- Out of the page cache ---------------------------------------------------------- */
-
+/* ---- Out of the page cache ---------------------------------------------- */
 /* nftw has no place for a user's pointer. */
-static struct { double bytes, kept; } dropped;
+static struct {
+    double bytes, kept;
+} dropped;
 
 /* Pages of the file that are in the page cache; where that cannot be told, all. */
 static double resident_bytes(int fd, size_t bytes)
@@ -104,21 +105,24 @@ static double drop(const struct cli_options *o, const char *path)
     return dropped.bytes > 0.0 ? dropped.kept / dropped.bytes : 0.0;
 }
 
-/* ---- Loading -------------------------------------------------------------------------- */
-
+/* ---- Loading ------------------------------------------------------------ */
 enum { CONTEXT = 512 }; /* where -c does not say */
 
 /* *loaded is left loaded, to be unloaded whatever the code. */
-static int load_once(const struct cli_options *o, struct cli_loaded *loaded, double *ready, double *first)
+static int load_once(const struct cli_options *o, struct cli_loaded *loaded, double *ready,
+                     double *first)
 {
     double started = cli_seconds();
     int code = cli_load_model(o, loaded);
     uint32_t context = loaded->info.context < CONTEXT ? loaded->info.context : CONTEXT;
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, loaded, o->context ? (uint32_t)o->context : context, (uint32_t)o->batch);
+        code = cli_open_session(o, loaded, o->context ? (uint32_t)o->context : context,
+                                (uint32_t)o->batch);
     *ready = cli_seconds() - started;
     if (code == CLI_EXIT_OK) {
-        struct akunu_batch_token token = { .token = 0, .sequence = loaded->sequence, .logits = true };
+        struct akunu_batch_token token = { .token = 0,
+                                           .sequence = loaded->sequence,
+                                           .logits = true };
         if (akunu_decode(loaded->session, &token, 1) != AKUNU_OK)
             code = cli_library_failure();
     }
@@ -126,7 +130,8 @@ static int load_once(const struct cli_options *o, struct cli_loaded *loaded, dou
     return code;
 }
 
-static int time_loads(const struct cli_options *o, const char *path, bool cold, double *seconds, struct cli_bench_context *report)
+static int time_loads(const struct cli_options *o, const char *path, bool cold, double *seconds,
+                      struct cli_bench_context *report)
 {
     size_t n = (size_t)o->repetitions;
     double *ready = seconds, *first = seconds + n, kept = 0.0;
@@ -141,9 +146,12 @@ static int time_loads(const struct cli_options *o, const char *path, bool cold, 
             code = CLI_EXIT_INTERRUPTED;
     }
     if (code == CLI_EXIT_OK) {
-        struct cli_bench_load result = { .cold = cold, .ready = ready, .first = first, .n_samples = n, .kept = kept };
+        struct cli_bench_load result = {
+            .cold = cold, .ready = ready, .first = first, .n_samples = n, .kept = kept
+        };
         if (kept > 0.05)
-            cli_warn("load-cold is not cold: %.0f %% of the files stayed in the page cache", 100.0 * kept);
+            cli_warn("load-cold is not cold: %.0f %% of the files stayed in the page cache",
+                     100.0 * kept);
         report->loaded = &loaded;
         cli_bench_load_row(report, &result);
         if (!cli_output_flush(&report->out))

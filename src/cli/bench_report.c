@@ -15,12 +15,11 @@ void cli_bench_name(const struct cli_bench_test *t, char *out)
         snprintf(depth, sizeof depth, "@d%lld", (long long)t->depth);
     if (t->n_sequences > 1)
         snprintf(sequences, sizeof sequences, "@np%lld", (long long)t->n_sequences);
-    snprintf(out, CLI_BENCH_NAME_BYTES, "%s%lld%s%s", t->n_prompt > 0 ? "pp" : "tg", (long long)(t->n_prompt + t->n_generate), depth,
-             sequences);
+    snprintf(out, CLI_BENCH_NAME_BYTES, "%s%lld%s%s", t->n_prompt > 0 ? "pp" : "tg",
+             (long long)(t->n_prompt + t->n_generate), depth, sequences);
 }
 
-/* ---- Statistics ---------------------------------------------------------------------- */
-
+/* ---- Statistics --------------------------------------------------------- */
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -56,8 +55,7 @@ static double deviation(const struct cli_bench_result *r)
     return r->n_samples > 1 ? sqrt(sum / (double)(r->n_samples - 1)) : 0.0;
 }
 
-/* ---- What every row says -------------------------------------------------------------- */
-
+/* ---- What every row says ------------------------------------------------ */
 /* The file's name without its folder. */
 static const char *base_name(const char *path)
 {
@@ -68,7 +66,8 @@ static const char *base_name(const char *path)
 static uint64_t file_bytes(const struct cli_bench_context *c)
 {
     struct akunu_file_info info = { .size = sizeof info };
-    return akunu_file_get_info(akunu_model_file(c->loaded->model), &info) == AKUNU_OK ? info.bytes : 0;
+    return akunu_file_get_info(akunu_model_file(c->loaded->model), &info) == AKUNU_OK ? info.bytes :
+                                                                                        0;
 }
 
 /* A percentage, or `unknown`. */
@@ -96,8 +95,7 @@ static void md_text(struct cli_output *out, const char *text)
         cli_output_bytes(out, *text == '|' ? "\\|" : text, *text == '|' ? 2 : 1);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------- */
-
+/* ---- JSON --------------------------------------------------------------- */
 static json_t *json_samples(const double *samples, size_t n)
 {
     json_t *array = json_array();
@@ -115,19 +113,15 @@ static json_t *json_common(const struct cli_bench_context *c)
     struct akunu_chip chip = { .size = sizeof chip };
     if (akunu_get_chip(&chip) != AKUNU_OK)
         chip.name[0] = '\0';
-    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:i, s:s, s:s, s:s}",
-                     "model", cli_json_text(c->loaded->path, strlen(c->loaded->path)),
-                     "architecture", info->architecture,
-                     "weight_type", info->weight_type,
-                     "model_bytes", (json_int_t)file_bytes(c),
-                     "n_parameters", (json_int_t)info->n_parameters,
-                     "cpu", info->cpu,
-                     "chip", chip.name,
-                     "n_threads", (int)akunu_session_threads(c->loaded->session),
-                     "n_batch", (int)akunu_session_batch(c->loaded->session),
-                     "type_k", cli_kv_type_name(c->options->k_type),
-                     "type_v", cli_kv_type_name(c->options->v_type),
-                     "version", akunu_version());
+    return json_pack("{s:o, s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:i, s:s, s:s, s:s}", "model",
+                     cli_json_text(c->loaded->path, strlen(c->loaded->path)), "architecture",
+                     info->architecture, "weight_type", info->weight_type, "model_bytes",
+                     (json_int_t)file_bytes(c), "n_parameters", (json_int_t)info->n_parameters,
+                     "cpu", info->cpu, "chip", chip.name, "n_threads",
+                     (int)akunu_session_threads(c->loaded->session), "n_batch",
+                     (int)akunu_session_batch(c->loaded->session), "type_k",
+                     cli_kv_type_name(c->options->k_type), "type_v",
+                     cli_kv_type_name(c->options->v_type), "version", akunu_version());
 }
 
 /* Prints what `row` and the model have; takes `row`. */
@@ -143,46 +137,46 @@ static void json_print(struct cli_bench_context *c, json_t *row)
     cli_json_print(&c->out, row);
 }
 
-static void json_row(struct cli_bench_context *c, const struct cli_bench_result *r, const char *name)
+static void json_row(struct cli_bench_context *c, const struct cli_bench_result *r,
+                     const char *name)
 {
-    json_print(c, json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o}",
-                            "test", name,
-                            "n_prompt", (json_int_t)r->test.n_prompt,
-                            "n_gen", (json_int_t)r->test.n_generate,
-                            "n_depth", (json_int_t)r->test.depth,
-                            "n_parallel", (json_int_t)r->test.n_sequences,
-                            "avg_ts", mean(r),
-                            "stddev_ts", deviation(r),
-                            "median_ts", cli_json_real(cli_bench_median(r->samples, r->n_samples)),
-                            "samples_ts", json_samples(r->samples, r->n_samples),
-                            "roofline_percent", cli_json_real(r->roofline_percent)));
+    json_print(c, json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o}", "test", name,
+                            "n_prompt", (json_int_t)r->test.n_prompt, "n_gen",
+                            (json_int_t)r->test.n_generate, "n_depth", (json_int_t)r->test.depth,
+                            "n_parallel", (json_int_t)r->test.n_sequences, "avg_ts", mean(r),
+                            "stddev_ts", deviation(r), "median_ts",
+                            cli_json_real(cli_bench_median(r->samples, r->n_samples)), "samples_ts",
+                            json_samples(r->samples, r->n_samples), "roofline_percent",
+                            cli_json_real(r->roofline_percent)));
 }
 
-static void json_load_row(struct cli_bench_context *c, const struct cli_bench_load *r, const char *name)
+static void json_load_row(struct cli_bench_context *c, const struct cli_bench_load *r,
+                          const char *name)
 {
-    json_print(c, json_pack("{s:s, s:i, s:i, s:i, s:i, s:n, s:n, s:n, s:[], s:n, s:f, s:f, s:o, s:o, s:o}",
-                            "test", name,
-                            "n_prompt", 0, "n_gen", 0, "n_depth", 0, "n_parallel", 1,
-                            "avg_ts", "stddev_ts", "median_ts", "samples_ts", "roofline_percent",
-                            "ready_seconds", cli_bench_median(r->ready, r->n_samples),
-                            "first_token_seconds", cli_bench_median(r->first, r->n_samples),
-                            "samples_ready", json_samples(r->ready, r->n_samples),
-                            "samples_first_token", json_samples(r->first, r->n_samples),
-                            "page_cache_kept", r->cold ? json_real(r->kept) : json_null()));
+    json_print(
+        c, json_pack("{s:s, s:i, s:i, s:i, s:i, s:n, s:n, s:n, s:[], s:n, s:f, s:f, s:o, s:o, s:o}",
+                     "test", name, "n_prompt", 0, "n_gen", 0, "n_depth", 0, "n_parallel", 1,
+                     "avg_ts", "stddev_ts", "median_ts", "samples_ts", "roofline_percent",
+                     "ready_seconds", cli_bench_median(r->ready, r->n_samples),
+                     "first_token_seconds", cli_bench_median(r->first, r->n_samples),
+                     "samples_ready", json_samples(r->ready, r->n_samples), "samples_first_token",
+                     json_samples(r->first, r->n_samples), "page_cache_kept",
+                     r->cold ? json_real(r->kept) : json_null()));
 }
 
-/* ---- Rows ------------------------------------------------------------------------------ */
-
+/* ---- Rows --------------------------------------------------------------- */
 void cli_bench_begin(struct cli_bench_context *c)
 {
     if (c->json) {
         cli_output_text(&c->out, "[");
     } else if (c->options->form == CLI_FORM_CSV) {
-        cli_output_text(&c->out, "test,n_prompt,n_gen,n_depth,avg_ts,stddev_ts,roofline_percent,weight_type,cpu,n_threads,median_ts,"
+        cli_output_text(&c->out, "test,n_prompt,n_gen,n_depth,avg_ts,stddev_ts,roofline_percent,"
+                                 "weight_type,cpu,n_threads,median_ts,"
                                  "n_parallel,n_batch,ready_seconds,first_token_seconds,model\n");
     } else {
         cli_machine(&c->out);
-        cli_output_text(&c->out, "\n\n| model | size | parameters | cpu | threads | batch | test | tok/s | of the limit |\n"
+        cli_output_text(&c->out, "\n\n| model | size | parameters | cpu | threads | batch | test | "
+                                 "tok/s | of the limit |\n"
                                  "|---|---:|---:|---|---:|---:|---|---:|---:|\n");
     }
 }
@@ -193,8 +187,10 @@ static void md_model(struct cli_bench_context *c)
     const struct akunu_model_info *info = &c->loaded->info;
     cli_output_text(&c->out, "| ");
     md_text(&c->out, base_name(c->loaded->path));
-    cli_output_format(&c->out, " | %.1f MB | %.1f M | %s | %u | %u | ", (double)file_bytes(c) / 1e6, (double)info->n_parameters / 1e6,
-                      info->cpu, akunu_session_threads(c->loaded->session), (unsigned)akunu_session_batch(c->loaded->session));
+    cli_output_format(&c->out, " | %.1f MB | %.1f M | %s | %u | %u | ", (double)file_bytes(c) / 1e6,
+                      (double)info->n_parameters / 1e6, info->cpu,
+                      akunu_session_threads(c->loaded->session),
+                      (unsigned)akunu_session_batch(c->loaded->session));
 }
 
 void cli_bench_row(struct cli_bench_context *c, const struct cli_bench_result *r)
@@ -206,17 +202,19 @@ void cli_bench_row(struct cli_bench_context *c, const struct cli_bench_result *r
     if (c->json) {
         json_row(c, r, name);
     } else if (c->options->form == CLI_FORM_CSV) {
-        cli_output_format(&c->out, "%s,%lld,%lld,%lld,%.6g,%.6g,%s,%s,%s,%u,%.6g,%lld,%u,,,", name, (long long)r->test.n_prompt,
-                          (long long)r->test.n_generate, (long long)r->test.depth, mean(r), deviation(r),
-                          percent(r->roofline_percent, "", limit, sizeof limit), info->weight_type, info->cpu,
-                          akunu_session_threads(c->loaded->session), median, (long long)r->test.n_sequences,
-                          (unsigned)akunu_session_batch(c->loaded->session));
+        cli_output_format(
+            &c->out, "%s,%lld,%lld,%lld,%.6g,%.6g,%s,%s,%s,%u,%.6g,%lld,%u,,,", name,
+            (long long)r->test.n_prompt, (long long)r->test.n_generate, (long long)r->test.depth,
+            mean(r), deviation(r), percent(r->roofline_percent, "", limit, sizeof limit),
+            info->weight_type, info->cpu, akunu_session_threads(c->loaded->session), median,
+            (long long)r->test.n_sequences, (unsigned)akunu_session_batch(c->loaded->session));
         csv_text(&c->out, c->loaded->path);
         cli_output_text(&c->out, "\n");
     } else {
         md_model(c);
         cli_output_format(&c->out, "%s | %.2f ± %.2f | %s%s |\n", name, median, deviation(r),
-                          percent(r->roofline_percent, "-", limit, sizeof limit), isnan(r->roofline_percent) ? "" : " %");
+                          percent(r->roofline_percent, "-", limit, sizeof limit),
+                          isnan(r->roofline_percent) ? "" : " %");
     }
     c->n_rows++;
 }
@@ -225,12 +223,14 @@ void cli_bench_load_row(struct cli_bench_context *c, const struct cli_bench_load
 {
     const struct akunu_model_info *info = &c->loaded->info;
     const char *name = r->cold ? "load-cold" : "load-warm";
-    double ready = cli_bench_median(r->ready, r->n_samples), first = cli_bench_median(r->first, r->n_samples);
+    double ready = cli_bench_median(r->ready, r->n_samples),
+           first = cli_bench_median(r->first, r->n_samples);
     if (c->json) {
         json_load_row(c, r, name);
     } else if (c->options->form == CLI_FORM_CSV) {
-        cli_output_format(&c->out, "%s,0,0,0,,,,%s,%s,%u,,1,%u,%.6g,%.6g,", name, info->weight_type, info->cpu,
-                          akunu_session_threads(c->loaded->session), (unsigned)akunu_session_batch(c->loaded->session), ready, first);
+        cli_output_format(&c->out, "%s,0,0,0,,,,%s,%s,%u,,1,%u,%.6g,%.6g,", name, info->weight_type,
+                          info->cpu, akunu_session_threads(c->loaded->session),
+                          (unsigned)akunu_session_batch(c->loaded->session), ready, first);
         csv_text(&c->out, c->loaded->path);
         cli_output_text(&c->out, "\n");
     } else {

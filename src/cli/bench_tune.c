@@ -43,10 +43,11 @@ static int default_path(char path[PATH_BYTES])
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     char folder[PATH_BYTES - 32];
-    int n = config && *config ? snprintf(folder, sizeof folder, "%s", config)
-                              : snprintf(folder, sizeof folder, "%s/.config", home ? home : "");
+    int n = config && *config ? snprintf(folder, sizeof folder, "%s", config) :
+                                snprintf(folder, sizeof folder, "%s/.config", home ? home : "");
     if ((!home && !(config && *config)) || n < 0 || (size_t)n + 8 >= sizeof folder)
-        return cli_usage("where to? Neither XDG_CONFIG_HOME nor HOME is set: name a file with --profile-out");
+        return cli_usage(
+            "where to? Neither XDG_CONFIG_HOME nor HOME is set: name a file with --profile-out");
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return cli_failure("%s: cannot be made: %s", folder, strerror(errno));
     strcat(folder, "/akunu");
@@ -56,11 +57,10 @@ static int default_path(char path[PATH_BYTES])
     return CLI_EXIT_OK;
 }
 
-/* ---- With a model ----------------------------------------------------------------------- */
-
+/* ---- With a model ------------------------------------------------------- */
 /* Tokens a second of a prompt of n_prompt tokens and of `generated` ones behind it. */
-static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk, int64_t n_prompt, int64_t generated, double *prompt,
-                       double *generate)
+static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk, int64_t n_prompt,
+                       int64_t generated, double *prompt, double *generate)
 {
     struct cli_options o = *t->options;
     size_t last;
@@ -68,13 +68,15 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     t->loaded->max_sequences = 1;
     int code = cli_open_session(&o, t->loaded, (uint32_t)(n_prompt + generated + 8), chunk);
     double started = cli_seconds();
-    if (code == CLI_EXIT_OK &&
-        akunu_prefill(t->loaded->session, t->loaded->sequence, t->ids, (size_t)n_prompt, on_cancel, NULL, &last) != AKUNU_OK)
+    if (code == CLI_EXIT_OK && akunu_prefill(t->loaded->session, t->loaded->sequence, t->ids,
+                                             (size_t)n_prompt, on_cancel, NULL, &last) != AKUNU_OK)
         code = cli_library_failure();
     *prompt = fmax(*prompt, (double)n_prompt / fmax(cli_seconds() - started, 1e-9));
     started = cli_seconds();
     for (int64_t i = 0; code == CLI_EXIT_OK && i < generated; i++) {
-        struct akunu_batch_token token = { .token = t->ids[i], .sequence = t->loaded->sequence, .logits = true };
+        struct akunu_batch_token token = { .token = t->ids[i],
+                                           .sequence = t->loaded->sequence,
+                                           .logits = true };
         if (akunu_decode(t->loaded->session, &token, 1) != AKUNU_OK)
             code = cli_library_failure();
     }
@@ -102,7 +104,8 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
     double scores[MOST_CANDIDATES] = { 0 };
     if (akunu_get_chip(&chip) != AKUNU_OK)
         return cli_library_failure();
-    const uint32_t wanted[MOST_CANDIDATES] = { chip.cores, chip.hardware_threads, chip.cores - 1, chip.cores / 2 };
+    const uint32_t wanted[MOST_CANDIDATES] = { chip.cores, chip.hardware_threads, chip.cores - 1,
+                                               chip.cores / 2 };
     for (size_t i = 0; i < MOST_CANDIDATES; i++) {
         bool is_new = wanted[i] > 0;
         for (uint32_t j = 0; j < n; j++)
@@ -113,8 +116,11 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
     for (int round = 0; round < t->n_rounds; round++) /* the first one warms up */
         for (uint32_t i = 0; i < n; i++) {
             double prompt = 0.0, generate = 0.0;
-            cli_progress_show(&t->progress, "threads", (double)(round * (int)n + (int)i) / (double)(t->n_rounds * (int)n));
-            int code = try_session(t, candidates[i], DEFAULT_CHUNK, n_prompt < PROMPT ? n_prompt : PROMPT, GENERATED, &prompt, &generate);
+            cli_progress_show(&t->progress, "threads",
+                              (double)(round * (int)n + (int)i) / (double)(t->n_rounds * (int)n));
+            int code =
+                try_session(t, candidates[i], DEFAULT_CHUNK, n_prompt < PROMPT ? n_prompt : PROMPT,
+                            GENERATED, &prompt, &generate);
             if (code != CLI_EXIT_OK)
                 return code;
             scores[i] = fmax(scores[i], sqrt(prompt * generate));
@@ -131,8 +137,10 @@ static int tune_chunk(struct tuning *t, struct akunu_profile *profile, int64_t n
     for (int round = 0; round < t->n_rounds; round++)
         for (int i = 0; i < N; i++) {
             double unused = 0.0;
-            cli_progress_show(&t->progress, "prefill chunk", (double)(round * N + i) / (double)(t->n_rounds * N));
-            int code = try_session(t, profile->threads, candidates[i], n_prompt, 0, &scores[i], &unused);
+            cli_progress_show(&t->progress, "prefill chunk",
+                              (double)(round * N + i) / (double)(t->n_rounds * N));
+            int code =
+                try_session(t, profile->threads, candidates[i], n_prompt, 0, &scores[i], &unused);
             if (code != CLI_EXIT_OK)
                 return code;
         }
@@ -146,12 +154,15 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
     enum { LONG_PROMPT = 1024 };
     struct cli_options one = *o;
     struct cli_loaded loaded = { .sequence = -1 };
-    struct tuning t = { .options = &one, .loaded = &loaded, .n_rounds = (int)(o->repetitions + 1) / 2 };
+    struct tuning t = { .options = &one,
+                        .loaded = &loaded,
+                        .n_rounds = (int)(o->repetitions + 1) / 2 };
     one.model = o->models.values[0];
     one.profile = path;
     one.threads = 0;
     int code = cli_load_model(&one, &loaded);
-    int64_t n_prompt = loaded.info.context < LONG_PROMPT + GENERATED ? loaded.info.context / 2 : LONG_PROMPT;
+    int64_t n_prompt =
+        loaded.info.context < LONG_PROMPT + GENERATED ? loaded.info.context / 2 : LONG_PROMPT;
     t.ids = calloc(LONG_PROMPT, sizeof *t.ids); /* token 0 all along: speed does not depend on it */
     if (code == CLI_EXIT_OK && !t.ids)
         code = cli_no_memory();
@@ -166,8 +177,7 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
     return code;
 }
 
-/* ---- All of it ---------------------------------------------------------------------------- */
-
+/* ---- All of it ---------------------------------------------------------- */
 static int show_file(const char *path)
 {
     struct cli_output out = cli_output_stdout();
@@ -212,7 +222,8 @@ int cli_bench_tune(const struct cli_options *o)
     if (akunu_get_chip(&chip) != AKUNU_OK)
         return cli_library_failure();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    enum akunu_status status = akunu_tune(o->cpu, threads, (unsigned)o->repetitions, on_progress, &progress, &profile);
+    enum akunu_status status =
+        akunu_tune(o->cpu, threads, (unsigned)o->repetitions, on_progress, &progress, &profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);

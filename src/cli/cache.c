@@ -23,7 +23,10 @@ static const char *name_of(const char *path)
 /* "3 days", "2 hours", "now"; -1 and less: unknown. */
 static void age_of(int64_t since, char *out, size_t capacity)
 {
-    static const struct { int64_t seconds; const char *name; } units[] = { { DAY, "day" }, { 3600, "hour" }, { 60, "minute" } };
+    static const struct {
+        int64_t seconds;
+        const char *name;
+    } units[] = { { DAY, "day" }, { 3600, "hour" }, { 60, "minute" } };
     int64_t age = since > 0 ? (int64_t)time(NULL) - since : -1;
     snprintf(out, capacity, "%s", since > 0 ? "now" : "-");
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
@@ -37,9 +40,11 @@ static void age_of(int64_t since, char *out, size_t capacity)
 
 static json_t *json_of(const struct akunu_cache_entry *e)
 {
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:I, s:I}", "file", e->file, "model", cli_json_text(e->model, strlen(e->model)),
-                     "backend", e->backend, "state", akunu_cache_state_name(e->state), "n_tokens", cli_json_unsigned(e->n_tokens), "bytes", cli_json_unsigned(e->bytes),
-                     "built", (json_int_t)e->built, "used", (json_int_t)e->used);
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:I, s:I}", "file", e->file, "model",
+                     cli_json_text(e->model, strlen(e->model)), "backend", e->backend, "state",
+                     akunu_cache_state_name(e->state), "n_tokens", cli_json_unsigned(e->n_tokens),
+                     "bytes", cli_json_unsigned(e->bytes), "built", (json_int_t)e->built, "used",
+                     (json_int_t)e->used);
 }
 
 static void print_entry(const struct akunu_cache_entry *e, struct cli_output *out)
@@ -48,14 +53,16 @@ static void print_entry(const struct akunu_cache_entry *e, struct cli_output *ou
     const char *model = *e->model ? name_of(e->model) : "-";
     age_of(e->built, built, sizeof built);
     age_of(e->built ? e->used : 0, used, sizeof used);
-    cli_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state), (double)e->bytes / megabyte, built, used);
+    cli_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state),
+                      (double)e->bytes / megabyte, built, used);
     cli_output_escaped(out, model, strlen(model));
     if (e->n_tokens > 0)
         cli_output_format(out, ", a prompt of %llu tokens", (unsigned long long)e->n_tokens);
     cli_output_text(out, "\n");
 }
 
-static int list(const struct cli_options *o, const struct akunu_cache *cache, struct cli_output *out)
+static int list(const struct cli_options *o, const struct akunu_cache *cache,
+                struct cli_output *out)
 {
     uint64_t bytes = 0;
     size_t n = akunu_cache_count(cache);
@@ -70,19 +77,23 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache, st
             continue;
         }
         if (i == 0)
-            cli_output_format(out, "%-10s %13s  %-12s %-12s  %s\n", "state", "size", "built", "last used", "model");
+            cli_output_format(out, "%-10s %13s  %-12s %-12s  %s\n", "state", "size", "built",
+                              "last used", "model");
         print_entry(&e, out);
     }
     if (o->json) {
-        json_t *value = json_pack("{s:o, s:o}", "folder", cli_json_text(akunu_cache_path(cache), strlen(akunu_cache_path(cache))),
-                                  "files", files);
+        json_t *value =
+            json_pack("{s:o, s:o}", "folder",
+                      cli_json_text(akunu_cache_path(cache), strlen(akunu_cache_path(cache))),
+                      "files", files);
         if (cli_json_print(out, value))
             cli_output_text(out, "\n");
         return CLI_EXIT_OK;
     }
     json_decref(files);
     if (n > 0)
-        cli_output_format(out, "%zu file%s, %.1f MB in ", n, n == 1 ? "" : "s", (double)bytes / megabyte);
+        cli_output_format(out, "%zu file%s, %.1f MB in ", n, n == 1 ? "" : "s",
+                          (double)bytes / megabyte);
     else
         cli_output_text(out, "nothing in ");
     cli_output_escaped(out, akunu_cache_path(cache), strlen(akunu_cache_path(cache)));
@@ -119,8 +130,10 @@ static int prune(const struct cli_options *o, struct akunu_cache *cache, struct 
         bytes += e.bytes;
     }
     if (!o->json)
-        cli_output_format(out, "removed %zu file%s, %.1f MB\n", n, n == 1 ? "" : "s", (double)bytes / megabyte);
-    else if (cli_json_print(out, json_pack("{s:I, s:o}", "removed", (json_int_t)n, "bytes", cli_json_unsigned(bytes))))
+        cli_output_format(out, "removed %zu file%s, %.1f MB\n", n, n == 1 ? "" : "s",
+                          (double)bytes / megabyte);
+    else if (cli_json_print(out, json_pack("{s:I, s:o}", "removed", (json_int_t)n, "bytes",
+                                           cli_json_unsigned(bytes))))
         cli_output_text(out, "\n");
     return code;
 }

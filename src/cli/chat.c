@@ -15,8 +15,7 @@
 
 static const char prompt[] = "> ", more[] = "... ";
 
-/* ---- A message --------------------------------------------------------------------- */
-
+/* ---- A message ---------------------------------------------------------- */
 static int append(struct cli_text *text, const char *bytes, size_t n)
 {
     char *larger = realloc(text->bytes, text->n + n + 2);
@@ -66,7 +65,8 @@ static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_l
             bool continues = !block && n > 0 && line[n - 1] == '\\';
             if (code == CLI_EXIT_OK)
                 code = append(text, line, n - (closes ? 3 : continues ? 1 : 0));
-            goes_on = block ? !closes : continues || (line[0] != '/' && cli_line_is_waiting(chat->editor));
+            goes_on = block ? !closes :
+                              continues || (line[0] != '/' && cli_line_is_waiting(chat->editor));
             continue;
         }
         return code;
@@ -90,8 +90,7 @@ static int take(struct cli_chat *chat, const struct cli_text *text)
     return code == CLI_EXIT_OK ? cli_chat_answer(chat) : code;
 }
 
-/* ---- The conversation -------------------------------------------------------------- */
-
+/* ---- The conversation --------------------------------------------------- */
 /* At the prompt Ctrl-C drops the line; where there is none, a second one leaves. */
 static bool leaves(struct cli_chat *chat, bool *warned)
 {
@@ -138,7 +137,8 @@ static void greet(const struct cli_chat *chat)
 {
     const char *path = chat->loaded.path, *slash = strrchr(path, '/');
     if (cli_line_is_typed(chat->editor))
-        cli_aside("%s, %u tokens of context. /help, Ctrl-D leaves.", slash && slash[1] ? slash + 1 : path,
+        cli_aside("%s, %u tokens of context. /help, Ctrl-D leaves.",
+                  slash && slash[1] ? slash + 1 : path,
                   akunu_session_context(chat->loaded.session));
 }
 
@@ -210,7 +210,10 @@ static int open_chat(struct cli_chat *chat)
 
 int cli_chat(const struct cli_options *o)
 {
-    struct cli_chat chat = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
+    struct cli_chat chat = { .options = o,
+                             .loaded = { .sequence = -1 },
+                             .draft = { .sequence = -1 },
+                             .out = cli_output_stdout() };
     int code = open_chat(&chat);
     if (code == CLI_EXIT_OK) {
         greet(&chat);

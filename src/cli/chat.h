@@ -20,14 +20,14 @@ struct cli_chat {
     struct cli_line_editor *editor;
     struct akunu_template *template;
     struct akunu_grammar *grammar; /* of every answer; NULL: none */
-    json_t *messages;     /* a list, as apply-template takes it */
+    json_t *messages;              /* a list, as apply-template takes it */
     bool quit;
 
     /* The tokens that the KV cache holds: the prompt of the last turn and the answer. */
     akunu_token *held;
     size_t n_held;
 
-    int64_t seed;         /* of the next answer */
+    int64_t seed;                                        /* of the next answer */
     uint64_t n_answers, n_prompt, n_reused, n_generated; /* over all turns, for /stats */
     double prompt_seconds, generate_seconds;
 };
@@ -42,7 +42,7 @@ void cli_chat_forget(struct cli_chat *chat);
 
 /* chat_messages.c: what was said. Each gives an exit code after a message. */
 int cli_chat_add(struct cli_chat *chat, const char *role, const char *text, size_t n);
-const json_t *cli_chat_system(const struct cli_chat *chat); /* its content; NULL: none */
+const json_t *cli_chat_system(const struct cli_chat *chat);       /* its content; NULL: none */
 int cli_chat_set_system(struct cli_chat *chat, const char *text); /* NULL takes it away */
 bool cli_chat_last_is(const struct cli_chat *chat, const char *role);
 void cli_chat_drop_last(struct cli_chat *chat);
@@ -55,6 +55,7 @@ bool cli_chat_obey(struct cli_chat *chat, const char *line, int *code);
 
 /* chat_template.c: the template that -m and the flags say; NULL after a message, *code is
  * the exit code. */
-struct akunu_template *cli_chat_template(const struct cli_options *options, const struct cli_loaded *loaded, int *code);
+struct akunu_template *cli_chat_template(const struct cli_options *options,
+                                         const struct cli_loaded *loaded, int *code);
 
 #endif

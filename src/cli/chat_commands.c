@@ -102,16 +102,21 @@ static int stats(struct cli_chat *chat, const char *argument)
     const struct akunu_model_info *m = &chat->loaded.info;
     struct akunu_memory memory = { .size = sizeof memory };
     (void)argument;
-    cli_tell("model     %s, %s, %.0f million parameters", *m->name ? m->name : m->architecture, m->weight_type, (double)m->n_parameters / 1e6);
-    cli_tell("context   %u of %u tokens, %zu messages", akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
-              akunu_session_context(chat->loaded.session), json_array_size(chat->messages));
-    cli_tell("prompts   %llu tokens, %.1f tok/s; %llu more were in the cache", (unsigned long long)chat->n_prompt,
-              rate((double)chat->n_prompt, chat->prompt_seconds), (unsigned long long)chat->n_reused);
-    cli_tell("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_answers, (unsigned long long)chat->n_generated,
-              rate((double)(chat->n_generated - chat->n_answers), chat->generate_seconds));
+    cli_tell("model     %s, %s, %.0f million parameters", *m->name ? m->name : m->architecture,
+             m->weight_type, (double)m->n_parameters / 1e6);
+    cli_tell("context   %u of %u tokens, %zu messages",
+             akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
+             akunu_session_context(chat->loaded.session), json_array_size(chat->messages));
+    cli_tell("prompts   %llu tokens, %.1f tok/s; %llu more were in the cache",
+             (unsigned long long)chat->n_prompt, rate((double)chat->n_prompt, chat->prompt_seconds),
+             (unsigned long long)chat->n_reused);
+    cli_tell("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_answers,
+             (unsigned long long)chat->n_generated,
+             rate((double)(chat->n_generated - chat->n_answers), chat->generate_seconds));
     if (akunu_memory_report(chat->loaded.model, chat->loaded.session, &memory) == AKUNU_OK)
-        cli_tell("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB", (double)memory.packed / 1e6, (double)memory.kv / 1e6,
-                  (double)memory.scratch / 1e6);
+        cli_tell("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",
+                 (double)memory.packed / 1e6, (double)memory.kv / 1e6,
+                 (double)memory.scratch / 1e6);
     return CLI_EXIT_OK;
 }
 
@@ -142,9 +147,11 @@ static int help(struct cli_chat *chat, const char *argument)
     (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++)
         cli_tell("/%s%s%-*s %s", commands[i].name, *commands[i].argument ? " " : "",
-                  14 - (int)strlen(commands[i].name) - (*commands[i].argument != '\0'), commands[i].argument, commands[i].help);
-    cli_tell("A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", until another \"\"\".\n"
-              "Ctrl-C stops an answer. A message that begins with a slash: put a blank before it.");
+                 14 - (int)strlen(commands[i].name) - (*commands[i].argument != '\0'),
+                 commands[i].argument, commands[i].help);
+    cli_tell("A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
+             "until another \"\"\".\n"
+             "Ctrl-C stops an answer. A message that begins with a slash: put a blank before it.");
     return CLI_EXIT_OK;
 }
 
@@ -161,7 +168,9 @@ static size_t word_length(const char *line)
 
 bool cli_chat_obey(struct cli_chat *chat, const char *line, int *code)
 {
-    static const struct { const char *name, *meant; } habits[] = { { "bye", "exit" }, { "quit", "exit" }, { "?", "help" } };
+    static const struct {
+        const char *name, *meant;
+    } habits[] = { { "bye", "exit" }, { "quit", "exit" }, { "?", "help" } };
     const char *words[N_COMMANDS];
     char name[32];
     size_t n = word_length(line);

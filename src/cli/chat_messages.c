@@ -18,7 +18,8 @@ static bool is_of(const json_t *message, const char *role)
 int cli_chat_add(struct cli_chat *chat, const char *role, const char *text, size_t n)
 {
     json_t *message = json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
-    return message && json_array_append_new(chat->messages, message) == 0 ? CLI_EXIT_OK : cli_no_memory();
+    return message && json_array_append_new(chat->messages, message) == 0 ? CLI_EXIT_OK :
+                                                                            cli_no_memory();
 }
 
 const json_t *cli_chat_system(const struct cli_chat *chat)
@@ -33,8 +34,10 @@ int cli_chat_set_system(struct cli_chat *chat, const char *text)
         json_array_remove(chat->messages, 0);
     if (!text)
         return CLI_EXIT_OK;
-    json_t *message = json_pack("{s:s, s:o}", "role", "system", "content", cli_json_text(text, strlen(text)));
-    return message && json_array_insert_new(chat->messages, 0, message) == 0 ? CLI_EXIT_OK : cli_no_memory();
+    json_t *message =
+        json_pack("{s:s, s:o}", "role", "system", "content", cli_json_text(text, strlen(text)));
+    return message && json_array_insert_new(chat->messages, 0, message) == 0 ? CLI_EXIT_OK :
+                                                                               cli_no_memory();
 }
 
 bool cli_chat_last_is(const struct cli_chat *chat, const char *role)
@@ -51,7 +54,8 @@ void cli_chat_drop_last(struct cli_chat *chat)
 int cli_chat_save(const struct cli_chat *chat, const char *path)
 {
     FILE *file = fopen(path, "we");
-    bool good = file && json_dumpf(chat->messages, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF && fflush(file) == 0;
+    bool good = file && json_dumpf(chat->messages, file, JSON_INDENT(2)) == 0 &&
+                fputc('\n', file) != EOF && fflush(file) == 0;
     int error = errno;
     if (file && fclose(file) != 0 && good) {
         error = errno;
@@ -67,7 +71,7 @@ static const char *fault_of(const json_t *messages)
     const json_t *message;
     if (!json_is_array(messages))
         return "it is no list of messages";
-    json_array_foreach(messages, i, message) {
+    json_array_foreach (messages, i, message) {
         const json_t *content = json_object_get(message, "content");
         if (!json_is_string(json_object_get(message, "role")))
             return "a message has no role";

@@ -17,23 +17,25 @@ static const struct {
       "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}" },
     { "gemma",
-      "{{ bos_token }}{% set lead = '' %}{% if messages[0].role == 'system' %}{% set lead = messages[0].content + '\n\n' %}"
+      "{{ bos_token }}{% set lead = '' %}{% if messages[0].role == 'system' %}{% set lead = "
+      "messages[0].content + '\n\n' %}"
       "{% set messages = messages[1:] %}{% endif %}"
       "{% for m in messages %}<start_of_turn>{{ 'model' if m.role == 'assistant' else m.role }}\n"
       "{{ lead if loop.first }}{{ m.content | trim }}<end_of_turn>\n{% endfor %}"
       "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}" },
-    { "llama3",
-      "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n{{ m.content | trim }}<|eot_id|>"
-      "{% endfor %}{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}" },
-    { "phi3",
-      "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
-      "{% if add_generation_prompt %}<|assistant|>\n{% endif %}" },
+    { "llama3", "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m.role "
+                "}}<|end_header_id|>\n\n{{ m.content | trim }}<|eot_id|>"
+                "{% endfor %}{% if add_generation_prompt "
+                "%}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}" },
+    { "phi3", "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+              "{% if add_generation_prompt %}<|assistant|>\n{% endif %}" },
     { "zephyr",
       "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}{{ eos_token }}\n{% endfor %}"
       "{% if add_generation_prompt %}<|assistant|>\n{% endif %}" },
 };
 
-static struct akunu_template *parse(const char *text, size_t n, const struct akunu_template *of_model, int *code)
+static struct akunu_template *parse(const char *text, size_t n,
+                                    const struct akunu_template *of_model, int *code)
 {
     struct akunu_template *template = akunu_template_parse(text, n, of_model);
     if (!template)
@@ -41,7 +43,8 @@ static struct akunu_template *parse(const char *text, size_t n, const struct aku
     return template;
 }
 
-static struct akunu_template *from_file(const char *path, const struct akunu_template *of_model, int *code)
+static struct akunu_template *from_file(const char *path, const struct akunu_template *of_model,
+                                        int *code)
 {
     struct cli_text text = { 0 };
     struct akunu_template *template = NULL;
@@ -53,13 +56,15 @@ static struct akunu_template *from_file(const char *path, const struct akunu_tem
 }
 
 /* One of the model's own, or one of those above. */
-static struct akunu_template *named(const char *name, const struct akunu_template *of_model, int *code)
+static struct akunu_template *named(const char *name, const struct akunu_template *of_model,
+                                    int *code)
 {
     char names[256] = "";
     size_t n = 0, n_names = 0;
     const char *text = akunu_template_text(of_model, name, false, &n);
     for (size_t i = 0; !text && i < sizeof known / sizeof *known; i++) {
-        n_names += (size_t)snprintf(names + n_names, sizeof names - n_names, "%s%s", i ? ", " : "", known[i].name);
+        n_names += (size_t)snprintf(names + n_names, sizeof names - n_names, "%s%s", i ? ", " : "",
+                                    known[i].name);
         if (strcmp(known[i].name, name) == 0) {
             text = known[i].text;
             n = strlen(text);
@@ -67,12 +72,14 @@ static struct akunu_template *named(const char *name, const struct akunu_templat
     }
     if (text)
         return parse(text, n, of_model, code);
-    *code = cli_usage("--chat-template %s: no template of that name; there are %s, and what the model has; a template itself has braces",
+    *code = cli_usage("--chat-template %s: no template of that name; there are %s, and what the "
+                      "model has; a template itself has braces",
                       name, names);
     return NULL;
 }
 
-struct akunu_template *cli_chat_template(const struct cli_options *o, const struct cli_loaded *loaded, int *code)
+struct akunu_template *cli_chat_template(const struct cli_options *o,
+                                         const struct cli_loaded *loaded, int *code)
 {
     struct akunu_template *of_model = akunu_model_template(loaded->model), *chosen = NULL;
     *code = CLI_EXIT_OK;
@@ -82,7 +89,8 @@ struct akunu_template *cli_chat_template(const struct cli_options *o, const stru
     }
     if (!o->chat_template && !o->chat_template_file) {
         if (akunu_template_is_fallback(of_model))
-            cli_aside("the model has no chat template: ChatML is used (--chat-template takes another)");
+            cli_aside(
+                "the model has no chat template: ChatML is used (--chat-template takes another)");
         return of_model;
     }
     if (o->chat_template_file)

@@ -16,19 +16,18 @@ struct turn {
     struct cli_chat *chat;
     akunu_token *ids; /* the prompt, and behind it what is generated */
     size_t n_ids, capacity;
-    size_t n_kept;    /* of the prompt: in the KV cache already */
+    size_t n_kept; /* of the prompt: in the KV cache already */
     struct akunu_reply *reply;
     struct cli_output thoughts;
-    bool reasoning;   /* what was written last is */
+    bool reasoning; /* what was written last is */
     bool wrote;
-    char last;        /* byte of the line at hand, NUL: none */
+    char last; /* byte of the line at hand, NUL: none */
     bool no_memory;
     struct cli_progress progress;
-    size_t n_new;     /* tokens that were told */
+    size_t n_new; /* tokens that were told */
 };
 
-/* ---- The prompt -------------------------------------------------------------------- */
-
+/* ---- The prompt --------------------------------------------------------- */
 static char *render(const struct cli_chat *chat, size_t *n)
 {
     struct akunu_chat input;
@@ -52,7 +51,8 @@ static char *render(const struct cli_chat *chat, size_t *n)
 static bool wants_bos(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first[8];
-    int64_t n = akunu_tokenize(tokenizer, "", 0, AKUNU_ADD_SPECIAL, first, sizeof first / sizeof *first);
+    int64_t n =
+        akunu_tokenize(tokenizer, "", 0, AKUNU_ADD_SPECIAL, first, sizeof first / sizeof *first);
     return n > 0 && first[0] == akunu_token_bos(tokenizer);
 }
 
@@ -75,7 +75,8 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
         larger[0] = bos;
         turn->n_ids++;
     }
-    return turn->n_ids ? CLI_EXIT_OK : cli_failure("the chat template makes nothing of the conversation");
+    return turn->n_ids ? CLI_EXIT_OK :
+                         cli_failure("the chat template makes nothing of the conversation");
 }
 
 /* Rewinds the KV cache to what it has in common with the prompt, whose last token at
@@ -94,12 +95,13 @@ static int keep_prefix(struct turn *turn)
 
 static int full(const struct turn *turn)
 {
-    return cli_failure("the conversation would have %zu tokens and the context holds %u, so the message is not sent: /undo takes back "
-                       "the last exchange, /clear begins anew, -c sets the size", turn->n_ids, akunu_session_context(turn->chat->loaded.session));
+    return cli_failure("the conversation would have %zu tokens and the context holds %u, so the "
+                       "message is not sent: /undo takes back "
+                       "the last exchange, /clear begins anew, -c sets the size",
+                       turn->n_ids, akunu_session_context(turn->chat->loaded.session));
 }
 
-/* ---- The text ---------------------------------------------------------------------- */
-
+/* ---- The text ----------------------------------------------------------- */
 /* Reasoning is no result: where standard output is for a program it goes to standard error. */
 static struct cli_output *output_of(struct turn *turn)
 {
@@ -138,7 +140,8 @@ static void write_text(struct turn *turn, const char *text, size_t n)
         size_t length = cli_utf8_length(text + i, n - i);
         unsigned char c = (unsigned char)text[i];
         length = length ? length : 1;
-        bool steers = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f || (length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        bool steers = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
+                      (length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
         if (!terminal || !steers)
             cli_output_bytes(out, text + i, length);
         i += length;
@@ -150,7 +153,8 @@ static void write_text(struct turn *turn, const char *text, size_t n)
 static void on_event(const struct akunu_reply_event *event, void *user)
 {
     struct turn *turn = user;
-    if (event->n_bytes == 0 || (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
+    if (event->n_bytes == 0 ||
+        (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
         return;
     if (turn->reasoning && event->kind == AKUNU_REPLY_CONTENT)
         end_reasoning(turn);
@@ -194,8 +198,7 @@ static bool on_cancel(void *user)
     return cli_interrupted();
 }
 
-/* ---- The answer -------------------------------------------------------------------- */
-
+/* ---- The answer --------------------------------------------------------- */
 static struct akunu_reply *new_reply(struct turn *turn, const char *prompt)
 {
     struct akunu_reply_params params;
@@ -218,10 +221,13 @@ static double rate(double n, double seconds)
 static void say_speed(const struct turn *turn, const struct akunu_result *r)
 {
     const struct cli_chat *chat = turn->chat;
-    uint64_t more = r->n_generated ? r->n_generated - 1 : 0; /* the first token comes with the prompt */
-    cli_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u", (unsigned long long)r->n_generated,
-              r->n_generated == 1 ? "" : "s", rate((double)more, r->generate_seconds), (unsigned long long)r->n_prompt, turn->n_kept,
-              rate((double)r->n_prompt, r->prompt_seconds), akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
+    /* the first token comes with the prompt */
+    uint64_t more = r->n_generated ? r->n_generated - 1 : 0;
+    cli_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u",
+              (unsigned long long)r->n_generated, r->n_generated == 1 ? "" : "s",
+              rate((double)more, r->generate_seconds), (unsigned long long)r->n_prompt,
+              turn->n_kept, rate((double)r->n_prompt, r->prompt_seconds),
+              akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
               akunu_session_context(chat->loaded.session));
 }
 
@@ -269,8 +275,9 @@ static int generate(struct turn *turn)
     chat->generation.sampling.seed = (uint64_t)chat->seed;
 
     turn->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate(chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
-                                              turn->n_ids - turn->n_kept, &chat->generation, on_piece, on_cancel, turn, &result);
+    enum akunu_status status = akunu_generate(
+        chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
+        turn->n_ids - turn->n_kept, &chat->generation, on_piece, on_cancel, turn, &result);
     cli_progress_end(&turn->progress);
     bool stopped = cli_interrupted() || status == AKUNU_ERROR_CANCELLED;
     cli_interrupt_clear();
@@ -288,7 +295,8 @@ static int generate(struct turn *turn)
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_LENGTH)
         cli_aside("cut after %lld tokens (-n)", (long long)chat->options->n_predict);
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
-        cli_warn("the context is full (%u tokens), so the answer is cut: /undo takes back the last exchange, /clear begins anew, -c sets the size",
+        cli_warn("the context is full (%u tokens), so the answer is cut: /undo takes back the last "
+                 "exchange, /clear begins anew, -c sets the size",
                  akunu_session_context(chat->loaded.session));
     else if (code == CLI_EXIT_OK && !turn->wrote)
         cli_aside("the model says nothing: the message is taken back");

@@ -34,7 +34,8 @@ static void print_texts(const struct choices *c)
     struct cli_output *out = &c->run->out;
     for (size_t i = 0; i < c->n; i++) {
         const struct cli_text *text = &c->texts[i];
-        cli_output_format(out, "--- %zu, seed %lld ---\n", i + 1, (long long)(c->run->seed + (int64_t)i));
+        cli_output_format(out, "--- %zu, seed %lld ---\n", i + 1,
+                          (long long)(c->run->seed + (int64_t)i));
         cli_output_bytes(out, text->bytes, text->n);
         if (text->n == 0 || text->bytes[text->n - 1] != '\n')
             cli_output_text(out, "\n");
@@ -45,7 +46,8 @@ static void print_json(const struct choices *c)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < c->n; i++)
-        json_array_append_new(array, cli_run_json(c->run, &c->texts[i], &c->results[i], c->run->seed + (int64_t)i));
+        json_array_append_new(
+            array, cli_run_json(c->run, &c->texts[i], &c->results[i], c->run->seed + (int64_t)i));
     if (cli_json_print(&c->run->out, array))
         cli_output_text(&c->run->out, "\n");
 }
@@ -56,11 +58,13 @@ static void say_speed(const struct choices *c)
     uint64_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
         n += c->results[i].n_generated;
-        longest = c->results[i].generate_seconds > longest ? c->results[i].generate_seconds : longest;
+        longest =
+            c->results[i].generate_seconds > longest ? c->results[i].generate_seconds : longest;
     }
     fputc('\n', stderr);
-    cli_aside("prompt %llu tokens; generated %llu in %zu texts, %.1f tok/s together; load %.2f s", (unsigned long long)c->results[0].n_prompt,
-              (unsigned long long)n, c->n, longest > 0.0 ? (double)(n - c->n) / longest : 0.0, c->run->loaded.load_seconds);
+    cli_aside("prompt %llu tokens; generated %llu in %zu texts, %.1f tok/s together; load %.2f s",
+              (unsigned long long)c->results[0].n_prompt, (unsigned long long)n, c->n,
+              longest > 0.0 ? (double)(n - c->n) / longest : 0.0, c->run->loaded.load_seconds);
 }
 
 static int generate(struct choices *c)
@@ -69,8 +73,9 @@ static int generate(struct choices *c)
     size_t n_ids;
     const akunu_token *ids = cli_run_ids(run, &n_ids);
     run->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate_choices(run->loaded.session, c->sequences, c->n, ids, n_ids, &run->generation,
-                                                      on_piece, on_cancel, c, c->results);
+    enum akunu_status status =
+        akunu_generate_choices(run->loaded.session, c->sequences, c->n, ids, n_ids,
+                               &run->generation, on_piece, on_cancel, c, c->results);
     cli_progress_end(&run->progress);
     int code = cli_run_code(run, status);
     if (code != CLI_EXIT_OK)
@@ -88,7 +93,10 @@ static int generate(struct choices *c)
 int cli_run_choices(struct cli_run *run)
 {
     size_t n = (size_t)run->options->choices;
-    struct choices c = { .run = run, .n = n, .texts = calloc(n, sizeof *c.texts), .results = calloc(n, sizeof *c.results),
+    struct choices c = { .run = run,
+                         .n = n,
+                         .texts = calloc(n, sizeof *c.texts),
+                         .results = calloc(n, sizeof *c.results),
                          .sequences = calloc(n, sizeof *c.sequences) };
     int code = CLI_EXIT_OK;
     if (!c.texts || !c.results || !c.sequences)

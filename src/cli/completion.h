@@ -8,7 +8,10 @@
 
 /* What a shell offers for a flag's value. */
 enum cli_offer {
-    CLI_OFFER_NOTHING, CLI_OFFER_FILES, CLI_OFFER_FOLDERS, CLI_OFFER_CHOICES,
+    CLI_OFFER_NOTHING,
+    CLI_OFFER_FILES,
+    CLI_OFFER_FOLDERS,
+    CLI_OFFER_CHOICES,
     CLI_OFFER_MODELS, /* files, and what `akunu-cli completion models` prints */
     CLI_OFFER_CPUS    /* what `akunu-cli completion cpus` prints */
 };

@@ -1,18 +1,18 @@
 #include "cli/completion.h"
 
-static const char head[] =
-    "# bash completion of akunu-cli, made by `akunu-cli completion bash`.\n"
-    "_akunu_cli()\n"
-    "{\n"
-    "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} first=${COMP_WORDS[1]}\n"
-    "    local command=run commands words= long= brief= value=\n"
-    "    COMPREPLY=()\n"
-    "    # bash cuts --flag=value into three words\n"
-    "    if [[ $current == = ]]; then\n"
-    "        current=\n"
-    "    elif [[ $previous == = ]]; then\n"
-    "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
-    "    fi\n";
+static const char head[] = "# bash completion of akunu-cli, made by `akunu-cli completion bash`.\n"
+                           "_akunu_cli()\n"
+                           "{\n"
+                           "    local current=${COMP_WORDS[COMP_CWORD]} "
+                           "previous=${COMP_WORDS[COMP_CWORD - 1]} first=${COMP_WORDS[1]}\n"
+                           "    local command=run commands words= long= brief= value=\n"
+                           "    COMPREPLY=()\n"
+                           "    # bash cuts --flag=value into three words\n"
+                           "    if [[ $current == = ]]; then\n"
+                           "        current=\n"
+                           "    elif [[ $previous == = ]]; then\n"
+                           "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+                           "    fi\n";
 
 static const char tail[] =
     "    case $value in\n"
@@ -21,9 +21,11 @@ static const char tail[] =
     "    models)\n"
     "        compopt -o filenames\n"
     "        mapfile -t COMPREPLY < <(compgen -f -- \"$current\"\n"
-    "            compgen -W \"$(\"${COMP_WORDS[0]}\" completion models 2>/dev/null)\" -- \"$current\")\n"
+    "            compgen -W \"$(\"${COMP_WORDS[0]}\" completion models 2>/dev/null)\" -- "
+    "\"$current\")\n"
     "        ;;\n"
-    "    cpus) mapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" completion cpus 2>/dev/null)\" -- \"$current\") ;;\n"
+    "    cpus) mapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" completion cpus "
+    "2>/dev/null)\" -- \"$current\") ;;\n"
     "    none) ;;\n"
     "    '')\n"
     "        if [[ $COMP_CWORD -eq 1 && $current != -* ]]; then\n"
@@ -42,10 +44,11 @@ static const char tail[] =
 
 static void put_value(struct cli_output *out, const struct cli_flag *flag)
 {
-    static const char *const names[] = {
-        [CLI_OFFER_NOTHING] = "none", [CLI_OFFER_FILES] = "files", [CLI_OFFER_FOLDERS] = "folders", [CLI_OFFER_MODELS] = "models",
-        [CLI_OFFER_CPUS] = "cpus"
-    };
+    static const char *const names[] = { [CLI_OFFER_NOTHING] = "none",
+                                         [CLI_OFFER_FILES] = "files",
+                                         [CLI_OFFER_FOLDERS] = "folders",
+                                         [CLI_OFFER_MODELS] = "models",
+                                         [CLI_OFFER_CPUS] = "cpus" };
     enum cli_offer offer = cli_offer_of(flag);
     cli_output_format(out, "        --%s", flag->name);
     if (flag->alias)
@@ -91,7 +94,9 @@ void cli_complete_bash(struct cli_output *out)
     for (size_t i = 0; i < cli_n_commands; i++)
         if (cli_is_shown(&cli_commands[i]))
             cli_output_format(out, "%s ", cli_commands[i].name);
-    cli_output_text(out, "'\n    [[ $COMP_CWORD -gt 1 && $first != -* ]] && command=$first\n    case $command in\n");
+    cli_output_text(
+        out,
+        "'\n    [[ $COMP_CWORD -gt 1 && $first != -* ]] && command=$first\n    case $command in\n");
     for (size_t i = 0; i < cli_n_commands; i++)
         if (cli_is_shown(&cli_commands[i]))
             put_command(out, &cli_commands[i]);

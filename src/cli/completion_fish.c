@@ -48,9 +48,11 @@ static void put_value(struct cli_output *out, const struct cli_flag *flag)
     cli_output_text(out, "'");
 }
 
-static void put_flag(struct cli_output *out, const struct cli_command *command, const struct cli_flag *flag)
+static void put_flag(struct cli_output *out, const struct cli_command *command,
+                     const struct cli_flag *flag)
 {
-    cli_output_format(out, "complete -c akunu-cli -n '__akunu_cli_is %s' -l %s", command->name, flag->name);
+    cli_output_format(out, "complete -c akunu-cli -n '__akunu_cli_is %s' -l %s", command->name,
+                      flag->name);
     if (flag->brief) /* fish calls a word behind one dash an old option */
         cli_output_format(out, " -%c %s", flag->brief[1] ? 'o' : 's', flag->brief);
     if (flag->value)
@@ -62,12 +64,14 @@ static void put_flag(struct cli_output *out, const struct cli_command *command, 
 
 static void put_command(struct cli_output *out, const struct cli_command *command)
 {
-    cli_output_format(out, "\ncomplete -c akunu-cli -n '__akunu_cli_begins 1' -a %s -d ", command->name);
+    cli_output_format(out, "\ncomplete -c akunu-cli -n '__akunu_cli_begins 1' -a %s -d ",
+                      command->name);
     put_quoted(out, command->summary);
     cli_output_text(out, "\n");
     for (size_t i = 0; command->words && command->words[i]; i++)
-        cli_output_format(out, "complete -c akunu-cli -n '__akunu_cli_is %s; and __akunu_cli_begins 2' -a %s\n", command->name,
-                          command->words[i]);
+        cli_output_format(
+            out, "complete -c akunu-cli -n '__akunu_cli_is %s; and __akunu_cli_begins 2' -a %s\n",
+            command->name, command->words[i]);
     for (size_t i = 0; i < cli_n_flags; i++)
         if (cli_flags[i].commands & command->bit)
             put_flag(out, command, &cli_flags[i]);

@@ -2,39 +2,37 @@
 
 #include <string.h>
 
-static const char head[] =
-    "#compdef akunu-cli\n"
-    "# zsh completion of akunu-cli, made by `akunu-cli completion zsh`.\n"
-    "\n"
-    "_akunu_cli_models() {\n"
-    "    local -a models\n"
-    "    models=(${(f)\"$($akunu_cli completion models 2>/dev/null)\"})\n"
-    "    _alternative 'models:model:compadd -a models' 'files:file:_files'\n"
-    "}\n"
-    "\n"
-    "_akunu_cli_cpus() {\n"
-    "    local -a cpus\n"
-    "    cpus=(${(f)\"$($akunu_cli completion cpus 2>/dev/null)\"})\n"
-    "    compadd -a cpus\n"
-    "}\n"
-    "\n"
-    "_akunu-cli() {\n"
-    "    local akunu_cli=$words[1] command=run\n"
-    "    local -a commands\n"
-    "    commands=(\n";
+static const char head[] = "#compdef akunu-cli\n"
+                           "# zsh completion of akunu-cli, made by `akunu-cli completion zsh`.\n"
+                           "\n"
+                           "_akunu_cli_models() {\n"
+                           "    local -a models\n"
+                           "    models=(${(f)\"$($akunu_cli completion models 2>/dev/null)\"})\n"
+                           "    _alternative 'models:model:compadd -a models' 'files:file:_files'\n"
+                           "}\n"
+                           "\n"
+                           "_akunu_cli_cpus() {\n"
+                           "    local -a cpus\n"
+                           "    cpus=(${(f)\"$($akunu_cli completion cpus 2>/dev/null)\"})\n"
+                           "    compadd -a cpus\n"
+                           "}\n"
+                           "\n"
+                           "_akunu-cli() {\n"
+                           "    local akunu_cli=$words[1] command=run\n"
+                           "    local -a commands\n"
+                           "    commands=(\n";
 
-static const char middle[] =
-    "    )\n"
-    "    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
-    "        _describe -t commands command commands\n"
-    "        return\n"
-    "    fi\n"
-    "    if [[ $words[2] != -* ]]; then\n"
-    "        command=$words[2]\n"
-    "        words[2]=()\n"
-    "        (( CURRENT-- ))\n"
-    "    fi\n"
-    "    case $command in\n";
+static const char middle[] = "    )\n"
+                             "    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
+                             "        _describe -t commands command commands\n"
+                             "        return\n"
+                             "    fi\n"
+                             "    if [[ $words[2] != -* ]]; then\n"
+                             "        command=$words[2]\n"
+                             "        words[2]=()\n"
+                             "        (( CURRENT-- ))\n"
+                             "    fi\n"
+                             "    case $command in\n";
 
 static const char tail[] =
     "    esac\n"
@@ -73,10 +71,12 @@ static void put_action(struct cli_output *out, const struct cli_flag *flag)
 }
 
 /* '--flag=[help]:VALUE:action' */
-static void put_flag(struct cli_output *out, const struct cli_flag *flag, const char *dashes, const char *name)
+static void put_flag(struct cli_output *out, const struct cli_flag *flag, const char *dashes,
+                     const char *name)
 {
     bool repeated = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS;
-    cli_output_format(out, " \\\n            '%s%s%s%s[", repeated ? "*" : "", dashes, name, flag->value && dashes[1] ? "=" : "");
+    cli_output_format(out, " \\\n            '%s%s%s%s[", repeated ? "*" : "", dashes, name,
+                      flag->value && dashes[1] ? "=" : "");
     put_quoted(out, flag->help, "[]:\\");
     cli_output_text(out, "]");
     if (flag->value) {

@@ -15,11 +15,10 @@ struct reader {
     yaml_event_t event; /* the one at hand */
     const char *name;   /* of the file, kept by the configuration */
     struct cli_config *config;
-    size_t first;       /* setting of this file */
+    size_t first; /* setting of this file */
 };
 
-/* ---- Events ------------------------------------------------------------------------ */
-
+/* ---- Events ------------------------------------------------------------- */
 static unsigned long line_of(const struct reader *r)
 {
     return (unsigned long)r->event.start_mark.line + 1;
@@ -33,7 +32,8 @@ static int next(struct reader *r)
         return CLI_EXIT_OK;
     if (r->parser.error == YAML_MEMORY_ERROR)
         return cli_no_memory();
-    return cli_usage("%s:%lu: no valid YAML: %s", r->name, (unsigned long)r->parser.problem_mark.line + 1,
+    return cli_usage("%s:%lu: no valid YAML: %s", r->name,
+                     (unsigned long)r->parser.problem_mark.line + 1,
                      r->parser.problem ? r->parser.problem : "unknown");
 }
 
@@ -42,7 +42,9 @@ static const char *shown(const struct reader *r, char text[CLI_SHOWN_BYTES])
 {
     if (r->event.type == YAML_SCALAR_EVENT)
         return cli_shown((const char *)r->event.data.scalar.value, text);
-    return r->event.type == YAML_SEQUENCE_START_EVENT ? "a list" : r->event.type == YAML_ALIAS_EVENT ? "an alias" : "a mapping";
+    return r->event.type == YAML_SEQUENCE_START_EVENT ? "a list" :
+           r->event.type == YAML_ALIAS_EVENT          ? "an alias" :
+                                                        "a mapping";
 }
 
 /* A scalar as a string that the configuration keeps; `what` is what it should be. */
@@ -50,7 +52,8 @@ static int take_text(struct reader *r, const char *what, const char **out)
 {
     char text[CLI_SHOWN_BYTES];
     if (r->event.type != YAML_SCALAR_EVENT)
-        return cli_usage("%s:%lu: expected %s, found %s", r->name, line_of(r), what, shown(r, text));
+        return cli_usage("%s:%lu: expected %s, found %s", r->name, line_of(r), what,
+                         shown(r, text));
     const char *value = (const char *)r->event.data.scalar.value;
     size_t n = r->event.data.scalar.length;
     if (memchr(value, '\0', n))
@@ -62,15 +65,16 @@ static int take_text(struct reader *r, const char *what, const char **out)
 static bool is_nothing(const struct reader *r)
 {
     const char *value = (const char *)r->event.data.scalar.value;
-    return r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+    return r->event.type == YAML_SCALAR_EVENT &&
+           r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
            (*value == '\0' || strcmp(value, "~") == 0 || strcasecmp(value, "null") == 0);
 }
 
-/* ---- Keys -------------------------------------------------------------------------- */
-
+/* ---- Keys --------------------------------------------------------------- */
 static bool may_be_set(const struct cli_flag *flag)
 {
-    return flag->offset != offsetof(struct cli_options, help) && flag->offset != offsetof(struct cli_options, version) &&
+    return flag->offset != offsetof(struct cli_options, help) &&
+           flag->offset != offsetof(struct cli_options, version) &&
            flag->offset != offsetof(struct cli_options, config);
 }
 
@@ -78,7 +82,8 @@ static const struct cli_flag *flag_of(const char *key)
 {
     for (size_t i = 0; i < cli_n_flags; i++) {
         const struct cli_flag *flag = &cli_flags[i];
-        if (may_be_set(flag) && (strcmp(flag->name, key) == 0 || (flag->alias && strcmp(flag->alias, key) == 0)))
+        if (may_be_set(flag) &&
+            (strcmp(flag->name, key) == 0 || (flag->alias && strcmp(flag->alias, key) == 0)))
             return flag;
     }
     return NULL;
@@ -107,8 +112,10 @@ static int unknown_key(const struct reader *r, const char *key)
     char text[CLI_SHOWN_BYTES];
     const char *meant = suggestion(key + strspn(key, "-"));
     if (meant)
-        return cli_usage("%s:%lu: unknown key '%s'; did you mean '%s'?", r->name, line_of(r), cli_shown(key, text), meant);
-    return cli_usage("%s:%lu: unknown key '%s'; keys are the long flags without dashes (akunu-cli COMMAND --help), and models",
+        return cli_usage("%s:%lu: unknown key '%s'; did you mean '%s'?", r->name, line_of(r),
+                         cli_shown(key, text), meant);
+    return cli_usage("%s:%lu: unknown key '%s'; keys are the long flags without dashes (akunu-cli "
+                     "COMMAND --help), and models",
                      r->name, line_of(r), cli_shown(key, text));
 }
 
@@ -118,15 +125,18 @@ static bool same(const char *a, const char *b)
 }
 
 /* A new setting for the key at hand, without values yet. */
-static int add_setting(struct reader *r, const char *preset, const char *key, struct cli_setting **out)
+static int add_setting(struct reader *r, const char *preset, const char *key,
+                       struct cli_setting **out)
 {
     struct cli_config *c = r->config;
     const struct cli_flag *flag = flag_of(key);
     if (!flag)
         return unknown_key(r, key);
     for (size_t i = r->first; i < c->n; i++)
-        if (strcmp(c->settings[i].flag->name, flag->name) == 0 && same(c->settings[i].preset, preset))
-            return cli_usage("%s:%lu: '%s' is given twice, first on line %lu", r->name, line_of(r), key, c->settings[i].line);
+        if (strcmp(c->settings[i].flag->name, flag->name) == 0 &&
+            same(c->settings[i].preset, preset))
+            return cli_usage("%s:%lu: '%s' is given twice, first on line %lu", r->name, line_of(r),
+                             key, c->settings[i].line);
     if (c->n == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 16;
         struct cli_setting *larger = realloc(c->settings, capacity * sizeof *larger);
@@ -136,17 +146,18 @@ static int add_setting(struct reader *r, const char *preset, const char *key, st
         c->capacity = capacity;
     }
     *out = &c->settings[c->n++];
-    **out = (struct cli_setting){ .file = r->name, .line = line_of(r), .flag = flag, .preset = preset };
+    **out =
+        (struct cli_setting){ .file = r->name, .line = line_of(r), .flag = flag, .preset = preset };
     return CLI_EXIT_OK;
 }
 
-/* ---- Values ------------------------------------------------------------------------ */
-
+/* ---- Values ------------------------------------------------------------- */
 /* "~/x" of a file or a folder, as a shell would have it. */
 static int expand_home(struct reader *r, struct cli_setting *s, const char **text)
 {
     const char *home = getenv("HOME"), *kind = s->flag->value;
-    if (!home || strncmp(*text, "~/", 2) != 0 || !kind || (strcmp(kind, "FILE") != 0 && strcmp(kind, "DIR") != 0))
+    if (!home || strncmp(*text, "~/", 2) != 0 || !kind ||
+        (strcmp(kind, "FILE") != 0 && strcmp(kind, "DIR") != 0))
         return CLI_EXIT_OK;
     size_t n_home = strlen(home), n = strlen(*text) - 1;
     char *path = malloc(n_home + n);
@@ -168,7 +179,8 @@ static int take_value(struct reader *r, struct cli_setting *s)
     if (code == CLI_EXIT_OK)
         code = expand_home(r, s, &text);
     if (code == CLI_EXIT_OK && s->values.n == CLI_MAX_TEXTS)
-        return cli_usage("%s:%lu: '%s' has more than %d values", r->name, s->line, s->flag->name, CLI_MAX_TEXTS);
+        return cli_usage("%s:%lu: '%s' has more than %d values", r->name, s->line, s->flag->name,
+                         CLI_MAX_TEXTS);
     if (code == CLI_EXIT_OK)
         s->values.values[s->values.n++] = text;
     return code;
@@ -183,27 +195,30 @@ static int read_value(struct reader *r, struct cli_setting *s)
     if (r->event.type == YAML_SCALAR_EVENT)
         return take_value(r, s);
     if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return cli_usage("%s:%lu: '%s' is %s: expected a value", r->name, s->line, s->flag->name, shown(r, text));
+        return cli_usage("%s:%lu: '%s' is %s: expected a value", r->name, s->line, s->flag->name,
+                         shown(r, text));
     for (;;) {
         code = next(r);
         if (code != CLI_EXIT_OK)
             return code;
         if (r->event.type == YAML_SEQUENCE_END_EVENT)
-            return s->values.n ? CLI_EXIT_OK : cli_usage("%s:%lu: '%s' is an empty list", r->name, s->line, s->flag->name);
+            return s->values.n ?
+                       CLI_EXIT_OK :
+                       cli_usage("%s:%lu: '%s' is an empty list", r->name, s->line, s->flag->name);
         code = take_value(r, s);
         if (code != CLI_EXIT_OK)
             return code;
     }
 }
 
-/* ---- Mappings ---------------------------------------------------------------------- */
-
+/* ---- Mappings ----------------------------------------------------------- */
 static int expect_mapping(const struct reader *r, const char *what)
 {
     char text[CLI_SHOWN_BYTES];
     if (r->event.type == YAML_MAPPING_START_EVENT)
         return CLI_EXIT_OK;
-    return cli_usage("%s:%lu: %s is '%s': expected keys and values", r->name, line_of(r), what, shown(r, text));
+    return cli_usage("%s:%lu: %s is '%s': expected keys and values", r->name, line_of(r), what,
+                     shown(r, text));
 }
 
 /* The key at hand, the mapping's end: *key is NULL. */
@@ -230,7 +245,8 @@ static int read_preset(struct reader *r, const char *preset)
         if (code != CLI_EXIT_OK)
             return code;
         if (!key)
-            return has_model ? CLI_EXIT_OK : cli_usage("%s:%lu: preset '%s' has no model", r->name, line, preset);
+            return has_model ? CLI_EXIT_OK :
+                               cli_usage("%s:%lu: preset '%s' has no model", r->name, line, preset);
         has_model |= strcmp(key, "model") == 0;
         code = add_setting(r, preset, key, &setting);
         if (code == CLI_EXIT_OK)
@@ -267,7 +283,8 @@ static int read_presets(struct reader *r)
             return cli_usage("%s:%lu: a preset without a name", r->name, line_of(r));
         for (size_t i = r->first; i < r->config->n; i++)
             if (same(r->config->settings[i].preset, preset))
-                return cli_usage("%s:%lu: preset '%s' is given twice", r->name, line_of(r), cli_shown(preset, text));
+                return cli_usage("%s:%lu: preset '%s' is given twice", r->name, line_of(r),
+                                 cli_shown(preset, text));
         drop_preset(r->config, preset, &r->first);
         code = read_preset(r, preset);
     }
@@ -320,7 +337,9 @@ static int read_stream(struct reader *r)
 
 int cli_config_parse(const char *name, const char *text, size_t n, struct cli_config *config)
 {
-    struct reader r = { .name = cli_config_keep(config, name, strlen(name)), .config = config, .first = config->n };
+    struct reader r = { .name = cli_config_keep(config, name, strlen(name)),
+                        .config = config,
+                        .first = config->n };
     if (!r.name || !yaml_parser_initialize(&r.parser))
         return cli_no_memory();
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)(n ? text : ""), n);

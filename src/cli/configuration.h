@@ -17,9 +17,10 @@
 
 /* One key of a file. Strings live as long as the configuration. */
 struct cli_setting {
-    const char *file;        /* for messages, with the line of the key */
+    const char *file; /* for messages, with the line of the key */
     unsigned long line;
-    const struct cli_flag *flag; /* a flag of that name; the command at hand may have another one, or none */
+    /* a flag of that name; the command at hand may have another one, or none */
+    const struct cli_flag *flag;
     const char *preset;      /* that it belongs to; NULL: it holds always */
     struct cli_texts values; /* one, or those of a list */
 };

@@ -24,11 +24,13 @@ static int read_open(const char *path, int file, struct cli_config *config)
     if (!S_ISREG(found.st_mode) && strcmp(path, "/dev/null") != 0)
         return cli_usage("the configuration %s is no plain file", path);
     if (found.st_size > FILE_BYTES_MAX)
-        return cli_usage("the configuration %s has %lld bytes; there may be %d", path, (long long)found.st_size, FILE_BYTES_MAX);
+        return cli_usage("the configuration %s has %lld bytes; there may be %d", path,
+                         (long long)found.st_size, FILE_BYTES_MAX);
     text = malloc(FILE_BYTES_MAX);
     if (!text)
         return cli_no_memory();
-    for (ssize_t got = 1; code == CLI_EXIT_OK && got > 0 && n < FILE_BYTES_MAX; n += got > 0 ? (size_t)got : 0) {
+    for (ssize_t got = 1;
+         code == CLI_EXIT_OK && got > 0 && n<FILE_BYTES_MAX; n += got> 0 ? (size_t)got : 0) {
         got = read(file, text + n, FILE_BYTES_MAX - n);
         if (got < 0)
             code = cli_usage("cannot read the configuration %s: %s", path, strerror(errno));
@@ -41,7 +43,8 @@ static int read_open(const char *path, int file, struct cli_config *config)
 
 static int read_file(const char *path, bool needed, struct cli_config *config)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* of a pipe nobody is waited for */
+    /* of a pipe nobody is waited for */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0 && !needed && (errno == ENOENT || errno == ENOTDIR))
         return CLI_EXIT_OK;
     if (file < 0)

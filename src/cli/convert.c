@@ -48,7 +48,8 @@ static int convert(const struct cli_options *o, const char *path)
         return cli_library_failure();
     struct stat st;
     if (stat(o->out, &st) == 0)
-        cli_aside("%s: %.1f MB in %.1f s", o->out, (double)st.st_size / 1e6, cli_seconds() - work.progress.started);
+        cli_aside("%s: %.1f MB in %.1f s", o->out, (double)st.st_size / 1e6,
+                  cli_seconds() - work.progress.started);
     return CLI_EXIT_OK;
 }
 

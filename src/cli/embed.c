@@ -13,7 +13,7 @@
 #include "cli/progress.h"
 
 enum {
-    AT_ONCE = 256,       /* texts between two looks at the progress */
+    AT_ONCE = 256, /* texts between two looks at the progress */
     TEXTS_OF_A_PASS = 64,
     TOKENS_OF_A_PASS = 512
 };
@@ -22,10 +22,10 @@ enum {
 struct texts {
     struct cli_text *texts;
     struct akunu_ids *ids;
-    size_t n, n_ids;     /* n_ids of them are tokens already */
-    char *bytes;         /* of a file, which the texts point into */
-    const char *file;    /* its name; NULL: arguments */
-    size_t longest;      /* in tokens */
+    size_t n, n_ids;  /* n_ids of them are tokens already */
+    char *bytes;      /* of a file, which the texts point into */
+    const char *file; /* its name; NULL: arguments */
+    size_t longest;   /* in tokens */
 };
 
 /* Where embeddings go: a .npy file, or standard output as JSON or as plain numbers. */
@@ -33,12 +33,11 @@ struct sink {
     struct cli_npy npy;
     struct cli_output out;
     size_t width;
-    bool json, list;     /* one JSON object, or a list of them */
-    size_t n;            /* written */
+    bool json, list; /* one JSON object, or a list of them */
+    size_t n;        /* written */
 };
 
-/* ---- Reading ------------------------------------------------------------------ */
-
+/* ---- Reading ------------------------------------------------------------ */
 static int add_text(struct texts *t, size_t *capacity, const char *bytes, size_t n)
 {
     if (t->n == *capacity) {
@@ -86,7 +85,8 @@ static int read_texts(const struct cli_options *o, struct texts *t)
     return code == CLI_EXIT_OK && t->n == 0 ? cli_usage("%s has no text", t->file) : code;
 }
 
-static int tokenize(const struct cli_options *o, const struct akunu_tokenizer *tokenizer, struct texts *t)
+static int tokenize(const struct cli_options *o, const struct akunu_tokenizer *tokenizer,
+                    struct texts *t)
 {
     unsigned flags = AKUNU_ADD_SPECIAL | (o->no_parse_special ? 0 : AKUNU_PARSE_SPECIAL);
     int code = CLI_EXIT_OK;
@@ -114,11 +114,13 @@ static void free_texts(struct texts *t)
     free(t->bytes);
 }
 
-/* ---- Writing ------------------------------------------------------------------ */
-
-static int open_sink(const struct cli_options *o, const struct texts *t, size_t width, struct sink *sink)
+/* ---- Writing ------------------------------------------------------------ */
+static int open_sink(const struct cli_options *o, const struct texts *t, size_t width,
+                     struct sink *sink)
 {
-    *sink = (struct sink){ .out = cli_output_stdout(), .width = width, .json = o->json, .list = t->file || t->n > 1 };
+    *sink = (struct sink){
+        .out = cli_output_stdout(), .width = width, .json = o->json, .list = t->file || t->n > 1
+    };
     if (o->out)
         return cli_npy_create(o->out, t->n, width, &sink->npy);
     if (sink->json && sink->list)
@@ -133,7 +135,11 @@ static int write_row(struct sink *sink, const float *row)
     if (sink->json)
         cli_output_text(&sink->out, sink->n > 0 ? ",\n{\"embedding\": [" : "{\"embedding\": [");
     for (size_t i = 0; i < sink->width; i++)
-        cli_output_format(&sink->out, "%s%.9g", i == 0 ? "" : sink->json ? ", " : " ", (double)row[i]);
+        cli_output_format(&sink->out, "%s%.9g",
+                          i == 0     ? "" :
+                          sink->json ? ", " :
+                                       " ",
+                          (double)row[i]);
     cli_output_text(&sink->out, sink->json ? "]}" : "\n");
     sink->n++;
     return CLI_EXIT_OK;
@@ -148,16 +154,17 @@ static int close_sink(struct sink *sink, int code)
     return cli_output_end(&sink->out, code);
 }
 
-/* ---- Embedding ---------------------------------------------------------------- */
-
+/* ---- Embedding ---------------------------------------------------------- */
 /* A context for the longest text, and for passes of several short ones. */
-static int open_session(const struct cli_options *o, const struct texts *t, struct cli_loaded *loaded)
+static int open_session(const struct cli_options *o, const struct texts *t,
+                        struct cli_loaded *loaded)
 {
     uint32_t context = (uint32_t)o->context;
     if (!loaded->info.encoder) {
         loaded->max_sequences = TEXTS_OF_A_PASS + 1;
         if (context == 0)
-            context = loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
+            context =
+                loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
         if (o->context == 0 && t->longest > context)
             context = (uint32_t)t->longest; /* at most info.context, or refused below */
     }
@@ -166,8 +173,10 @@ static int open_session(const struct cli_options *o, const struct texts *t, stru
         most = (size_t)o->batch;
     for (size_t i = 0; i < t->n; i++)
         if (t->ids[i].n > most)
-            return cli_failure("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1, t->file ? " of " : "", t->file ? t->file : "",
-                               t->ids[i].n, loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context", most);
+            return cli_failure("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
+                               t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
+                               loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context",
+                               most);
     int code = cli_open_session(o, loaded, context, (uint32_t)o->batch);
     if (code == CLI_EXIT_OK) { /* every text takes one of its own */
         akunu_sequence_free(loaded->session, loaded->sequence);
@@ -182,12 +191,15 @@ static bool is_interrupted(void *user)
     return cli_interrupted();
 }
 
-static int embed_all(const struct cli_options *o, const struct texts *t, struct cli_loaded *loaded, struct sink *sink)
+static int embed_all(const struct cli_options *o, const struct texts *t, struct cli_loaded *loaded,
+                     struct sink *sink)
 {
     struct akunu_embedding embedding;
     akunu_embedding_default(&embedding);
     embedding.pooling = (enum akunu_pooling)o->pooling;
-    embedding.normalize = o->normalize ? AKUNU_NORMALIZE_L2 : o->no_normalize ? AKUNU_NORMALIZE_NONE : AKUNU_NORMALIZE_MODEL;
+    embedding.normalize = o->normalize    ? AKUNU_NORMALIZE_L2 :
+                          o->no_normalize ? AKUNU_NORMALIZE_NONE :
+                                            AKUNU_NORMALIZE_MODEL;
     float *rows = malloc((t->n < AT_ONCE ? t->n : AT_ONCE) * sink->width * sizeof *rows);
     if (!rows)
         return cli_no_memory();
@@ -195,7 +207,8 @@ static int embed_all(const struct cli_options *o, const struct texts *t, struct 
     int code = CLI_EXIT_OK;
     for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
         n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
-        if (akunu_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted, NULL, rows) != AKUNU_OK)
+        if (akunu_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted, NULL,
+                        rows) != AKUNU_OK)
             code = cli_interrupted() ? CLI_EXIT_INTERRUPTED : cli_library_failure();
         for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
             code = write_row(sink, rows + i * sink->width);

@@ -27,7 +27,8 @@ static int parse(const char *flag, const char *text, size_t n, struct akunu_gram
     return *out ? CLI_EXIT_OK : failure(flag);
 }
 
-static int from_schema(const struct cli_options *o, const char *text, size_t n, enum akunu_schema_form form, struct akunu_grammar **out)
+static int from_schema(const struct cli_options *o, const char *text, size_t n,
+                       enum akunu_schema_form form, struct akunu_grammar **out)
 {
     struct akunu_schema_params params;
     akunu_schema_params_default(&params);
@@ -38,7 +39,8 @@ static int from_schema(const struct cli_options *o, const char *text, size_t n, 
     return *out ? CLI_EXIT_OK : failure("-j");
 }
 
-int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form, struct akunu_grammar **out)
+int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form,
+                     struct akunu_grammar **out)
 {
     struct cli_text file = { 0 };
     int code;
@@ -49,11 +51,13 @@ int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form, s
         return from_schema(o, o->json_schema, strlen(o->json_schema), form, out);
     if (!o->grammar_file && !o->json_schema)
         return CLI_EXIT_OK;
-    code = cli_read_file(o->grammar_file ? "--grammar-file" : "-j", o->grammar_file ? o->grammar_file : o->json_schema, &file);
+    code = cli_read_file(o->grammar_file ? "--grammar-file" : "-j",
+                         o->grammar_file ? o->grammar_file : o->json_schema, &file);
     if (code == CLI_EXIT_FAILURE)
         code = CLI_EXIT_USAGE;
     if (code == CLI_EXIT_OK)
-        code = o->grammar_file ? parse("--grammar-file", file.bytes, file.n, out) : from_schema(o, file.bytes, file.n, form, out);
+        code = o->grammar_file ? parse("--grammar-file", file.bytes, file.n, out) :
+                                 from_schema(o, file.bytes, file.n, form, out);
     free(file.bytes);
     return code;
 }

@@ -38,7 +38,8 @@ static size_t character(const struct cli_text *text, size_t at)
     return n;
 }
 
-static void report(struct cli_output *out, const struct cli_text *text, bool allowed, size_t at, bool as_json)
+static void report(struct cli_output *out, const struct cli_text *text, bool allowed, size_t at,
+                   bool as_json)
 {
     struct place p = place_of(text, at);
     if (as_json) {
@@ -53,9 +54,12 @@ static void report(struct cli_output *out, const struct cli_text *text, bool all
     } else if (allowed) {
         cli_output_text(out, "match\n");
     } else if (at == text->n) {
-        cli_output_format(out, "no match: line %zu, column %zu (byte %zu): the text ends too early\n", p.line, p.column, p.byte);
+        cli_output_format(out,
+                          "no match: line %zu, column %zu (byte %zu): the text ends too early\n",
+                          p.line, p.column, p.byte);
     } else {
-        cli_output_format(out, "no match: line %zu, column %zu (byte %zu): found '", p.line, p.column, p.byte);
+        cli_output_format(out, "no match: line %zu, column %zu (byte %zu): found '", p.line,
+                          p.column, p.byte);
         cli_output_escaped(out, text->bytes + at, character(text, at));
         cli_output_text(out, "'\n");
     }
@@ -77,8 +81,10 @@ int cli_grammar_check(const struct cli_options *o)
         code = cli_read_text(o, "the text", &text);
     if (code == CLI_EXIT_OK && o->model)
         code = cli_load_tokenizer(o, &tokenizer);
-    if (code == CLI_EXIT_OK && akunu_grammar_check(grammar, tokenizer, text.bytes, text.n, &allowed, &at) != AKUNU_OK)
-        code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_no_memory() : cli_usage("%s", akunu_last_error());
+    if (code == CLI_EXIT_OK &&
+        akunu_grammar_check(grammar, tokenizer, text.bytes, text.n, &allowed, &at) != AKUNU_OK)
+        code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_no_memory() :
+                                                           cli_usage("%s", akunu_last_error());
     if (code == CLI_EXIT_OK) {
         report(&out, &text, allowed, at, o->json);
         code = allowed ? CLI_EXIT_OK : CLI_EXIT_FAILURE;

@@ -32,11 +32,16 @@ int cli_help(void)
         if (cli_is_shown(&cli_commands[i]))
             cli_output_format(&out, "  %s\n", cli_commands[i].example);
     heading(&out, "More");
-    cli_output_text(&out, "  A model is a GGUF file, or a folder of SafeTensors or of NumPy arrays with config.json. One that is not here\n"
-                          "  is looked for in ${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the one there that quickstart fetched is used.\n"
-                          "  Each long flag can be set in the environment: AKUNU_THREADS=2 is --threads 2. A flag wins.\n"
-                          "  So it can in ${XDG_CONFIG_HOME:-~/.config}/akunu/config.yaml, which also names models with their settings: -m coder.\n"
-                          "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or unsupported, 4 out of memory,\n"
+    cli_output_text(&out, "  A model is a GGUF file, or a folder of SafeTensors or of NumPy arrays "
+                          "with config.json. One that is not here\n"
+                          "  is looked for in ${XDG_DATA_HOME:-~/.local/share}/akunu/models; "
+                          "without -m the one there that quickstart fetched is used.\n"
+                          "  Each long flag can be set in the environment: AKUNU_THREADS=2 is "
+                          "--threads 2. A flag wins.\n"
+                          "  So it can in ${XDG_CONFIG_HOME:-~/.config}/akunu/config.yaml, which "
+                          "also names models with their settings: -m coder.\n"
+                          "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or "
+                          "unsupported, 4 out of memory,\n"
                           "  130 interrupted.\n");
     return cli_output_end(&out, CLI_EXIT_OK);
 }
@@ -47,7 +52,8 @@ static void spelling(const struct cli_flag *flag, char *out, size_t capacity)
     char brief[16] = "    ";
     if (flag->brief)
         snprintf(brief, sizeof brief, "-%s, ", flag->brief);
-    snprintf(out, capacity, "%s--%s%s%s", brief, flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
+    snprintf(out, capacity, "%s--%s%s%s", brief, flag->name, flag->value ? " " : "",
+             flag->value ? flag->value : "");
 }
 
 /* Of UTF-8: they take no column. */
@@ -67,7 +73,8 @@ int cli_help_command(const struct cli_command *command)
     if (command->words) {
         heading(&out, "Usage");
         for (size_t i = 0; command->words[i]; i++)
-            cli_output_format(&out, "  akunu-cli %s %s [FLAGS]\n", command->name, command->words[i]);
+            cli_output_format(&out, "  akunu-cli %s %s [FLAGS]\n", command->name,
+                              command->words[i]);
     }
     heading(&out, "Example");
     cli_output_format(&out, "  %s\n", command->example);
@@ -90,7 +97,8 @@ void cli_machine(struct cli_output *out)
     struct akunu_chip c = { .size = sizeof c };
     if (akunu_get_chip(&c) != AKUNU_OK)
         return;
-    cli_output_format(out, "%s, %u core%s", c.name[0] ? c.name : "unknown", (unsigned)c.cores, c.cores == 1 ? "" : "s");
+    cli_output_format(out, "%s, %u core%s", c.name[0] ? c.name : "unknown", (unsigned)c.cores,
+                      c.cores == 1 ? "" : "s");
     if (c.hardware_threads != c.cores)
         cli_output_format(out, " (%u threads)", (unsigned)c.hardware_threads);
     if (c.l1d_bytes)

@@ -80,7 +80,8 @@ int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
     if (o->ids)
         return cli_parse_ids("--ids", o->ids, strlen(o->ids), ids, n);
     if (!cli_has_input(o))
-        return cli_usage("token ids are missing: give them with --ids \"1 2 3\", -f FILE or through a pipe");
+        return cli_usage(
+            "token ids are missing: give them with --ids \"1 2 3\", -f FILE or through a pipe");
     struct cli_text text;
     int code = cli_read_text(o, "", &text);
     if (code == CLI_EXIT_OK)
@@ -89,9 +90,11 @@ int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
     return code;
 }
 
-int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text *text, unsigned flags, akunu_token **ids, size_t *n)
+int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
+                  unsigned flags, akunu_token **ids, size_t *n)
 {
-    size_t capacity = text->n / 2 + 16; /* enough for nearly every text; the rest is asked for again */
+    /* enough for nearly every text; the rest is asked for again */
+    size_t capacity = text->n / 2 + 16;
     *ids = NULL;
     *n = 0;
     for (;;) {

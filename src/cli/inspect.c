@@ -20,7 +20,8 @@ static struct cli_type_total *total_of(struct cli_type_total *totals, size_t *n,
     return &totals[(*n)++];
 }
 
-size_t cli_type_totals(const struct akunu_file *file, size_t n_tensors, struct cli_type_total *totals)
+size_t cli_type_totals(const struct akunu_file *file, size_t n_tensors,
+                       struct cli_type_total *totals)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_tensors; i++) {
@@ -45,7 +46,8 @@ int cli_tensor_hash(const struct akunu_file *file, size_t i, bool hashes, char *
     out[0] = '\0';
     if (cli_interrupted())
         return CLI_EXIT_INTERRUPTED;
-    return hashes && akunu_file_sha256_f32(file, i, out) != AKUNU_OK ? cli_library_failure() : CLI_EXIT_OK;
+    return hashes && akunu_file_sha256_f32(file, i, out) != AKUNU_OK ? cli_library_failure() :
+                                                                       CLI_EXIT_OK;
 }
 
 int cli_inspect(const struct cli_options *o)

@@ -13,14 +13,19 @@ static void print_scalar(const struct akunu_meta *m, struct cli_output *out)
     switch (m->type) {
     case AKUNU_META_BOOL: cli_json_print(out, json_boolean(m->boolean)); break;
     case AKUNU_META_INT: cli_json_print(out, json_integer(m->integer)); break;
-    case AKUNU_META_UINT: cli_output_format(out, "%llu", (unsigned long long)m->unsigned_integer); break; /* jansson's are int64 */
+    /* jansson's are int64 */
+    case AKUNU_META_UINT:
+        cli_output_format(out, "%llu", (unsigned long long)m->unsigned_integer);
+        break;
     case AKUNU_META_FLOAT: cli_json_print(out, cli_json_real(m->number)); break;
     case AKUNU_META_STRING: cli_json_print(out, cli_json_text(m->string, (size_t)m->n)); break;
-    case AKUNU_META_ARRAY: cli_output_text(out, "null"); break; /* in an array: its elements cannot be asked for */
+    /* in an array: its elements cannot be asked for */
+    case AKUNU_META_ARRAY: cli_output_text(out, "null"); break;
     }
 }
 
-static int print_value(const struct akunu_file *file, size_t i, const struct akunu_meta *m, struct cli_output *out)
+static int print_value(const struct akunu_file *file, size_t i, const struct akunu_meta *m,
+                       struct cli_output *out)
 {
     if (m->type != AKUNU_META_ARRAY) {
         print_scalar(m, out);
@@ -54,7 +59,8 @@ static int print_metadata(const struct akunu_file *file, size_t n, struct cli_ou
     return CLI_EXIT_OK;
 }
 
-static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, struct cli_output *out)
+static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
+                         struct cli_output *out)
 {
     for (size_t i = 0; i < n && out->error == 0; i++) {
         struct akunu_tensor_info t = { .size = sizeof t };
@@ -67,14 +73,11 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, s
         json_t *shape = json_array();
         for (unsigned d = 0; d < t.n_dims; d++)
             json_array_append_new(shape, cli_json_unsigned(t.shape[d]));
-        json_t *row = json_pack("{s:o, s:s?, s:s, s:o, s:o, s:o, s:s*}",
-                                "name", cli_json_text(t.name, strlen(t.name)),
-                                "canonical", t.canonical,
-                                "type", t.type,
-                                "shape", shape,
-                                "bytes", cli_json_unsigned(t.bytes),
-                                "offset", cli_json_unsigned(t.offset),
-                                "sha256_f32", hashes ? hash : NULL);
+        json_t *row =
+            json_pack("{s:o, s:s?, s:s, s:o, s:o, s:o, s:s*}", "name",
+                      cli_json_text(t.name, strlen(t.name)), "canonical", t.canonical, "type",
+                      t.type, "shape", shape, "bytes", cli_json_unsigned(t.bytes), "offset",
+                      cli_json_unsigned(t.offset), "sha256_f32", hashes ? hash : NULL);
         cli_output_text(out, i ? ",\n  " : "\n  ");
         cli_json_print(out, row);
     }
@@ -87,11 +90,10 @@ static void print_totals(const struct akunu_file *file, size_t n_tensors, struct
     size_t n = cli_type_totals(file, n_tensors, totals);
     for (size_t i = 0; i < n; i++) {
         cli_output_text(out, i ? ",\n  " : "\n  ");
-        json_t *row = json_pack("{s:s, s:o, s:o, s:o}",
-                                "type", totals[i].type,
-                                "tensors", cli_json_unsigned(totals[i].n_tensors),
-                                "values", cli_json_unsigned(totals[i].n_values),
-                                "bytes", cli_json_unsigned(totals[i].bytes));
+        json_t *row = json_pack("{s:s, s:o, s:o, s:o}", "type", totals[i].type, "tensors",
+                                cli_json_unsigned(totals[i].n_tensors), "values",
+                                cli_json_unsigned(totals[i].n_values), "bytes",
+                                cli_json_unsigned(totals[i].bytes));
         cli_json_print(out, row);
     }
 }
@@ -105,7 +107,8 @@ int cli_inspect_json(const struct akunu_file *file, bool hashes, struct cli_outp
     cli_json_print(out, cli_json_text(info.format, strlen(info.format)));
     cli_output_text(out, ",\n \"architecture\": ");
     cli_json_print(out, cli_json_text(info.architecture, strlen(info.architecture)));
-    cli_output_format(out, ",\n \"bytes\": %llu,\n \"metadata\": {", (unsigned long long)info.bytes);
+    cli_output_format(out, ",\n \"bytes\": %llu,\n \"metadata\": {",
+                      (unsigned long long)info.bytes);
     int code = print_metadata(file, info.n_metadata, out);
     if (code != CLI_EXIT_OK)
         return code;

@@ -26,14 +26,17 @@ static void print_scalar(const struct akunu_meta *m, struct cli_output *out)
     switch (m->type) {
     case AKUNU_META_BOOL: cli_output_text(out, m->boolean ? "true" : "false"); break;
     case AKUNU_META_INT: cli_output_format(out, "%lld", (long long)m->integer); break;
-    case AKUNU_META_UINT: cli_output_format(out, "%llu", (unsigned long long)m->unsigned_integer); break;
+    case AKUNU_META_UINT:
+        cli_output_format(out, "%llu", (unsigned long long)m->unsigned_integer);
+        break;
     case AKUNU_META_FLOAT: cli_output_format(out, "%.8g", m->number); break;
     case AKUNU_META_STRING: print_string(m, out); break;
     case AKUNU_META_ARRAY: cli_output_text(out, "[…]"); break;
     }
 }
 
-static int print_value(const struct akunu_file *file, size_t i, const struct akunu_meta *m, struct cli_output *out)
+static int print_value(const struct akunu_file *file, size_t i, const struct akunu_meta *m,
+                       struct cli_output *out)
 {
     if (m->type != AKUNU_META_ARRAY) {
         print_scalar(m, out);
@@ -58,7 +61,8 @@ static int print_metadata(const struct akunu_file *file, size_t n, struct cli_ou
     size_t width = 0;
     struct akunu_meta m = { .size = sizeof m };
     for (size_t i = 0; i < n; i++)
-        if (akunu_file_meta(file, i, &m) == AKUNU_OK && strlen(m.key) > width && strlen(m.key) <= 48)
+        if (akunu_file_meta(file, i, &m) == AKUNU_OK && strlen(m.key) > width &&
+            strlen(m.key) <= 48)
             width = strlen(m.key);
 
     cli_output_format(out, "\nMetadata (%zu)\n", n);
@@ -82,23 +86,26 @@ static void shape_of(const struct akunu_tensor_info *t, char *out, size_t capaci
 {
     size_t n = 0;
     for (unsigned d = 0; d < t->n_dims && n < capacity; d++)
-        n += (size_t)snprintf(out + n, capacity - n, "%s%llu", d ? ", " : "[", (unsigned long long)t->shape[d]);
+        n += (size_t)snprintf(out + n, capacity - n, "%s%llu", d ? ", " : "[",
+                              (unsigned long long)t->shape[d]);
     if (n < capacity)
         snprintf(out + n, capacity - n, "%s", t->n_dims ? "]" : "[]");
 }
 
-static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, struct cli_output *out)
+static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
+                         struct cli_output *out)
 {
     struct akunu_tensor_info t = { .size = sizeof t };
     size_t width = 4;
     for (size_t i = 0; i < n; i++)
-        if (akunu_file_tensor(file, i, &t) == AKUNU_OK && strlen(t.name) > width && strlen(t.name) <= 48)
+        if (akunu_file_tensor(file, i, &t) == AKUNU_OK && strlen(t.name) > width &&
+            strlen(t.name) <= 48)
             width = strlen(t.name);
 
     cli_output_format(out, "\nTensors (%zu)\n", n);
     if (n > 0)
-        cli_output_format(out, "  %-*s  %-6s %-18s %14s %14s  %s\n", (int)width, "name", "type", "shape", "bytes", "offset",
-                          "canonical name");
+        cli_output_format(out, "  %-*s  %-6s %-18s %14s %14s  %s\n", (int)width, "name", "type",
+                          "shape", "bytes", "offset", "canonical name");
     for (size_t i = 0; i < n && out->error == 0; i++) {
         char shape[96], hash[65];
         if (akunu_file_tensor(file, i, &t) != AKUNU_OK)
@@ -110,9 +117,10 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes, s
         size_t n_name = strlen(t.name);
         cli_output_text(out, "  ");
         cli_output_escaped(out, t.name, n_name);
-        cli_output_format(out, "%*s  %-6s %-18s %14llu %14llu  %s%s%s\n", n_name < width ? (int)(width - n_name) : 0, "", t.type, shape,
-                          (unsigned long long)t.bytes, (unsigned long long)t.offset, t.canonical ? t.canonical : "-",
-                          hashes ? "  " : "", hash);
+        cli_output_format(out, "%*s  %-6s %-18s %14llu %14llu  %s%s%s\n",
+                          n_name < width ? (int)(width - n_name) : 0, "", t.type, shape,
+                          (unsigned long long)t.bytes, (unsigned long long)t.offset,
+                          t.canonical ? t.canonical : "-", hashes ? "  " : "", hash);
     }
     return CLI_EXIT_OK;
 }
@@ -124,11 +132,13 @@ static void print_totals(const struct akunu_file *file, size_t n_tensors, struct
     if (n > 0)
         cli_output_text(out, "\nTotals by type\n");
     for (size_t i = 0; i < n; i++)
-        cli_output_format(out, "  %-6s %6llu tensors %12.1f M values %12.1f MB\n", totals[i].type, (unsigned long long)totals[i].n_tensors,
-                          (double)totals[i].n_values / 1e6, (double)totals[i].bytes / 1e6);
+        cli_output_format(out, "  %-6s %6llu tensors %12.1f M values %12.1f MB\n", totals[i].type,
+                          (unsigned long long)totals[i].n_tensors, (double)totals[i].n_values / 1e6,
+                          (double)totals[i].bytes / 1e6);
 }
 
-int cli_inspect_text(const struct akunu_file *file, const char *path, bool hashes, struct cli_output *out)
+int cli_inspect_text(const struct akunu_file *file, const char *path, bool hashes,
+                     struct cli_output *out)
 {
     struct akunu_file_info info = { .size = sizeof info };
     if (akunu_file_get_info(file, &info) != AKUNU_OK)

@@ -31,9 +31,9 @@ struct cli_line_editor {
 #endif
 };
 
-/* ---- The terminal's own ------------------------------------------------------------- */
-
-static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, const char **text, size_t *n)
+/* ---- The terminal's own ------------------------------------------------- */
+static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, const char **text,
+                                size_t *n)
 {
     if (e->typed) {
         fputs(prompt, stderr);
@@ -55,8 +55,7 @@ static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, c
     return CLI_LINE_TEXT;
 }
 
-/* ---- libedit ----------------------------------------------------------------------- */
-
+/* ---- libedit ------------------------------------------------------------ */
 #ifdef HAVE_AK_LIBEDIT
 static char *prompt_of(EditLine *edit)
 {
@@ -116,17 +115,20 @@ static int read_character(EditLine *edit, wchar_t *out)
 static void set_prompt(struct cli_line_editor *e, const char *prompt)
 {
     if (cli_colour(stderr))
-        snprintf(e->prompt, sizeof e->prompt, "\1\033[1m\1%.*s\1\033[0m\1 ", (int)strlen(prompt) - 1, prompt);
+        snprintf(e->prompt, sizeof e->prompt, "\1\033[1m\1%.*s\1\033[0m\1 ",
+                 (int)strlen(prompt) - 1, prompt);
     else
         snprintf(e->prompt, sizeof e->prompt, "%s", prompt);
 }
 
-static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, const char **text, size_t *n)
+static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, const char **text,
+                                 size_t *n)
 {
     int count = 0;
     set_prompt(e, prompt);
     el_resize(e->edit);
-    el_set(e->edit, EL_PREP_TERM, 1); /* before the prompt is seen, so that what is typed then comes key by key */
+    /* before the prompt is seen, so that what is typed then comes key by key */
+    el_set(e->edit, EL_PREP_TERM, 1);
     const char *line = el_gets(e->edit, &count);
     if (cli_interrupted()) {
         const LineInfo *typed = el_line(e->edit);
@@ -182,8 +184,7 @@ static void begin_editing(struct cli_line_editor *e)
 }
 #endif
 
-/* ---- Either ------------------------------------------------------------------------ */
-
+/* ---- Either ------------------------------------------------------------- */
 struct cli_line_editor *cli_line_editor_new(void)
 {
     struct cli_line_editor *e = calloc(1, sizeof *e);
@@ -216,7 +217,8 @@ bool cli_line_is_typed(const struct cli_line_editor *e)
     return e->typed;
 }
 
-enum cli_line cli_line_read(struct cli_line_editor *e, const char *prompt, const char **text, size_t *n)
+enum cli_line cli_line_read(struct cli_line_editor *e, const char *prompt, const char **text,
+                            size_t *n)
 {
 #ifdef HAVE_AK_LIBEDIT
     if (e->edit)

@@ -26,7 +26,8 @@ bool cli_line_is_typed(const struct cli_line_editor *editor);
 
 /* Reads a line; *text, of *n bytes without its newline, ends in a NUL and is valid until
  * the next call. */
-enum cli_line cli_line_read(struct cli_line_editor *editor, const char *prompt, const char **text, size_t *n);
+enum cli_line cli_line_read(struct cli_line_editor *editor, const char *prompt, const char **text,
+                            size_t *n);
 
 /* Whether more was typed already, as when several lines were pasted. */
 bool cli_line_is_waiting(const struct cli_line_editor *editor);

@@ -63,8 +63,9 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
         return cli_library_failure();
     out->tokenizer = akunu_model_tokenizer(out->model);
     if (out->info.encoder && o->command != CLI_EMBED) {
-        cli_failure("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what 'akunu-cli embed' is for", out->path,
-                    out->info.architecture);
+        cli_failure("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
+                    "'akunu-cli embed' is for",
+                    out->path, out->info.architecture);
         return CLI_EXIT_MODEL;
     }
     return CLI_EXIT_OK;
@@ -80,7 +81,8 @@ static void pin_to_first(const char *cpus)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uint32_t context, uint32_t batch)
+int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uint32_t context,
+                     uint32_t batch)
 {
     double started = cli_seconds();
     struct akunu_session_params params;

@@ -13,8 +13,8 @@ struct cli_loaded {
     const struct akunu_tokenizer *tokenizer; /* NULL where the model has none */
     struct akunu_session *session;
     akunu_sequence sequence;
-    uint32_t max_sequences; /* of the next session; 0: one */
-    double load_seconds; /* the model and the session */
+    uint32_t max_sequences;       /* of the next session; 0: one */
+    double load_seconds;          /* the model and the session */
     struct cli_progress progress; /* of the load */
     bool verbose;
 };
@@ -26,7 +26,8 @@ struct cli_loaded {
 int cli_load_model(const struct cli_options *options, struct cli_loaded *out);
 
 /* A session with one sequence. `context`, `batch`: 0 leaves them to the library. */
-int cli_open_session(const struct cli_options *options, struct cli_loaded *loaded, uint32_t context, uint32_t batch);
+int cli_open_session(const struct cli_options *options, struct cli_loaded *loaded, uint32_t context,
+                     uint32_t batch);
 
 /* CLI_EXIT_OK, or CLI_EXIT_MODEL after a message that `command` needs a vocabulary. */
 int cli_need_tokenizer(const struct cli_loaded *loaded, const char *command);

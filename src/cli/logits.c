@@ -12,10 +12,13 @@
 #include "cli/progress.h"
 
 /* Runs ids [first, first + n) as one pass and writes their rows. */
-static int one_pass(struct cli_loaded *loaded, const akunu_token *ids, size_t n, struct akunu_batch_token *tokens, struct cli_npy *npy)
+static int one_pass(struct cli_loaded *loaded, const akunu_token *ids, size_t n,
+                    struct akunu_batch_token *tokens, struct cli_npy *npy)
 {
     for (size_t i = 0; i < n; i++)
-        tokens[i] = (struct akunu_batch_token){ .token = ids[i], .sequence = loaded->sequence, .logits = true };
+        tokens[i] = (struct akunu_batch_token){ .token = ids[i],
+                                                .sequence = loaded->sequence,
+                                                .logits = true };
     if (akunu_decode(loaded->session, tokens, n) != AKUNU_OK)
         return cli_library_failure();
     for (size_t i = 0; i < n; i++) {
@@ -51,8 +54,10 @@ static int open_session(const struct cli_options *o, struct cli_loaded *loaded, 
 {
     size_t context = o->context ? (size_t)o->context : loaded->info.context;
     if (n > context)
-        return cli_failure("%s has %zu tokens and the context holds %zu (-c sets its size)", cli_ids_name(o), n, context);
-    return cli_open_session(o, loaded, o->context ? (uint32_t)o->context : (uint32_t)n, (uint32_t)o->batch);
+        return cli_failure("%s has %zu tokens and the context holds %zu (-c sets its size)",
+                           cli_ids_name(o), n, context);
+    return cli_open_session(o, loaded, o->context ? (uint32_t)o->context : (uint32_t)n,
+                            (uint32_t)o->batch);
 }
 
 int cli_logits(const struct cli_options *o)

@@ -21,7 +21,8 @@ static int unknown_command(const char *typed)
     }
     const char *nearest = cli_nearest(typed, words, n);
     if (nearest)
-        return cli_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed, nearest, known);
+        return cli_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed, nearest,
+                         known);
     return cli_usage("unknown command '%s'; there are: %s", typed, known);
 }
 

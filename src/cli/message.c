@@ -83,7 +83,8 @@ const char *cli_shown(const char *text, char out[CLI_SHOWN_BYTES])
     size_t n = 0, n_text = strlen(text);
     for (size_t i = 0; i < n_text;) {
         size_t length = cli_utf8_length(text + i, n_text - i);
-        bool plain = length > 1 || (length == 1 && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+        bool plain =
+            length > 1 || (length == 1 && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
         if (n + 8 + sizeof more > CLI_SHOWN_BYTES) {
             memcpy(out + n, more, sizeof more);
             return out;

@@ -92,7 +92,9 @@ static int find_default(const char *folder, char **path)
         return CLI_EXIT_OK;
     if (only.n > 1)
         return cli_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
-    return cli_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let ./quickstart fetch one into %s", folder);
+    return cli_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let "
+                     "./quickstart fetch one into %s",
+                     folder);
 }
 
 static int find_named(const char *folder, const char *name, char **path)

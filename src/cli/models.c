@@ -15,7 +15,8 @@ struct table {
     bool markdown;
 };
 
-static void section(const struct table *t, const char *title, const char *about, const char *columns, const char *rule)
+static void section(const struct table *t, const char *title, const char *about,
+                    const char *columns, const char *rule)
 {
     if (t->markdown)
         cli_output_format(t->out, "\n## %s\n\n%s\n\n%s\n%s\n", title, about, columns, rule);
@@ -36,56 +37,71 @@ static void other_names(const struct akunu_architecture_info *a, char *out, size
 static void put_formats(const struct table *t)
 {
     struct akunu_format_info f = { .size = sizeof f };
-    section(t, "Formats", "What a file is follows from its content, never from its name.", "| format | what files these are |", "|---|---|");
+    section(t, "Formats", "What a file is follows from its content, never from its name.",
+            "| format | what files these are |", "|---|---|");
     for (size_t i = 0; akunu_format_at(i, &f) == AKUNU_OK; i++)
-        cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-14s %s\n", f.name, f.about);
+        cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-14s %s\n", f.name,
+                          f.about);
 }
 
 static void put_architectures(const struct table *t)
 {
     struct akunu_architecture_info a = { .size = sizeof a };
     char others[256];
-    section(t, "Architectures", "`general.architecture` of GGUF, and the other names that files have for it: `model_type` of config.json.",
+    section(t, "Architectures",
+            "`general.architecture` of GGUF, and the other names that files have for it: "
+            "`model_type` of config.json.",
             "| architecture | models | other names |", "|---|---|---|");
     for (size_t i = 0; akunu_architecture_at(i, &a) == AKUNU_OK; i++) {
         other_names(&a, others, sizeof others);
         if (t->markdown)
             cli_output_format(t->out, "| `%s` | %s | %s |\n", a.name, a.about, others);
         else
-            cli_output_format(t->out, "  %-14s %s%s%s%s\n", a.name, a.about, others[0] ? " (" : "", others, others[0] ? ")" : "");
+            cli_output_format(t->out, "  %-14s %s%s%s%s\n", a.name, a.about, others[0] ? " (" : "",
+                              others, others[0] ? ")" : "");
     }
 }
 
 static void put_quantisations(const struct table *t)
 {
     struct akunu_quantisation_info q = { .size = sizeof q };
-    section(t, "Quantised folders", "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is under `quantization`. "
-            "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 or MXFP4, or as rows of F8 or F16.",
+    section(t, "Quantised folders",
+            "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is "
+            "under `quantization`. "
+            "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 "
+            "or MXFP4, or as rows of F8 or F16.",
             "| method | what is read |", "|---|---|");
     for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
-        cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name, q.about);
+        cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name,
+                          q.about);
 }
 
 static void put_types(const struct table *t)
 {
     struct akunu_type_info y = { .size = sizeof y };
-    section(t, "Types of weights", "Packed types are laid out anew for the kernels once, in the cache of packed weights; the others are used "
-            "where the file has them. Products are of 8-bit integers, exact within a block, or of floats.",
+    section(t, "Types of weights",
+            "Packed types are laid out anew for the kernels once, in the cache of packed weights; "
+            "the others are used "
+            "where the file has them. Products are of 8-bit integers, exact within a block, or of "
+            "floats.",
             "| type | bits a weight | block | products | packed |", "|---|---|---|---|---|");
     for (size_t i = 0; akunu_type_at(i, &y) == AKUNU_OK; i++) {
         double bits = 8.0 * y.block_bytes / y.block_elems;
         const char *products = y.integers ? "integers" : "floats";
         if (t->markdown)
-            cli_output_format(t->out, "| `%s` | %.4g | %u | %s | %s |\n", y.name, bits, y.block_elems, products, y.packed ? "yes" : "no");
+            cli_output_format(t->out, "| `%s` | %.4g | %u | %s | %s |\n", y.name, bits,
+                              y.block_elems, products, y.packed ? "yes" : "no");
         else
-            cli_output_format(t->out, "  %-14s %6.4g bits a weight, products of %s%s\n", y.name, bits, products, y.packed ? ", packed" : "");
+            cli_output_format(t->out, "  %-14s %6.4g bits a weight, products of %s%s\n", y.name,
+                              bits, products, y.packed ? ", packed" : "");
     }
 }
 
 static void put_tables(const struct table *t)
 {
     if (t->markdown)
-        cli_output_text(t->out, "# What akunu reads\n\nMade by `akunu-cli models --markdown`, from the library's registries.\n");
+        cli_output_text(t->out, "# What akunu reads\n\nMade by `akunu-cli models --markdown`, from "
+                                "the library's registries.\n");
     put_formats(t);
     if (!t->markdown)
         cli_output_text(t->out, "\n");
@@ -98,8 +114,7 @@ static void put_tables(const struct table *t)
     put_quantisations(t);
 }
 
-/* ---- JSON ------------------------------------------------------------------------- */
-
+/* ---- JSON --------------------------------------------------------------- */
 static json_t *names_of(const struct akunu_architecture_info *a)
 {
     json_t *names = json_array();
@@ -110,7 +125,8 @@ static json_t *names_of(const struct akunu_architecture_info *a)
 
 static json_t *as_json(void)
 {
-    json_t *formats = json_array(), *architectures = json_array(), *types = json_array(), *quantisations = json_array();
+    json_t *formats = json_array(), *architectures = json_array(), *types = json_array(),
+           *quantisations = json_array();
     struct akunu_quantisation_info q = { .size = sizeof q };
     struct akunu_format_info f = { .size = sizeof f };
     struct akunu_architecture_info a = { .size = sizeof a };
@@ -118,15 +134,19 @@ static json_t *as_json(void)
     for (size_t i = 0; akunu_format_at(i, &f) == AKUNU_OK; i++)
         json_array_append_new(formats, json_pack("{s:s, s:s}", "name", f.name, "about", f.about));
     for (size_t i = 0; akunu_architecture_at(i, &a) == AKUNU_OK; i++)
-        json_array_append_new(architectures, json_pack("{s:s, s:s, s:o, s:b}", "name", a.name, "about", a.about, "names", names_of(&a),
-                                                       "experts", a.experts));
+        json_array_append_new(architectures,
+                              json_pack("{s:s, s:s, s:o, s:b}", "name", a.name, "about", a.about,
+                                        "names", names_of(&a), "experts", a.experts));
     for (size_t i = 0; akunu_type_at(i, &y) == AKUNU_OK; i++)
-        json_array_append_new(types, json_pack("{s:s, s:i, s:i, s:b, s:b}", "name", y.name, "block_elems", (int)y.block_elems,
-                                               "block_bytes", (int)y.block_bytes, "integers", y.integers, "packed", y.packed));
+        json_array_append_new(types,
+                              json_pack("{s:s, s:i, s:i, s:b, s:b}", "name", y.name, "block_elems",
+                                        (int)y.block_elems, "block_bytes", (int)y.block_bytes,
+                                        "integers", y.integers, "packed", y.packed));
     for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
-        json_array_append_new(quantisations, json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
-    return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures, "types", types, "quantisations",
-                     quantisations);
+        json_array_append_new(quantisations,
+                              json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
+    return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures,
+                     "types", types, "quantisations", quantisations);
 }
 
 static int put_json(struct cli_output *out)

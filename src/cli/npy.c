@@ -24,8 +24,9 @@ int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy
     memcpy(header, "\x93NUMPY\x01\x00", 8);
     header[8] = HEADER - PREFIX; /* little-endian 16 bits */
     header[9] = 0;
-    int n = snprintf(header + PREFIX, sizeof header - PREFIX, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }",
-                     rows, columns);
+    int n =
+        snprintf(header + PREFIX, sizeof header - PREFIX,
+                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
     memset(header + PREFIX + n, ' ', (size_t)(HEADER - PREFIX - n - 1));
     header[HEADER - 1] = '\n';
     return fwrite(header, 1, HEADER, out->file) == HEADER ? CLI_EXIT_OK : cannot_write(out);
@@ -33,7 +34,9 @@ int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy
 
 int cli_npy_row(struct cli_npy *npy, const float *values)
 {
-    return fwrite(values, sizeof *values, npy->columns, npy->file) == npy->columns ? CLI_EXIT_OK : cannot_write(npy);
+    return fwrite(values, sizeof *values, npy->columns, npy->file) == npy->columns ?
+               CLI_EXIT_OK :
+               cannot_write(npy);
 }
 
 int cli_npy_close(struct cli_npy *npy, int code)

@@ -24,7 +24,8 @@ bool cli_parse_int(const char *text, int64_t *out)
 
 bool cli_parse_real(const char *text, double *out)
 {
-    if (*text == '\0' || text[strspn(text, "0123456789+-.eE")] != '\0') /* no hexadecimal, no inf, no nan */
+    if (*text == '\0' ||
+        text[strspn(text, "0123456789+-.eE")] != '\0') /* no hexadecimal, no inf, no nan */
         return false;
     char *end;
     double value = strtod(text, &end);
@@ -66,7 +67,8 @@ int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_toke
         end--;
     }
 
-    size_t capacity = (size_t)(end - p) / 2 + 1; /* an id and its separator are two bytes at least */
+    /* an id and its separator are two bytes at least */
+    size_t capacity = (size_t)(end - p) / 2 + 1;
     *n = 0;
     *ids = malloc(capacity * sizeof **ids);
     if (!*ids)
@@ -94,6 +96,7 @@ int cli_check_ids(const char *what, const akunu_token *ids, size_t n, size_t n_v
 {
     for (size_t i = 0; i < n; i++)
         if (ids[i] < 0 || (size_t)ids[i] >= n_vocab)
-            return cli_usage("%s: %d is no token of this model, which has 0 to %zu", what, (int)ids[i], n_vocab - 1);
+            return cli_usage("%s: %d is no token of this model, which has 0 to %zu", what,
+                             (int)ids[i], n_vocab - 1);
     return CLI_EXIT_OK;
 }

@@ -10,10 +10,19 @@
 
 /* Commands, as bits of a set. */
 enum cli_command_bit {
-    CLI_RUN = 1 << 0, CLI_TOKENIZE = 1 << 1, CLI_DETOKENIZE = 1 << 2, CLI_INSPECT = 1 << 3,
-    CLI_LOGITS = 1 << 4, CLI_PERPLEXITY = 1 << 5, CLI_BENCH = 1 << 6, CLI_CACHE = 1 << 7,
-    CLI_EMBED = 1 << 8, CLI_CONVERT = 1 << 9, CLI_MODELS = 1 << 10,
-    CLI_APPLY_TEMPLATE = 1 << 11, CLI_GRAMMAR_CHECK = 1 << 12,
+    CLI_RUN = 1 << 0,
+    CLI_TOKENIZE = 1 << 1,
+    CLI_DETOKENIZE = 1 << 2,
+    CLI_INSPECT = 1 << 3,
+    CLI_LOGITS = 1 << 4,
+    CLI_PERPLEXITY = 1 << 5,
+    CLI_BENCH = 1 << 6,
+    CLI_CACHE = 1 << 7,
+    CLI_EMBED = 1 << 8,
+    CLI_CONVERT = 1 << 9,
+    CLI_MODELS = 1 << 10,
+    CLI_APPLY_TEMPLATE = 1 << 11,
+    CLI_GRAMMAR_CHECK = 1 << 12,
     CLI_ALL = (1 << 13) - 1,
     /* for shells and for those who install akunu: no help tells of these, and neither
      * the environment nor a configuration changes what they print */
@@ -41,76 +50,79 @@ struct cli_texts {
  * configuration, NULL where not given; numbers hold their defaults. */
 struct cli_options {
     enum cli_command_bit command;
-    const char *word;               /* one of the command's words: "list", "prune" */
+    const char *word; /* one of the command's words: "list", "prune" */
     bool help, version;
-    const char *config;             /* the file to read in place of the system's and the user's */
+    const char *config; /* the file to read in place of the system's and the user's */
     struct cli_config *configuration;
 
     const char *model, *cpu, *backend, *device, *cache_dir, *profile;
     struct cli_texts override_kv;
-    int64_t n_gpu_layers;           /* -1: all */
+    int64_t n_gpu_layers; /* -1: all */
     bool no_cache, strict, relaxed, list_devices;
-    int prefill;                    /* enum akunu_prefill */
+    int prefill; /* enum akunu_prefill */
 
     const char *prompt, *file, *ids;
-    struct cli_texts texts;         /* embed's -p */
-    int pooling;                    /* enum akunu_pooling */
+    struct cli_texts texts; /* embed's -p */
+    int pooling;            /* enum akunu_pooling */
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
 
     bool conversation, no_conversation;
     const char *system_prompt, *system_prompt_file;
 
-    int64_t n_predict;              /* -1: until the text or the context ends */
-    int64_t context;                /* 0: the command's own choice */
-    int64_t batch, threads;         /* 0: the library's default */
-    const char *cpus;               /* to pin threads to */
-    int k_type, v_type;             /* enum akunu_kv_type */
+    int64_t n_predict;      /* -1: until the text or the context ends */
+    int64_t context;        /* 0: the command's own choice */
+    int64_t batch, threads; /* 0: the library's default */
+    const char *cpus;       /* to pin threads to */
+    int k_type, v_type;     /* enum akunu_kv_type */
 
-    int64_t seed;                   /* -1: a random one */
+    int64_t seed; /* -1: a random one */
     const char *samplers, *sampler_seq;
     double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
-    double dynatemp_range, dynatemp_exponent, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
+    double dynatemp_range, dynatemp_exponent, typical_p, top_n_sigma, xtc_probability,
+        xtc_threshold;
     double dry_multiplier, dry_base, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay;
     int64_t top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat;
-    struct cli_texts stops;         /* texts that end the text */
+    struct cli_texts stops; /* texts that end the text */
     struct cli_texts dry_sequence_breakers, logit_bias;
     bool ignore_eos;
-    int64_t logprobs;               /* likeliest tokens to tell of with each one; -1: none, and nothing of it */
+    /* likeliest tokens to tell of with each one; -1: none, and nothing of it */
+    int64_t logprobs;
 
     const char *grammar, *grammar_file, *json_schema;
     bool schema_lax;
 
     int64_t choices;
-    const char *prompt_cache;       /* a file; NULL: the cache folder */
+    const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
-    int spec_type;                  /* enum akunu_speculation */
+    int spec_type; /* enum akunu_speculation */
     const char *draft_model;
-    int64_t draft_max, draft_min;   /* 0: the library's default */
+    int64_t draft_max, draft_min; /* 0: the library's default */
     double draft_p_min;
 
     const char *out;
-    int out_type;                   /* of convert: 0 as stored, else an index into the types */
+    int out_type; /* of convert: 0 as stored, else an index into the types */
     const char *pre;
     bool overwrite;
-    int64_t chunks;                 /* -1: all */
+    int64_t chunks; /* -1: all */
     struct cli_list n_prompt, n_generate, depth;
-    struct cli_texts models;        /* bench's -m */
-    struct cli_list n_parallel, batches, thread_counts; /* the last two empty: the library's default */
+    struct cli_texts models; /* bench's -m */
+    /* the last two empty: the library's default */
+    struct cli_list n_parallel, batches, thread_counts;
     bool load, tune;
     const char *profile_out;
     int64_t repetitions;
-    int form;                       /* enum cli_output_form */
+    int form; /* enum cli_output_form */
     bool json, sha256, verbose, markdown;
 
     const char *chat_template, *chat_template_file;
     const char *messages, *tools, *documents; /* files */
     const char *kwargs, *bos_token, *eos_token;
-    const char *continue_message;   /* the field to go on with */
+    const char *continue_message; /* the field to go on with */
     bool no_generation_prompt;
 
     bool all;
-    int64_t older_than;             /* days; -1: not given */
+    int64_t older_than; /* days; -1: not given */
 };
 
 enum cli_flag_kind {
@@ -125,22 +137,28 @@ enum cli_flag_kind {
 
 /* Flags of which at most one counts: what to work on, … */
 enum cli_rivals {
-    CLI_RIVALS_NONE, CLI_RIVALS_INPUT, CLI_RIVALS_SYSTEM, CLI_RIVALS_TEMPLATE, CLI_RIVALS_SAMPLERS, CLI_RIVALS_GRAMMAR, CLI_N_RIVALS
+    CLI_RIVALS_NONE,
+    CLI_RIVALS_INPUT,
+    CLI_RIVALS_SYSTEM,
+    CLI_RIVALS_TEMPLATE,
+    CLI_RIVALS_SAMPLERS,
+    CLI_RIVALS_GRAMMAR,
+    CLI_N_RIVALS
 };
 
 struct cli_flag {
-    const char *name;       /* "ctx-size" */
-    const char *alias;      /* another long spelling, or NULL */
-    const char *brief;      /* "c", "ctk", or NULL */
+    const char *name;  /* "ctx-size" */
+    const char *alias; /* another long spelling, or NULL */
+    const char *brief; /* "c", "ctk", or NULL */
     enum cli_flag_kind kind;
-    const char *value;      /* its value's name in help, NULL for a switch */
-    const char *group;      /* heading in help */
+    const char *value; /* its value's name in help, NULL for a switch */
+    const char *group; /* heading in help */
     const char *help;
-    unsigned commands;      /* that take it: enum cli_command_bit */
-    size_t offset;          /* of its member in struct cli_options */
+    unsigned commands; /* that take it: enum cli_command_bit */
+    size_t offset;     /* of its member in struct cli_options */
     double low, high;
     const char *const *choices; /* ends with NULL; of a text: what completion offers */
-    enum cli_rivals rivals; /* others that say the same thing */
+    enum cli_rivals rivals;     /* others that say the same thing */
 };
 
 /* "f16": a value of enum akunu_kv_type as flags spell it. */
@@ -159,8 +177,10 @@ struct cli_command {
     int (*run)(const struct cli_options *options); /* gives the exit code */
     const char *summary;
     const char *example;
-    const char *const *words; /* what it does, the first one where none is given; NULL: it has none */
-    const char *operand;      /* words that are no flags are values of this one; NULL: there are none */
+    /* what it does, the first one where none is given; NULL: it has none */
+    const char *const *words;
+    /* words that are no flags are values of this one; NULL: there are none */
+    const char *operand;
 };
 
 extern const struct cli_command cli_commands[];
@@ -176,7 +196,8 @@ const struct cli_command *cli_command_named(const char *name);
  * from configuration files. Gives CLI_EXIT_OK, or another code after a message.
  * --help and --version end the parsing at once. Whatever it gives,
  * cli_options_free(options) is to be called. */
-int cli_options_parse(const struct cli_command *command, int argc, char **argv, struct cli_options *options);
+int cli_options_parse(const struct cli_command *command, int argc, char **argv,
+                      struct cli_options *options);
 void cli_options_free(struct cli_options *options);
 
 /* "AKUNU_CTX_SIZE" for ctx-size. `out` holds CLI_ENV_BYTES. */

@@ -9,14 +9,19 @@
 static size_t flag_of(const struct cli_command *command, const struct cli_setting *s)
 {
     size_t i = 0;
-    while (i < cli_n_flags && (!(cli_flags[i].commands & command->bit) || strcmp(cli_flags[i].name, s->flag->name) != 0))
+    while (i < cli_n_flags && (!(cli_flags[i].commands & command->bit) ||
+                               strcmp(cli_flags[i].name, s->flag->name) != 0))
         i++;
     return i;
 }
 
 static struct cli_found found_of(const struct cli_setting *s)
 {
-    struct cli_found f = { .text = s->values.values[0], .all = s->values, .joint = ": ", .file = s->file, .line = s->line };
+    struct cli_found f = { .text = s->values.values[0],
+                           .all = s->values,
+                           .joint = ": ",
+                           .file = s->file,
+                           .line = s->line };
     f.source = s->preset ? CLI_SOURCE_PRESET : CLI_SOURCE_CONFIG;
     snprintf(f.shown, sizeof f.shown, "%s", s->flag->name);
     return f;
@@ -31,7 +36,8 @@ static int check(const struct cli_flag *flag, const struct cli_found *f)
     return cli_set_value(flag, f, &scratch);
 }
 
-static int apply(const struct cli_command *command, const struct cli_config *config, const char *preset, struct cli_found *found)
+static int apply(const struct cli_command *command, const struct cli_config *config,
+                 const char *preset, struct cli_found *found)
 {
     for (size_t k = 0; k < config->n; k++) {
         const struct cli_setting *s = &config->settings[k];
@@ -59,10 +65,12 @@ static const char *model_of(const struct cli_config *config, const char *preset)
     return model;
 }
 
-int cli_found_from_config(const struct cli_command *command, const struct cli_config *config, struct cli_found *found)
+int cli_found_from_config(const struct cli_command *command, const struct cli_config *config,
+                          struct cli_found *found)
 {
     size_t model = 0;
-    while (model < cli_n_flags && (strcmp(cli_flags[model].name, "model") != 0 || !(cli_flags[model].commands & command->bit)))
+    while (model < cli_n_flags && (strcmp(cli_flags[model].name, "model") != 0 ||
+                                   !(cli_flags[model].commands & command->bit)))
         model++;
     int code = apply(command, config, NULL, found);
     if (code != CLI_EXIT_OK || model == cli_n_flags || found[model].source == CLI_SOURCE_NONE)
@@ -71,7 +79,8 @@ int cli_found_from_config(const struct cli_command *command, const struct cli_co
     struct cli_found *m = &found[model];
     for (size_t i = 0; m->all.n > 1 && i < m->all.n; i++)
         if (cli_config_has_preset(config, m->all.values[i]))
-            return cli_usage("-m %s: a preset stands alone, since its settings are for one model", m->all.values[i]);
+            return cli_usage("-m %s: a preset stands alone, since its settings are for one model",
+                             m->all.values[i]);
     if (!cli_config_has_preset(config, m->text))
         return CLI_EXIT_OK;
 

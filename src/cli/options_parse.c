@@ -78,7 +78,8 @@ static size_t find_flag(unsigned commands, const char *name, size_t n)
 }
 
 /* Says that `typed` is no flag of the command, and what was probably meant. */
-static int unknown_flag(const struct cli_command *command, const char *typed, const char *name, size_t n)
+static int unknown_flag(const struct cli_command *command, const char *typed, const char *name,
+                        size_t n)
 {
     const char *words[2 * CLI_MAX_FLAGS];
     size_t n_words = 0;
@@ -89,8 +90,8 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     if (elsewhere < cli_n_flags)
         for (size_t i = 0; i < cli_n_commands; i++)
             if (cli_flags[elsewhere].commands & cli_commands[i].bit)
-                return cli_usage("%.*s is a flag of '%s', not of '%s' (akunu-cli %s --help)", shown, typed, cli_commands[i].name,
-                                 command->name, command->name);
+                return cli_usage("%.*s is a flag of '%s', not of '%s' (akunu-cli %s --help)", shown,
+                                 typed, cli_commands[i].name, command->name, command->name);
 
     for (size_t i = 0; i < cli_n_flags; i++)
         if (cli_flags[i].commands & command->bit) {
@@ -105,12 +106,15 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     }
     const char *nearest = cli_nearest(text, words, n_words);
     if (nearest)
-        return cli_usage("unknown flag %.*s of '%s'; did you mean --%s?", shown, typed, command->name, nearest);
-    return cli_usage("unknown flag %.*s of '%s' (akunu-cli %s --help lists them)", shown, typed, command->name, command->name);
+        return cli_usage("unknown flag %.*s of '%s'; did you mean --%s?", shown, typed,
+                         command->name, nearest);
+    return cli_usage("unknown flag %.*s of '%s' (akunu-cli %s --help lists them)", shown, typed,
+                     command->name, command->name);
 }
 
 /* A word that is no flag: what the command is to do, where it has words. */
-static int read_word(const struct cli_command *command, const char *typed, struct cli_options *options)
+static int read_word(const struct cli_command *command, const char *typed,
+                     struct cli_options *options)
 {
     size_t n = 0;
     while (command->words[n] && strcmp(command->words[n], typed) != 0)
@@ -120,14 +124,15 @@ static int read_word(const struct cli_command *command, const char *typed, struc
         return CLI_EXIT_OK;
     }
     const char *nearest = cli_nearest(typed, command->words, n);
-    return cli_usage("'%s' does not know '%s'%s%s (akunu-cli %s --help)", command->name, typed, nearest ? "; did you mean " : "",
-                     nearest ? nearest : "", command->name);
+    return cli_usage("'%s' does not know '%s'%s%s (akunu-cli %s --help)", command->name, typed,
+                     nearest ? "; did you mean " : "", nearest ? nearest : "", command->name);
 }
 
 /* --help and --version are given whatever else is wrong, and by arguments alone. */
 static bool is_help(const struct cli_flag *flag)
 {
-    return flag->offset == offsetof(struct cli_options, help) || flag->offset == offsetof(struct cli_options, version);
+    return flag->offset == offsetof(struct cli_options, help) ||
+           flag->offset == offsetof(struct cli_options, version);
 }
 
 static int add_text(struct cli_found *f, const char *text)
@@ -139,9 +144,11 @@ static int add_text(struct cli_found *f, const char *text)
 }
 
 /* A word that is no flag, as the value of one. */
-static int read_operand(const struct cli_command *command, const char *typed, struct cli_found *found)
+static int read_operand(const struct cli_command *command, const char *typed,
+                        struct cli_found *found)
 {
-    struct cli_found *f = &found[find_flag(command->bit, command->operand, strlen(command->operand))];
+    struct cli_found *f =
+        &found[find_flag(command->bit, command->operand, strlen(command->operand))];
     snprintf(f->shown, sizeof f->shown, "--%s", command->operand);
     f->source = CLI_SOURCE_ARGUMENT;
     f->joint = " ";
@@ -149,7 +156,8 @@ static int read_operand(const struct cli_command *command, const char *typed, st
     return add_text(f, typed);
 }
 
-static int read_arguments(const struct cli_command *command, int argc, char **argv, struct cli_options *options, struct cli_found *found)
+static int read_arguments(const struct cli_command *command, int argc, char **argv,
+                          struct cli_options *options, struct cli_found *found)
 {
     for (int i = 0; i < argc; i++) {
         const char *typed = argv[i];
@@ -166,7 +174,9 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
             continue;
         }
         if (typed[0] != '-' || typed[1] == '\0')
-            return cli_usage("unexpected argument '%s': '%s' takes flags only (akunu-cli %s --help)", typed, command->name, command->name);
+            return cli_usage(
+                "unexpected argument '%s': '%s' takes flags only (akunu-cli %s --help)", typed,
+                command->name, command->name);
         const char *name = typed + (typed[1] == '-' ? 2 : 1);
         const char *equals = strchr(name, '=');
         size_t n = equals ? (size_t)(equals - name) : strlen(name);
@@ -194,7 +204,9 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         } else {
             return cli_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
         }
-        int code = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS ? add_text(f, f->text) : CLI_EXIT_OK;
+        int code = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS ?
+                       add_text(f, f->text) :
+                       CLI_EXIT_OK;
         if (code != CLI_EXIT_OK)
             return code;
     }
@@ -243,7 +255,8 @@ static int settle_rivals(struct cli_found *found, enum cli_rivals rivals)
         if (found[i].source < strongest)
             found[i].source = CLI_SOURCE_NONE;
         else if (chosen)
-            return cli_usage("%s and %s: only one of them can be given", chosen->shown, found[i].shown);
+            return cli_usage("%s and %s: only one of them can be given", chosen->shown,
+                             found[i].shown);
         else
             chosen = &found[i];
     }
@@ -271,15 +284,19 @@ static int check_cpu(const struct cli_options *o, const struct cli_found *f)
             strcat(known, name);
         }
     }
-    return o->cpu ? cli_bad_value(f, "this machine or build does not have it; it has %s", known) : CLI_EXIT_OK;
+    return o->cpu ? cli_bad_value(f, "this machine or build does not have it; it has %s", known) :
+                    CLI_EXIT_OK;
 }
 
 /* Brings what configuration files say to the flags that nothing stronger has. */
-static int read_configuration(const struct cli_command *command, struct cli_found *found, struct cli_options *options)
+static int read_configuration(const struct cli_command *command, struct cli_found *found,
+                              struct cli_options *options)
 {
     size_t config = find_flag(command->bit, "config", strlen("config"));
-    int code = cli_config_read(found[config].source != CLI_SOURCE_NONE ? found[config].text : NULL, options->configuration);
-    return code == CLI_EXIT_OK ? cli_found_from_config(command, options->configuration, found) : code;
+    int code = cli_config_read(found[config].source != CLI_SOURCE_NONE ? found[config].text : NULL,
+                               options->configuration);
+    return code == CLI_EXIT_OK ? cli_found_from_config(command, options->configuration, found) :
+                                 code;
 }
 
 /* One message for whatever is wrong, so only the first is told. */
@@ -297,7 +314,8 @@ static int set_values(struct cli_found *found, struct cli_options *options)
     return code == CLI_EXIT_OK ? check_cpu(options, cpu) : code;
 }
 
-int cli_options_parse(const struct cli_command *command, int argc, char **argv, struct cli_options *options)
+int cli_options_parse(const struct cli_command *command, int argc, char **argv,
+                      struct cli_options *options)
 {
     struct cli_found found[CLI_MAX_FLAGS];
     assert(cli_n_flags <= CLI_MAX_FLAGS);

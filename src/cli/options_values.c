@@ -16,7 +16,8 @@ int cli_bad_value(const struct cli_found *f, const char *format, ...)
     vsnprintf(expected, sizeof expected, format, arguments);
     va_end(arguments);
     if (f->file)
-        return cli_usage("%s:%lu: %s%s%s: %s", f->file, f->line, f->shown, f->joint, cli_shown(f->text, value), expected);
+        return cli_usage("%s:%lu: %s%s%s: %s", f->file, f->line, f->shown, f->joint,
+                         cli_shown(f->text, value), expected);
     return cli_usage("%s%s%s: %s", f->shown, f->joint, cli_shown(f->text, value), expected);
 }
 
@@ -102,15 +103,13 @@ static int set_list(const struct cli_flag *flag, const struct cli_found *f, stru
     return code;
 }
 
-int cli_set_value(const struct cli_flag *flag, const struct cli_found *f, struct cli_options *options)
+int cli_set_value(const struct cli_flag *flag, const struct cli_found *f,
+                  struct cli_options *options)
 {
     void *member = (char *)options + flag->offset;
     switch (flag->kind) {
-    case CLI_FLAG_SWITCH:
-        return set_switch(f, member);
-    case CLI_FLAG_TEXT:
-        *(const char **)member = f->text;
-        return CLI_EXIT_OK;
+    case CLI_FLAG_SWITCH: return set_switch(f, member);
+    case CLI_FLAG_TEXT: *(const char **)member = f->text; return CLI_EXIT_OK;
     case CLI_FLAG_INT:
         if (!cli_parse_int(f->text, member) || !in_range(flag, (double)*(int64_t *)member))
             return bad_number(flag, f, "a whole number");
@@ -119,13 +118,9 @@ int cli_set_value(const struct cli_flag *flag, const struct cli_found *f, struct
         if (!cli_parse_real(f->text, member) || !in_range(flag, *(double *)member))
             return bad_number(flag, f, "a number");
         return CLI_EXIT_OK;
-    case CLI_FLAG_LIST:
-        return set_list(flag, f, member);
-    case CLI_FLAG_TEXTS:
-        *(struct cli_texts *)member = f->all;
-        return CLI_EXIT_OK;
-    case CLI_FLAG_CHOICE:
-        return set_choice(flag, f, member);
+    case CLI_FLAG_LIST: return set_list(flag, f, member);
+    case CLI_FLAG_TEXTS: *(struct cli_texts *)member = f->all; return CLI_EXIT_OK;
+    case CLI_FLAG_CHOICE: return set_choice(flag, f, member);
     }
     return CLI_EXIT_USAGE;
 }

@@ -17,7 +17,8 @@ struct cli_output cli_output_stdout(void);
 /* Each returns false once anything has failed, and then does nothing. */
 bool cli_output_bytes(struct cli_output *out, const void *bytes, size_t n);
 bool cli_output_text(struct cli_output *out, const char *text);
-bool cli_output_format(struct cli_output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool cli_output_format(struct cli_output *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 bool cli_output_flush(struct cli_output *out);
 
 /* Writes n bytes for people: control characters and invalid UTF-8 as escapes. */

@@ -78,7 +78,8 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
         for (size_t i = 0; i < n; i++) {
             if (!work->tokens[i].logits)
                 continue;
-            double nll = nll_of(akunu_logits(session, i), work->loaded->info.vocab_size, ids[first + i + 1]);
+            double nll =
+                nll_of(akunu_logits(session, i), work->loaded->info.vocab_size, ids[first + i + 1]);
             score->n++;
             score->sum += nll;
             score->sum_of_squares += nll * nll;
@@ -100,7 +101,8 @@ static akunu_token bos_of(const struct akunu_tokenizer *tokenizer)
 
 /* The text's ids, behind BOS where there is one. Tokens that a model adds at the
  * end of a text are left out. */
-static int tokenize_text(const struct work *work, const struct cli_text *text, akunu_token **ids, size_t *n)
+static int tokenize_text(const struct work *work, const struct cli_text *text, akunu_token **ids,
+                         size_t *n)
 {
     int code = cli_tokens_of(work->loaded->tokenizer, text, 0, ids, n);
     if (code != CLI_EXIT_OK || work->bos < 0)
@@ -115,7 +117,8 @@ static int tokenize_text(const struct work *work, const struct cli_text *text, a
     return CLI_EXIT_OK;
 }
 
-static int score_text(const struct work *work, const akunu_token *ids, size_t n_chunks, struct score *score)
+static int score_text(const struct work *work, const akunu_token *ids, size_t n_chunks,
+                      struct score *score)
 {
     int code = CLI_EXIT_OK;
     for (size_t i = 0; code == CLI_EXIT_OK && i < n_chunks; i++) {
@@ -127,19 +130,18 @@ static int score_text(const struct work *work, const akunu_token *ids, size_t n_
     return code;
 }
 
-static void print_score(const struct cli_options *o, const struct score *score, size_t n_chunks, struct cli_output *out)
+static void print_score(const struct cli_options *o, const struct score *score, size_t n_chunks,
+                        struct cli_output *out)
 {
     double perplexity = perplexity_of(score), error = error_of(score);
     if (!o->json) {
-        cli_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %lld)\n", perplexity, error, n_chunks, (long long)o->context);
+        cli_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %lld)\n", perplexity, error,
+                          n_chunks, (long long)o->context);
         return;
     }
-    json_t *value = json_pack("{s:o, s:o, s:I, s:I, s:I}",
-                              "perplexity", cli_json_real(perplexity),
-                              "error", cli_json_real(error),
-                              "chunks", (json_int_t)n_chunks,
-                              "context", (json_int_t)o->context,
-                              "tokens", (json_int_t)score->n);
+    json_t *value = json_pack("{s:o, s:o, s:I, s:I, s:I}", "perplexity", cli_json_real(perplexity),
+                              "error", cli_json_real(error), "chunks", (json_int_t)n_chunks,
+                              "context", (json_int_t)o->context, "tokens", (json_int_t)score->n);
     cli_json_print(out, value);
     cli_output_text(out, "\n");
 }
@@ -164,7 +166,8 @@ int cli_perplexity(const struct cli_options *o)
         code = tokenize_text(&work, &text, &ids, &n);
     }
     if (code == CLI_EXIT_OK && n < work.context)
-        code = cli_failure("the text has %zu tokens, and one chunk takes %zu (-c)", n, work.context);
+        code =
+            cli_failure("the text has %zu tokens, and one chunk takes %zu (-c)", n, work.context);
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &loaded, (uint32_t)o->context, (uint32_t)o->batch);
     if (code == CLI_EXIT_OK) {

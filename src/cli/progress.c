@@ -26,7 +26,8 @@ void cli_progress_show(struct cli_progress *p, const char *what, double fraction
     enum { CELLS = 24 };
     int filled = (int)(fraction * CELLS);
     filled = filled < 0 ? 0 : filled > CELLS ? CELLS : filled;
-    fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%", what, filled, "########################", CELLS - filled, "", 100.0 * fraction);
+    fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%", what, filled, "########################",
+            CELLS - filled, "", 100.0 * fraction);
     fflush(stderr);
     p->drawn = now;
     p->shown = true;

@@ -53,17 +53,20 @@ static int read_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     if (!cli_has_input(o))
-        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a pipe, or chat (-cnv)");
+        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a "
+                         "pipe, or chat (-cnv)");
     int code = cli_read_text(o, "a prompt", &run->prompt);
     if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt)
-        return cli_usage("the prompt is empty: %s has no bytes", o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
+        return cli_usage("the prompt is empty: %s has no bytes",
+                         o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
     return code;
 }
 
 static int tokenize_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
-    unsigned flags = (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
+    unsigned flags =
+        (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
     int code = cli_need_tokenizer(&run->loaded, "run");
     if (code == CLI_EXIT_OK)
         code = cli_tokens_of(run->loaded.tokenizer, &run->prompt, flags, &run->ids, &run->n_ids);
@@ -72,7 +75,8 @@ static int tokenize_prompt(struct cli_run *run)
     return code;
 }
 
-static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top, size_t n_top, void *user)
+static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
+                        size_t n_top, void *user)
 {
     struct cli_run *run = user;
     json_t *one = cli_json_logprobs(run->loaded.tokenizer, token, logprob, top, n_top);
@@ -86,7 +90,8 @@ static int begin_logprobs(struct cli_run *run)
     if (o->logprobs < 0)
         return CLI_EXIT_OK;
     if (!o->json || o->choices > 1)
-        return cli_usage("--logprobs %lld: they come with --json, and for one text (no -np)", (long long)o->logprobs);
+        return cli_usage("--logprobs %lld: they come with --json, and for one text (no -np)",
+                         (long long)o->logprobs);
     run->generation.on_logprobs = on_logprobs;
     run->generation.n_top_logprobs = (uint32_t)o->logprobs;
     run->logprobs = json_array();
@@ -105,14 +110,16 @@ static void say_speed(const struct cli_run *run, const struct akunu_result *r)
     if (run->n_restored > 0)
         snprintf(restored, sizeof restored, " and %zu of the prompt cache", run->n_restored);
     if (r->n_drafted > 0)
-        snprintf(guessed, sizeof guessed, " (%llu of %llu guesses right)", (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
+        snprintf(guessed, sizeof guessed, " (%llu of %llu guesses right)",
+                 (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
     if (run->options->temperature > 0.0 && run->options->seed < 0)
         snprintf(drawn, sizeof drawn, ", seed %lld", (long long)run->seed);
     /* the first token comes with the prompt */
     double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
     fputc('\n', stderr);
-    cli_aside("prompt %llu tokens%s, %.1f tok/s; generated %llu, %.1f tok/s%s; load %.2f s%s", (unsigned long long)r->n_prompt, restored,
-              rate(r->n_prompt, r->prompt_seconds), (unsigned long long)r->n_generated, speed, guessed, run->loaded.load_seconds, drawn);
+    cli_aside("prompt %llu tokens%s, %.1f tok/s; generated %llu, %.1f tok/s%s; load %.2f s%s",
+              (unsigned long long)r->n_prompt, restored, rate(r->n_prompt, r->prompt_seconds),
+              (unsigned long long)r->n_generated, speed, guessed, run->loaded.load_seconds, drawn);
 }
 
 static const char *stop_name(enum akunu_stop stop)
@@ -127,20 +134,17 @@ static const char *stop_name(enum akunu_stop stop)
     return "interrupted";
 }
 
-json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text, const struct akunu_result *r, int64_t seed)
+json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
+                     const struct akunu_result *r, int64_t seed)
 {
-    json_t *value = json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
-                              "text", cli_json_text(text->bytes, text->n),
-                              "stop", stop_name(r->stop),
-                              "n_prompt", (json_int_t)(r->n_prompt + run->n_restored),
-                              "n_cached", (json_int_t)run->n_restored,
-                              "n_generated", (json_int_t)r->n_generated,
-                              "prompt_seconds", cli_json_real(r->prompt_seconds),
-                              "generate_seconds", cli_json_real(r->generate_seconds),
-                              "load_seconds", cli_json_real(run->loaded.load_seconds),
-                              "seed", (json_int_t)seed,
-                              "n_drafted", (json_int_t)r->n_drafted,
-                              "n_accepted", (json_int_t)r->n_accepted);
+    json_t *value = json_pack(
+        "{s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}", "text",
+        cli_json_text(text->bytes, text->n), "stop", stop_name(r->stop), "n_prompt",
+        (json_int_t)(r->n_prompt + run->n_restored), "n_cached", (json_int_t)run->n_restored,
+        "n_generated", (json_int_t)r->n_generated, "prompt_seconds",
+        cli_json_real(r->prompt_seconds), "generate_seconds", cli_json_real(r->generate_seconds),
+        "load_seconds", cli_json_real(run->loaded.load_seconds), "seed", (json_int_t)seed,
+        "n_drafted", (json_int_t)r->n_drafted, "n_accepted", (json_int_t)r->n_accepted);
     if (value && run->logprobs && json_object_set(value, "logprobs", run->logprobs) != 0) {
         json_decref(value);
         return NULL;
@@ -169,8 +173,9 @@ static int generate(struct cli_run *run)
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
     }
     run->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate(run->loaded.session, run->loaded.sequence, ids, n_ids, &run->generation,
-                                              on_piece, cli_run_cancelled, run, &result);
+    enum akunu_status status =
+        akunu_generate(run->loaded.session, run->loaded.sequence, ids, n_ids, &run->generation,
+                       on_piece, cli_run_cancelled, run, &result);
     cli_progress_end(&run->progress);
 
     int code = cli_run_code(run, status);
@@ -184,7 +189,8 @@ static int generate(struct cli_run *run)
     }
     cli_output_flush(&run->out);
     if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
-        cli_warn("stopped: the context is full (%u tokens; -c sets its size)", akunu_session_context(run->loaded.session));
+        cli_warn("stopped: the context is full (%u tokens; -c sets its size)",
+                 akunu_session_context(run->loaded.session));
     if (run->out.error == 0 && result.n_prompt > 0)
         say_speed(run, &result);
     return code;
@@ -206,10 +212,13 @@ static int generate_from_cache(struct cli_run *run)
 {
     struct akunu_prompt_cache cache;
     bool cached = prompt_cache(run->options, &cache);
-    if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids, run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
+    if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids,
+                                         run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
         return cli_library_failure();
     int code = run->options->choices > 1 ? cli_run_choices(run) : generate(run);
-    if (cached && code == CLI_EXIT_OK && akunu_sequence_keep(run->loaded.session, run->loaded.sequence, run->n_ids, &cache) != AKUNU_OK)
+    if (cached && code == CLI_EXIT_OK &&
+        akunu_sequence_keep(run->loaded.session, run->loaded.sequence, run->n_ids, &cache) !=
+            AKUNU_OK)
         return cli_library_failure();
     return code;
 }
@@ -225,13 +234,18 @@ int cli_run(const struct cli_options *o)
     if (o->conversation && o->no_conversation)
         return cli_usage("-cnv and -no-cnv: only one of them can be given");
     if (o->conversation && o->json)
-        return cli_usage("--json is for a text that is continued; a chat has none (/save writes it as JSON)");
+        return cli_usage(
+            "--json is for a text that is continued; a chat has none (/save writes it as JSON)");
     for (size_t i = 0; i < o->stops.n; i++)
         if (!*o->stops.values[i])
-            return cli_usage("-r \"\": an empty text would end every answer; expected what the text is to end before");
+            return cli_usage("-r \"\": an empty text would end every answer; expected what the "
+                             "text is to end before");
     if (is_chat(o))
         return cli_chat(o);
-    struct cli_run run = { .options = o, .loaded = { .sequence = -1 }, .draft = { .sequence = -1 }, .out = cli_output_stdout() };
+    struct cli_run run = { .options = o,
+                           .loaded = { .sequence = -1 },
+                           .draft = { .sequence = -1 },
+                           .out = cli_output_stdout() };
     akunu_generation_default(&run.generation);
     run.generation.max_tokens = o->n_predict;
     run.generation.stops = o->stops.values;
@@ -256,8 +270,8 @@ int cli_run(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &run.loaded, (uint32_t)o->context, (uint32_t)o->batch);
     if (code == CLI_EXIT_OK && run.n_ids > akunu_session_context(run.loaded.session))
-        code = cli_failure("the prompt has %zu tokens and the context holds %u (-c sets its size)", run.n_ids,
-                           akunu_session_context(run.loaded.session));
+        code = cli_failure("the prompt has %zu tokens and the context holds %u (-c sets its size)",
+                           run.n_ids, akunu_session_context(run.loaded.session));
     if (code == CLI_EXIT_OK)
         code = cli_speculation(o, run.loaded.session, &run.draft, &run.generation);
     if (code == CLI_EXIT_OK)

@@ -15,16 +15,16 @@ struct cli_run {
     struct cli_sampling sampling;
     struct akunu_generation generation;
     struct akunu_grammar *grammar; /* NULL: any text */
-    json_t *logprobs;     /* of each token, where they are asked for */
+    json_t *logprobs;              /* of each token, where they are asked for */
     struct cli_output out;
     struct cli_text prompt;
     akunu_token *ids;
     size_t n_ids, n_restored; /* tokens of the prompt, and those that were run before */
-    struct cli_text text; /* what was generated, kept for --json */
+    struct cli_text text;     /* what was generated, kept for --json */
     int64_t seed;
-    bool started;         /* the first token is there */
+    bool started; /* the first token is there */
     bool no_memory;
-    char last;            /* the last byte on standard output */
+    char last; /* the last byte on standard output */
     struct cli_progress progress;
 };
 
@@ -45,7 +45,8 @@ bool cli_run_cancelled(void *user);
 int cli_run_code(const struct cli_run *run, enum akunu_status status);
 
 /* A text as --json has it. */
-json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text, const struct akunu_result *result, int64_t seed);
+json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
+                     const struct akunu_result *result, int64_t seed);
 
 /* -np: several continuations (choices.c). Gives an exit code. */
 int cli_run_choices(struct cli_run *run);

@@ -48,8 +48,10 @@ static int set_bias(const struct cli_options *o, struct cli_sampling *s)
 {
     for (size_t i = 0; i < o->logit_bias.n; i++)
         if (!parse_bias(o->logit_bias.values[i], &s->bias[i]))
-            return cli_usage("--logit-bias %s: expected a token's id and what is added to its logit: 15043+1, 15043-0.5, 15043-inf (never), "
-                             "15043+inf (always)", o->logit_bias.values[i]);
+            return cli_usage("--logit-bias %s: expected a token's id and what is added to its "
+                             "logit: 15043+1, 15043-0.5, 15043-inf (never), "
+                             "15043+inf (always)",
+                             o->logit_bias.values[i]);
     s->params.logit_bias = s->bias;
     s->params.n_logit_bias = o->logit_bias.n;
     return CLI_EXIT_OK;
@@ -154,18 +156,19 @@ static json_t *token_text(const struct akunu_tokenizer *tokenizer, akunu_token t
     return cli_json_text(text, shown);
 }
 
-json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob, const struct akunu_logprob *top,
-                          size_t n_top)
+json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
+                          const struct akunu_logprob *top, size_t n_top)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n_top && top[i].token >= 0; i++) {
-        json_t *one = json_pack("{s:i, s:o, s:o}", "id", (int)top[i].token, "text", token_text(tokenizer, top[i].token), "logprob",
+        json_t *one = json_pack("{s:i, s:o, s:o}", "id", (int)top[i].token, "text",
+                                token_text(tokenizer, top[i].token), "logprob",
                                 cli_json_real((double)top[i].logprob));
         if (json_array_append_new(list, one) != 0) {
             json_decref(list);
             return NULL;
         }
     }
-    return json_pack("{s:i, s:o, s:o, s:o}", "id", (int)token, "text", token_text(tokenizer, token), "logprob",
-                     cli_json_real((double)logprob), "top_logprobs", list);
+    return json_pack("{s:i, s:o, s:o, s:o}", "id", (int)token, "text", token_text(tokenizer, token),
+                     "logprob", cli_json_real((double)logprob), "top_logprobs", list);
 }

@@ -27,7 +27,7 @@ int cli_check_bias(const struct cli_sampling *sampling, const struct akunu_model
 int64_t cli_random_seed(void);
 
 /* One token's as an object; NULL without memory. */
-json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob, const struct akunu_logprob *top,
-                          size_t n_top);
+json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
+                          const struct akunu_logprob *top, size_t n_top);
 
 #endif

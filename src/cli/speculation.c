@@ -2,8 +2,8 @@
 
 #include "cli/message.h"
 
-int cli_speculation(const struct cli_options *o, const struct akunu_session *session, struct cli_loaded *draft,
-                    struct akunu_generation *generation)
+int cli_speculation(const struct cli_options *o, const struct akunu_session *session,
+                    struct cli_loaded *draft, struct akunu_generation *generation)
 {
     *draft = (struct cli_loaded){ .sequence = -1 };
     generation->speculation = (enum akunu_speculation)o->spec_type;
@@ -14,14 +14,17 @@ int cli_speculation(const struct cli_options *o, const struct akunu_session *ses
         return cli_usage("--spec-type draft-simple needs a draft model: -md FILE");
     if (!o->draft_model)
         return CLI_EXIT_OK;
-    if (generation->speculation == AKUNU_SPECULATION_NONE || generation->speculation == AKUNU_SPECULATION_NGRAM)
-        return cli_usage("--model-draft %s: --spec-type says that no draft model is to be used", o->draft_model);
+    if (generation->speculation == AKUNU_SPECULATION_NONE ||
+        generation->speculation == AKUNU_SPECULATION_NGRAM)
+        return cli_usage("--model-draft %s: --spec-type says that no draft model is to be used",
+                         o->draft_model);
     struct cli_options of_draft = *o;
     of_draft.model = o->draft_model;
     of_draft.override_kv = (struct cli_texts){ 0 };
     int code = cli_load_model(&of_draft, draft);
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(&of_draft, draft, akunu_session_context(session), (uint32_t)o->batch);
+        code =
+            cli_open_session(&of_draft, draft, akunu_session_context(session), (uint32_t)o->batch);
     generation->draft = draft->session;
     generation->draft_sequence = draft->sequence;
     return code;

@@ -12,7 +12,8 @@
 #include "cli/output.h"
 
 /* The text of some ids; to be freed. */
-static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n, struct cli_text *out)
+static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n,
+                   struct cli_text *out)
 {
     int64_t n_bytes = akunu_detokenize(tokenizer, ids, n, 0, NULL, 0);
     *out = (struct cli_text){ 0 };
@@ -37,7 +38,8 @@ static void print_ids(struct cli_output *out, const akunu_token *ids, size_t n)
 }
 
 /* Each id with the bytes that it stands for. */
-static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n, bool as_json)
+static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *tokenizer,
+                        const akunu_token *ids, size_t n, bool as_json)
 {
     cli_output_text(out, as_json ? "[" : "");
     for (size_t i = 0; i < n; i++) {
@@ -47,7 +49,8 @@ static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *to
             return code;
         if (as_json) {
             cli_output_text(out, i ? ",\n " : "");
-            cli_json_print(out, json_pack("{s:i, s:o}", "id", (int)ids[i], "text", cli_json_text(piece.bytes, piece.n)));
+            cli_json_print(out, json_pack("{s:i, s:o}", "id", (int)ids[i], "text",
+                                          cli_json_text(piece.bytes, piece.n)));
         } else {
             cli_output_format(out, "%7d  '", (int)ids[i]);
             cli_output_escaped(out, piece.bytes, piece.n);
@@ -61,7 +64,8 @@ static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *to
 
 int cli_tokenize(const struct cli_options *o)
 {
-    unsigned flags = (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
+    unsigned flags =
+        (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
     struct cli_output out = cli_output_stdout();
     struct akunu_tokenizer *tokenizer = NULL;
     akunu_token *ids = NULL;

@@ -32,7 +32,8 @@ static ak_status choose_type(struct job *j)
             j->plan.type = types[i];
             return AKUNU_OK;
         }
-    return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "the type is %s; expected F32, F16, BF16 or Q8_0", ak_show_path(name, shown));
+    return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                   "the type is %s; expected F32, F16, BF16 or Q8_0", ak_show_path(name, shown));
 }
 
 static ak_status check_destination(const struct job *j)
@@ -46,22 +47,28 @@ static ak_status check_destination(const struct job *j)
     if (!S_ISREG(st.st_mode))
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and no file", shown);
     if (!j->options->overwrite)
-        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and is not replaced without being told so", shown);
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                       "%s: is there already, and is not replaced without being told so", shown);
     for (size_t i = 0; j->source && (part = ak_provider_part(j->source, i)); i++)
         if (part->device == st.st_dev && part->inode == st.st_ino)
-            return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is the model itself, or a part of it", shown);
+            return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                           "%s: is the model itself, or a part of it", shown);
     return AKUNU_OK;
 }
 
 /* What GGUF could not tell, or no program that reads it could run. */
 static ak_status check_source(const struct job *j)
 {
-    if (j->spec.descriptor.global_first && !j->spec.descriptor.encoder && j->spec.descriptor.local.window > 0)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no place for windows that begin behind a first layer without one");
+    if (j->spec.descriptor.global_first && !j->spec.descriptor.encoder &&
+        j->spec.descriptor.local.window > 0)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
+                       "GGUF has no place for windows that begin behind a first layer without one");
     if (j->spec.config.delta_k_heads > 0 && ak_config_interval(&j->spec.config) == 0)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "attention is not in every n-th layer alone; only that is written as GGUF");
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
+                       "attention is not in every n-th layer alone; only that is written as GGUF");
     if (j->spec.pooling.refused[0])
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "the model's embeddings take %s, for which GGUF has no place",
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
+                       "the model's embeddings take %s, for which GGUF has no place",
                        j->spec.pooling.refused);
     return AKUNU_OK;
 }
@@ -75,8 +82,11 @@ static ak_status open_source(struct job *j)
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
     if (ak_is_speech(j->source))
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "a speech model, and no program reads such models as GGUF. whisper.cpp reads GGML "
-                       "files, which its models/convert-h5-to-ggml.py makes of a Hugging Face folder; a GGML file needs no conversion");
+        return ak_fail(
+            j->error, AKUNU_ERROR_UNSUPPORTED,
+            "a speech model, and no program reads such models as GGUF. whisper.cpp reads GGML "
+            "files, which its models/convert-h5-to-ggml.py makes of a Hugging Face folder; a GGML "
+            "file needs no conversion");
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
     AK_TRY(ak_pooling_read(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(check_source(j));
@@ -136,7 +146,8 @@ static ak_status convert(struct job *j)
     return ak_gguf_finish(&w);
 }
 
-ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options, struct ak_error *error)
+ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,
+                     struct ak_error *error)
 {
     struct job j = { .options = options, .from = from, .to = to, .error = error };
     ak_status status = convert(&j);

@@ -21,9 +21,9 @@
 #include "tokenizer/tokenizer.h"
 
 struct ak_convert_options {
-    const char *type;         /* "F32", "F16", "BF16", "Q8_0" of matrices; NULL: as stored */
-    const char *pre;          /* name of the pre-tokenizer; NULL: found out */
-    bool overwrite;           /* a file at the destination is replaced */
+    const char *type;               /* "F32", "F16", "BF16", "Q8_0" of matrices; NULL: as stored */
+    const char *pre;                /* name of the pre-tokenizer; NULL: found out */
+    bool overwrite;                 /* a file at the destination is replaced */
     const char *const *override_kv; /* ends in NULL; NULL: none */
     bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
     void *user;
@@ -31,16 +31,18 @@ struct ak_convert_options {
 };
 
 /* AKUNU_ERROR_ARGUMENT: an unknown type, or a file is at `to` already. */
-ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options, struct ak_error *error);
+ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,
+                     struct ak_error *error);
 
-/* ---- plan.c ------------------------------------------------------------------------- */
-
+/* ---- plan.c ------------------------------------------------------------- */
 enum { AK_MOST_PARTS = 3 };
 
 /* Where GGUF has the rows of a weight, or the elements of a vector or of each row, in
  * another order. From `first` on, what the source has as [groups][a][b][size] the file has
  * as [groups][b][a][size]; all 0: as they are. */
-struct ak_out_order { uint32_t first, a, b, size; };
+struct ak_out_order {
+    uint32_t first, a, b, size;
+};
 
 /* A weight of the source, or every `step` rows the n from `first` on; step 0: all. */
 struct ak_out_part {
@@ -56,46 +58,49 @@ struct ak_out_tensor {
     uint64_t shape[AK_MAX_DIMS]; /* as in struct ak_tensor */
     uint64_t bytes;
 
-    bool stored;           /* tensor number `at` of a GGUF file, else: */
+    bool stored; /* tensor number `at` of a GGUF file, else: */
     size_t at;
     int layer;
-    uint32_t n_parts;      /* one's rows after another's; 0: divisors of the rotation */
+    uint32_t n_parts; /* one's rows after another's; 0: divisors of the rotation */
     struct ak_out_part parts[AK_MOST_PARTS];
-    enum ak_role role;     /* of the first part, or of the divisors */
-    uint32_t first_row;    /* those before it are left out */
+    enum ak_role role;              /* of the first part, or of the divisors */
+    uint32_t first_row;             /* those before it are left out */
     struct ak_out_order rows, cols; /* of rows or of a vector's elements; of a row's elements */
-    float offset;          /* added to each element */
-    bool decay;            /* of which the source has the logarithm */
+    float offset;                   /* added to each element */
+    bool decay;                     /* of which the source has the logarithm */
 };
 
 struct ak_out_plan {
     const struct ak_provider *source;
     const struct ak_spec *spec; /* NULL: the source is GGUF */
     bool typed;
-    enum ak_type type;          /* of matrices, where typed */
+    enum ak_type type; /* of matrices, where typed */
     struct ak_out_tensor *tensors;
     size_t n, capacity;
     uint64_t type_bytes[AK_TYPE_COUNT];
 };
 
-ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log, struct ak_error *error);
+ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log,
+                          struct ak_error *error);
 
-/* ---- rows.c -------------------------------------------------------------------------- */
+/* ---- rows.c ------------------------------------------------------------- */
+ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+                          struct ak_gguf_writer *w, struct ak_error *error);
 
-ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w, struct ak_error *error);
-
-/* ---- metadata.c, vocab.c, templates.c ---------------------------------------------------- */
-
+/* ---- metadata.c, vocab.c, templates.c ----------------------------------- */
 /* general.* and the architecture's. `name`: the model's, where the source has none;
  * takes_blanks: as ak_tokenizer_takes_blanks. */
-void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name, bool takes_blanks);
+void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name,
+                     bool takes_blanks);
 /* All of a GGUF file's own. */
 void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan);
 /* `t` NULL: the model has no tokenizer. */
-ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const struct ak_tokenizer *t, const char *pre,
-                       const struct ak_log *log, struct ak_error *error);
+ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
+                       const struct ak_tokenizer *t, const char *pre, const struct ak_log *log,
+                       struct ak_error *error);
 
 /* Nothing where there are none. */
-ak_status ak_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p, struct ak_error *error);
+ak_status ak_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p,
+                           struct ak_error *error);
 
 #endif

@@ -46,8 +46,7 @@ static void add_text(struct ak_gguf_writer *w, struct ak_buffer *b, const char *
     add(w, b, bytes, n);
 }
 
-/* ---- Metadata ------------------------------------------------------------------- */
-
+/* ---- Metadata ----------------------------------------------------------- */
 static void begin(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind kind)
 {
     add_text(w, &w->metas, key, strlen(key));
@@ -55,7 +54,8 @@ static void begin(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind k
     w->n_metas++;
 }
 
-static void begin_array(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind element, uint64_t n)
+static void begin_array(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind element,
+                        uint64_t n)
 {
     begin(w, key, AK_GGUF_ARRAY);
     add_u32(w, &w->metas, element);
@@ -92,7 +92,8 @@ void ak_gguf_put_string(struct ak_gguf_writer *w, const char *key, const char *v
     ak_gguf_put_text(w, key, (struct ak_text){ value, (uint32_t)strlen(value) });
 }
 
-void ak_gguf_put_texts(struct ak_gguf_writer *w, const char *key, const struct ak_text *values, uint32_t n)
+void ak_gguf_put_texts(struct ak_gguf_writer *w, const char *key, const struct ak_text *values,
+                       uint32_t n)
 {
     begin_array(w, key, AK_GGUF_STRING, n);
     for (uint32_t i = 0; i < n; i++)
@@ -121,7 +122,8 @@ void ak_gguf_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text
 static enum ak_gguf_kind kind_of(enum ak_meta_kind kind, unsigned width)
 {
     for (int i = 0; i < AK_GGUF_KINDS; i++)
-        if (ak_gguf_kinds[i].meta == kind && (kind == AK_META_STRING || kind == AK_META_BOOL || ak_gguf_kinds[i].bytes == width))
+        if (ak_gguf_kinds[i].meta == kind &&
+            (kind == AK_META_STRING || kind == AK_META_BOOL || ak_gguf_kinds[i].bytes == width))
             return (enum ak_gguf_kind)i;
     return AK_GGUF_KINDS;
 }
@@ -133,9 +135,11 @@ static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
     case AK_META_BOOL: add(w, &w->metas, &meta->as.boolean, 1); break;
     case AK_META_STRING: add_text(w, &w->metas, meta->as.string, meta->n); break;
     case AK_META_FLOAT:
-        add(w, &w->metas, meta->width == sizeof narrow ? (const void *)&narrow : &meta->as.number, meta->width);
+        add(w, &w->metas, meta->width == sizeof narrow ? (const void *)&narrow : &meta->as.number,
+            meta->width);
         break;
-    default: add(w, &w->metas, &meta->as.unsigned_integer, meta->width); break; /* the low bytes come first */
+    /* the low bytes come first */
+    default: add(w, &w->metas, &meta->as.unsigned_integer, meta->width); break;
     }
 }
 
@@ -146,12 +150,14 @@ static struct ak_meta with_width(struct ak_meta meta)
         return meta;
     if (meta.kind == AK_META_INT && meta.as.integer >= 0)
         meta.kind = AK_META_UINT; /* the same bits */
-    bool small = meta.kind == AK_META_INT ? meta.as.integer >= INT32_MIN : meta.as.unsigned_integer <= UINT32_MAX;
+    bool small = meta.kind == AK_META_INT ? meta.as.integer >= INT32_MIN :
+                                            meta.as.unsigned_integer <= UINT32_MAX;
     meta.width = meta.kind == AK_META_FLOAT || small ? 4 : 8;
     return meta;
 }
 
-void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_meta *given)
+void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p,
+                      const struct ak_meta *given)
 {
     struct ak_meta element, own = with_width(*given);
     const struct ak_meta *meta = &own;
@@ -159,7 +165,8 @@ void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, con
     enum ak_gguf_kind kind = kind_of(array ? meta->element_kind : meta->kind, meta->width);
     if (kind == AK_GGUF_KINDS || kind == AK_GGUF_ARRAY) {
         if (fine(w))
-            w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "metadata %s: arrays of arrays are not written", meta->key);
+            w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED,
+                                "metadata %s: arrays of arrays are not written", meta->key);
         return;
     }
     if (!array) {
@@ -172,29 +179,32 @@ void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, con
         add_value(w, &element);
 }
 
-/* ---- Tensors --------------------------------------------------------------------- */
-
+/* ---- Tensors ------------------------------------------------------------ */
 static uint64_t aligned(uint64_t n)
 {
     return (n + AK_GGUF_ALIGNMENT - 1) / AK_GGUF_ALIGNMENT * AK_GGUF_ALIGNMENT;
 }
 
-void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type type, unsigned n_dims, const uint64_t *shape)
+void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type type,
+                        unsigned n_dims, const uint64_t *shape)
 {
     uint32_t number;
     uint64_t bytes;
     if (!fine(w))
         return;
-    bool possible = ak_ggml_type_number(type, &number) && ak_type_row_bytes(type, shape[n_dims - 1], &bytes);
+    bool possible =
+        ak_ggml_type_number(type, &number) && ak_type_row_bytes(type, shape[n_dims - 1], &bytes);
     for (unsigned d = 0; possible && d + 1 < n_dims; d++)
         possible = ak_mul_u64(bytes, shape[d], &bytes);
     if (!possible || !ak_add_u64(w->data_bytes, aligned(bytes), &bytes)) {
-        w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "%s: GGUF cannot have it as %s", name, ak_type_info(type)->name);
+        w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "%s: GGUF cannot have it as %s",
+                            name, ak_type_info(type)->name);
         return;
     }
     if (strlen(name) >= AK_GGUF_NAME_BYTES) {
-        w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "%s: a name of %zu bytes, where llama.cpp reads at most %d", name, strlen(name),
-                            AK_GGUF_NAME_BYTES - 1);
+        w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED,
+                            "%s: a name of %zu bytes, where llama.cpp reads at most %d", name,
+                            strlen(name), AK_GGUF_NAME_BYTES - 1);
         return;
     }
     add_text(w, &w->tensors, name, strlen(name));
@@ -207,13 +217,13 @@ void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type
     w->n_tensors++;
 }
 
-/* ---- The file --------------------------------------------------------------------- */
-
+/* ---- The file ----------------------------------------------------------- */
 static void fail_write(struct ak_gguf_writer *w, int code)
 {
     char shown[AK_SHOW_BYTES];
     if (fine(w))
-        w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write: %s", ak_show_path(w->path, shown), strerror(code));
+        w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write: %s",
+                            ak_show_path(w->path, shown), strerror(code));
 }
 
 static void report(struct ak_gguf_writer *w)
@@ -249,18 +259,19 @@ static void reserve(struct ak_gguf_writer *w, uint64_t bytes)
         fail_write(w, errno);
     } else if (errno == ENOSPC) {
         uint64_t room = fstatvfs(w->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
-        w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write %llu bytes: the disk has room for %llu", ak_show_path(w->path, shown),
-                            (unsigned long long)bytes, (unsigned long long)room);
+        w->status = ak_fail(
+            w->error, AKUNU_ERROR_IO, "%s: cannot write %llu bytes: the disk has room for %llu",
+            ak_show_path(w->path, shown), (unsigned long long)bytes, (unsigned long long)room);
     }
 }
 
-/* ---- Its name ---- */
-
+/* ---- Its name ----------------------------------------------------------- */
 /* The folder that `path` is in, to be freed. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash ? ak_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : ak_strndup(".", 1);
+    return slash ? ak_strndup(path, slash == path ? 1 : (size_t)(slash - path)) :
+                   ak_strndup(".", 1);
 }
 
 /* By what a file without a name can be given one. */
@@ -306,7 +317,8 @@ static ak_status alloc_paths(struct ak_gguf_writer *w, const char *path)
 static bool name_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
-    if (w->nameless && linkat(AT_FDCWD, link_of(w->fd, link), AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
+    if (w->nameless &&
+        linkat(AT_FDCWD, link_of(w->fd, link), AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
         return false;
     w->nameless = false;
     return rename(w->temporary, w->path) == 0;
@@ -324,8 +336,7 @@ static void sync_folder(struct ak_gguf_writer *w)
     close(fd);
 }
 
-/* ---- The whole ---- */
-
+/* ---- The whole ---------------------------------------------------------- */
 /* In pieces, so that little waits in memory. */
 static void put(struct ak_gguf_writer *w, const char *bytes, size_t n)
 {

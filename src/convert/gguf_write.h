@@ -16,37 +16,40 @@ struct ak_gguf_writer {
     uint64_t n_metas, n_tensors, data_bytes; /* data: with what aligns it */
     ak_status status;
     struct ak_error *error;
-    char *path, *folder, *temporary; /* the file, where it lies, and its name until it is complete */
-    bool nameless;            /* it has none until then */
+    /* the file, where it lies, and its name until it is complete */
+    char *path, *folder, *temporary;
+    bool nameless; /* it has none until then */
     int fd;
     struct ak_buffer pending; /* data not written yet */
     uint64_t written;         /* bytes of data so far */
-    bool (*progress)(double fraction, void *user); /* the caller's, as in struct ak_convert_options */
+    /* the caller's, as in struct ak_convert_options */
+    bool (*progress)(double fraction, void *user);
     void *user;
 };
 
 struct ak_gguf_writer ak_gguf_writer_begin(struct ak_error *error);
 
-/* ---- Metadata: a key of its own each ---- */
+/* ---- Metadata: a key of its own each ------------------------------------ */
 void ak_gguf_put_u32(struct ak_gguf_writer *w, const char *key, uint32_t value);
 void ak_gguf_put_f32(struct ak_gguf_writer *w, const char *key, float value);
 void ak_gguf_put_bool(struct ak_gguf_writer *w, const char *key, bool value);
 void ak_gguf_put_text(struct ak_gguf_writer *w, const char *key, struct ak_text value);
 void ak_gguf_put_string(struct ak_gguf_writer *w, const char *key, const char *value);
-void ak_gguf_put_texts(struct ak_gguf_writer *w, const char *key, const struct ak_text *values, uint32_t n);
+void ak_gguf_put_texts(struct ak_gguf_writer *w, const char *key, const struct ak_text *values,
+                       uint32_t n);
 void ak_gguf_put_floats(struct ak_gguf_writer *w, const char *key, const float *values, uint32_t n);
 void ak_gguf_put_ints(struct ak_gguf_writer *w, const char *key, const int32_t *values, uint32_t n);
 void ak_gguf_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value);
 /* An entry of another GGUF file, of its own types. */
-void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_meta *meta);
+void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p,
+                      const struct ak_meta *meta);
 
-/* ---- Tensors, in the order of their data ---- */
-
+/* ---- Tensors, in the order of their data -------------------------------- */
 /* `shape` as in struct ak_tensor, contiguous last. */
-void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type type, unsigned n_dims, const uint64_t *shape);
+void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type type,
+                        unsigned n_dims, const uint64_t *shape);
 
-/* ---- The file ---- */
-
+/* ---- The file ----------------------------------------------------------- */
 /* Makes it in the folder of `path`, with room for all of it: a disk without that is refused here
  * (AKUNU_ERROR_IO). A file that is at `path` stays as it is. */
 void ak_gguf_open(struct ak_gguf_writer *w, const char *path);

@@ -12,9 +12,10 @@ static const struct {
     enum ak_type type;
     uint32_t number;
 } file_types[] = {
-    { AK_F32, 0 }, { AK_F16, 1 }, { AK_Q4_0, 2 }, { AK_Q4_1, 3 }, { AK_Q8_0, 7 }, { AK_Q5_0, 8 }, { AK_Q5_1, 9 }, { AK_Q2_K, 10 },
-    { AK_Q3_K, 12 }, { AK_Q4_K, 14 }, { AK_Q5_K, 16 }, { AK_Q6_K, 18 }, { AK_IQ4_NL, 25 }, { AK_IQ4_XS, 30 }, { AK_BF16, 32 },
-    { AK_MXFP4, 38 },
+    { AK_F32, 0 },     { AK_F16, 1 },     { AK_Q4_0, 2 },  { AK_Q4_1, 3 },
+    { AK_Q8_0, 7 },    { AK_Q5_0, 8 },    { AK_Q5_1, 9 },  { AK_Q2_K, 10 },
+    { AK_Q3_K, 12 },   { AK_Q4_K, 14 },   { AK_Q5_K, 16 }, { AK_Q6_K, 18 },
+    { AK_IQ4_NL, 25 }, { AK_IQ4_XS, 30 }, { AK_BF16, 32 }, { AK_MXFP4, 38 },
 };
 
 static void put_file_type(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
@@ -24,7 +25,8 @@ static void put_file_type(struct ak_gguf_writer *w, const struct ak_out_plan *pl
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
         if (plan->type_bytes[file_types[i].type] > plan->type_bytes[file_types[heaviest].type])
             heaviest = i;
-        quantised |= plan->type_bytes[file_types[i].type] > 0 && ak_type_info(file_types[i].type)->block_elems > 1;
+        quantised |= plan->type_bytes[file_types[i].type] > 0 &&
+                     ak_type_info(file_types[i].type)->block_elems > 1;
     }
     ak_gguf_put_u32(w, "general.file_type", file_types[heaviest].number);
     if (quantised)
@@ -38,13 +40,15 @@ static const char *key_of(const struct ak_out_plan *plan, const char *suffix, ch
     return out;
 }
 
-static void put_u32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix, uint32_t value)
+static void put_u32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix,
+                    uint32_t value)
 {
     char key[KEY_BYTES];
     ak_gguf_put_u32(w, key_of(plan, suffix, key), value);
 }
 
-static void put_f32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix, float value)
+static void put_f32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix,
+                    float value)
 {
     char key[KEY_BYTES];
     ak_gguf_put_f32(w, key_of(plan, suffix, key), value);
@@ -61,7 +65,8 @@ static void put_delta(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
     put_u32(w, plan, "full_attention_interval", ak_config_interval(c));
     put_u32(w, plan, "ssm.inner_size", c->delta_v_heads * c->delta_v_dim);
     if (plan->spec->family->gguf_tiled) /* llama.cpp wants it, and any will do for text */
-        ak_gguf_put_ints(w, key_of(plan, "rope.dimension_sections", key), sections, sizeof sections / sizeof *sections);
+        ak_gguf_put_ints(w, key_of(plan, "rope.dimension_sections", key), sections,
+                         sizeof sections / sizeof *sections);
 }
 
 /* One number, or one a layer where some have no attention: 0 for those. */
@@ -100,7 +105,10 @@ static void put_sizes(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
     put_u32(w, plan, "attention.key_length", c->head_dim);
     put_u32(w, plan, "attention.value_length", c->head_dim);
     put_u32(w, plan, "vocab_size", c->vocab_size);
-    put_f32(w, plan, plan->spec->descriptor.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", c->norm_eps);
+    put_f32(w, plan,
+            plan->spec->descriptor.layer_norm ? "attention.layer_norm_epsilon" :
+                                                "attention.layer_norm_rms_epsilon",
+            c->norm_eps);
 }
 
 static void put_window(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
@@ -116,7 +124,9 @@ static void put_window(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 
 static void put_scaling(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 {
-    static const char *const names[] = { [AK_ROPE_LINEAR] = "linear", [AK_ROPE_YARN] = "yarn", [AK_ROPE_LONG] = "longrope" };
+    static const char *const names[] = {
+        [AK_ROPE_LINEAR] = "linear", [AK_ROPE_YARN] = "yarn", [AK_ROPE_LONG] = "longrope"
+    };
     const struct ak_rope_config *rope = &plan->spec->rope;
     char key[KEY_BYTES];
     if (rope->scaling == AK_ROPE_PLAIN || rope->scaling == AK_ROPE_LLAMA3)
@@ -142,7 +152,8 @@ static void put_unrotated(struct ak_gguf_writer *w, const struct ak_out_plan *pl
 {
     const struct ak_descriptor *d = &plan->spec->descriptor;
     if (d->global.rotation == AK_ROTATE_NONE)
-        put_u32(w, plan, "no_rope_layer_interval", d->global_every > 0 ? d->global_every : plan->spec->config.n_layers + 1);
+        put_u32(w, plan, "no_rope_layer_interval",
+                d->global_every > 0 ? d->global_every : plan->spec->config.n_layers + 1);
 }
 
 static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
@@ -158,16 +169,29 @@ static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *pla
     put_scaling(w, plan);
 }
 
-/* ---- Numbers of single architectures ----------------------------------------------------- */
-
+/* ---- Numbers of single architectures ------------------------------------ */
 /* Those that the functions above have written, or that mean the same otherwise. */
 static bool is_done(const char *key)
 {
     static const char *const done[] = {
-        "block_count", "embedding_length", "feed_forward_length", "expert_feed_forward_length", "context_length", "vocab_size", "attention.head_count",
-        "attention.head_count_kv", "attention.key_length", "attention.value_length", "attention.layer_norm_rms_epsilon",
-        "attention.layer_norm_epsilon", "attention.sliding_window", "attention.sliding_window_pattern", "query_pre_attn_scalar",
-        "no_rope_layer_interval", "tokenizer.ggml.token_type_count", "ssm.inner_size",
+        "block_count",
+        "embedding_length",
+        "feed_forward_length",
+        "expert_feed_forward_length",
+        "context_length",
+        "vocab_size",
+        "attention.head_count",
+        "attention.head_count_kv",
+        "attention.key_length",
+        "attention.value_length",
+        "attention.layer_norm_rms_epsilon",
+        "attention.layer_norm_epsilon",
+        "attention.sliding_window",
+        "attention.sliding_window_pattern",
+        "query_pre_attn_scalar",
+        "no_rope_layer_interval",
+        "tokenizer.ggml.token_type_count",
+        "ssm.inner_size",
     };
     for (size_t i = 0; i < sizeof done / sizeof *done; i++)
         if (strcmp(key, done[i]) == 0)
@@ -178,7 +202,8 @@ static bool is_done(const char *key)
 /* Counts and sizes are integers in GGUF, all else are floats, whatever JSON has. */
 static bool is_count(const char *key)
 {
-    static const char *const endings[] = { "_count", "_length", "_size", "_interval", "_rank", "_kernel", ".l_cache" };
+    static const char *const endings[] = { "_count", "_length", "_size",   "_interval",
+                                           "_rank",  "_kernel", ".l_cache" };
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t n = strlen(key), m = strlen(endings[i]);
         if (n >= m && strcmp(key + n - m, endings[i]) == 0)
@@ -187,11 +212,13 @@ static bool is_count(const char *key)
     return false;
 }
 
-static void put_number(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *key, const struct ak_meta *meta)
+static void put_number(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *key,
+                       const struct ak_meta *meta)
 {
     char full[KEY_BYTES];
-    double value = meta->kind == AK_META_FLOAT ? meta->as.number : meta->kind == AK_META_UINT ? (double)meta->as.unsigned_integer
-                                                                                              : (double)meta->as.integer;
+    double value = meta->kind == AK_META_FLOAT ? meta->as.number :
+                   meta->kind == AK_META_UINT  ? (double)meta->as.unsigned_integer :
+                                                 (double)meta->as.integer;
     if (meta->kind == AK_META_BOOL)
         ak_gguf_put_bool(w, key_of(plan, key, full), meta->as.boolean);
     else if (meta->kind != AK_META_FLOAT && meta->kind != AK_META_INT && meta->kind != AK_META_UINT)
@@ -210,7 +237,8 @@ static void put_own(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
     bool scaled = false;
     const char *key;
     for (size_t i = 0; (key = ak_config_key_at(i)); i++)
-        if (!is_done(key) && ak_config_find_key(plan->source, spec->config.architecture, key, found) &&
+        if (!is_done(key) &&
+            ak_config_find_key(plan->source, spec->config.architecture, key, found) &&
             ak_provider_find_meta(plan->source, found, &meta)) {
             put_number(w, plan, key, &meta);
             scaled |= strcmp(key, "attention.scale") == 0;
@@ -230,10 +258,14 @@ static void put_encoder(struct ak_gguf_writer *w, const struct ak_out_plan *plan
         return;
     ak_gguf_put_bool(w, key_of(plan, "attention.causal", key), false);
     if (ak_family_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
-        ak_gguf_put_u32(w, "tokenizer.ggml.token_type_count", spec->config.n_types ? spec->config.n_types : 1);
-    if (spec->family->activation && ak_config_find_key(plan->source, spec->config.architecture, spec->family->activation, found) &&
+        ak_gguf_put_u32(w, "tokenizer.ggml.token_type_count",
+                        spec->config.n_types ? spec->config.n_types : 1);
+    if (spec->family->activation &&
+        ak_config_find_key(plan->source, spec->config.architecture, spec->family->activation,
+                           found) &&
         ak_provider_find_meta(plan->source, found, &meta) && meta.kind == AK_META_STRING)
-        ak_gguf_put_text(w, key_of(plan, spec->family->activation, key), (struct ak_text){ meta.as.string, (uint32_t)meta.n });
+        ak_gguf_put_text(w, key_of(plan, spec->family->activation, key),
+                         (struct ak_text){ meta.as.string, (uint32_t)meta.n });
 }
 
 static bool tells_phi3(const char *name)
@@ -241,19 +273,22 @@ static bool tells_phi3(const char *name)
     return strcasestr(name, "phi-3") || strcasestr(name, "phi3");
 }
 
-static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, const char *fallback, bool takes_blanks)
+static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, const char *fallback,
+                     bool takes_blanks)
 {
     char name[AK_SHOW_BYTES + 16];
     struct ak_meta meta;
     snprintf(name, AK_SHOW_BYTES, "%s", fallback);
     if (ak_provider_find_meta(p, "general.name", &meta) && meta.kind == AK_META_STRING)
-        snprintf(name, AK_SHOW_BYTES, "%.*s", (int)(meta.n < AK_SHOW_BYTES ? meta.n : AK_SHOW_BYTES - 1), meta.as.string);
+        snprintf(name, AK_SHOW_BYTES, "%.*s",
+                 (int)(meta.n < AK_SHOW_BYTES ? meta.n : AK_SHOW_BYTES - 1), meta.as.string);
     if (takes_blanks && !tells_phi3(name))
         strcat(name, " (Phi-3)");
     ak_gguf_put_string(w, "general.name", name);
 }
 
-void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name, bool takes_blanks)
+void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name,
+                     bool takes_blanks)
 {
     ak_gguf_put_string(w, "general.architecture", ak_family_gguf_name(plan->spec->family));
     ak_gguf_put_string(w, "general.type", "model");
@@ -273,8 +308,10 @@ void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 {
     struct ak_meta meta;
     for (size_t i = 0; ak_provider_meta(plan->source, i, &meta); i++) {
-        bool types = strcmp(meta.key, "general.file_type") == 0 || strcmp(meta.key, "general.quantization_version") == 0;
-        if (strncmp(meta.key, "split.", strlen("split.")) == 0 || strcmp(meta.key, "general.alignment") == 0 || (types && plan->typed))
+        bool types = strcmp(meta.key, "general.file_type") == 0 ||
+                     strcmp(meta.key, "general.quantization_version") == 0;
+        if (strncmp(meta.key, "split.", strlen("split.")) == 0 ||
+            strcmp(meta.key, "general.alignment") == 0 || (types && plan->typed))
             continue;
         ak_gguf_put_meta(w, plan->source, &meta);
     }

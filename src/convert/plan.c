@@ -27,14 +27,15 @@ static bool stays_float(const struct ak_out_tensor *t, bool has_role)
     if (t->n_dims == 1 || !has_role)
         return t->n_dims == 1;
     enum ak_role_kind kind = ak_role_kind(t->role);
-    return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS || t->role == AK_ROLE_POSITION_EMBEDDING ||
-           t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING || t->role == AK_ROLE_FFN_ROUTER;
+    return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS ||
+           t->role == AK_ROLE_POSITION_EMBEDDING || t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING ||
+           t->role == AK_ROLE_FFN_ROUTER;
 }
 
-/* Types that GGUF has no number for are widened, numbers of 8 bits to halves; rows that do not fill blocks are
- * halves. */
-static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, enum ak_type stored, bool has_role, const struct ak_log *log,
-                             struct ak_error *error)
+/* Types that GGUF has no number for are widened, numbers of 8 bits to halves; rows that do not fill
+ * blocks are halves. */
+static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, enum ak_type stored,
+                             bool has_role, const struct ak_log *log, struct ak_error *error)
 {
     uint32_t number;
     uint64_t rows = 1;
@@ -44,21 +45,23 @@ static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, 
     if (stays_float(t, has_role) && !(t->stored && !plan->typed))
         t->type = AK_F32;
     if (t->shape[t->n_dims - 1] % ak_type_info(t->type)->block_elems != 0) {
-        ak_log_line(log, AKUNU_LOG_WARN, "%s: rows of %llu elements do not fill blocks of %s: written as F16", t->name,
+        ak_log_line(log, AKUNU_LOG_WARN,
+                    "%s: rows of %llu elements do not fill blocks of %s: written as F16", t->name,
                     (unsigned long long)t->shape[t->n_dims - 1], ak_type_info(t->type)->name);
         t->type = AK_F16;
     }
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d]; /* the provider has checked that it fits */
-    if (!ak_type_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) || !ak_mul_u64(t->bytes, rows, &t->bytes))
+    if (!ak_type_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) ||
+        !ak_mul_u64(t->bytes, rows, &t->bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
     plan->type_bytes[t->type] += t->bytes;
     return AKUNU_OK;
 }
 
-/* ---- From GGUF: names and shapes stay ------------------------------------------------- */
-
-static ak_status plan_stored(struct ak_out_plan *plan, const struct ak_log *log, struct ak_error *error)
+/* ---- From GGUF: names and shapes stay ----------------------------------- */
+static ak_status plan_stored(struct ak_out_plan *plan, const struct ak_log *log,
+                             struct ak_error *error)
 {
     struct ak_tensor tensor;
     struct ak_out_tensor *t = NULL;
@@ -70,14 +73,14 @@ static ak_status plan_stored(struct ak_out_plan *plan, const struct ak_log *log,
         t->role = tensor.role;
         memcpy(t->shape, tensor.shape, sizeof t->shape);
         if (snprintf(t->name, sizeof t->name, "%s", tensor.name) >= (int)sizeof t->name)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the name is too long for GGUF", t->name);
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the name is too long for GGUF",
+                           t->name);
         AK_TRY(choose_type(plan, t, tensor.type, tensor.has_role, log, error));
     }
     return AKUNU_OK;
 }
 
-/* ---- From Hugging Face's names: what the family declares -------------------------------- */
-
+/* ---- From Hugging Face's names: what the family declares ---------------- */
 /* Hugging Face has the first halves of a head's pairs before the second ones, GGUF the
  * two of a pair side by side; and value heads of a key head as neighbours, where GGUF has
  * as many between them as there are key heads. */
@@ -88,7 +91,9 @@ static void choose_order(const struct ak_spec *spec, struct ak_out_tensor *t)
     if (spec->family->gguf_interleaved)
         pairs = (struct ak_out_order){ .a = 2, .b = c->head_dim / 2, .size = 1 };
     if (spec->family->gguf_tiled && c->delta_v_heads > c->delta_k_heads) {
-        heads = (struct ak_out_order){ .a = c->delta_k_heads, .b = c->delta_v_heads / c->delta_k_heads, .size = c->delta_v_dim };
+        heads = (struct ak_out_order){ .a = c->delta_k_heads,
+                                       .b = c->delta_v_heads / c->delta_k_heads,
+                                       .size = c->delta_v_dim };
         gates = heads;
         gates.size = 1;
     }
@@ -113,7 +118,8 @@ static void choose_order(const struct ak_spec *spec, struct ak_out_tensor *t)
 }
 
 /* Shapes from the parts, which binding has checked. False where the model has no such weight. */
-static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor *t, enum ak_type *stored)
+static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor *t,
+                           enum ak_type *stored)
 {
     enum ak_role_kind kind = ak_role_kind(t->role);
     uint64_t rows = 0, cols = 0;
@@ -124,12 +130,18 @@ static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor 
         const struct ak_view *view = ak_bound(bound, part->rule->role, t->layer);
         if (!view)
             return false;
-        t->n_dims = kind == AK_ROLE_KIND_EXPERTS ? 3 : kind == AK_ROLE_KIND_MATRIX ? 2 : view->n_dims; /* of one row, too */
-        rows += t->n_dims == 1 ? view->cols : part->step > 0 ? view->rows / part->step * part->n : view->rows;
+        /* of one row, too */
+        t->n_dims = kind == AK_ROLE_KIND_EXPERTS ? 3 :
+                    kind == AK_ROLE_KIND_MATRIX  ? 2 :
+                                                   view->n_dims;
+        rows += t->n_dims == 1 ? view->cols :
+                part->step > 0 ? view->rows / part->step * part->n :
+                                 view->rows;
         cols = view->cols;
         *stored = ak_assembly_order(view) ? AK_F16 : view->type; /* GGUF has no order of columns */
     }
-    uint32_t matrices = t->n_dims == 3 ? bound->spec->config.n_experts : 1; /* whether or not they are tensors of their own */
+    /* whether or not they are tensors of their own */
+    uint32_t matrices = t->n_dims == 3 ? bound->spec->config.n_experts : 1;
     if (t->role == AK_ROLE_POSITION_EMBEDDING)
         t->first_row = bound->spec->config.first_position; /* GGUF has none before it */
     t->shape[0] = matrices;
@@ -138,13 +150,14 @@ static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor 
     return true;
 }
 
-static ak_status name_of(struct ak_out_tensor *t, enum ak_role stored, const struct ak_spec *spec, struct ak_error *error)
+static ak_status name_of(struct ak_out_tensor *t, enum ak_role stored, const struct ak_spec *spec,
+                         struct ak_error *error)
 {
     const char *pattern = ak_gguf_name(stored);
     char role[AK_ROLE_NAME_BYTES];
     if (!pattern)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no name for %s of architecture %s", ak_role_name(stored, t->layer, role),
-                       spec->family->names[0]);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no name for %s of architecture %s",
+                       ak_role_name(stored, t->layer, role), spec->family->names[0]);
     ak_role_expand(pattern, t->layer, t->name);
     return AKUNU_OK;
 }
@@ -172,7 +185,9 @@ static ak_status finish(const struct planner *p, struct ak_out_tensor *t, enum a
     t->decay = t->role == AK_ROLE_DELTA_DECAY;
     AK_TRY(choose_type(p->plan, t, type, true, p->log, p->error));
     if (t->cols.size > 0 && ak_type_info(type)->block_elems > 1)
-        return ak_fail(p->error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised, and GGUF has its columns in another order; expected floats", t->name);
+        return ak_fail(
+            p->error, AKUNU_ERROR_UNSUPPORTED,
+            "%s is quantised, and GGUF has its columns in another order; expected floats", t->name);
     return AKUNU_OK;
 }
 
@@ -180,8 +195,11 @@ static ak_status finish(const struct planner *p, struct ak_out_tensor *t, enum a
 static ak_status plan_apart(const struct planner *p, const struct ak_weight_rule *rule, int layer)
 {
     const struct ak_config *c = &p->plan->spec->config;
-    uint32_t keys = c->delta_k_dim, values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim, step = 2 * (keys + values);
-    const struct ak_out_part parts[] = { { rule, 0, keys, step }, { rule, keys, keys, step }, { rule, 2 * keys, values, step },
+    uint32_t keys = c->delta_k_dim, values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
+             step = 2 * (keys + values);
+    const struct ak_out_part parts[] = { { rule, 0, keys, step },
+                                         { rule, keys, keys, step },
+                                         { rule, 2 * keys, values, step },
                                          { rule, 2 * keys + values, values, step } };
     struct ak_out_tensor *t = NULL;
     for (int i = 0; i < 2; i++) {
@@ -214,16 +232,20 @@ static ak_status plan_weight(const struct planner *p, const struct ak_weight_rul
 }
 
 /* Tensors of divisors that Hugging Face has as numbers of the configuration. */
-static ak_status plan_divisors(struct ak_out_plan *plan, const struct ak_log *log, struct ak_error *error)
+static ak_status plan_divisors(struct ak_out_plan *plan, const struct ak_log *log,
+                               struct ak_error *error)
 {
-    static const enum ak_role roles[] = { AK_ROLE_ROPE_FREQS, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_ROPE_FACTORS_SHORT };
+    static const enum ak_role roles[] = { AK_ROLE_ROPE_FREQS, AK_ROLE_ROPE_FACTORS_LONG,
+                                          AK_ROLE_ROPE_FACTORS_SHORT };
     struct ak_out_tensor *t = NULL;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (!ak_rope_is_stored(plan->spec, roles[i]))
             continue;
         if (!ak_family_rule(plan->spec->family, roles[i]))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no place for the rope scaling of this model: architecture %s has no %s",
-                           plan->spec->family->names[0], ak_gguf_name(roles[i]));
+            return ak_fail(
+                error, AKUNU_ERROR_UNSUPPORTED,
+                "GGUF has no place for the rope scaling of this model: architecture %s has no %s",
+                plan->spec->family->names[0], ak_gguf_name(roles[i]));
         AK_TRY(next(plan, &t, error));
         t->role = roles[i];
         t->n_dims = 1;
@@ -252,15 +274,18 @@ static ak_status plan_weights(const struct planner *p)
     return AKUNU_OK;
 }
 
-ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log, struct ak_error *error)
+ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log,
+                          struct ak_error *error)
 {
     struct ak_binding bound;
     if (!plan->spec)
         return plan_stored(plan, log, error);
     const struct ak_config *c = &plan->spec->config;
     if (plan->spec->family->gguf_interleaved && c->rope_dims != c->head_dim)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",
-                       c->rope_dims, c->head_dim);
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",
+            c->rope_dims, c->head_dim);
     AK_TRY(plan_divisors(plan, log, error));
     AK_TRY(ak_bind_shapes(plan->source, plan->spec, log, &bound, error));
     ak_status status = plan_weights(&(struct planner){ plan, &bound, log, error });

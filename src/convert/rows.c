@@ -6,8 +6,7 @@
 #include "pack/weights.h"
 #include "weights/assembly.h"
 
-/* ---- From GGUF ------------------------------------------------------------------------- */
-
+/* ---- From GGUF ---------------------------------------------------------- */
 struct requantise {
     const struct ak_out_tensor *t;
     struct ak_gguf_writer *w;
@@ -15,7 +14,8 @@ struct requantise {
 };
 
 /* Pieces are whole rows, or whole blocks of the source's; 32 divides those. */
-static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user)
+static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
+                          const float *values, void *user)
 {
     (void)tensor, (void)first;
     struct requantise *r = user;
@@ -27,8 +27,8 @@ static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64
     return r->w->status;
 }
 
-static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
-                              struct ak_error *error)
+static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+                              struct ak_gguf_writer *w, struct ak_error *error)
 {
     struct ak_tensor tensor;
     ak_provider_tensor(plan->source, t->at, &tensor);
@@ -44,20 +44,22 @@ static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_ou
     return w->status;
 }
 
-/* ---- From Hugging Face's names ------------------------------------------------------------ */
-
+/* ---- From Hugging Face's names ------------------------------------------ */
 /* Where the source has what stands at `at`. */
 static uint64_t in_order(const struct ak_out_order *o, uint64_t at)
 {
     if (o->size == 0 || at < o->first)
         return at;
-    uint64_t block = (at - o->first) / o->size, group = block / ((uint64_t)o->a * o->b), rest = block % ((uint64_t)o->a * o->b);
-    return o->first + ((group * o->a + rest % o->a) * o->b + rest / o->a) * o->size + (at - o->first) % o->size;
+    uint64_t block = (at - o->first) / o->size, group = block / ((uint64_t)o->a * o->b),
+             rest = block % ((uint64_t)o->a * o->b);
+    return o->first + ((group * o->a + rest % o->a) * o->b + rest / o->a) * o->size +
+           (at - o->first) % o->size;
 }
 
 static bool is_vector(const struct ak_out_tensor *t)
 {
-    return ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR || ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
+    return ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ||
+           ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
 /* A weight whose rows are written, and room for one of them. */
@@ -90,7 +92,9 @@ static const float *read_row(const struct rows *r, uint64_t row)
     else if (is_vector(r->t))
         ak_view_vector(view, row, r->values);
     else
-        ak_type_info(view->type)->dequantise((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values, view->cols);
+        ak_type_info(view->type)
+            ->dequantise((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values,
+                         view->cols);
     for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
         r->values[i] += r->t->offset;
     for (uint32_t i = 0; r->t->decay && i < r->view->cols; i++)
@@ -112,7 +116,8 @@ static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct
     uint64_t at = row;
     const struct ak_view *view = matrix_of(r->view, &at);
     if (as_stored && !view->assembly) {
-        ak_gguf_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes, (size_t)r->row_bytes);
+        ak_gguf_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes,
+                      (size_t)r->row_bytes);
         return;
     }
     if (as_stored) {
@@ -126,22 +131,31 @@ static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct
 static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
 {
     const struct ak_out_part *part = r->part;
-    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && r->t->cols.size == 0 && !is_vector(r->t);
+    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && r->t->cols.size == 0 &&
+                     !is_vector(r->t);
     uint64_t rows = part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
     for (uint64_t row = r->t->first_row; row < rows && w->status == AKUNU_OK; row++)
-        write_row(r, part->step > 0 ? row / part->n * part->step + part->first + row % part->n : in_order(&r->t->rows, row), as_stored, w);
+        write_row(r,
+                  part->step > 0 ? row / part->n * part->step + part->first + row % part->n :
+                                   in_order(&r->t->rows, row),
+                  as_stored, w);
 }
 
-static ak_status write_view(const struct ak_out_tensor *t, const struct ak_out_part *part, const struct ak_view *view,
-                            struct ak_gguf_writer *w, struct ak_error *error)
+static ak_status write_view(const struct ak_out_tensor *t, const struct ak_out_part *part,
+                            const struct ak_view *view, struct ak_gguf_writer *w,
+                            struct ak_error *error)
 {
     struct rows r = { .t = t, .part = part, .view = view };
-    if (!ak_type_row_bytes(view->type, view->cols, &r.row_bytes) || !ak_type_row_bytes(t->type, view->cols, &r.out_bytes))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", view->name, view->cols);
+    if (!ak_type_row_bytes(view->type, view->cols, &r.row_bytes) ||
+        !ak_type_row_bytes(t->type, view->cols, &r.out_bytes))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", view->name,
+                       view->cols);
     r.values = ak_alloc(view->cols, sizeof *r.values);
     r.ordered = ak_alloc(view->cols, sizeof *r.ordered);
     r.blocks = ak_alloc((size_t)r.out_bytes, 1);
-    ak_status status = r.values && r.ordered && r.blocks ? AKUNU_OK : ak_fail_memory(error, view->name, view->cols * sizeof *r.values);
+    ak_status status = r.values && r.ordered && r.blocks ?
+                           AKUNU_OK :
+                           ak_fail_memory(error, view->name, view->cols * sizeof *r.values);
     if (status == AKUNU_OK && t->n_dims == 1)
         write_vector(&r, w);
     else if (status == AKUNU_OK)
@@ -152,8 +166,9 @@ static ak_status write_view(const struct ak_out_tensor *t, const struct ak_out_p
     return status == AKUNU_OK ? w->status : status;
 }
 
-static ak_status write_part(const struct ak_out_plan *plan, const struct ak_out_tensor *t, uint32_t part, struct ak_binding *binding,
-                            struct ak_gguf_writer *w, struct ak_error *error)
+static ak_status write_part(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+                            uint32_t part, struct ak_binding *binding, struct ak_gguf_writer *w,
+                            struct ak_error *error)
 {
     struct ak_view view;
     AK_TRY(ak_bind_weight(plan->source, t->parts[part].rule, t->layer, binding, &view, error));
@@ -163,8 +178,8 @@ static ak_status write_part(const struct ak_out_plan *plan, const struct ak_out_
 }
 
 /* What had to be copied of one part serves the others. */
-static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
-                             struct ak_error *error)
+static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+                             struct ak_gguf_writer *w, struct ak_error *error)
 {
     struct ak_binding binding = { .spec = plan->spec };
     ak_status status = AKUNU_OK;
@@ -174,8 +189,8 @@ static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out
     return status;
 }
 
-static ak_status write_divisors(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w,
-                                struct ak_error *error)
+static ak_status write_divisors(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+                                struct ak_gguf_writer *w, struct ak_error *error)
 {
     float *values = ak_alloc((size_t)t->shape[0], sizeof *values);
     if (!values)
@@ -187,7 +202,8 @@ static ak_status write_divisors(const struct ak_out_plan *plan, const struct ak_
     return status == AKUNU_OK ? w->status : status;
 }
 
-ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t, struct ak_gguf_writer *w, struct ak_error *error)
+ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+                          struct ak_gguf_writer *w, struct ak_error *error)
 {
     if (t->stored)
         AK_TRY(write_stored(plan, t, w, error));

@@ -16,7 +16,8 @@ static void read_name(const json_t *element, char out[NAME_BYTES])
     const char *name = json_string_value(json_object_get(element, "name"));
     size_t n = 0;
     for (; name && *name && n + 1 < NAME_BYTES; name++) {
-        bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+        bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
+                     (*name >= '0' && *name <= '9');
         if (((unsigned char)*name & 0xC0) != 0x80) /* a character is one underscore */
             out[n++] = plain ? *name : '_';
     }
@@ -44,10 +45,12 @@ static ak_status put_list(struct ak_gguf_writer *w, const json_t *list, struct a
     uint32_t n = 0;
     bool has_default = false;
     if (json_array_size(list) > MOST_TEMPLATES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "chat_template is a list of %zu templates; at most %d are supported",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "chat_template is a list of %zu templates; at most %d are supported",
                        json_array_size(list), MOST_TEMPLATES);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *element = json_array_get(list, i), *text = json_object_get(element, "template");
+        const json_t *element = json_array_get(list, i),
+                     *text = json_object_get(element, "template");
         read_name(element, names[n]);
         if (!json_is_string(text) || !names[n][0] || is_among(names[n], names, n))
             continue;
@@ -73,7 +76,8 @@ static ak_status put(struct ak_gguf_writer *w, const json_t *value, struct ak_er
     return json_is_array(value) ? put_list(w, value, error) : w->status;
 }
 
-ak_status ak_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p, struct ak_error *error)
+ak_status ak_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p,
+                           struct ak_error *error)
 {
     static const char *const files[] = { "tokenizer_config.json", "chat_template.json" };
     struct ak_text text;

@@ -12,7 +12,8 @@ static bool find_text(const struct ak_provider *p, const char *key, struct ak_te
     struct ak_meta meta;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         snprintf(full, sizeof full, "tokenizer_config.%s%s", key, endings[i]);
-        if (ak_provider_find_meta(p, full, &meta) && meta.kind == AK_META_STRING && meta.n <= UINT32_MAX) {
+        if (ak_provider_find_meta(p, full, &meta) && meta.kind == AK_META_STRING &&
+            meta.n <= UINT32_MAX) {
             *out = (struct ak_text){ meta.as.string, (uint32_t)meta.n };
             return true;
         }
@@ -68,7 +69,8 @@ static void put_flag(struct ak_gguf_writer *w, const char *key, int flag)
         ak_gguf_put_bool(w, key, flag != 0);
 }
 
-static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_export *e)
+static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p,
+                    const struct ak_export *e)
 {
     const struct ak_vocab *v = &e->vocab;
     ak_gguf_put_text(w, "tokenizer.ggml.model", v->model);
@@ -91,19 +93,24 @@ static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p, const
     put_flag(w, "tokenizer.ggml.normalizer.strip_accents", v->strip_accents);
 }
 
-ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const struct ak_tokenizer *t, const char *pre,
-                       const struct ak_log *log, struct ak_error *error)
+ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
+                       const struct ak_tokenizer *t, const char *pre, const struct ak_log *log,
+                       struct ak_error *error)
 {
     struct ak_export e;
     if (!t) {
-        ak_log_line(log, AKUNU_LOG_WARN, "the model has no tokenizer: the file will have no vocabulary");
+        ak_log_line(log, AKUNU_LOG_WARN,
+                    "the model has no tokenizer: the file will have no vocabulary");
         ak_gguf_put_string(w, "tokenizer.ggml.model", "none");
         return AKUNU_OK;
     }
     uint32_t n = plan->spec->config.vocab_size;
     if (ak_tokenizer_n_tokens(t) > n)
-        ak_log_line(log, AKUNU_LOG_WARN, "the tokenizer has %zu tokens, the model %u: those beyond are left out", ak_tokenizer_n_tokens(t), n);
-    ak_status status = ak_tokenizer_export(t, n, (struct ak_text){ pre, pre ? (uint32_t)strlen(pre) : 0 }, &e, error);
+        ak_log_line(log, AKUNU_LOG_WARN,
+                    "the tokenizer has %zu tokens, the model %u: those beyond are left out",
+                    ak_tokenizer_n_tokens(t), n);
+    ak_status status = ak_tokenizer_export(
+        t, n, (struct ak_text){ pre, pre ? (uint32_t)strlen(pre) : 0 }, &e, error);
     if (status == AKUNU_OK)
         put_all(w, plan->source, &e);
     if (status == AKUNU_OK)

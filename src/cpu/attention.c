@@ -34,12 +34,15 @@ static uint32_t head_of(const struct item *item, uint32_t row)
     return item->first_head + row % item->n_heads;
 }
 
-static const float *query(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token, uint32_t head)
+static const float *query(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                          uint32_t token, uint32_t head)
 {
-    return ak_cpu_slot(p, c->in) + token * ak_cpu_stride(p, c->in) + c->params.attention.q_at + head * c->params.attention.q_step;
+    return ak_cpu_slot(p, c->in) + token * ak_cpu_stride(p, c->in) + c->params.attention.q_at +
+           head * c->params.attention.q_step;
 }
 
-static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
+static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                         const struct item *item, struct ak_thread_scratch *own)
 {
     const struct ak_attention_params *a = &c->params.attention;
     bool tiled = ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type));
@@ -53,13 +56,14 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
         float times = 1.0f / (float)ak_cpu_spread(scaled, a->head_dim);
         for (uint32_t d = 0; d < a->head_dim; d++)
             own->row[d] = scaled[d] *= times;
-        ak_quantise_planes(&p->cpu->kernels, AK_ACT_32, own->row, a->head_dim, AK_PLANES_MAX, own->q_acts + r * p->query_bytes);
+        ak_quantise_planes(&p->cpu->kernels, AK_ACT_32, own->row, a->head_dim, AK_PLANES_MAX,
+                           own->q_acts + r * p->query_bytes);
     }
 }
 
 /* Tokens [*first, *end) of its sequence that a row at `position` sees. */
-static void visible(const struct ak_attention_params *a, const struct ak_token_block *block, uint32_t position, uint32_t *first,
-                    uint32_t *end)
+static void visible(const struct ak_attention_params *a, const struct ak_token_block *block,
+                    uint32_t position, uint32_t *first, uint32_t *end)
 {
     uint32_t before = a->both_ways ? a->window / 2 : a->window - 1;
     *first = a->window && position > before ? position - before : 0;
@@ -72,12 +76,14 @@ static void visible(const struct ak_attention_params *a, const struct ak_token_b
 static uint16_t in_page(uint32_t token, uint32_t page)
 {
     uint32_t begin = page * AK_PAGE_TOKENS;
-    return (uint16_t)(token <= begin ? 0 : token - begin < AK_PAGE_TOKENS ? token - begin : AK_PAGE_TOKENS);
+    return (uint16_t)(token <= begin                 ? 0 :
+                      token - begin < AK_PAGE_TOKENS ? token - begin :
+                                                       AK_PAGE_TOKENS);
 }
 
 /* Pages [*first, *end) that any token of a block sees. */
-static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_attention_params *a, const struct ak_token_block *block,
-                          uint32_t *first, uint32_t *end)
+static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_attention_params *a,
+                          const struct ak_token_block *block, uint32_t *first, uint32_t *end)
 {
     uint32_t from, to;
     visible(a, block, p->batch->positions[block->first], &from, &to);
@@ -88,89 +94,114 @@ static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_atten
 
 /* Scores of `n` rows of queries from `begin` on for `groups` groups of quantised keys
  * from `group` on: those of the differences and, once, that of the page's first key. */
-static void quantised_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t begin, uint32_t n, const uint8_t *keys,
-                             size_t group, size_t groups)
+static void quantised_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own,
+                             uint32_t begin, uint32_t n, const uint8_t *keys, size_t group,
+                             size_t groups)
 {
     const struct ak_kernels *k = &p->cpu->kernels;
     size_t head_dim = p->kv_shape.head_dim, width = groups * AK_PAGE_GROUP, rows;
     float of_first[AK_ATTEND_ROWS];
-    k->dot_rows(ak_cpu_first_key(p, keys), head_dim, 1, own->q + begin * head_dim, head_dim, n, head_dim, of_first, 1);
+    k->dot_rows(ak_cpu_first_key(p, keys), head_dim, 1, own->q + begin * head_dim, head_dim, n,
+                head_dim, of_first, 1);
     for (size_t i = 0; i < n; i += rows) {
         rows = ak_min_size(n - i, AK_SMALL_N / AK_PLANES_MAX);
-        k->tile[ak_kv_stored(p->kv_shape.k_type)].dot_tiles(keys + group * p->key_group_bytes, groups, head_dim,
-                                                            own->q_acts + (begin + i) * p->query_bytes, p->query_bytes / AK_PLANES_MAX,
-                                                            rows * AK_PLANES_MAX, own->planes, width);
-        ak_add_planes(own->planes, rows, width, own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+        k->tile[ak_kv_stored(p->kv_shape.k_type)].dot_tiles(
+            keys + group * p->key_group_bytes, groups, head_dim,
+            own->q_acts + (begin + i) * p->query_bytes, p->query_bytes / AK_PLANES_MAX,
+            rows * AK_PLANES_MAX, own->planes, width);
+        ak_add_planes(own->planes, rows, width,
+                      own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
     }
     for (size_t i = 0; i < n; i++)
-        for (float *s = own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, *stop = s + width; s < stop; s++)
+        for (float *s = own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP,
+                   *stop = s + width;
+             s < stop; s++)
             *s += of_first[i];
 }
 
 /* Scores of `n` rows from `begin` on for tokens [first, end) of a page. */
-static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t begin, uint32_t n, const uint8_t *keys,
-                   size_t first, size_t end)
+static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t begin,
+                   uint32_t n, const uint8_t *keys, size_t first, size_t end)
 {
     const struct ak_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
     const float *q = own->q + begin * s->head_dim;
-    size_t group = first / AK_PAGE_GROUP, groups = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP - group;
+    size_t group = first / AK_PAGE_GROUP,
+           groups = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP - group;
     switch (s->k_type) {
-    case AK_KV_F16: k->attend_scores_f16(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights); return;
-    case AK_KV_F32: k->attend_scores_f32(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights); return;
+    case AK_KV_F16:
+        k->attend_scores_f16(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights);
+        return;
+    case AK_KV_F32:
+        k->attend_scores_f32(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights);
+        return;
     case AK_KV_BF16: {
         size_t at = group * AK_PAGE_GROUP * s->head_dim;
-        k->widen[AK_BF16](keys + at * sizeof(uint16_t), own->page_wide + at, groups * AK_PAGE_GROUP * s->head_dim);
-        k->attend_scores_f32(q, s->head_dim, n, s->head_dim, own->page_wide, first, end, own->weights);
+        k->widen[AK_BF16](keys + at * sizeof(uint16_t), own->page_wide + at,
+                          groups * AK_PAGE_GROUP * s->head_dim);
+        k->attend_scores_f32(q, s->head_dim, n, s->head_dim, own->page_wide, first, end,
+                             own->weights);
         return;
     }
     default: quantised_scores(p, own, begin, n, keys, group, groups);
     }
 }
 
-static void cap_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t n, float cap, size_t first, size_t end)
+static void cap_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t n,
+                       float cap, size_t first, size_t end)
 {
     for (uint32_t i = 0; cap > 0.0f && i < n; i++)
-        p->cpu->kernels.softcap(own->weights + (size_t)i * AK_PAGE_TOKENS + first, cap, end - first);
+        p->cpu->kernels.softcap(own->weights + (size_t)i * AK_PAGE_TOKENS + first, cap,
+                                end - first);
 }
 
 /* Weighs the scores of the rows of `part` and mixes the values of tokens [first,
  * end), which are all that any of them sees, into own->page_out. */
-static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, struct partial *part, const uint8_t *v,
-                   const uint16_t *firsts, const uint16_t *ends, size_t first, size_t end)
+static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own,
+                   struct partial *part, const uint8_t *v, const uint16_t *firsts,
+                   const uint16_t *ends, size_t first, size_t end)
 {
     const struct ak_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t n = s->head_dim;
-    ak_attend_values_fn *as_stored = s->v_type == AK_KV_F16 ? k->attend_values_f16 : s->v_type == AK_KV_Q8_0 ? k->attend_values_q8_0 : NULL;
+    ak_attend_values_fn *as_stored = s->v_type == AK_KV_F16  ? k->attend_values_f16 :
+                                     s->v_type == AK_KV_Q8_0 ? k->attend_values_q8_0 :
+                                                               NULL;
     if (as_stored) {
-        as_stored(own->weights, part->n, n, v, firsts, ends, part->max, part->sum, own->page_out, n);
+        as_stored(own->weights, part->n, n, v, firsts, ends, part->max, part->sum, own->page_out,
+                  n);
         return;
     }
     const void *wide = v;
     if (s->v_type != AK_KV_F32) {
-        k->widen[ak_kv_stored(s->v_type)](v + first * p->value_bytes, own->page_wide + first * n, (end - first) * n);
+        k->widen[ak_kv_stored(s->v_type)](v + first * p->value_bytes, own->page_wide + first * n,
+                                          (end - first) * n);
         wide = own->page_wide;
     }
-    k->attend_values_f32(own->weights, part->n, n, wide, firsts, ends, part->max, part->sum, own->page_out, n);
+    k->attend_values_f32(own->weights, part->n, n, wide, firsts, ends, part->max, part->sum,
+                         own->page_out, n);
 }
 
 /* Takes their distances, times the slopes of their heads, from the scores of the rows
  * of `part` for tokens [first, end) of a page. */
-static void subtract_distances(const struct ak_cpu_prepared *p, const struct item *item, const struct partial *part,
-                               struct ak_thread_scratch *own, uint32_t page, size_t first, size_t end)
+static void subtract_distances(const struct ak_cpu_prepared *p, const struct item *item,
+                               const struct partial *part, struct ak_thread_scratch *own,
+                               uint32_t page, size_t first, size_t end)
 {
     for (uint32_t i = 0; i < part->n; i++) {
         uint32_t row = part->begin + i, position = p->batch->positions[token_of(item, row)];
-        const float *distances = p->distances + (p->context - 1 - position) + page * AK_PAGE_TOKENS + first;
-        p->cpu->kernels.add_scaled(own->weights + (size_t)i * AK_PAGE_TOKENS + first, distances, -p->slopes[head_of(item, row)], end - first);
+        const float *distances =
+            p->distances + (p->context - 1 - position) + page * AK_PAGE_TOKENS + first;
+        p->cpu->kernels.add_scaled(own->weights + (size_t)i * AK_PAGE_TOKENS + first, distances,
+                                   -p->slopes[head_of(item, row)], end - first);
     }
 }
 
 /* The rows that see anything of a page stand together: positions ascend. Their
  * results are in own->page_out. */
-static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own,
-                        uint32_t page, struct partial *part)
+static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                        const struct item *item, struct ak_thread_scratch *own, uint32_t page,
+                        struct partial *part)
 {
     const struct ak_batch *batch = p->batch;
     size_t low = AK_PAGE_TOKENS, high = 0;
@@ -178,7 +209,8 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
     part->begin = part->n = 0;
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
         uint32_t seen, seen_end;
-        visible(&c->params.attention, &item->block, batch->positions[token_of(item, r)], &seen, &seen_end);
+        visible(&c->params.attention, &item->block, batch->positions[token_of(item, r)], &seen,
+                &seen_end);
         uint16_t from = in_page(seen, page), to = in_page(seen_end, page);
         if (from >= to)
             continue;
@@ -191,7 +223,8 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
     }
     if (part->n == 0)
         return;
-    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page], c->params.attention.kv_layer, item->kv_head);
+    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page],
+                                         c->params.attention.kv_layer, item->kv_head);
     scores(p, own, part->begin, part->n, keys, low, high);
     if (c->params.attention.alibi)
         subtract_distances(p, item, part, own, page, low, high);
@@ -200,25 +233,29 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
 }
 
 /* Divides a row's sum of values, lets its gate have it and hands it on. */
-static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token, uint32_t head, float *row, float sum)
+static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token,
+                       uint32_t head, float *row, float sum)
 {
     uint32_t head_dim = c->params.attention.head_dim;
     p->cpu->kernels.divide(row, sum, head_dim);
     if (c->params.attention.gated)
         p->cpu->kernels.sigmoid_mul(row, query(p, c, token, head) + head_dim, head_dim);
-    memcpy(ak_cpu_slot(p, c->out) + token * ak_cpu_stride(p, c->out) + head * head_dim, row, head_dim * sizeof *row);
+    memcpy(ak_cpu_slot(p, c->out) + token * ak_cpu_stride(p, c->out) + head * head_dim, row,
+           head_dim * sizeof *row);
 }
 
 /* What a row's sum of weights begins with: nothing, or the sink of its head, a score
  * that has no value. */
-static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head, float *max, float *sum)
+static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head,
+                      float *max, float *sum)
 {
     *max = c->vector == AK_NONE ? -INFINITY : p->weights->vectors[c->vector].data[head];
     *sum = c->vector == AK_NONE ? 0.0f : 1.0f;
 }
 
 /* All pages of an item, by one thread. */
-static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, const struct item *item, struct ak_thread_scratch *own)
+static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                   const struct item *item, struct ak_thread_scratch *own)
 {
     const struct ak_attention_params *a = &c->params.attention;
     uint32_t rows = item->block.n * item->n_heads, page, end;
@@ -233,8 +270,8 @@ static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c, 
         attend_page(p, c, item, own, page, &part);
         for (uint32_t i = 0; i < part.n; i++) {
             uint32_t r = part.begin + i;
-            p->cpu->kernels.attend_merge(&max[r], &sum[r], own->out + r * a->head_dim, part.max[i], part.sum[i],
-                                         own->page_out + i * a->head_dim, a->head_dim);
+            p->cpu->kernels.attend_merge(&max[r], &sum[r], own->out + r * a->head_dim, part.max[i],
+                                         part.sum[i], own->page_out + i * a->head_dim, a->head_dim);
         }
     }
     for (uint32_t r = 0; r < rows; r++)
@@ -250,7 +287,8 @@ static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_
     return p->partials + ((size_t)head * p->kv_shape.n_pages + page) * p->partial_stride;
 }
 
-static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_command *c, unsigned thread, uint32_t first, uint32_t n_pages)
+static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                             unsigned thread, uint32_t first, uint32_t n_pages)
 {
     const struct ak_attention_params *a = &c->params.attention;
     struct ak_thread_scratch *own = &p->scratch[thread];
@@ -259,7 +297,10 @@ static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_co
     ak_split((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         uint32_t kv_head = (uint32_t)(i / n_pages), page = first + (uint32_t)(i % n_pages);
-        struct item item = { .block = p->blocks[0], .kv_head = kv_head, .first_head = kv_head * group, .n_heads = group };
+        struct item item = { .block = p->blocks[0],
+                             .kv_head = kv_head,
+                             .first_head = kv_head * group,
+                             .n_heads = group };
         struct partial part;
         if (loaded != kv_head)
             load_queries(p, c, &item, own);
@@ -274,7 +315,8 @@ static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_co
     }
 }
 
-static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_command *c, unsigned thread, uint32_t first, uint32_t n_pages)
+static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                            unsigned thread, uint32_t first, uint32_t n_pages)
 {
     const struct ak_attention_params *a = &c->params.attention;
     float *row = p->scratch[thread].out;
@@ -286,7 +328,8 @@ static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_com
         memset(row, 0, a->head_dim * sizeof *row);
         for (uint32_t page = first; page < first + n_pages; page++) {
             const float *part = partial_of(p, (uint32_t)head, page);
-            p->cpu->kernels.attend_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1], part, a->head_dim);
+            p->cpu->kernels.attend_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1],
+                                         part, a->head_dim);
         }
         finish_row(p, c, p->blocks[0].first, (uint32_t)head, row, sum);
     }
@@ -300,7 +343,8 @@ void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     const struct ak_command *c = step->command;
     const struct ak_attention_params *a = &c->params.attention;
     uint32_t group = a->n_heads / a->n_kv_heads, groups = p->n_blocks * a->n_kv_heads;
-    bool whole = group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
+    bool whole =
+        group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
     if (!whole && group <= AK_ATTEND_ROWS && p->batch->n == 1) {
         uint32_t first, n_pages;
         visible_pages(p, a, &p->blocks[0], &first, &n_pages);
@@ -315,8 +359,10 @@ void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     uint32_t per_item = whole ? group : 1, pieces = group / per_item;
     for (uint32_t i = thread; i < groups * pieces; i += p->n_threads) {
         uint32_t kv_head = i / pieces % a->n_kv_heads;
-        struct item item = { .block = p->blocks[i / (pieces * a->n_kv_heads)], .kv_head = kv_head,
-                             .first_head = kv_head * group + i % pieces * per_item, .n_heads = per_item };
+        struct item item = { .block = p->blocks[i / (pieces * a->n_kv_heads)],
+                             .kv_head = kv_head,
+                             .first_head = kv_head * group + i % pieces * per_item,
+                             .n_heads = per_item };
         attend(p, c, &item, &p->scratch[thread]);
     }
 }

@@ -20,7 +20,8 @@ static void choose_blas(struct ak_cpu *cpu, const struct ak_backend_options *opt
     bool wanted = false;
     cpu->prefers_blas = options->prefill == AKUNU_PREFILL_BLAS;
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++) {
-        bool chosen = options->prefill == AKUNU_PREFILL_CHOOSE && options->relaxed && cpu->profile.blas[form];
+        bool chosen =
+            options->prefill == AKUNU_PREFILL_CHOOSE && options->relaxed && cpu->profile.blas[form];
         cpu->uses_blas[form] = cpu->prefers_blas || chosen;
         wanted = wanted || cpu->uses_blas[form];
     }
@@ -30,14 +31,19 @@ static void choose_blas(struct ak_cpu *cpu, const struct ak_backend_options *opt
     memset(cpu->uses_blas, 0, sizeof cpu->uses_blas);
 }
 
-static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out, struct ak_error *error)
+static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out,
+                              struct ak_error *error)
 {
     enum ak_isa isa = ak_isa_best();
     if (options->cpu && !ak_isa_parse(options->cpu, &isa))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "this machine or build has no CPU kernels called \"%s\"; the best here is %s", options->cpu,
-                       ak_isa_name(ak_isa_best()));
+        return ak_fail(
+            error, AKUNU_ERROR_ARGUMENT,
+            "this machine or build has no CPU kernels called \"%s\"; the best here is %s",
+            options->cpu, ak_isa_name(ak_isa_best()));
     if ((unsigned)options->prefill > AKUNU_PREFILL_BLAS)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "prefill is %d: expected a value of enum akunu_prefill", (int)options->prefill);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "prefill is %d: expected a value of enum akunu_prefill",
+                       (int)options->prefill);
     struct ak_cpu *cpu = ak_alloc(1, sizeof *cpu);
     if (!cpu)
         return ak_fail_memory(error, "the CPU backend", sizeof *cpu);
@@ -80,22 +86,28 @@ static uint32_t layout(const struct ak_backend *b, enum ak_type type)
     return ak_type_is_tiled(type) ? AK_LAYOUT_TILES_1 : AK_LAYOUT_ROWS_1;
 }
 
-static const struct ak_tiles tiles = { .pack = ak_pack_tiles, .bytes = ak_tile_row_bytes, .is_tiled = ak_type_is_tiled };
-_Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K, "packing and kernels agree on the tile");
+static const struct ak_tiles tiles = { .pack = ak_pack_tiles,
+                                       .bytes = ak_tile_row_bytes,
+                                       .is_tiled = ak_type_is_tiled };
+_Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K,
+               "packing and kernels agree on the tile");
 
-static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows, uint32_t cols)
+static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows,
+                             uint32_t cols)
 {
     (void)b;
     return ak_tiles_bytes(&tiles, type, rows, cols);
 }
 
-static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
+static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
+                 void *packed)
 {
     (void)b;
     ak_tiles_pack(&tiles, view, first, n, packed);
 }
 
-static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv, struct ak_error *error)
+static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
+                          struct ak_error *error)
 {
     uint64_t bytes = ak_kv_pool_bytes(shape);
     (void)b;
@@ -109,17 +121,20 @@ static void free_kv(struct ak_backend *b, void *kv, const struct ak_kv_shape *sh
     ak_pages_free(kv, (size_t)ak_kv_pool_bytes(shape));
 }
 
-static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                      uint32_t from)
 {
     uint64_t bytes = ak_kv_page_bytes(shape);
     (void)b;
     memcpy((uint8_t *)kv + to * bytes, (const uint8_t *)kv + from * bytes, (size_t)bytes);
 }
 
-static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to, uint32_t from)
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                       uint32_t from)
 {
     (void)b;
-    memcpy((uint8_t *)kv + ak_kv_state_at(shape, to), (const uint8_t *)kv + ak_kv_state_at(shape, from),
+    memcpy((uint8_t *)kv + ak_kv_state_at(shape, to),
+           (const uint8_t *)kv + ak_kv_state_at(shape, from),
            (size_t)shape->state_elems * sizeof(float));
 }
 
@@ -157,11 +172,13 @@ static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
     *out = p->scratch[0].counts;
 }
 
-static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights, unsigned n_threads, double *out, struct ak_error *error)
+static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                           unsigned n_threads, double *out, struct ak_error *error)
 {
     struct ak_roofline roof;
     (void)weights;
-    AK_TRY(ak_roofline_measure(((const struct ak_cpu *)b)->isa, n_threads, AK_MEASURE_READ, &roof, error));
+    AK_TRY(ak_roofline_measure(((const struct ak_cpu *)b)->isa, n_threads, AK_MEASURE_READ, &roof,
+                               error));
     *out = roof.read_bytes_per_second;
     return AKUNU_OK;
 }

@@ -11,13 +11,17 @@
 
 /* cblas.h's, declared here so that no header is needed to build. */
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
-typedef void sgemm_fn(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-                      int ldb, float beta, float *c, int ldc);
+typedef void sgemm_fn(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                      const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                      int ldc);
 
 /* What POSIX promises of dlsym and ISO C does not. */
 static void (*find(void *library, const char *name))(void)
 {
-    union { void *object; void (*function)(void); } found = { .object = dlsym(library, name) };
+    union {
+        void *object;
+        void (*function)(void);
+    } found = { .object = dlsym(library, name) };
     return found.function;
 }
 
@@ -28,23 +32,27 @@ ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *e
     name = name ? name : "libopenblas.so.0";
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s cannot be loaded", ak_show_path(name, shown));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s cannot be loaded",
+                       ak_show_path(name, shown));
     void (*sgemm)(void) = find(library, "cblas_sgemm");
     if (!sgemm || !find(library, "openblas_get_parallel")) {
         dlclose(library);
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is no OpenBLAS", ak_show_path(name, shown));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is no OpenBLAS",
+                       ak_show_path(name, shown));
     }
     out->sgemm = sgemm;
     return AKUNU_OK;
 }
 
-bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t n,
-                      size_t k, float *y, size_t y_stride)
+bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows,
+                      const float *x, size_t x_stride, size_t n, size_t k, float *y,
+                      size_t y_stride)
 {
-    if (w_stride > INT_MAX || n_rows > INT_MAX || x_stride > INT_MAX || n > INT_MAX || k > INT_MAX || y_stride > INT_MAX)
+    if (w_stride > INT_MAX || n_rows > INT_MAX || x_stride > INT_MAX || n > INT_MAX ||
+        k > INT_MAX || y_stride > INT_MAX)
         return false;
-    ((sgemm_fn *)blas->sgemm)(ROW_MAJOR, AS_IT_IS, TRANSPOSED, (int)n, (int)n_rows, (int)k, 1.0f, x, (int)x_stride, w, (int)w_stride, 0.0f, y,
-                              (int)y_stride);
+    ((sgemm_fn *)blas->sgemm)(ROW_MAJOR, AS_IT_IS, TRANSPOSED, (int)n, (int)n_rows, (int)k, 1.0f, x,
+                              (int)x_stride, w, (int)w_stride, 0.0f, y, (int)y_stride);
     return true;
 }
 
@@ -57,10 +65,12 @@ ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *e
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "this build has no BLAS");
 }
 
-bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t n,
-                      size_t k, float *y, size_t y_stride)
+bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows,
+                      const float *x, size_t x_stride, size_t n, size_t k, float *y,
+                      size_t y_stride)
 {
-    (void)blas, (void)w, (void)w_stride, (void)n_rows, (void)x, (void)x_stride, (void)n, (void)k, (void)y, (void)y_stride;
+    (void)blas, (void)w, (void)w_stride, (void)n_rows, (void)x, (void)x_stride, (void)n, (void)k,
+        (void)y, (void)y_stride;
     return false;
 }
 

@@ -26,7 +26,8 @@ ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *e
 
 /* y[t·y_stride + r] = Σ_k w[r·w_stride + k]·x[t·x_stride + k] for n_rows rows and n tokens.
  * False, with nothing done, where a size is beyond BLAS's integers. */
-bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t n,
-                      size_t k, float *y, size_t y_stride);
+bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows,
+                      const float *x, size_t x_stride, size_t n, size_t k, float *y,
+                      size_t y_stride);
 
 #endif

@@ -19,10 +19,10 @@
 #include "dispatch/table.h"
 
 enum {
-    AK_ATTEND_ROWS = 32,      /* query rows of one work item */
+    AK_ATTEND_ROWS = 32, /* query rows of one work item */
     AK_PLANES_MAX = 2,
-    AK_WIDE_TILES = 64,       /* tiles whose two planes are added up at once */
-    AK_WIDEN_ROWS_FEW = 4,    /* stored rows widened at once: few tokens, many */
+    AK_WIDE_TILES = 64,    /* tiles whose two planes are added up at once */
+    AK_WIDEN_ROWS_FEW = 4, /* stored rows widened at once: few tokens, many */
     AK_WIDEN_ROWS_MANY = 16,
     AK_FEW_F8 = 3,            /* tokens for which rows of F8 are widened once */
     AK_PANEL_BYTES = 589824,  /* of a panel of BF16: half of a second-level cache */
@@ -34,7 +34,8 @@ enum {
 /* Rows of BF16 for a panel, of k elements. */
 static inline size_t ak_bf16_rows(const struct ak_kernels *kernels, size_t k)
 {
-    size_t step = kernels->bf16_step, most = kernels->bf16_most, rows = AK_PANEL_BYTES / (k * sizeof(uint16_t)) / step * step;
+    size_t step = kernels->bf16_step, most = kernels->bf16_most,
+           rows = AK_PANEL_BYTES / (k * sizeof(uint16_t)) / step * step;
     return rows < step ? step : rows > most ? most : rows;
 }
 
@@ -64,32 +65,36 @@ struct ak_cpu_step {
     ak_step_fn *run;
     const struct ak_command *command;
     enum ak_domain domain;
-    bool barrier_few, barrier_many; /* after this step, by the number of rows */
-    bool on_rows;                   /* works on a share of rows of weights */
-    bool steal;                     /* on_rows: its stage is worth it */
-    uint32_t n_rows;                /* of the largest part of its weight; 0: it has none */
+    bool barrier_few, barrier_many;   /* after this step, by the number of rows */
+    bool on_rows;                     /* works on a share of rows of weights */
+    bool steal;                       /* on_rows: its stage is worth it */
+    uint32_t n_rows;                  /* of the largest part of its weight; 0: it has none */
     const struct ak_command *linears; /* PREPARE: the commands that take what it makes */
     uint32_t n_linears;
 };
 
 /* Tokens of one sequence that stand together in a batch; `end` is the position after
  * the last one that the batch has of it. */
-struct ak_token_block { uint32_t first, n, end; };
+struct ak_token_block {
+    uint32_t first, n, end;
+};
 
 /* What one thread needs for itself. */
 struct ak_thread_scratch {
-    uint8_t *acts[AK_ACT_ALL_COUNT];  /* AK_SMALL_N tokens, all planes */
+    uint8_t *acts[AK_ACT_ALL_COUNT]; /* AK_SMALL_N tokens, all planes */
     uint8_t *slab;
-    float *planes;                    /* products of both planes before they are added */
-    float *row;                       /* one row of activations */
-    float *ordered;                   /* the same in the order that a weight takes it in */
-    float *widened;                   /* rows of weights or a panel of them */
-    float *blas;                      /* ak_blas_rows() rows of weights for BLAS */
-    float *q, *out, *page_out;        /* AK_ATTEND_ROWS heads each */
-    uint8_t *q_acts;                  /* the same queries quantised, where the keys are: AK_PLANES_MAX records each */
-    float *page_wide;                 /* keys or values of a page that no kernel takes as they lie */
-    float *weights;                   /* AK_ATTEND_ROWS × a page's tokens */
-    uint32_t share, n_shares;         /* of the stage that runs: what own_rows gives */
+    float *planes;             /* products of both planes before they are added */
+    float *row;                /* one row of activations */
+    float *ordered;            /* the same in the order that a weight takes it in */
+    float *widened;            /* rows of weights or a panel of them */
+    float *blas;               /* ak_blas_rows() rows of weights for BLAS */
+    float *q, *out, *page_out; /* AK_ATTEND_ROWS heads each */
+    /* the same queries quantised, where the keys are: AK_PLANES_MAX records each */
+    uint8_t *q_acts;
+    /* keys or values of a page that no kernel takes as they lie */
+    float *page_wide;
+    float *weights;           /* AK_ATTEND_ROWS × a page's tokens */
+    uint32_t share, n_shares; /* of the stage that runs: what own_rows gives */
     struct ak_counts counts;
 };
 
@@ -124,40 +129,44 @@ struct ak_cpu_prepared {
     struct ak_pool *pool;
     unsigned n_threads;
     uint32_t max_rows[AK_DOMAIN_COUNT]; /* of each domain */
-    uint32_t unit;                      /* rows that shares have whole where tokens are many: a slab's or a panel's */
+    /* rows that shares have whole where tokens are many: a slab's or a panel's */
+    uint32_t unit;
     uint32_t context;
     float *arena[AK_DOMAIN_COUNT];
     const float *frequencies[AK_ROTATION_TABLES]; /* the model's, as they suit this context */
-    const float *zeros;               /* the bias of norms that have none */
-    float *distances, *slopes;        /* ALiBi: |i − (context − 1)|; of each head */
-    float *cos, *sin;                 /* [tables][max tokens][rope_dims/2] of the pass */
-    uint8_t *acts[AK_ACT_ALL_COUNT];  /* max tokens, shared */
+    const float *zeros;                           /* the bias of norms that have none */
+    float *distances, *slopes;                    /* ALiBi: |i − (context − 1)|; of each head */
+    float *cos, *sin;                /* [tables][max tokens][rope_dims/2] of the pass */
+    uint8_t *acts[AK_ACT_ALL_COUNT]; /* max tokens, shared */
     struct ak_routes routes;
-    struct ak_kept *kept;             /* [packed weights]; NULL: of none */
+    struct ak_kept *kept; /* [packed weights]; NULL: of none */
     struct ak_token_block *blocks;
     uint32_t n_blocks;
     int32_t *chosen;
-    int32_t *candidates;              /* ARGMAX: [max logits][threads] */
+    int32_t *candidates; /* ARGMAX: [max logits][threads] */
     float *candidate_values;
     struct ak_thread_scratch *scratch;
-    struct ak_tail *tails;            /* [threads] */
-    uint64_t n_stages;                /* of all passes before */
+    struct ak_tail *tails; /* [threads] */
+    uint64_t n_stages;     /* of all passes before */
     struct ak_cpu_step *steps;
     uint32_t n_steps;
     uint8_t *kv;
     struct ak_kv_shape kv_shape;
-    size_t key_group_bytes, keys_bytes, kv_head_bytes; /* of one head: a page's group of keys, its keys, keys and values */
-    size_t value_bytes, query_bytes;  /* a token's values; a quantised query */
-    float *partials;                  /* [heads][pages][partial_stride]: attention.c */
+    /* of one head: a page's group of keys, its keys, keys and values */
+    size_t key_group_bytes, keys_bytes, kv_head_bytes;
+    size_t value_bytes, query_bytes; /* a token's values; a quantised query */
+    float *partials;                 /* [heads][pages][partial_stride]: attention.c */
     size_t partial_stride;
-    void *memory;                     /* one block behind all of the above */
+    void *memory; /* one block behind all of the above */
     size_t memory_bytes;
-    const struct ak_batch *batch;     /* of the pass that runs */
+    const struct ak_batch *batch; /* of the pass that runs */
 };
 
 /* prepare.c */
-ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error);
+ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv,
+                         struct ak_prepared **out, struct ak_error *error);
 void ak_cpu_release(struct ak_prepared *p);
 
 /* plan_steps.c: the table's commands as steps; at most AK_STEPS_PER_COMMAND each. */
@@ -170,7 +179,10 @@ void ak_cpu_run(struct ak_prepared *p, const struct ak_batch *batch);
 /* Rows of a domain in the pass that runs. */
 uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain);
 
-static inline bool ak_cpu_is_few(uint32_t rows) { return rows <= AK_SMALL_N; }
+static inline bool ak_cpu_is_few(uint32_t rows)
+{
+    return rows <= AK_SMALL_N;
+}
 
 /* First row of a slot; rows lie slots[slot].width elements apart. */
 static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
@@ -191,7 +203,8 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
  * that others multiply with floats; rounding activations is GGML's custom alone. */
 static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
 {
-    bool twice = packed->linear == AK_LINEAR_OUTPUT || (packed->linear == AK_LINEAR_QKV && packed->parts[0].view->assembly);
+    bool twice = packed->linear == AK_LINEAR_OUTPUT ||
+                 (packed->linear == AK_LINEAR_QKV && packed->parts[0].view->assembly);
     return twice && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
 }
 
@@ -200,7 +213,8 @@ uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t 
 
 /* The rows [*begin, *end) of n in the shares that `thread` works on: whole tiles,
  * and whole slabs or panels where there are many tokens. */
-void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end);
+void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin,
+                     uint32_t *end);
 
 /* The Hadamard transform of n floats in place, in blocks of the largest power of two
  * that divides n, not scaled: products of two such vectors are those of the originals
@@ -208,7 +222,8 @@ void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned threa
 size_t ak_cpu_spread(float *x, size_t n);
 
 /* K and V of one head in one page. */
-uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head);
+uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer,
+                        uint32_t head);
 
 /* The first of quantised keys of a page and head, as floats, spread: behind its groups. */
 static inline float *ak_cpu_first_key(const struct ak_cpu_prepared *p, const uint8_t *keys)
@@ -223,15 +238,18 @@ static inline bool ak_cpu_takes_bf16(const struct ak_cpu *cpu, const struct ak_p
 }
 
 /* Whether the product of a weight with n tokens is BLAS's. */
-static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
+static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, const struct ak_packed *packed,
+                                     size_t n)
 {
-    return n >= AK_BLAS_TOKENS && packed->n_experts == 0 && cpu->uses_blas[ak_type_act_form(packed->type)] &&
+    return n >= AK_BLAS_TOKENS && packed->n_experts == 0 &&
+           cpu->uses_blas[ak_type_act_form(packed->type)] &&
            !(ak_cpu_takes_bf16(cpu, packed) && !cpu->prefers_blas);
 }
 
 /* Whether n tokens meet a weight in the kernels of few: the chip profile's choice. Rows
  * of F8 are opened rather than widened once more for the next tokens. */
-static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n)
+static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_packed *packed,
+                                    size_t n)
 {
     if (packed->type == AK_F8 && n > AK_FEW_F8)
         return false;
@@ -240,14 +258,16 @@ static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_pa
 
 /* n floats as `planes` records, each of what the ones before it rounded away (linear.c);
  * x is used up where there is more than one. */
-void ak_quantise_planes(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n, uint32_t planes, uint8_t *out);
+void ak_quantise_planes(const struct ak_kernels *k, enum ak_act_form form, float *x, size_t n,
+                        uint32_t planes, uint8_t *out);
 
 /* y[t] = planes[2t] + planes[2t + 1] for n rows of `width` floats: products with the
  * two records of a token (linear.c). */
 void ak_add_planes(const float *planes, size_t n, size_t width, float *y, size_t y_stride);
 
 /* The form in which n tokens meet a weight (linear.c). */
-enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed, size_t n);
+enum ak_act_form ak_cpu_act_form(const struct ak_cpu *cpu, const struct ak_packed *packed,
+                                 size_t n);
 
 /* Rows of a weight's parts before part i, each in whole tiles; all of them for n_parts. */
 static inline size_t ak_cpu_kept_rows(const struct ak_packed *packed, uint32_t i)
@@ -259,9 +279,11 @@ static inline size_t ak_cpu_kept_rows(const struct ak_packed *packed, uint32_t i
 }
 
 /* Cosines or sines of batch token t in one of the model's rotation tables. */
-static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *values, uint32_t table, size_t t)
+static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *values, uint32_t table,
+                                   size_t t)
 {
-    return values + ((size_t)table * p->max_rows[AK_DOMAIN_TOKENS] + t) * (p->spec->config.rope_dims / 2);
+    return values +
+           ((size_t)table * p->max_rows[AK_DOMAIN_TOKENS] + t) * (p->spec->config.rope_dims / 2);
 }
 
 /* The floats of token t's sequence's state from `at` on. */
@@ -271,11 +293,15 @@ static inline float *ak_cpu_state(const struct ak_cpu_prepared *p, size_t t, uin
 }
 
 /* A NORM command's work on one row: elements [at, at + n) of x to out. */
-void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out);
+void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                 const float *restrict x, float *restrict out);
 
 /* Steps. */
-ak_step_fn ak_step_route, ak_step_route_end, ak_step_experts, ak_step_combine, ak_step_gate, ak_step_add_gated;
-ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv, ak_step_attention, ak_step_gated,
-    ak_step_short_conv, ak_step_conv, ak_step_delta_gates, ak_step_delta, ak_step_norm_gated, ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap, ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
+ak_step_fn ak_step_route, ak_step_route_end, ak_step_experts, ak_step_combine, ak_step_gate,
+    ak_step_add_gated;
+ak_step_fn ak_step_embed, ak_step_prepare, ak_step_norm, ak_step_linear, ak_step_qkv,
+    ak_step_attention, ak_step_gated, ak_step_short_conv, ak_step_conv, ak_step_delta_gates,
+    ak_step_delta, ak_step_norm_gated, ak_step_activate, ak_step_add, ak_step_divide, ak_step_cap,
+    ak_step_select, ak_step_gumbel, ak_step_argmax, ak_step_argmax_end;
 
 #endif

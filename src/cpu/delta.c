@@ -17,7 +17,8 @@ static float *row_of(const struct ak_cpu_prepared *p, uint32_t slot, size_t t)
 }
 
 /* The gates of a value head: beta at beta_at, alpha at alpha_at. */
-static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_delta_params *d, size_t t, uint32_t head)
+static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_delta_params *d, size_t t,
+                       uint32_t head)
 {
     uint32_t per_group = d->n_v_heads / d->n_k_heads;
     return row_of(p, d->gates, t) + head / per_group * d->gate_step + head % per_group;
@@ -46,7 +47,8 @@ void ak_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 {
     const struct ak_command *c = step->command;
     const struct ak_delta_params *d = &c->params.delta;
-    const float *decay = p->weights->vectors[c->vector].data, *bias = p->weights->vectors[c->vector2].data;
+    const float *decay = p->weights->vectors[c->vector].data,
+                *bias = p->weights->vectors[c->vector2].data;
     size_t begin, end;
     ak_split((size_t)p->batch->n * d->n_v_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
@@ -63,19 +65,21 @@ void ak_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 }
 
 /* Columns [first, first + n) of a head for all tokens. */
-static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head, uint32_t first, uint32_t n)
+static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head,
+                        uint32_t first, uint32_t n)
 {
     const struct ak_delta_params *d = &c->params.delta;
     uint32_t key_head = d->tiled ? head % d->n_k_heads : head / (d->n_v_heads / d->n_k_heads);
     uint32_t keys = d->n_k_heads * d->k_dim, column = head * d->v_dim + first;
     for (size_t t = 0; t < p->batch->n; t++) {
-        const float *q = row_of(p, c->in, t) + key_head * d->k_dim, *v = row_of(p, c->in, t) + 2 * keys + column;
+        const float *q = row_of(p, c->in, t) + key_head * d->k_dim,
+                    *v = row_of(p, c->in, t) + 2 * keys + column;
         const float *gates = gates_of(p, d, t, head);
         float *state = ak_cpu_state(p, t, d->state_at) + (size_t)head * d->k_dim * d->v_dim + first;
         for (uint32_t i = 0; p->batch->positions[t] == 0 && i < d->k_dim; i++)
             memset(state + (size_t)i * d->v_dim, 0, n * sizeof *state);
-        p->cpu->kernels.delta_rule(q, q + keys, d->k_dim, v, gates[d->alpha_at], gates[d->beta_at], state, d->v_dim,
-                                   row_of(p, c->out, t) + column, n);
+        p->cpu->kernels.delta_rule(q, q + keys, d->k_dim, v, gates[d->alpha_at], gates[d->beta_at],
+                                   state, d->v_dim, row_of(p, c->out, t) + column, n);
     }
 }
 
@@ -88,7 +92,8 @@ void ak_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     ak_split((size_t)d->n_v_heads * pieces, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         uint32_t first = (uint32_t)(i % pieces) * AK_DELTA_COLUMNS;
-        run_columns(p, c, (uint32_t)(i / pieces), first, (uint32_t)ak_min_size(AK_DELTA_COLUMNS, d->v_dim - first));
+        run_columns(p, c, (uint32_t)(i / pieces), first,
+                    (uint32_t)ak_min_size(AK_DELTA_COLUMNS, d->v_dim - first));
     }
 }
 
@@ -102,8 +107,10 @@ void ak_step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     for (size_t i = begin; i < end; i++) {
         size_t t = i / g->n_heads;
         uint32_t head = (uint32_t)(i % g->n_heads);
-        const float *gate = row_of(p, g->gate, t) + g->gate_at + head / g->per_group * g->gate_step + head % g->per_group * g->n;
-        p->cpu->kernels.rms_norm(row_of(p, c->in, t) + head * g->n, p->weights->vectors[c->vector].data, g->n, g->eps, normed);
+        const float *gate = row_of(p, g->gate, t) + g->gate_at +
+                            head / g->per_group * g->gate_step + head % g->per_group * g->n;
+        p->cpu->kernels.rms_norm(row_of(p, c->in, t) + head * g->n,
+                                 p->weights->vectors[c->vector].data, g->n, g->eps, normed);
         p->cpu->kernels.silu_mul(gate, normed, row_of(p, c->out, t) + head * g->n, g->n);
     }
 }

@@ -11,7 +11,8 @@ static void choose(const float *logits, uint32_t n, uint32_t n_used, float *ids)
 {
     for (uint32_t i = 0, taken = 0; i < n; i++) {
         uint32_t at = taken;
-        while (at > 0 && (logits[i] > logits[(uint32_t)ids[at - 1]] || isnan(logits[(uint32_t)ids[at - 1]])))
+        while (at > 0 &&
+               (logits[i] > logits[(uint32_t)ids[at - 1]] || isnan(logits[(uint32_t)ids[at - 1]])))
             at--;
         if (at == n_used)
             continue;
@@ -23,7 +24,8 @@ static void choose(const float *logits, uint32_t n, uint32_t n_used, float *ids)
 }
 
 /* Σ exp(logit − most) over all logits, or over those chosen, in their order. */
-static float total(const struct ak_route_params *r, const float *logits, const float *ids, float most)
+static float total(const struct ak_route_params *r, const float *logits, const float *ids,
+                   float most)
 {
     float sum = 0.0f;
     for (uint32_t i = 0; i < (r->normalised ? r->n_used : r->n_experts); i++)
@@ -39,7 +41,8 @@ void ak_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         const float *logits = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
-        float *ids = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out), *weights = ids + r->n_used;
+        float *ids = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
+              *weights = ids + r->n_used;
         choose(logits, r->n_experts, r->n_used, ids);
         float most = logits[(uint32_t)ids[0]], sum = total(r, logits, ids, most);
         for (uint32_t i = 0; i < r->n_used; i++)
@@ -80,10 +83,12 @@ void ak_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     uint32_t begin, end, n_used = p->spec->config.n_experts_used;
     ak_cpu_own_rows(p, c->params.routed.n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n; t++) {
-        const float *weights = ak_cpu_slot(p, c->params.routed.routes) + t * ak_cpu_stride(p, c->params.routed.routes) + n_used;
+        const float *weights = ak_cpu_slot(p, c->params.routed.routes) +
+                               t * ak_cpu_stride(p, c->params.routed.routes) + n_used;
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         for (uint32_t i = 0; i < n_used; i++) {
-            const float *in = ak_cpu_slot(p, c->in) + p->routes.row_of[t * n_used + i] * ak_cpu_stride(p, c->in);
+            const float *in =
+                ak_cpu_slot(p, c->in) + p->routes.row_of[t * n_used + i] * ak_cpu_stride(p, c->in);
             if (begin < end)
                 p->cpu->kernels.add_scaled(out + begin, in + begin, weights[i], end - begin);
         }
@@ -99,7 +104,8 @@ void ak_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, uns
     ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float product;
-        p->cpu->kernels.dot_rows(p->weights->vectors[c->vector].data, n, 1, ak_cpu_slot(p, gate) + t * ak_cpu_stride(p, gate), n, 1, n,
+        p->cpu->kernels.dot_rows(p->weights->vectors[c->vector].data, n, 1,
+                                 ak_cpu_slot(p, gate) + t * ak_cpu_stride(p, gate), n, 1, n,
                                  &product, 1);
         p->routes.gates[t] = 1.0f / (1.0f + ak_expf(-product));
     }
@@ -112,5 +118,6 @@ void ak_step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     ak_cpu_own_rows(p, c->params.add_gated.n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n && begin < end; t++)
         p->cpu->kernels.add_scaled(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin,
-                                   ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin, p->routes.gates[t], end - begin);
+                                   ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin,
+                                   p->routes.gates[t], end - begin);
 }

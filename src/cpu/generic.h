@@ -54,38 +54,42 @@ AK_KERNEL void ak_prefetch(const uint8_t *p, size_t bytes, size_t ahead)
 
 /* Kernels of one type, or of all types of one form: the file's own dot_tiles, open_slab
  * or dot_slab with a constant, `kind`, as its first argument. `static` may stand before. */
-#define AK_DOT_TILES(name, kind) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_tiles(kind, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+#define AK_DOT_TILES(name, kind)                                                                   \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                             \
+              const uint8_t *restrict acts, size_t act_bytes, size_t n, float *restrict y,         \
+              size_t y_stride)                                                                     \
+    {                                                                                              \
+        dot_tiles(kind, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);                       \
     }
 
-#define AK_OPEN_SLAB(name, kind) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        open_slab(kind, tiles, n_tiles, k, slab); \
+#define AK_OPEN_SLAB(name, kind)                                                                   \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)     \
+    {                                                                                              \
+        open_slab(kind, tiles, n_tiles, k, slab);                                                  \
     }
 
-#define AK_DOT_SLAB(name, kind) \
-    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-              float *restrict y, size_t y_stride) \
-    { \
-        dot_slab(kind, slab, n_tiles, k, acts, act_bytes, n, y, y_stride); \
+#define AK_DOT_SLAB(name, kind)                                                                    \
+    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k,                              \
+              const uint8_t *restrict acts, size_t act_bytes, size_t n, float *restrict y,         \
+              size_t y_stride)                                                                     \
+    {                                                                                              \
+        dot_slab(kind, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);                         \
     }
 
 /* The same for rows stored as floats: dot_stored and open_panel. */
-#define AK_DOT_STORED(name, kind) \
-    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x, size_t x_stride, \
-              size_t n, float *restrict y, size_t y_stride) \
-    { \
-        dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride); \
+#define AK_DOT_STORED(name, kind)                                                                  \
+    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
+              const float *restrict x, size_t x_stride, size_t n, float *restrict y,               \
+              size_t y_stride)                                                                     \
+    {                                                                                              \
+        dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);              \
     }
 
-#define AK_OPEN_PANEL(name, kind) \
-    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel) \
-    { \
-        open_panel(kind, rows, row_bytes, n_rows, cols, panel); \
+#define AK_OPEN_PANEL(name, kind)                                                                  \
+    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
+              float *restrict panel)                                                               \
+    {                                                                                              \
+        open_panel(kind, rows, row_bytes, n_rows, cols, panel);                                    \
     }
 
 /* Rows stored as floats, and of F8, in which a scale stands before each 128: the bytes of
@@ -110,11 +114,13 @@ AK_KERNEL const uint8_t *ak_stored_at(enum ak_type type, const void *row, size_t
 /* ak_prefetch for `rows` rows that are read side by side, k elements from number i on: of one
  * row, what it and those after it have further on; of several, the same places of the rows
  * that come next. */
-AK_KERNEL void ak_prefetch_stored(enum ak_type type, size_t rows, const uint8_t *w, size_t row_bytes, size_t i, size_t k)
+AK_KERNEL void ak_prefetch_stored(enum ak_type type, size_t rows, const uint8_t *w,
+                                  size_t row_bytes, size_t i, size_t k)
 {
     const size_t element = ak_stored_element(type);
     for (size_t r = 0; r < rows; r++)
-        ak_prefetch(w + r * row_bytes + i * element, k * element, rows == 1 ? ak_prefetch_ahead() : rows * row_bytes);
+        ak_prefetch(w + r * row_bytes + i * element, k * element,
+                    rows == 1 ? ak_prefetch_ahead() : rows * row_bytes);
 }
 
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
@@ -123,7 +129,8 @@ AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t
         y[i] += x[i];
 }
 
-AK_KERNEL void ak_generic_add_scaled(float *restrict y, const float *restrict x, float scale, size_t n)
+AK_KERNEL void ak_generic_add_scaled(float *restrict y, const float *restrict x, float scale,
+                                     size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = fmaf(x[i], scale, y[i]);
@@ -141,7 +148,8 @@ AK_KERNEL void ak_generic_divide(float *restrict x, float divisor, size_t n)
         x[i] /= divisor;
 }
 
-AK_KERNEL void ak_generic_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_silu_mul(const float *restrict gate, const float *restrict up,
+                                   float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = gate[i] / (1.0f + ak_expf(-gate[i])) * up[i];
@@ -160,7 +168,8 @@ AK_KERNEL void ak_generic_sigmoid_mul(float *restrict y, const float *restrict g
 }
 
 /* gpt-oss' activation, with its constants. */
-AK_KERNEL void ak_generic_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_swiglu_clamped(const float *restrict gate, const float *restrict up,
+                                         float *restrict out, size_t n)
 {
     const float alpha = 1.702f, limit = 7.0f;
     for (size_t i = 0; i < n; i++) {
@@ -188,7 +197,8 @@ AK_KERNEL void ak_generic_gelu_tanh(const float *restrict x, float *restrict out
         out[i] = ak_generic_gelu_tanh_of(x[i]);
 }
 
-AK_KERNEL void ak_generic_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_gelu_tanh_mul(const float *restrict gate, const float *restrict up,
+                                        float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = ak_generic_gelu_tanh_of(gate[i]) * up[i];
@@ -207,15 +217,17 @@ AK_KERNEL void ak_generic_gelu_erf(const float *restrict x, float *restrict out,
         out[i] = ak_generic_gelu_erf_of(x[i]);
 }
 
-AK_KERNEL void ak_generic_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_gelu_erf_mul(const float *restrict gate, const float *restrict up,
+                                       float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = ak_generic_gelu_erf_of(gate[i]) * up[i];
 }
 
-AK_KERNEL void ak_generic_short_conv(const float *restrict b, const float *restrict c, const float *restrict x,
-                                     const float *restrict kernel, size_t taps, float *restrict state, size_t stride, float *restrict out,
-                                     size_t n)
+AK_KERNEL void ak_generic_short_conv(const float *restrict b, const float *restrict c,
+                                     const float *restrict x, const float *restrict kernel,
+                                     size_t taps, float *restrict state, size_t stride,
+                                     float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i++, kernel += taps) {
         float now = b[i] * x[i], sum = 0.0f;
@@ -229,8 +241,9 @@ AK_KERNEL void ak_generic_short_conv(const float *restrict b, const float *restr
 }
 
 /* `taps` is a constant. */
-AK_KERNEL void ak_generic_conv_taps(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state,
-                                    size_t stride, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_conv_taps(const float *restrict x, const float *restrict kernel,
+                                    size_t taps, float *restrict state, size_t stride,
+                                    float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float sum = 0.0f;
@@ -243,8 +256,8 @@ AK_KERNEL void ak_generic_conv_taps(const float *restrict x, const float *restri
     memcpy(state + (taps - 2) * stride, x, n * sizeof *state);
 }
 
-AK_KERNEL void ak_generic_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
-                               float *restrict out, size_t n)
+AK_KERNEL void ak_generic_conv(const float *restrict x, const float *restrict kernel, size_t taps,
+                               float *restrict state, size_t stride, float *restrict out, size_t n)
 {
     if (taps == 4) /* as all models have it */
         ak_generic_conv_taps(x, kernel, 4, state, stride, out, n);
@@ -252,8 +265,10 @@ AK_KERNEL void ak_generic_conv(const float *restrict x, const float *restrict ke
         ak_generic_conv_taps(x, kernel, taps, state, stride, out, n);
 }
 
-AK_KERNEL void ak_generic_delta_rule(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay,
-                                     float beta, float *restrict state, size_t stride, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_delta_rule(const float *restrict q, const float *restrict k, size_t rows,
+                                     const float *restrict v, float decay, float beta,
+                                     float *restrict state, size_t stride, float *restrict out,
+                                     size_t n)
 {
     float d[AK_DELTA_COLUMNS] = { 0 };
     for (size_t i = 0; i < rows; i++)
@@ -271,7 +286,8 @@ AK_KERNEL void ak_generic_delta_rule(const float *restrict q, const float *restr
         }
 }
 
-AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos,
+                               const float *restrict sin, size_t n_dims, bool interleaved)
 {
     size_t half = n_dims / 2;
     if (interleaved) {
@@ -296,7 +312,8 @@ AK_KERNEL void ak_generic_narrow_f16(const float *restrict x, uint16_t *restrict
         out[i] = ak_float_to_f16(x[i]);
 }
 
-AK_KERNEL void ak_generic_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
+AK_KERNEL void ak_generic_attend_merge(float *restrict max, float *restrict sum,
+                                       float *restrict out, float page_max, float page_sum,
                                        const float *restrict page_out, size_t head_dim)
 {
     float m = page_max > *max ? page_max : *max;
@@ -316,7 +333,8 @@ AK_KERNEL float ak_generic_fold(float *partial, size_t n)
     return partial[0];
 }
 
-AK_KERNEL void ak_generic_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+AK_KERNEL void ak_generic_rms_norm(const float *restrict x, const float *restrict weight, size_t n,
+                                   float eps, float *restrict out)
 {
     float partial[AK_LANES] = { 0 };
     size_t whole = n / AK_LANES * AK_LANES;
@@ -331,7 +349,8 @@ AK_KERNEL void ak_generic_rms_norm(const float *restrict x, const float *restric
         out[i] = x[i] * scale * weight[i];
 }
 
-AK_KERNEL void ak_generic_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
+AK_KERNEL void ak_generic_layer_norm(const float *restrict x, const float *restrict weight,
+                                     const float *restrict bias, size_t n, float eps,
                                      float *restrict out)
 {
     float partial[AK_LANES] = { 0 };

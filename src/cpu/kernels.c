@@ -18,7 +18,8 @@
 #include <sys/auxv.h>
 #endif
 
-static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avxvnni", "avx512", "amx", "neon", "neon_i8mm" };
+static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avxvnni",  "avx512",
+                                                 "amx",    "neon", "neon_i8mm" };
 
 const char *ak_isa_name(enum ak_isa isa)
 {
@@ -51,8 +52,9 @@ static bool machine_has_avxvnni(void)
 #ifdef HAVE_AK_AVX512
 static bool machine_has_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
 }
 
 static bool machine_has_avx512bf16(void)
@@ -66,7 +68,8 @@ static bool machine_has_avx512bf16(void)
 /* The registers are large, so the kernel saves them only for a process that asks. */
 static bool kernel_grants_tiles(void)
 {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
@@ -74,14 +77,16 @@ static bool machine_has_amx(void)
 {
     unsigned a, b, c, d;
     const unsigned tile = 1u << 24, int8 = 1u << 25;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & tile) && (d & int8) && kernel_grants_tiles();
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & tile) && (d & int8) &&
+           kernel_grants_tiles();
 }
 
 /* Beyond the bundle; tokens are rounded by AVX-512's instruction. */
 static bool machine_has_amx_bf16(void)
 {
     unsigned a, b, c, d;
-    return machine_has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & (1u << 22)) != 0;
+    return machine_has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & (1u << 22)) != 0;
 }
 #endif
 

@@ -12,32 +12,35 @@
 #include "cpu/layout.h"
 
 enum {
-    AK_SMALL_N = 16,      /* most tokens that dot_tiles takes */
-    AK_LANES = 32,        /* partial sums of a float dot product */
-    AK_PAGE_TOKENS = 64,  /* tokens of a KV page */
-    AK_PAGE_GROUP = 16,   /* tokens whose K values lie side by side */
-    AK_SLAB_TILES = 2,    /* tiles (of 16 rows) of a slab */
+    AK_SMALL_N = 16,         /* most tokens that dot_tiles takes */
+    AK_LANES = 32,           /* partial sums of a float dot product */
+    AK_PAGE_TOKENS = 64,     /* tokens of a KV page */
+    AK_PAGE_GROUP = 16,      /* tokens whose K values lie side by side */
+    AK_SLAB_TILES = 2,       /* tiles (of 16 rows) of a slab */
     AK_SLAB_BYTES_32 = 1088, /* room of a slab for one tile's block of 32 k */
-    AK_PANEL_ROWS = 48,     /* most rows of a panel */
-    AK_PANEL_STEP = 24,     /* tokens that meet a panel have room in steps of it */
-    AK_DELTA_COLUMNS = 64,  /* most columns of a state that delta_rule takes */
-    AK_DELTA_STEP = 32,     /* of which it takes multiples */
-    AK_BF16_TOKENS = 16     /* those that meet one of BF16 */
+    AK_PANEL_ROWS = 48,      /* most rows of a panel */
+    AK_PANEL_STEP = 24,      /* tokens that meet a panel have room in steps of it */
+    AK_DELTA_COLUMNS = 64,   /* most columns of a state that delta_rule takes */
+    AK_DELTA_STEP = 32,      /* of which it takes multiples */
+    AK_BF16_TOKENS = 16      /* those that meet one of BF16 */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile
  * rows and n = 1 … AK_SMALL_N tokens. `acts` are ak_act32 or ak_act256 records of
  * k elements, act_bytes apart. */
-typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                             size_t n, float *restrict y, size_t y_stride);
+typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
+                             const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                             float *restrict y, size_t y_stride);
 
 /* Opens n_tiles (1 … AK_SLAB_TILES) tile rows into a slab, a form of the ISA's
  * own choice of at most n_tiles · ceil(k/32) · AK_SLAB_BYTES_32 bytes at 64. */
-typedef void ak_open_slab_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab);
+typedef void ak_open_slab_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
+                             uint8_t *restrict slab);
 
 /* As ak_dot_tiles_fn for any n ≥ 1, over an open slab. */
-typedef void ak_dot_slab_fn(const uint8_t *restrict slab, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes,
-                            size_t n, float *restrict y, size_t y_stride);
+typedef void ak_dot_slab_fn(const uint8_t *restrict slab, size_t n_tiles, size_t k,
+                            const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                            float *restrict y, size_t y_stride);
 
 struct ak_tile_kernels {
     ak_dot_tiles_fn *dot_tiles;
@@ -48,31 +51,38 @@ struct ak_tile_kernels {
 /* y[t·y_stride + r] = row r times token t, the sums as those of dot_rows, for stored
  * rows of `cols` elements, row_bytes apart, and n = 1 … AK_SMALL_N tokens. Tokens
  * are padded with zeros to a multiple of AK_LANES elements; rows are not. */
-typedef void ak_dot_stored_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, const float *restrict x,
-                              size_t x_stride, size_t n, float *restrict y, size_t y_stride);
+typedef void ak_dot_stored_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                              size_t cols, const float *restrict x, size_t x_stride, size_t n,
+                              float *restrict y, size_t y_stride);
 
 /* Many tokens. A panel of n_rows = 1 … AK_PANEL_ROWS stored rows of `cols` elements,
  * row_bytes apart, and opened tokens are forms of the ISA's own choice; the panel takes
  * ceil(n_rows/16) · 16 · k floats at 64, where k is cols rounded up to AK_LANES, tokens
  * ceil(n/AK_PANEL_STEP) · AK_PANEL_STEP · k. */
-typedef void ak_open_panel_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols, float *restrict panel);
+typedef void ak_open_panel_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                              size_t cols, float *restrict panel);
 
 /* Puts token number `token`, k floats, in its place. */
-typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token, float *restrict tokens);
+typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token,
+                              float *restrict tokens);
 
 /* As dot_rows, over a panel and opened tokens. Memory would be idle meanwhile: a kernel
  * may ask it for the next_bytes bytes at `next`, the rows to be opened after these. */
-typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k,
-                             float *restrict y, size_t y_stride, const uint8_t *next, size_t next_bytes);
+typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows,
+                             const float *restrict tokens, size_t n, size_t k, float *restrict y,
+                             size_t y_stride, const uint8_t *next, size_t next_bytes);
 
-/* The same for BF16 rows, or F16 rows rounded to it, k a multiple of AK_LANES, and tokens rounded to BF16: a panel
- * has room for n_rows rounded up to AK_PANEL_ROWS, tokens for n rounded up to
+/* The same for BF16 rows, or F16 rows rounded to it, k a multiple of AK_LANES, and tokens rounded
+ * to BF16: a panel has room for n_rows rounded up to AK_PANEL_ROWS, tokens for n rounded up to
  * AK_BF16_TOKENS. The sums are in no order that is promised, but in the same one for any
  * n, any other tokens and rows beside these, and any place among them. */
-typedef void ak_open_bf16_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel);
-typedef void ak_open_rounded_fn(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens);
-typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
-                            float *restrict y, size_t y_stride);
+typedef void ak_open_bf16_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                             size_t k, uint16_t *restrict panel);
+typedef void ak_open_rounded_fn(const float *restrict x, size_t k, size_t token,
+                                uint16_t *restrict tokens);
+typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows,
+                            const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
+                            size_t y_stride);
 
 /* Query rows against one KV page, in two halves with room for n_rows rows of
  * AK_PAGE_TOKENS floats, 64-byte aligned, between them.
@@ -80,8 +90,9 @@ typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows, const
  * Scores: weights[i][t] = Σ_d q_i[d]·k[t][d], one fma a step, d ascending, from 0,
  * for the tokens [first, end), not empty; others of the same groups of 16 are
  * undefined. K lies as [AK_PAGE_TOKENS/16][head_dim][16]. */
-typedef void ak_attend_scores_fn(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                                 size_t first, size_t end, float *restrict weights);
+typedef void ak_attend_scores_fn(const float *restrict q, size_t q_stride, size_t n_rows,
+                                 size_t head_dim, const void *restrict k, size_t first, size_t end,
+                                 float *restrict weights);
 
 /* Values: row i attends the page's tokens [first[i], end[i]), not empty, with the
  * scores s_t that are in its weights. Writes the partial result of the page:
@@ -90,9 +101,10 @@ typedef void ak_attend_scores_fn(const float *restrict q, size_t q_stride, size_
  *   sum  = Σ p_t: 16 partial sums (t mod 16), each ascending, then halves added
  *   out[d] = Σ_t p_t·v[t][d]  one fma a step, t ascending, from 0
  * V lies as [AK_PAGE_TOKENS][head_dim]. */
-typedef void ak_attend_values_fn(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                                 const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                                 float *restrict out, size_t out_stride);
+typedef void ak_attend_values_fn(float *restrict weights, size_t n_rows, size_t head_dim,
+                                 const void *restrict v, const uint16_t *restrict first,
+                                 const uint16_t *restrict end, float *restrict max,
+                                 float *restrict sum, float *restrict out, size_t out_stride);
 
 struct ak_kernels {
     const char *name;
@@ -105,8 +117,9 @@ struct ak_kernels {
     /* y[t·y_stride + r] = Σ_k w[r][k]·x[t][k] for n_rows rows and n tokens. k is a
      * multiple of AK_LANES. Partial sum j takes k mod 32 = j ascending, one fma a
      * step from 0; then the upper half is added to the lower until one is left. */
-    void (*dot_rows)(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
-                     size_t k, float *restrict y, size_t y_stride);
+    void (*dot_rows)(const float *restrict w, size_t w_stride, size_t n_rows,
+                     const float *restrict x, size_t x_stride, size_t n, size_t k,
+                     float *restrict y, size_t y_stride);
 
     /* Faster ways to the bits of widen and dot_rows, NULL where a bundle has none:
      * rows as they are stored, and many tokens. */
@@ -120,7 +133,8 @@ struct ak_kernels {
     ak_open_bf16_fn *open_bf16[AK_TYPE_COUNT];
     ak_open_rounded_fn *open_rounded;
     ak_dot_bf16_fn *dot_bf16;
-    size_t bf16_step, bf16_most; /* rows of a panel: multiples of the one, up to the other, which is at most 2 · AK_PANEL_ROWS */
+    /* rows of a panel: multiples of the one, up to the other, which is at most 2 · AK_PANEL_ROWS */
+    size_t bf16_step, bf16_most;
 
     /* n is a multiple of 32, of 256. */
     void (*quantise32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);
@@ -128,12 +142,13 @@ struct ak_kernels {
 
     /* out[i] = (x[i] · 1/sqrt(mean(x²) + eps)) · weight[i]; Σx² over 32 partial sums
      * as in dot_rows, elements beyond n taken as zero. */
-    void (*rms_norm)(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
+    void (*rms_norm)(const float *restrict x, const float *restrict weight, size_t n, float eps,
+                     float *restrict out);
 
     /* out[i] = fma((x[i] − mean) · 1/sqrt(mean((x − mean)²) + eps), weight[i], bias[i]);
      * Σx and Σ(x − mean)² over 32 partial sums as in rms_norm, the first without fma. */
-    void (*layer_norm)(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
-                       float *restrict out);
+    void (*layer_norm)(const float *restrict x, const float *restrict weight,
+                       const float *restrict bias, size_t n, float eps, float *restrict out);
 
     /* y[i] += x[i] */
     void (*add)(float *restrict y, const float *restrict x, size_t n);
@@ -147,14 +162,17 @@ struct ak_kernels {
     /* out[i] = gelu(x[i]), out[i] = gelu(gate[i]) · up[i], by the approximation with tanh:
      * x / (1 + exp(x · fma(x·x, −2·sqrt(2/π)·0.044715, −2·sqrt(2/π)))) */
     void (*gelu_tanh)(const float *restrict x, float *restrict out, size_t n);
-    void (*gelu_tanh_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+    void (*gelu_tanh_mul)(const float *restrict gate, const float *restrict up, float *restrict out,
+                          size_t n);
 
     /* The same by the error function: fma(x/2, erf(x · sqrt(1/2)), x/2) */
     void (*gelu_erf)(const float *restrict x, float *restrict out, size_t n);
-    void (*gelu_erf_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+    void (*gelu_erf_mul)(const float *restrict gate, const float *restrict up, float *restrict out,
+                         size_t n);
 
     /* out[i] = gate[i] / (1 + exp(−gate[i])) · up[i] */
-    void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+    void (*silu_mul)(const float *restrict gate, const float *restrict up, float *restrict out,
+                     size_t n);
 
     /* x[i] /= 1 + exp(−x[i]) */
     void (*silu)(float *restrict x, size_t n);
@@ -163,30 +181,34 @@ struct ak_kernels {
     void (*sigmoid_mul)(float *restrict y, const float *restrict gate, size_t n);
 
     /* out[i] = g / (1 + exp(−1.702·g)) · (u + 1), g = min(gate[i], 7), u = up[i] within ±7 */
-    void (*swiglu_clamped)(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+    void (*swiglu_clamped)(const float *restrict gate, const float *restrict up,
+                           float *restrict out, size_t n);
 
-    /* One token of n channels: now = b·x, out = c · Σ kernel[i][k] · (state rows, oldest first, then now), a chain of
-     * fma from 0; then `now` is the newest of the taps − 1 rows of `state`, `stride` elements apart. */
-    void (*short_conv)(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel, size_t taps,
-                       float *restrict state, size_t stride, float *restrict out, size_t n);
+    /* One token of n channels: now = b·x, out = c · Σ kernel[i][k] · (state rows, oldest first,
+     * then now), a chain of fma from 0; then `now` is the newest of the taps − 1 rows of `state`,
+     * `stride` elements apart. */
+    void (*short_conv)(const float *restrict b, const float *restrict c, const float *restrict x,
+                       const float *restrict kernel, size_t taps, float *restrict state,
+                       size_t stride, float *restrict out, size_t n);
 
-    /* One token of n channels: out = Σ kernel[i][k] · (state rows, oldest first, then x), a chain of fma from 0; then
-     * x is the newest of the taps − 1 rows of `state`, `stride` elements apart. */
-    void (*conv)(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
-                 float *restrict out, size_t n);
+    /* One token of n channels: out = Σ kernel[i][k] · (state rows, oldest first, then x), a chain
+     * of fma from 0; then x is the newest of the taps − 1 rows of `state`, `stride` elements apart.
+     */
+    void (*conv)(const float *restrict x, const float *restrict kernel, size_t taps,
+                 float *restrict state, size_t stride, float *restrict out, size_t n);
 
-    /* One token of the gated delta rule, n columns of a state of `rows` rows, `stride` elements apart; n is a multiple
-     * of AK_DELTA_STEP and at most AK_DELTA_COLUMNS:
-     *   d[j] = beta · fma(−decay, Σ_i k[i]·S[i][j], v[j])
-     *   S[i][j] = fma(k[i], d[j], decay·S[i][j])
-     *   out[j] = Σ_i q[i]·S[i][j]
-     * A sum is one fma a step, i ascending, from 0. */
-    void (*delta_rule)(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay, float beta,
-                       float *restrict state, size_t stride, float *restrict out, size_t n);
+    /* One token of the gated delta rule, n columns of a state of `rows` rows, `stride` elements
+     * apart; n is a multiple of AK_DELTA_STEP and at most AK_DELTA_COLUMNS: d[j] = beta ·
+     * fma(−decay, Σ_i k[i]·S[i][j], v[j]) S[i][j] = fma(k[i], d[j], decay·S[i][j]) out[j] = Σ_i
+     * q[i]·S[i][j] A sum is one fma a step, i ascending, from 0. */
+    void (*delta_rule)(const float *restrict q, const float *restrict k, size_t rows,
+                       const float *restrict v, float decay, float beta, float *restrict state,
+                       size_t stride, float *restrict out, size_t n);
 
     /* Rotates n_dims/2 pairs of x in place. Pair i is (2i, 2i+1) where interleaved,
      * else (i, i + n_dims/2): a' = fma(a, cos, −(b·sin)), b' = fma(a, sin, b·cos). */
-    void (*rope)(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
+    void (*rope)(float *restrict x, const float *restrict cos, const float *restrict sin,
+                 size_t n_dims, bool interleaved);
 
     /* float to IEEE half, ties to even. */
     void (*narrow_f16)(const float *restrict x, uint16_t *restrict out, size_t n);
@@ -200,8 +222,9 @@ struct ak_kernels {
      * a = exp(*max − m), b = exp(page_max − m):
      * sum = fma(page_sum, b, sum·a), out[d] = fma(page_out[d], b, out[d]·a).
      * An empty row has *max = −infinity and zeros. */
-    void (*attend_merge)(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
-                         const float *restrict page_out, size_t head_dim);
+    void (*attend_merge)(float *restrict max, float *restrict sum, float *restrict out,
+                         float page_max, float page_sum, const float *restrict page_out,
+                         size_t head_dim);
 
     /* x[i] /= divisor */
     void (*divide)(float *restrict x, float divisor, size_t n);
@@ -219,7 +242,14 @@ struct ak_kernels {
 /* Bundles, worst to best of a kind of machine. AVX-VNNI and AVX-512 are each made on
  * top of AVX2, AMX on top of AVX-512, neon_i8mm on top of NEON. */
 enum ak_isa {
-    AK_ISA_SCALAR, AK_ISA_AVX2, AK_ISA_AVXVNNI, AK_ISA_AVX512, AK_ISA_AMX, AK_ISA_NEON, AK_ISA_NEON_I8MM, AK_ISA_COUNT
+    AK_ISA_SCALAR,
+    AK_ISA_AVX2,
+    AK_ISA_AVXVNNI,
+    AK_ISA_AVX512,
+    AK_ISA_AMX,
+    AK_ISA_NEON,
+    AK_ISA_NEON_I8MM,
+    AK_ISA_COUNT
 };
 
 const char *ak_isa_name(enum ak_isa isa);

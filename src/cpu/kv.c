@@ -15,7 +15,8 @@
 
 #include "cpu/cpu.h"
 
-uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer, uint32_t head)
+uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer,
+                        uint32_t head)
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t index = ((size_t)page * s->n_layers + layer) * s->n_kv_heads + head;
@@ -37,7 +38,8 @@ size_t ak_cpu_spread(float *x, size_t n)
 }
 
 /* n floats as the cache stores them, one after another. */
-static void narrow(const struct ak_kernels *k, enum ak_kv_type type, const float *x, size_t n, void *to)
+static void narrow(const struct ak_kernels *k, enum ak_kv_type type, const float *x, size_t n,
+                   void *to)
 {
     if (type == AK_KV_F16)
         k->narrow_f16(x, to, n);
@@ -54,7 +56,8 @@ static void store_column(const void *elements, size_t size, size_t n, size_t tok
 }
 
 /* A key of a float type. */
-static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t token, uint8_t *keys, void *scratch)
+static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t token, uint8_t *keys,
+                      void *scratch)
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     uint8_t *group = keys + token / AK_PAGE_GROUP * p->key_group_bytes;
@@ -68,7 +71,8 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
 }
 
 /* A key that was spread, x, which is used up. */
-static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys, void *scratch)
+static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys,
+                             void *scratch)
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     const float *first = ak_cpu_first_key(p, keys);
@@ -76,24 +80,29 @@ static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t t
     for (uint32_t d = 0; d < s->head_dim; d++)
         x[d] -= first[d];
     narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
-    ak_pack_row(stored, scratch, s->head_dim, token % AK_PAGE_GROUP, keys + token / AK_PAGE_GROUP * p->key_group_bytes);
+    ak_pack_row(stored, scratch, s->head_dim, token % AK_PAGE_GROUP,
+                keys + token / AK_PAGE_GROUP * p->key_group_bytes);
 }
 
-static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t norm, float *x, size_t t, float *scratch)
+static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                            uint32_t norm, float *x, size_t t, float *scratch)
 {
     const struct ak_qkv_params *q = &c->params.qkv;
     if (norm != AK_NONE) {
-        p->cpu->kernels.rms_norm(x, p->weights->vectors[norm].data, q->head_dim, q->norm_eps, scratch);
+        p->cpu->kernels.rms_norm(x, p->weights->vectors[norm].data, q->head_dim, q->norm_eps,
+                                 scratch);
         memcpy(x, scratch, q->head_dim * sizeof *x);
     }
     if (q->rope_dims > 0)
-        p->cpu->kernels.rope(x, ak_cpu_angles(p, p->cos, q->rope_table, t), ak_cpu_angles(p, p->sin, q->rope_table, t), q->rope_dims,
+        p->cpu->kernels.rope(x, ak_cpu_angles(p, p->cos, q->rope_table, t),
+                             ak_cpu_angles(p, p->sin, q->rope_table, t), q->rope_dims,
                              q->interleaved != 0);
 }
 
 /* Where the keys and values of a KV head of batch token t lie, and which token of its
  * page it is. */
-static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t, uint32_t head, uint32_t *token)
+static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
+                        uint32_t head, uint32_t *token)
 {
     uint32_t position = p->batch->positions[t];
     uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
@@ -103,7 +112,8 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
 
 /* A KV head of batch token t, where `row` is its row; of quantised keys the first one
  * of a page alone, the others wait for it. */
-static void store(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t, uint32_t head, float *row, float *scratch)
+static void store(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
+                  uint32_t head, float *row, float *scratch)
 {
     const struct ak_qkv_params *q = &c->params.qkv;
     uint32_t token;
@@ -146,7 +156,8 @@ void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
         if (head < q->n_heads)
             continue;
         head -= q->n_heads;
-        float *key = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in) + q->k_at + head * q->head_dim;
+        float *key = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in) + q->k_at +
+                     head * q->head_dim;
         uint8_t *page = page_of(p, c, i / heads, head, &token);
         store_difference(p, key, token, page, scratch);
     }

@@ -14,12 +14,12 @@ enum {
  * row: one for a K-type's 256 k, one for every 32 k for the others. */
 enum form {
     NOTHING,
-    BYTES,       /* a byte a row: 16 */
-    HALVES,      /* two bytes a row: 32 */
-    WORDS,       /* n words a row: n lines */
-    BIASED,      /* WORDS of signed bytes, made unsigned by adding 128 */
-    FIFTH_BITS,  /* 32 bits a row, as eight words of 64 bits: a line */
-    THREE_BITS   /* Q3_K's high bits and quants, 96 bytes a row: 24 lines */
+    BYTES,      /* a byte a row: 16 */
+    HALVES,     /* two bytes a row: 32 */
+    WORDS,      /* n words a row: n lines */
+    BIASED,     /* WORDS of signed bytes, made unsigned by adding 128 */
+    FIFTH_BITS, /* 32 bits a row, as eight words of 64 bits: a line */
+    THREE_BITS  /* Q3_K's high bits and quants, 96 bytes a row: 24 lines */
 };
 
 /* A tile is a sequence of parts, each with the elements of all blocks after each
@@ -45,7 +45,12 @@ static const struct part parts_of[AK_TYPE_COUNT][PARTS_MAX] = {
     [AK_Q3_K] = { { HALVES, 108, 0 }, { WORDS, 96, 3 }, { THREE_BITS, 0, 0 } },
     [AK_Q4_K] = { { WORDS, 0, 36 } },
     [AK_Q5_K] = { { WORDS, 0, 44 } },
-    [AK_Q6_K] = { { HALVES, 208, 0 }, { WORDS, 192, 4 }, { WORDS, 128, 8 }, { WORDS, 0, 16 }, { WORDS, 160, 8 }, { WORDS, 64, 16 } },
+    [AK_Q6_K] = { { HALVES, 208, 0 },
+                  { WORDS, 192, 4 },
+                  { WORDS, 128, 8 },
+                  { WORDS, 0, 16 },
+                  { WORDS, 160, 8 },
+                  { WORDS, 64, 16 } },
     [AK_IQ4_XS] = { { WORDS, 0, 34 } },
 };
 
@@ -77,7 +82,8 @@ static size_t element_bytes(const struct part *part)
     switch (part->form) {
     case BYTES: return AK_TILE_ROWS;
     case HALVES: return 2 * AK_TILE_ROWS;
-    case WORDS: case BIASED: return part->words * (size_t)AK_LINE_BYTES;
+    case WORDS:
+    case BIASED: return part->words * (size_t)AK_LINE_BYTES;
     case FIFTH_BITS: return AK_LINE_BYTES;
     case THREE_BITS: return 24 * AK_LINE_BYTES;
     default: return 0;
@@ -99,7 +105,8 @@ static size_t stored_blocks(enum ak_type type, size_t blocks)
 size_t ak_tile_bytes(enum ak_type type, size_t blocks)
 {
     size_t end = 0, n = stored_blocks(type, blocks);
-    for (const struct part *part = parts_of[type]; part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++)
+    for (const struct part *part = parts_of[type];
+         part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++)
         end = part_begin(part, end) + n * element_bytes(part);
     return end;
 }
@@ -107,17 +114,20 @@ size_t ak_tile_bytes(enum ak_type type, size_t blocks)
 size_t ak_tile_row_bytes(enum ak_type type, size_t k)
 {
     size_t tail = k % AK_TILE_K / AK_BLOCK_K;
-    return k / AK_TILE_K * ak_tile_bytes(type, AK_TILE_BLOCKS) + (tail ? ak_tile_bytes(type, tail) : 0);
+    return k / AK_TILE_K * ak_tile_bytes(type, AK_TILE_BLOCKS) +
+           (tail ? ak_tile_bytes(type, tail) : 0);
 }
 
 /* Copies n 32-bit words of a row to or from consecutive lines. */
-static void words_to_lines(const uint8_t *restrict words, size_t n, uint8_t *restrict lines, size_t row)
+static void words_to_lines(const uint8_t *restrict words, size_t n, uint8_t *restrict lines,
+                           size_t row)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(lines + i * AK_LINE_BYTES + row * 4, words + i * 4, 4);
 }
 
-static void lines_to_words(const uint8_t *restrict lines, size_t n, uint8_t *restrict words, size_t row)
+static void lines_to_words(const uint8_t *restrict lines, size_t n, uint8_t *restrict words,
+                           size_t row)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(words + i * 4, lines + i * AK_LINE_BYTES + row * 4, 4);
@@ -166,9 +176,16 @@ static void gather_three_bits(const uint8_t *lines, uint8_t stored[96], size_t r
 {
     for (size_t i = 0; i < 32; i++) {
         const uint8_t *in = lines + i / 4 * 3 * AK_LINE_BYTES + row * 4 + i % 4;
-        unsigned a = in[0], b = in[AK_LINE_BYTES], c = in[2 * AK_LINE_BYTES], high = 0, low[2] = { 0, 0 };
-        const unsigned v[8] = { a & 7u, a >> 3 & 7u, b & 7u, b >> 3 & 7u, c & 7u, c >> 3 & 7u,
-                                a >> 6 << 1 | (c >> 6 & 1u), b >> 6 << 1 | c >> 7 };
+        unsigned a = in[0], b = in[AK_LINE_BYTES], c = in[2 * AK_LINE_BYTES], high = 0,
+                 low[2] = { 0, 0 };
+        const unsigned v[8] = { a & 7u,
+                                a >> 3 & 7u,
+                                b & 7u,
+                                b >> 3 & 7u,
+                                c & 7u,
+                                c >> 3 & 7u,
+                                a >> 6 << 1 | (c >> 6 & 1u),
+                                b >> 6 << 1 | c >> 7 };
         for (size_t s = 0; s < 8; s++) {
             low[s / 4] |= (v[s] & 3u) << (s % 4 * 2);
             high |= v[s] >> 2 << s;
@@ -179,7 +196,8 @@ static void gather_three_bits(const uint8_t *lines, uint8_t stored[96], size_t r
     }
 }
 
-static void pack_element(const struct part *part, const uint8_t *restrict stored, uint8_t *restrict lines, size_t row)
+static void pack_element(const struct part *part, const uint8_t *restrict stored,
+                         uint8_t *restrict lines, size_t row)
 {
     switch (part->form) {
     case BYTES: lines[row] = stored[0]; break;
@@ -198,7 +216,8 @@ static void pack_element(const struct part *part, const uint8_t *restrict stored
     }
 }
 
-static void gather_element(const struct part *part, const uint8_t *restrict lines, uint8_t *restrict stored, size_t row)
+static void gather_element(const struct part *part, const uint8_t *restrict lines,
+                           uint8_t *restrict stored, size_t row)
 {
     switch (part->form) {
     case BYTES: stored[0] = lines[row]; break;
@@ -214,10 +233,12 @@ static void gather_element(const struct part *part, const uint8_t *restrict line
     }
 }
 
-static void pack_row(enum ak_type type, const uint8_t *restrict stored, size_t blocks, size_t row, uint8_t *restrict tile)
+static void pack_row(enum ak_type type, const uint8_t *restrict stored, size_t blocks, size_t row,
+                     uint8_t *restrict tile)
 {
     size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_type_info(type)->block_bytes;
-    for (const struct part *part = parts_of[type]; part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
+    for (const struct part *part = parts_of[type];
+         part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
         size_t begin = part_begin(part, end), bytes = element_bytes(part);
         for (size_t b = 0; b < n; b++)
             pack_element(part, stored + b * block_bytes + part->at, tile + begin + b * bytes, row);
@@ -225,18 +246,22 @@ static void pack_row(enum ak_type type, const uint8_t *restrict stored, size_t b
     }
 }
 
-void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row, uint8_t *restrict stored)
+void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
+                   uint8_t *restrict stored)
 {
     size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_type_info(type)->block_bytes;
-    for (const struct part *part = parts_of[type]; part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
+    for (const struct part *part = parts_of[type];
+         part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
         size_t begin = part_begin(part, end), bytes = element_bytes(part);
         for (size_t b = 0; b < n; b++)
-            gather_element(part, tile + begin + b * bytes, stored + b * block_bytes + part->at, row);
+            gather_element(part, tile + begin + b * bytes, stored + b * block_bytes + part->at,
+                           row);
         end = begin + n * bytes;
     }
 }
 
-void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k, uint8_t *restrict tiles)
+void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k,
+                   uint8_t *restrict tiles)
 {
     const struct ak_type_info *info = ak_type_info(type);
     static const uint8_t zeros[STORED_TILE_BYTES_MAX];
@@ -254,7 +279,8 @@ void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size
     }
 }
 
-void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row, uint8_t *restrict tiles)
+void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row,
+                 uint8_t *restrict tiles)
 {
     const struct ak_type_info *info = ak_type_info(type);
     const uint8_t *from = stored;
@@ -266,7 +292,8 @@ void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_
     }
 }
 
-void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row, float *restrict out)
+void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row,
+                   float *restrict out)
 {
     uint8_t stored[STORED_TILE_BYTES_MAX];
     for (size_t at = 0; at < k; at += AK_TILE_K) {

@@ -75,20 +75,24 @@ size_t ak_tile_bytes(enum ak_type type, size_t blocks);
 size_t ak_tile_row_bytes(enum ak_type type, size_t k);
 
 /* Packs 16 rows of k stored elements. A NULL row is packed as zeros. */
-void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k, uint8_t *restrict tiles);
+void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k,
+                   uint8_t *restrict tiles);
 
 /* Puts one stored row of k elements in its place, 0 … 15, of a row of tiles whose
  * other rows stay as they are. Not for the types that keep bits of several rows in
  * one byte (Q5_0). */
-void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row, uint8_t *restrict tiles);
+void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row,
+                 uint8_t *restrict tiles);
 
 /* The inverse for one row (0 … 15) of one tile of `blocks` blocks of 32 k: gives
  * back its stored bytes. */
-void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row, uint8_t *restrict stored);
+void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
+                   uint8_t *restrict stored);
 
 /* Dequantises row `row` (0 … 15) of a tile row of k elements; equals the type's
  * reference dequantisation of the stored row bit for bit. */
-void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row, float *restrict out);
+void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row,
+                   float *restrict out);
 
 /* ---- Activations -----------------------------------------------------------
  * Quantised once per use, symmetric: q = round(x · 127/max|x|), ties to even,
@@ -99,8 +103,10 @@ void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, s
 struct ak_act32 {
     int8_t q[32];
     float scale;
-    int32_t minus8_sum; /* −8 · Σq: the offset of Q4_0, half of Q5_0's and MXFP4's, a sixteenth of Q8_0's and IQ4_NL's */
-    float scaled_sum;   /* scale · Σq, for types with a minimum */
+    /* −8 · Σq: the offset of Q4_0, half of Q5_0's and MXFP4's, a sixteenth of Q8_0's and
+     * IQ4_NL's */
+    int32_t minus8_sum;
+    float scaled_sum; /* scale · Σq, for types with a minimum */
     uint32_t unused;
 };
 
@@ -112,17 +118,25 @@ struct ak_act256 {
     int8_t q[256];
     int32_t minus32_sum16[16]; /* −32 · Σq of each 16: the offset of Q6_K */
     int16_t pair_sum32[8];     /* Σq of each 32 in the order 0 2 1 3 4 6 5 7 */
-    int16_t pair_sum16[16];    /* Σq of each 16 in the order 0 2 1 3 4 6 5 7 8 10 9 11 12 14 13 15 */
+    /* Σq of each 16 in the order 0 2 1 3 4 6 5 7 8 10 9 11 12 14 13 15 */
+    int16_t pair_sum16[16];
     float scale;
-    int32_t sum;               /* Σq of all 256 */
+    int32_t sum; /* Σq of all 256 */
     uint32_t unused[2];
 };
-_Static_assert(sizeof(struct ak_act32) == 48 && sizeof(struct ak_act256) == 384, "six lines for 256 elements");
+_Static_assert(sizeof(struct ak_act32) == 48 && sizeof(struct ak_act256) == 384,
+               "six lines for 256 elements");
 
 /* The last two are floats as the kernels of many tokens open them (cpu/kernels.h). */
 enum ak_act_form {
-    AK_ACT_F32 = 0, AK_ACT_32 = 1, AK_ACT_256 = 2, AK_ACT_FORM_COUNT = 3, /* that a type of weights asks for */
-    AK_ACT_OPEN = 3, AK_ACT_OPEN_BF16 = 4, AK_ACT_ALL_COUNT = 5
+    /* that a type of weights asks for */
+    AK_ACT_F32 = 0,
+    AK_ACT_32 = 1,
+    AK_ACT_256 = 2,
+    AK_ACT_FORM_COUNT = 3,
+    AK_ACT_OPEN = 3,
+    AK_ACT_OPEN_BF16 = 4,
+    AK_ACT_ALL_COUNT = 5
 };
 
 /* The form that weights of `type` are multiplied with. */

@@ -21,11 +21,15 @@ AK_KERNEL size_t ak_panel_turn(size_t j)
 }
 
 /* What a product asks memory for while it computes, a part each time. */
-struct ak_panel_ahead { const uint8_t *at; size_t left, part; };
+struct ak_panel_ahead {
+    const uint8_t *at;
+    size_t left, part;
+};
 
 AK_KERNEL struct ak_panel_ahead ak_panel_ahead(const uint8_t *next, size_t bytes, size_t times)
 {
-    return (struct ak_panel_ahead){ next, bytes, bytes / times / AK_LINE_BYTES * AK_LINE_BYTES + AK_LINE_BYTES };
+    return (struct ak_panel_ahead){ next, bytes,
+                                    bytes / times / AK_LINE_BYTES * AK_LINE_BYTES + AK_LINE_BYTES };
 }
 
 /* The next part's first byte; it has *bytes. */
@@ -48,7 +52,10 @@ AK_KERNEL void ak_panel_ask(struct ak_panel_ahead *a)
 
 /* A part that is asked for line by line, each beside a step of arithmetic: many at once
  * would wait for each other, and the arithmetic for them. */
-struct ak_panel_lines { const uint8_t *at; size_t n; };
+struct ak_panel_lines {
+    const uint8_t *at;
+    size_t n;
+};
 
 /* The next part; of more lines than steps the rest is asked for at once. */
 AK_KERNEL struct ak_panel_lines ak_panel_lines(struct ak_panel_ahead *a, size_t steps)
@@ -67,7 +74,8 @@ AK_KERNEL void ak_panel_ask_line(const struct ak_panel_lines *lines, size_t step
 }
 
 /* Puts a token of k floats in its place among groups of `count`: [group][turn][step][token]. */
-AK_KERNEL void ak_panel_open_token(const float *x, size_t k, size_t token, size_t count, float *tokens)
+AK_KERNEL void ak_panel_open_token(const float *x, size_t k, size_t token, size_t count,
+                                   float *tokens)
 {
     float *to = tokens + token / count * count * k + token % count;
     for (size_t turn = 0; turn < AK_LANES; turn++) {

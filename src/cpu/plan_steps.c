@@ -3,10 +3,13 @@
 
 enum { WORTH_STEALING = 1 << 20 }; /* elements of a thread's part of a weight */
 
-static struct ak_cpu_step *add(struct ak_cpu_prepared *p, ak_step_fn *run, const struct ak_command *command, enum ak_domain domain)
+static struct ak_cpu_step *add(struct ak_cpu_prepared *p, ak_step_fn *run,
+                               const struct ak_command *command, enum ak_domain domain)
 {
     struct ak_cpu_step *step = &p->steps[p->n_steps++];
-    *step = (struct ak_cpu_step){ .run = run, .command = command, .domain = domain, .barrier_few = true, .barrier_many = true };
+    *step = (struct ak_cpu_step){
+        .run = run, .command = command, .domain = domain, .barrier_few = true, .barrier_many = true
+    };
     return step;
 }
 
@@ -21,14 +24,18 @@ static bool is_linear_of(const struct ak_command *c, uint32_t in)
 }
 
 /* Whether `next` is a product of the same input, prepared in the same way. */
-static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_command *linear, const struct ak_command *next)
+static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_command *linear,
+                         const struct ak_command *next)
 {
-    return is_linear_of(next, linear->in) && ak_packed_same_order(&p->weights->packed[linear->weight], &p->weights->packed[next->weight]);
+    return is_linear_of(next, linear->in) &&
+           ak_packed_same_order(&p->weights->packed[linear->weight],
+                                &p->weights->packed[next->weight]);
 }
 
 /* `norm` is a NORM or GATHER command, or the linear one itself where its input is
  * ready. */
-static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm, uint32_t first_linear)
+static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm,
+                        uint32_t first_linear)
 {
     const struct ak_command *linear = at(p, first_linear);
     struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].domain);
@@ -45,14 +52,16 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
 static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
 {
     uint32_t slot = at(p, i)->out, last = i;
-    while (is_linear_of(at(p, last + 1), slot) && (last == i || shares_input(p, at(p, i + 1), at(p, last + 1))))
+    while (is_linear_of(at(p, last + 1), slot) &&
+           (last == i || shares_input(p, at(p, i + 1), at(p, last + 1))))
         last++;
     return last > i && p->table->slots[slot].last_use == last;
 }
 
 /* What command `next` does with its own rows of what the linear command made
  * needs no barrier. */
-static bool continues_on_own_rows(const struct ak_cpu_prepared *p, const struct ak_command *linear, const struct ak_command *next)
+static bool continues_on_own_rows(const struct ak_cpu_prepared *p, const struct ak_command *linear,
+                                  const struct ak_command *next)
 {
     if (!next)
         return false;
@@ -73,7 +82,8 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *c = at(p, i);
     const struct ak_packed *packed = &p->weights->packed[c->weight];
-    struct ak_cpu_step *step = add(p, packed->n_experts ? ak_step_experts : ak_step_linear, c, p->table->slots[c->out].domain);
+    struct ak_cpu_step *step = add(p, packed->n_experts ? ak_step_experts : ak_step_linear, c,
+                                   p->table->slots[c->out].domain);
     uint64_t elements = 0;
     for (uint32_t j = 0; j < packed->n_parts; j++) {
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
@@ -87,7 +97,8 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 static bool overlap(const struct ak_table *t, uint32_t a, uint32_t b)
 {
     const struct ak_slot *x = &t->slots[a], *y = &t->slots[b];
-    return x->domain == y->domain && x->place < y->place + y->width && y->place < x->place + x->width;
+    return x->domain == y->domain && x->place < y->place + y->width &&
+           y->place < x->place + x->width;
 }
 
 /* Where tokens are few every thread reads what its activations are made of by itself,
@@ -120,7 +131,8 @@ static void plan(struct ak_cpu_prepared *p)
                 add(p, ak_step_norm, c, domain);
             break;
         case AK_OP_LINEAR: {
-            bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in && feeds_linears_only(p, i - 1);
+            bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in &&
+                              feeds_linears_only(p, i - 1);
             after_norm = after_norm || (before && before->op == AK_OP_GATHER);
             bool after_linear = before && before->op == AK_OP_LINEAR && shares_input(p, before, c);
             if (!after_norm && !after_linear)
@@ -144,7 +156,9 @@ static void plan(struct ak_cpu_prepared *p)
             add(p, ak_step_route_end, c, domain);
             break;
         case AK_OP_GATHER: add_prepare(p, c, i + 1); break;
-        case AK_OP_COMBINE: add(p, ak_step_combine, c, p->table->slots[c->in].domain)->on_rows = true; break;
+        case AK_OP_COMBINE:
+            add(p, ak_step_combine, c, p->table->slots[c->in].domain)->on_rows = true;
+            break;
         case AK_OP_ADD_GATED:
             add(p, ak_step_gate, c, domain);
             add(p, ak_step_add_gated, c, domain)->on_rows = true;

@@ -5,13 +5,18 @@
 #include "dispatch/tokens.h"
 
 /* A block is laid out twice: without memory, to learn its size, then for real. */
-struct carver { uint8_t *memory; size_t used; bool overflow; };
+struct carver {
+    uint8_t *memory;
+    size_t used;
+    bool overflow;
+};
 
 static void *carve(struct carver *c, size_t n, size_t size)
 {
     size_t bytes, end;
     void *p = c->memory ? c->memory + c->used : NULL;
-    if (!ak_mul_size(n, size, &bytes) || !ak_add_size(c->used, ak_round_up(bytes, AK_CACHE_LINE), &end))
+    if (!ak_mul_size(n, size, &bytes) ||
+        !ak_add_size(c->used, ak_round_up(bytes, AK_CACHE_LINE), &end))
         c->overflow = true;
     else
         c->used = end;
@@ -28,21 +33,24 @@ struct needs {
 
 /* The texts of an encoder are mostly short and follow each other, so that opening a
  * weight would cost a good part of what its products do. */
-static bool keeps_panels(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
+static bool keeps_panels(const struct ak_cpu *cpu, const struct ak_weights *w,
+                         const struct ak_spec *spec)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < w->n_packed; i++) {
         const struct ak_packed *packed = &w->packed[i];
         if (ak_cpu_act_form(cpu, packed, SIZE_MAX) != AK_ACT_OPEN)
             return false;
-        bytes += ak_cpu_kept_rows(packed, packed->n_parts) * ak_round_up(packed->cols, AK_LANES) * sizeof(float);
+        bytes += ak_cpu_kept_rows(packed, packed->n_parts) * ak_round_up(packed->cols, AK_LANES) *
+                 sizeof(float);
         if (bytes > AK_KEPT_BYTES)
             return false;
     }
     return spec->descriptor.encoder;
 }
 
-static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w, const struct ak_spec *spec)
+static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w,
+                             const struct ak_spec *spec)
 {
     /* tokens for which a weight may choose another form */
     static const size_t counts[] = { 1, AK_SMALL_N, AK_SMALL_N + 1, SIZE_MAX };
@@ -51,17 +59,21 @@ static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *
         const struct ak_packed *packed = &w->packed[i];
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
             enum ak_act_form form = ak_cpu_act_form(cpu, packed, counts[j]);
-            needs.act_bytes[form] = ak_max_size(needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
+            needs.act_bytes[form] = ak_max_size(
+                needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
         }
         needs.k = ak_max_size(needs.k, packed->cols);
         needs.ordered = ak_max_size(needs.ordered, packed->order ? packed->cols : 0);
-        needs.wide = needs.wide || (packed->linear != AK_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
+        needs.wide =
+            needs.wide || (packed->linear != AK_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
         if (ak_cpu_takes_blas(cpu, packed, SIZE_MAX))
             needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
         if (ak_type_act_form(packed->type) != AK_ACT_F32)
-            needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES * ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
+            needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES *
+                                                     ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
         else
-            needs.widened = ak_max_size(needs.widened, AK_PANEL_ROWS * ak_round_up(packed->cols, AK_LANES));
+            needs.widened =
+                ak_max_size(needs.widened, AK_PANEL_ROWS * ak_round_up(packed->cols, AK_LANES));
     }
     return needs;
 }
@@ -81,16 +93,20 @@ static bool is_widened(enum ak_kv_type k_type, enum ak_kv_type v_type)
     return k_type == AK_KV_BF16 || (v_type != AK_KV_F16 && v_type != AK_KV_F32);
 }
 
-static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs, const struct ak_cpu_prepared *p)
+static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs,
+                         const struct ak_cpu_prepared *p)
 {
     size_t head_dim = p->spec->config.head_dim;
-    size_t max_rows = ak_max_size(p->max_rows[AK_DOMAIN_LOGITS], needs->wide ? p->max_rows[AK_DOMAIN_TOKENS] : 0);
+    size_t max_rows =
+        ak_max_size(p->max_rows[AK_DOMAIN_LOGITS], needs->wide ? p->max_rows[AK_DOMAIN_TOKENS] : 0);
     struct ak_thread_scratch own = { 0 };
     for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
         own.acts[form] = carve(c, token_room(form, AK_SMALL_N), needs->act_bytes[form]);
     own.slab = carve(c, needs->slab, 1);
-    own.planes = carve(c, ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
-                                      max_rows * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS), sizeof(float));
+    own.planes = carve(c,
+                       ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
+                                   max_rows * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS),
+                       sizeof(float));
     own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
     own.ordered = carve(c, needs->ordered, sizeof(float));
     own.widened = carve(c, needs->widened, sizeof(float));
@@ -99,7 +115,9 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
     own.out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
     own.q_acts = carve(c, AK_ATTEND_ROWS, p->query_bytes);
-    own.page_wide = carve(c, is_widened(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_PAGE_TOKENS * head_dim : 0, sizeof(float));
+    own.page_wide =
+        carve(c, is_widened(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_PAGE_TOKENS * head_dim : 0,
+              sizeof(float));
     own.weights = carve(c, (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS, sizeof(float));
     if (s)
         *s = own;
@@ -112,7 +130,8 @@ static void carve_kept(struct carver *c, struct ak_cpu_prepared *p)
     for (uint32_t i = 0; i < p->weights->n_packed; i++) {
         const struct ak_packed *packed = &p->weights->packed[i];
         size_t rows = ak_cpu_kept_rows(packed, packed->n_parts);
-        struct ak_kept kept = { .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES), sizeof(float)) };
+        struct ak_kept kept = { .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES),
+                                                sizeof(float)) };
         kept.is_open = carve(c, rows / AK_TILE_ROWS, sizeof *kept.is_open);
         if (p->kept)
             p->kept[i] = kept;
@@ -121,7 +140,8 @@ static void carve_kept(struct carver *c, struct ak_cpu_prepared *p)
 
 static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
 {
-    size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS], experts = p->max_rows[AK_DOMAIN_EXPERTS];
+    size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS],
+           experts = p->max_rows[AK_DOMAIN_EXPERTS];
     for (int d = 0; d < AK_DOMAIN_COUNT; d++)
         p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
     size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
@@ -132,13 +152,17 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->cos = carve(c, tokens * angles, sizeof(float));
     p->sin = carve(c, tokens * angles, sizeof(float));
     for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
-        p->acts[form] = carve(c, token_room(form, ak_max_size(ak_max_size(tokens, logits), experts)), needs->act_bytes[form]);
+        p->acts[form] =
+            carve(c, token_room(form, ak_max_size(ak_max_size(tokens, logits), experts)),
+                  needs->act_bytes[form]);
     /* the pages of one token are shared out only where its KV heads are not even */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
-    p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages, p->partial_stride * sizeof(float));
+    p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
+                        p->partial_stride * sizeof(float));
     p->routes.row_of = carve(c, experts, sizeof *p->routes.row_of);
     p->routes.token_of = carve(c, experts, sizeof *p->routes.token_of);
-    p->routes.begin = carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->routes.begin);
+    p->routes.begin =
+        carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->routes.begin);
     p->routes.gates = carve(c, experts ? tokens : 0, sizeof *p->routes.gates);
     if (needs->keeps_panels)
         carve_kept(c, p);
@@ -161,11 +185,13 @@ static void fill_alibi(struct ak_cpu_prepared *p)
     while (n <= n_heads / 2)
         n *= 2;
     for (uint32_t h = 0; h < n_heads; h++) {
-        double power = h < n ? (double)(h + 1) / (double)n : (double)(2 * (h - n) + 1) / (2.0 * (double)n);
+        double power =
+            h < n ? (double)(h + 1) / (double)n : (double)(2 * (h - n) + 1) / (2.0 * (double)n);
         p->slopes[h] = (float)ak_pow(2.0, -8.0 * power);
     }
     for (uint32_t i = 0; i < 2 * p->context - 1; i++)
-        p->distances[i] = i < p->context ? (float)(p->context - 1 - i) : (float)(i - (p->context - 1));
+        p->distances[i] =
+            i < p->context ? (float)(p->context - 1 - i) : (float)(i - (p->context - 1));
 }
 
 /* Most of n rows that one of the threads has, in units of `unit`. */
@@ -177,7 +203,8 @@ static uint32_t most_rows(uint32_t n, uint32_t unit, unsigned n_threads)
 
 /* Panels, where all weights are opened as such. They are larger than slabs, so whole ones
  * may leave one thread with more of the rows: a sixteenth is what they are worth. */
-static uint32_t unit_of_many(const struct ak_cpu *cpu, const struct ak_weights *w, unsigned n_threads)
+static uint32_t unit_of_many(const struct ak_cpu *cpu, const struct ak_weights *w,
+                             unsigned n_threads)
 {
     const uint32_t slab = AK_TILE_ROWS * AK_SLAB_TILES;
     for (uint32_t i = 0; i < w->n_packed; i++) {
@@ -185,17 +212,21 @@ static uint32_t unit_of_many(const struct ak_cpu *cpu, const struct ak_weights *
             return slab;
         for (uint32_t j = 0; j < w->packed[i].n_parts; j++) {
             uint32_t rows = w->packed[i].parts[j].rows;
-            if (most_rows(rows, AK_PANEL_ROWS, n_threads) > most_rows(rows, slab, n_threads) / 16 * 17)
+            if (most_rows(rows, AK_PANEL_ROWS, n_threads) >
+                most_rows(rows, slab, n_threads) / 16 * 17)
                 return slab;
         }
     }
     return AK_PANEL_ROWS;
 }
 
-ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv, struct ak_prepared **out, struct ak_error *error)
+ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_prepare_options *options, void *kv,
+                         struct ak_prepared **out, struct ak_error *error)
 {
-    _Static_assert((int)AK_PAGE_TOKENS == (int)AK_KV_PAGE_TOKENS, "kernels and sessions agree on the page");
+    _Static_assert((int)AK_PAGE_TOKENS == (int)AK_KV_PAGE_TOKENS,
+                   "kernels and sessions agree on the page");
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
     struct needs needs = needs_of((const struct ak_cpu *)b, weights, spec);
@@ -227,7 +258,8 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table, con
     ak_rotation_frequencies(spec, options->context, p->frequencies);
     carve_all(&carver, p, &needs);
     if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {
-        status = ak_fail_memory(error, "the activations of a session", carver.overflow ? 0 : carver.used);
+        status = ak_fail_memory(error, "the activations of a session",
+                                carver.overflow ? 0 : carver.used);
         goto fail;
     }
     p->memory = carver.memory;

@@ -23,7 +23,10 @@ static inline uint32_t ak_profile_small_n(const struct ak_cpu_profile *p, enum a
     return p->small_n[form] ? p->small_n[form] : AK_SMALL_N;
 }
 
-static inline uint32_t ak_profile_chunk(const struct ak_cpu_profile *p) { return p->prefill_chunk ? p->prefill_chunk : 512; }
+static inline uint32_t ak_profile_chunk(const struct ak_cpu_profile *p)
+{
+    return p->prefill_chunk ? p->prefill_chunk : 512;
+}
 
 /* ---- Files (profile_file.c) ------------------------------------------------------
  * YAML, as akunu-cli bench --tune writes it:
@@ -41,16 +44,20 @@ static inline uint32_t ak_profile_chunk(const struct ak_cpu_profile *p) { return
 
 /* Puts what the `bytes` of `text` say over *profile, which is not touched on
  * failure. `name` stands for the file in messages. */
-ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes, struct ak_cpu_profile *profile, struct ak_error *error);
+ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes,
+                               struct ak_cpu_profile *profile, struct ak_error *error);
 
 /* The same for a file. */
-ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile, struct ak_error *error);
+ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile,
+                              struct ak_error *error);
 
 /* Reads the file at `path` into *out; where it is NULL, the system's file and then
  * the user's, where they exist. Says in the log which. */
-ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log, struct ak_cpu_profile *out, struct ak_error *error);
+ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log,
+                              struct ak_cpu_profile *out, struct ak_error *error);
 
 /* Writes *profile to `path`, at once or not at all. */
-ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char *path, struct ak_error *error);
+ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char *path,
+                               struct ak_error *error);
 
 #endif

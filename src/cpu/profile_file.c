@@ -13,7 +13,13 @@
 #include "base/show.h"
 #include "cpu/profile.h"
 
-enum { FILE_BYTES_MAX = 1 << 16, PATH_BYTES = 4096, TEXT_BYTES = 1024, THREADS_MAX = 1024, CHUNK_MAX = 65536 };
+enum {
+    FILE_BYTES_MAX = 1 << 16,
+    PATH_BYTES = 4096,
+    TEXT_BYTES = 1024,
+    THREADS_MAX = 1024,
+    CHUNK_MAX = 65536
+};
 
 static const char *const class_names[AK_ACT_FORM_COUNT] = {
     [AK_ACT_F32] = "float",
@@ -28,8 +34,7 @@ struct reader {
     struct ak_error *error;
 };
 
-/* ---- Events ------------------------------------------------------------------------ */
-
+/* ---- Events ------------------------------------------------------------- */
 static unsigned long line_of(const struct reader *r)
 {
     return (unsigned long)r->event.start_mark.line + 1;
@@ -43,7 +48,8 @@ static ak_status next(struct reader *r)
         return AKUNU_OK;
     if (r->parser.error == YAML_MEMORY_ERROR)
         return ak_fail_memory(r->error, "a chip profile", 0);
-    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: no valid YAML: %s", r->name, (unsigned long)r->parser.problem_mark.line + 1,
+    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: no valid YAML: %s", r->name,
+                   (unsigned long)r->parser.problem_mark.line + 1,
                    r->parser.problem ? r->parser.problem : "unknown");
 }
 
@@ -61,23 +67,24 @@ static bool is_word(const struct reader *r, const char *word)
            memcmp(r->event.data.scalar.value, word, strlen(word)) == 0;
 }
 
-/* ---- Values ------------------------------------------------------------------------ */
-
+/* ---- Values ------------------------------------------------------------- */
 /* The whole number behind a key. */
 static ak_status read_number(struct reader *r, const char *key, uint32_t high, uint32_t *out)
 {
     char text[AK_SHOW_BYTES];
     uint64_t value = 0;
     AK_TRY(next(r));
-    bool good = r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.length > 0 && r->event.data.scalar.length < 10;
+    bool good = r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.length > 0 &&
+                r->event.data.scalar.length < 10;
     for (size_t i = 0; good && i < r->event.data.scalar.length; i++) {
         unsigned char c = r->event.data.scalar.value[i];
         good = c >= '0' && c <= '9';
         value = value * 10 + (c - '0');
     }
     if (!good || value < 1 || value > high)
-        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: %s is '%s': expected a whole number from 1 to %u", r->name, line_of(r), key,
-                       shown(r, text), (unsigned)high);
+        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                       "%s:%lu: %s is '%s': expected a whole number from 1 to %u", r->name,
+                       line_of(r), key, shown(r, text), (unsigned)high);
     *out = (uint32_t)value;
     return AKUNU_OK;
 }
@@ -90,20 +97,23 @@ static ak_status read_prefill(struct reader *r, bool *blas)
     *blas = is_word(r, "blas");
     if (*blas || is_word(r, "own"))
         return AKUNU_OK;
-    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: prefill is '%s': expected own or blas", r->name, line_of(r), shown(r, text));
+    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: prefill is '%s': expected own or blas",
+                   r->name, line_of(r), shown(r, text));
 }
 
 static ak_status unknown_key(struct reader *r, const char *known)
 {
     char text[AK_SHOW_BYTES];
-    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: unknown key '%s'; known are %s", r->name, line_of(r), shown(r, text), known);
+    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: unknown key '%s'; known are %s",
+                   r->name, line_of(r), shown(r, text), known);
 }
 
 /* Marks key number i as seen. */
 static ak_status see(struct reader *r, const char *key, unsigned i, unsigned *seen)
 {
     if (*seen & (1u << i))
-        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: %s is given twice", r->name, line_of(r), key);
+        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: %s is given twice", r->name,
+                       line_of(r), key);
     *seen |= 1u << i;
     return AKUNU_OK;
 }
@@ -113,8 +123,8 @@ static ak_status expect_mapping(struct reader *r, const char *key)
     char text[AK_SHOW_BYTES];
     if (r->event.type == YAML_MAPPING_START_EVENT)
         return AKUNU_OK;
-    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: %s is '%s': expected keys and values", r->name, line_of(r), key,
-                   shown(r, text));
+    return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: %s is '%s': expected keys and values",
+                   r->name, line_of(r), key, shown(r, text));
 }
 
 static ak_status read_class(struct reader *r, const char *name, uint32_t *small_n, bool *blas)
@@ -173,21 +183,25 @@ static ak_status read_stream(struct reader *r, struct ak_cpu_profile *p)
     if (r->event.type == YAML_STREAM_END_EVENT)
         return AKUNU_OK;
     AK_TRY(next(r));
-    if (r->event.type != YAML_SCALAR_EVENT || r->event.data.scalar.length > 0) /* "---" alone is an empty scalar */
+    if (r->event.type != YAML_SCALAR_EVENT ||
+        r->event.data.scalar.length > 0) /* "---" alone is an empty scalar */
         AK_TRY(read_profile(r, p));
     AK_TRY(next(r)); /* the document's end */
     AK_TRY(next(r));
     if (r->event.type != YAML_STREAM_END_EVENT)
-        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: a second document; a profile is one", r->name, line_of(r));
+        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                       "%s:%lu: a second document; a profile is one", r->name, line_of(r));
     return AKUNU_OK;
 }
 
-ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes, struct ak_cpu_profile *profile, struct ak_error *error)
+ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes,
+                               struct ak_cpu_profile *profile, struct ak_error *error)
 {
     struct ak_cpu_profile read = *profile;
     struct reader r = { .name = name, .error = error };
     if (bytes > FILE_BYTES_MAX)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: %zu bytes; a chip profile has at most %d", name, bytes, FILE_BYTES_MAX);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: %zu bytes; a chip profile has at most %d",
+                       name, bytes, FILE_BYTES_MAX);
     if (!yaml_parser_initialize(&r.parser))
         return ak_fail_memory(error, "a chip profile", 0);
     yaml_parser_set_input_string(&r.parser, bytes ? text : (const void *)"", bytes);
@@ -199,9 +213,9 @@ ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes,
     return status;
 }
 
-/* ---- Files ------------------------------------------------------------------------- */
-
-ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile, struct ak_error *error)
+/* ---- Files -------------------------------------------------------------- */
+ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile,
+                              struct ak_error *error)
 {
     struct ak_file file;
     char name[AK_SHOW_BYTES];
@@ -212,14 +226,15 @@ ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile, 
             error->status = status;
     }
     if (status == AKUNU_OK)
-        status = ak_cpu_profile_parse(ak_show_path(path, name), file.data, file.bytes < SIZE_MAX ? (size_t)file.bytes : SIZE_MAX, profile,
-                                      error);
+        status = ak_cpu_profile_parse(ak_show_path(path, name), file.data,
+                                      file.bytes < SIZE_MAX ? (size_t)file.bytes : SIZE_MAX,
+                                      profile, error);
     ak_file_close(&file);
     return status;
 }
 
-static ak_status read_where_present(const char *folder, const char *below, const struct ak_log *log, struct ak_cpu_profile *out,
-                                    struct ak_error *error)
+static ak_status read_where_present(const char *folder, const char *below, const struct ak_log *log,
+                                    struct ak_cpu_profile *out, struct ak_error *error)
 {
     char path[PATH_BYTES], name[AK_SHOW_BYTES];
     struct stat found;
@@ -231,7 +246,8 @@ static ak_status read_where_present(const char *folder, const char *below, const
     return AKUNU_OK;
 }
 
-ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log, struct ak_cpu_profile *out, struct ak_error *error)
+ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log,
+                              struct ak_cpu_profile *out, struct ak_error *error)
 {
     const char *config = ak_env("XDG_CONFIG_HOME"), *home = ak_env("HOME");
     char name[AK_SHOW_BYTES];
@@ -244,7 +260,8 @@ ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log, struct
     AK_TRY(read_where_present(AK_SYSCONFDIR, "/akunu/profile.yaml", log, out, error));
     if (config)
         return read_where_present(config, "/akunu/profile.yaml", log, out, error);
-    return home ? read_where_present(home, "/.config/akunu/profile.yaml", log, out, error) : AKUNU_OK;
+    return home ? read_where_present(home, "/.config/akunu/profile.yaml", log, out, error) :
+                  AKUNU_OK;
 }
 
 /* What was chosen, as text of n bytes. */
@@ -252,23 +269,28 @@ static size_t print(const struct ak_cpu_profile *p, char text[TEXT_BYTES])
 {
     struct ak_chip chip;
     ak_chip_detect(&chip);
-    int n = snprintf(text, TEXT_BYTES, "# Chip profile of akunu: %s, %u cores.\n# What is not here is as detected.\n", chip.name, chip.cores);
+    int n = snprintf(text, TEXT_BYTES,
+                     "# Chip profile of akunu: %s, %u cores.\n# What is not here is as detected.\n",
+                     chip.name, chip.cores);
     if (p->threads)
         n += snprintf(text + n, TEXT_BYTES - (size_t)n, "threads: %u\n", (unsigned)p->threads);
     if (p->prefill_chunk)
-        n += snprintf(text + n, TEXT_BYTES - (size_t)n, "prefill_chunk: %u\n", (unsigned)p->prefill_chunk);
+        n += snprintf(text + n, TEXT_BYTES - (size_t)n, "prefill_chunk: %u\n",
+                      (unsigned)p->prefill_chunk);
     for (int i = 0; i < AK_ACT_FORM_COUNT; i++)
         if (class_names[i] && (p->small_n[i] || p->blas[i])) {
             n += snprintf(text + n, TEXT_BYTES - (size_t)n, "%s:\n", class_names[i]);
             if (p->small_n[i])
-                n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  small_n: %u\n", (unsigned)p->small_n[i]);
+                n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  small_n: %u\n",
+                              (unsigned)p->small_n[i]);
             if (p->blas[i])
                 n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  prefill: blas\n");
         }
     return (size_t)n;
 }
 
-ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char *path, struct ak_error *error)
+ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char *path,
+                               struct ak_error *error)
 {
     char text[TEXT_BYTES], temporary[PATH_BYTES], name[AK_SHOW_BYTES];
     struct ak_cpu_profile check = { 0 };
@@ -276,9 +298,11 @@ ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char 
     AK_TRY(ak_cpu_profile_parse("the profile to write", text, n, &check, error));
     int length = snprintf(temporary, sizeof temporary, "%s.%ld.new", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof temporary)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: the path is too long", ak_show_path(path, name));
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: the path is too long",
+                       ak_show_path(path, name));
     FILE *file = fopen(temporary, "we");
-    bool good = file && fwrite(text, 1, n, file) == n && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool good =
+        file && fwrite(text, 1, n, file) == n && fflush(file) == 0 && fsync(fileno(file)) == 0;
     int code = errno;
     if (file && fclose(file) != 0 && good) {
         code = errno;
@@ -292,5 +316,6 @@ ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char 
         return AKUNU_OK;
     if (file)
         unlink(temporary);
-    return ak_fail(error, AKUNU_ERROR_IO, "%s: cannot write: %s", ak_show_path(path, name), strerror(code));
+    return ak_fail(error, AKUNU_ERROR_IO, "%s: cannot write: %s", ak_show_path(path, name),
+                   strerror(code));
 }

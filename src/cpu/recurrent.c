@@ -7,7 +7,8 @@
 #include "cpu/cpu.h"
 
 /* Channels [*begin, *end) of n: whole cache lines. */
-static void own_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thread, size_t *begin, size_t *end)
+static void own_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thread, size_t *begin,
+                         size_t *end)
 {
     enum { LINE = AK_CACHE_LINE / sizeof(float) };
     ak_split((n + LINE - 1) / LINE, p->n_threads, thread, begin, end);
@@ -16,7 +17,8 @@ static void own_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thr
 }
 
 /* Own channels of a convolution's state of n of them; at position 0 it is zeros. */
-static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at, size_t n, uint32_t taps, size_t begin, size_t end)
+static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at, size_t n,
+                         uint32_t taps, size_t begin, size_t end)
 {
     float *state = ak_cpu_state(p, t, at) + begin;
     for (uint32_t k = 0; p->batch->positions[t] == 0 && k + 1 < taps; k++)
@@ -34,22 +36,25 @@ void ak_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     for (size_t t = 0; t < p->batch->n && begin < end; t++) {
         const float *in = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin;
         float *state = conv_state(p, t, s->state_at, s->n, s->taps, begin, end);
-        p->cpu->kernels.short_conv(in, in + s->n, in + 2 * (size_t)s->n, kernel + begin * s->taps, s->taps, state, s->n,
-                                   ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin, end - begin);
+        p->cpu->kernels.short_conv(
+            in, in + s->n, in + 2 * (size_t)s->n, kernel + begin * s->taps, s->taps, state, s->n,
+            ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin, end - begin);
     }
 }
 
 /* Own channels of one token; channels [first, first + n) of a group stand together. */
-static void convolve(const struct ak_cpu_prepared *p, const struct ak_conv_params *s, const float *in, const float *kernel, float *state,
-                     size_t begin, size_t end, float *out)
+static void convolve(const struct ak_cpu_prepared *p, const struct ak_conv_params *s,
+                     const float *in, const float *kernel, float *state, size_t begin, size_t end,
+                     float *out)
 {
     size_t first = 0;
     for (const struct ak_conv_part *part = s->parts; part < s->parts + AK_CONV_PARTS; part++)
         for (size_t g = 0; g < s->n_groups; g++, first += part->n) {
             size_t from = ak_max_size(first, begin), to = ak_min_size(first + part->n, end);
             if (from < to)
-                p->cpu->kernels.conv(in + part->at + g * part->step + (from - first), kernel + from * s->taps, s->taps,
-                                     state + (from - begin), s->n, out + from, to - from);
+                p->cpu->kernels.conv(in + part->at + g * part->step + (from - first),
+                                     kernel + from * s->taps, s->taps, state + (from - begin), s->n,
+                                     out + from, to - from);
         }
 }
 
@@ -61,7 +66,8 @@ void ak_step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, uns
     own_channels(p, s->n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n && begin < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        convolve(p, s, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in), p->weights->vectors[c->vector].data,
+        convolve(p, s, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in),
+                 p->weights->vectors[c->vector].data,
                  conv_state(p, t, s->state_at, s->n, s->taps, begin, end), begin, end, out);
         p->cpu->kernels.silu(out + begin, end - begin);
     }

@@ -35,8 +35,7 @@ static double best_of(struct probe *p, ak_task *task, double budget)
     return best > 1e-9 ? best : 1e-9;
 }
 
-/* ---- Reading ------------------------------------------------------------------ */
-
+/* ---- Reading ------------------------------------------------------------ */
 static uint8_t *own_pages(const struct probe *p, unsigned thread, size_t *bytes)
 {
     size_t begin, end;
@@ -69,7 +68,8 @@ static size_t bytes_to_read(void)
     struct ak_chip chip;
     ak_chip_detect(&chip);
     size_t most = ak_min_size(read_bytes_most, (size_t)chip.memory_bytes / 16);
-    size_t bytes = ak_max_size(read_bytes_least, ak_min_size((size_t)chip.l3_total_bytes * 4, most));
+    size_t bytes =
+        ak_max_size(read_bytes_least, ak_min_size((size_t)chip.l3_total_bytes * 4, most));
     return bytes / PAGE * PAGE;
 }
 
@@ -85,8 +85,7 @@ static ak_status measure_read(struct probe *p, double *out, struct ak_error *err
     return AKUNU_OK;
 }
 
-/* ---- Arithmetic ------------------------------------------------------------------ */
-
+/* ---- Arithmetic --------------------------------------------------------- */
 static void work_task(void *context, unsigned thread)
 {
     struct probe *p = context;
@@ -124,7 +123,8 @@ static uint64_t add_in_turn(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * STEPS;
 }
 
-ak_status ak_roofline_measure(enum ak_isa isa, unsigned n_threads, unsigned what, struct ak_roofline *out, struct ak_error *error)
+ak_status ak_roofline_measure(enum ak_isa isa, unsigned n_threads, unsigned what,
+                              struct ak_roofline *out, struct ak_error *error)
 {
     struct ak_kernels kernels;
     struct probe p = { .kernels = &kernels };

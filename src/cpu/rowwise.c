@@ -14,22 +14,28 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
         uint32_t position = p->batch->positions[t];
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         if (p->batch->hidden)
-            memcpy(out, p->batch->hidden + t * p->batch->hidden_stride, p->spec->config.width * sizeof *out);
+            memcpy(out, p->batch->hidden + t * p->batch->hidden_stride,
+                   p->spec->config.width * sizeof *out);
         else
-            ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.widen, p->batch->tokens[t], position, p->scratch[thread].row, out);
+            ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.widen, p->batch->tokens[t],
+                           position, p->scratch[thread].row, out);
         for (uint32_t table = 0; table < p->spec->n_rotations; table++)
-            ak_rotation_angles(p->spec, p->frequencies, table, position, ak_cpu_angles(p, p->cos, table, t),
+            ak_rotation_angles(p->spec, p->frequencies, table, position,
+                               ak_cpu_angles(p, p->cos, table, t),
                                ak_cpu_angles(p, p->sin, table, t));
     }
 }
 
-void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c, const float *restrict x, float *restrict out)
+void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                 const float *restrict x, float *restrict out)
 {
     const struct ak_norm_params *norm = &c->params.norm;
     const struct ak_kernels *k = &p->cpu->kernels;
     const float *weight = p->weights->vectors[c->vector].data;
     if (norm->layer_norm)
-        k->layer_norm(x + norm->at, weight, c->vector2 == AK_NONE ? p->zeros : p->weights->vectors[c->vector2].data, norm->n, norm->eps, out);
+        k->layer_norm(x + norm->at, weight,
+                      c->vector2 == AK_NONE ? p->zeros : p->weights->vectors[c->vector2].data,
+                      norm->n, norm->eps, out);
     else
         k->rms_norm(x + norm->at, weight, norm->n, norm->eps, out);
 }
@@ -43,7 +49,8 @@ void ak_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, uns
     ak_split(ak_cpu_rows(p, step->domain), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        ak_cpu_norm(p, c, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in), c->in == c->out ? own : out);
+        ak_cpu_norm(p, c, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in),
+                    c->in == c->out ? own : out);
         if (c->in == c->out)
             memcpy(out + norm->at, own, norm->n * sizeof *out);
     }
@@ -58,7 +65,8 @@ static float *own_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t,
 enum { ROWS_AHEAD = 8 };
 
 /* Asks for what this thread will write soon, where another one has read since. */
-static void want_ahead(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, size_t n_rows, uint32_t begin, uint32_t end)
+static void want_ahead(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, size_t n_rows,
+                       uint32_t begin, uint32_t end)
 {
     if (t + ROWS_AHEAD >= n_rows)
         return;
@@ -79,7 +87,8 @@ void ak_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
         if (scale == 1.0f)
             k->add(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), end - begin);
         else
-            k->add_scaled(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), scale, end - begin);
+            k->add_scaled(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), scale,
+                          end - begin);
     }
 }
 
@@ -95,10 +104,18 @@ void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
         float *out = own_part(p, c->out, t, begin);
         want_ahead(p, c->out, t, n_rows, begin, end);
         switch (g->activation) {
-        case AK_ACTIVATION_SILU: k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
-        case AK_ACTIVATION_GELU_TANH: k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
-        case AK_ACTIVATION_GELU_ERF: k->gelu_erf_mul(in + g->gate_at, in + g->up_at, out, end - begin); break;
-        case AK_ACTIVATION_SWIGLU_CLAMPED: k->swiglu_clamped(in + g->gate_at, in + g->up_at, out, end - begin); break;
+        case AK_ACTIVATION_SILU:
+            k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin);
+            break;
+        case AK_ACTIVATION_GELU_TANH:
+            k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin);
+            break;
+        case AK_ACTIVATION_GELU_ERF:
+            k->gelu_erf_mul(in + g->gate_at, in + g->up_at, out, end - begin);
+            break;
+        case AK_ACTIVATION_SWIGLU_CLAMPED:
+            k->swiglu_clamped(in + g->gate_at, in + g->up_at, out, end - begin);
+            break;
         }
     }
 }
@@ -139,5 +156,6 @@ void ak_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     ak_split(ak_cpu_rows(p, AK_DOMAIN_LOGITS), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
         memcpy(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
-               ak_cpu_slot(p, c->in) + p->batch->logit_rows[t] * ak_cpu_stride(p, c->in), c->params.select.n * sizeof(float));
+               ak_cpu_slot(p, c->in) + p->batch->logit_rows[t] * ak_cpu_stride(p, c->in),
+               c->params.select.n * sizeof(float));
 }

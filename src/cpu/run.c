@@ -24,7 +24,8 @@ uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t 
     return row < n ? row : n;
 }
 
-void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin, uint32_t *end)
+void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin,
+                     uint32_t *end)
 {
     const struct ak_thread_scratch *own = &p->scratch[thread];
     *begin = ak_cpu_first_row(p, n, own->share);
@@ -37,7 +38,8 @@ static bool ends_stage(const struct ak_cpu_step *step, bool few)
 }
 
 /* Runs steps [first, end) on shares [share, share + n). */
-static void run_shares(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t share, uint32_t n, unsigned thread)
+static void run_shares(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t share,
+                       uint32_t n, unsigned thread)
 {
     p->scratch[thread].share = share;
     p->scratch[thread].n_shares = n;
@@ -49,12 +51,14 @@ static void run_shares(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, 
  * earlier stage counts as none taken. */
 static bool take(struct ak_tail *tail, uint64_t stage, uint32_t *index)
 {
-    uint64_t none = stage * (AK_SHARES_STOLEN + 1), found = atomic_load_explicit(&tail->taken, memory_order_relaxed), next;
+    uint64_t none = stage * (AK_SHARES_STOLEN + 1),
+             found = atomic_load_explicit(&tail->taken, memory_order_relaxed), next;
     do {
         next = found < none ? none : found;
         if (next - none >= AK_SHARES_STOLEN)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&tail->taken, &found, next + 1, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&tail->taken, &found, next + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
     *index = (uint32_t)(next - none);
     return true;
 }
@@ -64,8 +68,8 @@ static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t e
 {
     for (uint32_t i = first; i < end; i++) {
         const struct ak_command *c = p->steps[i].command;
-        if (c->op == AK_OP_LINEAR &&
-            ak_cpu_takes_blas(p->cpu, &p->weights->packed[c->weight], ak_cpu_rows(p, p->steps[i].domain)))
+        if (c->op == AK_OP_LINEAR && ak_cpu_takes_blas(p->cpu, &p->weights->packed[c->weight],
+                                                       ak_cpu_rows(p, p->steps[i].domain)))
             return true;
     }
     return false;
@@ -74,22 +78,27 @@ static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t e
 /* Shares that have a unit of the rows of a stage's weight together. */
 static uint32_t shares_of_unit(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
-    uint32_t unit = unit_of_shares(p), units = (step->n_rows + unit - 1) / unit, shares = p->n_threads * AK_SHARES;
+    uint32_t unit = unit_of_shares(p), units = (step->n_rows + unit - 1) / unit,
+             shares = p->n_threads * AK_SHARES;
     return units > 0 && units < shares ? shares / units : 1;
 }
 
 /* One stage's part on rows. With many tokens a share at a time, or as many as have rows,
  * so that what a step leaves for the next one stays in the cache. */
-static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool few, uint64_t stage, unsigned thread)
+static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool few,
+                      uint64_t stage, unsigned thread)
 {
     if (has_blas(p, first, end)) {
         run_shares(p, first, end, thread * AK_SHARES, AK_SHARES, thread);
         return;
     }
-    uint32_t n = p->n_threads > 1 && p->steps[first].steal ? AK_SHARES - AK_SHARES_STOLEN : AK_SHARES, index;
+    uint32_t n = p->n_threads > 1 && p->steps[first].steal ? AK_SHARES - AK_SHARES_STOLEN :
+                                                             AK_SHARES,
+             index;
     uint32_t at_once = few ? n : shares_of_unit(p, &p->steps[first]);
     for (uint32_t i = 0; i < n; i += at_once)
-        run_shares(p, first, end, thread * AK_SHARES + i, n - i < at_once ? n - i : at_once, thread);
+        run_shares(p, first, end, thread * AK_SHARES + i, n - i < at_once ? n - i : at_once,
+                   thread);
     for (unsigned i = 0; n < AK_SHARES && i < p->n_threads; i++) {
         unsigned owner = (thread + i) % p->n_threads;
         while (take(&p->tails[owner], stage, &index))
@@ -134,7 +143,9 @@ static void find_blocks(struct ak_cpu_prepared *p)
             stop++;
         for (uint32_t first = i, n; first < stop; first += n) {
             n = stop - first < most ? stop - first : most;
-            p->blocks[p->n_blocks++] = (struct ak_token_block){ .first = first, .n = n, .end = batch->positions[stop - 1] + 1 };
+            p->blocks[p->n_blocks++] = (struct ak_token_block){
+                .first = first, .n = n, .end = batch->positions[stop - 1] + 1
+            };
         }
     }
 }

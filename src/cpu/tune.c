@@ -23,14 +23,13 @@ struct tuner {
     uint8_t *weights, *acts, *slabs;
     float *x, *y;
     size_t slab_bytes, y_floats;
-    unsigned n_runs; /* of each kind of kernels, of which the fastest counts */
+    unsigned n_runs;   /* of each kind of kernels, of which the fastest counts */
     enum ak_type type; /* at hand */
     size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a row of tiles */
     bool few;
 };
 
-/* ---- One product, as linear.c does it ------------------------------------------- */
-
+/* ---- One product, as linear.c does it ----------------------------------- */
 static void tiles_task(void *context, unsigned thread)
 {
     const struct tuner *t = context;
@@ -39,14 +38,15 @@ static void tiles_task(void *context, unsigned thread)
     size_t begin, end;
     ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
     if (t->few) {
-        kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->acts, t->act_bytes, t->n, t->y + begin * AK_TILE_ROWS,
-                           t->n_rows * AK_TILE_ROWS);
+        kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->acts, t->act_bytes,
+                           t->n, t->y + begin * AK_TILE_ROWS, t->n_rows * AK_TILE_ROWS);
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
         n = ak_min_size(end - i, AK_SLAB_TILES);
         kernels->open_slab(t->weights + i * t->row_bytes, n, K, slab);
-        kernels->dot_slab(slab, n, K, t->acts, t->act_bytes, t->n, t->y + i * AK_TILE_ROWS, t->n_rows * AK_TILE_ROWS);
+        kernels->dot_slab(slab, n, K, t->acts, t->act_bytes, t->n, t->y + i * AK_TILE_ROWS,
+                          t->n_rows * AK_TILE_ROWS);
     }
 }
 
@@ -56,10 +56,14 @@ static void rows_task(void *context, unsigned thread)
     const struct ak_kernels *kernels = &t->kernels;
     float *room = (float *)(void *)(t->slabs + thread * t->slab_bytes);
     bool panels = !t->few && kernels->open_panel[t->type];
-    size_t most = panels ? AK_PANEL_ROWS : t->few ? AK_WIDEN_ROWS_FEW : AK_WIDEN_ROWS_MANY, begin, end;
+    size_t most = panels ? AK_PANEL_ROWS :
+                  t->few ? AK_WIDEN_ROWS_FEW :
+                           AK_WIDEN_ROWS_MANY,
+           begin, end;
     ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
     if (t->few && kernels->dot_stored[t->type]) {
-        kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin, K, t->x, K, t->n, t->y + begin, t->n_rows);
+        kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin,
+                                     K, t->x, K, t->n, t->y + begin, t->n_rows);
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
@@ -67,8 +71,9 @@ static void rows_task(void *context, unsigned thread)
         n = ak_min_size(end - i, most);
         if (panels) {
             kernels->open_panel[t->type](rows, t->row_bytes, n, K, room);
-            kernels->dot_panel(room, n, (const float *)(const void *)t->acts, t->n, K, t->y + i, t->n_rows,
-                               rows + n * t->row_bytes, ak_min_size(t->n_rows - i - n, n) * t->row_bytes);
+            kernels->dot_panel(room, n, (const float *)(const void *)t->acts, t->n, K, t->y + i,
+                               t->n_rows, rows + n * t->row_bytes,
+                               ak_min_size(t->n_rows - i - n, n) * t->row_bytes);
             continue;
         }
         for (size_t j = 0; j < n; j++)
@@ -80,7 +85,8 @@ static void rows_task(void *context, unsigned thread)
 static void widen(const struct tuner *t, size_t row, float *to)
 {
     if (t->kernels.tile[t->type].dot_tiles)
-        ak_unpack_row(t->type, t->weights + row / AK_TILE_ROWS * t->row_bytes, K, row % AK_TILE_ROWS, to);
+        ak_unpack_row(t->type, t->weights + row / AK_TILE_ROWS * t->row_bytes, K,
+                      row % AK_TILE_ROWS, to);
     else
         t->kernels.widen[t->type](t->weights + row * t->row_bytes, to, K);
 }
@@ -138,8 +144,7 @@ static void prepare(struct tuner *t, enum ak_act_form form)
     }
 }
 
-/* ---- Choosing -------------------------------------------------------------------- */
-
+/* ---- Choosing ----------------------------------------------------------- */
 /* Whether `type` is tuned: where it is packed its own kernels are measured; of
  * stored rows only those are that take little to widen. */
 static ak_task *task_of(const struct tuner *t, enum ak_type type)
@@ -152,7 +157,8 @@ static ak_task *task_of(const struct tuner *t, enum ak_type type)
 /* Keeps the longest run at 20 ms on slow machines, at less where a quick look is wanted. */
 static void limit_rows(struct tuner *t, ak_task *task)
 {
-    size_t all = t->n_rows, some = ak_min_size(all, (size_t)AK_SLAB_TILES * 4 * ak_pool_threads(t->pool));
+    size_t all = t->n_rows,
+           some = ak_min_size(all, (size_t)AK_SLAB_TILES * 4 * ak_pool_threads(t->pool));
     t->n = AK_SMALL_N;
     t->few = true;
     t->n_rows = some;
@@ -174,11 +180,13 @@ static void take_type(struct tuner *t, enum ak_type type)
 
 /* Times of few-token kernels and of the others, relative to the sum of both, added
  * to the class's. */
-static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS], double many[N_COUNTS])
+static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS],
+                         double many[N_COUNTS])
 {
     ak_task *task = task_of(t, type);
     take_type(t, type);
-    t->n_rows = ak_min_size(weight_bytes / t->row_bytes, t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
+    t->n_rows = ak_min_size(weight_bytes / t->row_bytes,
+                            t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
     limit_rows(t, task);
     for (size_t i = 0; i < N_COUNTS; i++) {
         double a, b;
@@ -228,9 +236,11 @@ static bool is_blas_faster(struct tuner *t, enum ak_type type)
     return blas < own * (1.0 - worth);
 }
 
-static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out, struct ak_error *error)
+static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user,
+                              struct ak_cpu_profile *out, struct ak_error *error)
 {
-    double few[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } }, many[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } };
+    double few[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } },
+           many[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } };
     for (int type = 0; type < AK_TYPE_COUNT; type++) {
         enum ak_act_form form = ak_type_act_form((enum ak_type)type);
         if (progress && !progress((double)type / AK_TYPE_COUNT, user))
@@ -262,8 +272,8 @@ static void fill(struct tuner *t)
         t->x[i] = (float)((i * 2654435761u >> 8) % 2001) * 0.001f - 1.0f;
 }
 
-ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out,
-                  struct ak_error *error)
+ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_fn *progress,
+                  void *user, struct ak_cpu_profile *out, struct ak_error *error)
 {
     struct tuner *t = ak_alloc(1, sizeof *t);
     if (!t)
@@ -271,12 +281,16 @@ ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_
     t->n_runs = n_runs;
     size_t act_bytes = 0, x_bytes = (size_t)PROMPT * K * sizeof(float);
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        act_bytes = ak_max_size(act_bytes, ak_round_up(PROMPT, AK_PANEL_STEP) * ak_act_bytes((enum ak_act_form)form, K));
-    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32, (size_t)AK_PANEL_ROWS * K * sizeof(float));
+        act_bytes = ak_max_size(act_bytes, ak_round_up(PROMPT, AK_PANEL_STEP) *
+                                               ak_act_bytes((enum ak_act_form)form, K));
+    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32,
+                                (size_t)AK_PANEL_ROWS * K * sizeof(float));
     t->slab_bytes = ak_max_size(t->slab_bytes, ak_blas_rows(K) * K * sizeof(float));
-    t->y_floats = weight_bytes / K * 4 * AK_SMALL_N; /* of the types of two bits a weight all rows */
+    /* of the types of two bits a weight all rows */
+    t->y_floats = weight_bytes / K * 4 * AK_SMALL_N;
     ak_kernels_fill(isa, &t->kernels);
-    (void)ak_blas_load(ak_env("AKUNU_BLAS"), &t->blas, NULL); /* without it our kernels stay chosen */
+    /* without it our kernels stay chosen */
+    (void)ak_blas_load(ak_env("AKUNU_BLAS"), &t->blas, NULL);
     t->weights = ak_pages_alloc(weight_bytes);
     t->acts = ak_pages_alloc(act_bytes);
     t->slabs = ak_pages_alloc(t->slab_bytes * n_threads);

@@ -11,7 +11,7 @@ typedef bool ak_tune_fn(double fraction, void *user);
  * clearly faster with n_threads; nothing else of *out is touched. The fastest
  * of n_runs runs of a kernel counts: 5 take some seconds, 1 takes one. `progress` may be
  * NULL. */
-ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_fn *progress, void *user, struct ak_cpu_profile *out,
-                  struct ak_error *error);
+ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_fn *progress,
+                  void *user, struct ak_cpu_profile *out, struct ak_error *error);
 
 #endif

@@ -14,7 +14,8 @@ static uint32_t lowest_place(const struct ak_table *t, uint32_t i)
     uint32_t place = 0;
     for (uint32_t j = 0; j < i;) {
         const struct ak_slot *other = &t->slots[j++];
-        if (live_together(slot, other) && place < other->place + other->width && other->place < place + slot->width) {
+        if (live_together(slot, other) && place < other->place + other->width &&
+            other->place < place + slot->width) {
             place = other->place + other->width;
             j = 0;
         }

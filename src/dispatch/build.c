@@ -13,7 +13,8 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *room,
     uint32_t wanted = *room ? *room * 2 : FIRST_COMMANDS;
     void *grown = ak_realloc(*array, wanted, size);
     if (!grown) {
-        b->status = ak_fail_memory(b->error, "the dispatch table", (unsigned long long)wanted * size);
+        b->status =
+            ak_fail_memory(b->error, "the dispatch table", (unsigned long long)wanted * size);
         return false;
     }
     *array = grown;
@@ -24,17 +25,21 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *room,
 static ak_value add_slot(struct ak_builder *b, uint32_t width, enum ak_domain domain)
 {
     struct ak_table *t = b->table;
-    if (b->status != AKUNU_OK || !grow(b, (void **)&t->slots, t->n_slots, &b->slot_room, sizeof *t->slots))
+    if (b->status != AKUNU_OK ||
+        !grow(b, (void **)&t->slots, t->n_slots, &b->slot_room, sizeof *t->slots))
         return 0;
-    t->slots[t->n_slots] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN), .domain = domain,
-                                             .first_use = t->n_commands, .last_use = t->n_commands };
+    t->slots[t->n_slots] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
+                                             .domain = domain,
+                                             .first_use = t->n_commands,
+                                             .last_use = t->n_commands };
     return t->n_slots++;
 }
 
 static void add_command(struct ak_builder *b, struct ak_command command)
 {
     struct ak_table *t = b->table;
-    if (b->status != AKUNU_OK || !grow(b, (void **)&t->commands, t->n_commands, &b->command_room, sizeof *t->commands))
+    if (b->status != AKUNU_OK ||
+        !grow(b, (void **)&t->commands, t->n_commands, &b->command_room, sizeof *t->commands))
         return;
     if (command.in != AK_NONE)
         t->slots[command.in].last_use = t->n_commands;
@@ -44,7 +49,13 @@ static void add_command(struct ak_builder *b, struct ak_command command)
 
 static struct ak_command command_of(enum ak_op op, int layer, ak_value in, ak_value out)
 {
-    return (struct ak_command){ .op = op, .layer = layer, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE };
+    return (struct ak_command){ .op = op,
+                                .layer = layer,
+                                .in = in,
+                                .out = out,
+                                .weight = AK_NONE,
+                                .vector = AK_NONE,
+                                .vector2 = AK_NONE };
 }
 
 /* Width and domain of a value; a failed builder has no slots. */
@@ -62,7 +73,9 @@ ak_value ak_build_embed(struct ak_builder *b, float scale)
 {
     ak_value out = add_slot(b, b->spec->config.width, AK_DOMAIN_TOKENS);
     struct ak_command c = command_of(AK_OP_EMBED, AK_NO_LAYER, AK_NONE, out);
-    c.params.embed = (struct ak_embed_params){ .scale = scale, .types = b->weights->types != NULL, .positions = b->weights->positions != NULL,
+    c.params.embed = (struct ak_embed_params){ .scale = scale,
+                                               .types = b->weights->types != NULL,
+                                               .positions = b->weights->positions != NULL,
                                                .first_position = b->spec->config.first_position };
     add_command(b, c);
     return out;
@@ -78,13 +91,15 @@ ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, in
     return out;
 }
 
-ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight, enum ak_role bias, int layer, float eps)
+ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight,
+                             enum ak_role bias, int layer, float eps)
 {
     ak_value out = add_slot(b, width_of(b, x), domain_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
     c.vector = ak_weights_vector(b->weights, weight, layer);
     c.vector2 = ak_weights_vector(b->weights, bias, layer);
-    c.params.norm = (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
+    c.params.norm =
+        (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
     add_command(b, c);
     return out;
 }
@@ -94,11 +109,13 @@ bool ak_build_has(const struct ak_builder *b, enum ak_role vector, int layer)
     return ak_weights_vector(b->weights, vector, layer) != AK_NONE;
 }
 
-void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part, enum ak_role weight, int layer, float eps)
+void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part,
+                        enum ak_role weight, int layer, float eps)
 {
     struct ak_command c = command_of(AK_OP_NORM, layer, x, x);
     c.vector = ak_weights_vector(b->weights, weight, layer);
-    c.params.norm = (struct ak_norm_params){ .eps = eps, .at = ak_build_part_at(b, linear, layer, part),
+    c.params.norm = (struct ak_norm_params){ .eps = eps,
+                                             .at = ak_build_part_at(b, linear, layer, part),
                                              .n = b->weights->vectors[c.vector].n };
     add_command(b, c);
 }
@@ -119,7 +136,8 @@ ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear
 }
 
 /* NULL: the model has none. */
-static const struct ak_packed_part *find_part(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part)
+static const struct ak_packed_part *find_part(const struct ak_builder *b, enum ak_linear linear,
+                                              int layer, uint32_t part)
 {
     enum ak_role role = ak_linear_info(linear)->parts[part].weight;
     uint32_t first, n;
@@ -131,7 +149,8 @@ static const struct ak_packed_part *find_part(const struct ak_builder *b, enum a
     return NULL;
 }
 
-uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part)
+uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer,
+                          uint32_t part)
 {
     const struct ak_packed_part *found = find_part(b, linear, layer, part);
     return found ? found->at : 0;
@@ -143,7 +162,8 @@ static uint32_t q_step(const struct ak_builder *b, uint32_t head_dim)
     return b->spec->descriptor.gated_attention ? 2 * head_dim : head_dim;
 }
 
-void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params)
+void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads,
+                  struct ak_qkv_params params)
 {
     struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
     if (norm_heads) {
@@ -159,7 +179,8 @@ void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads
     add_command(b, c);
 }
 
-ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params)
+ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer,
+                            struct ak_attention_params params)
 {
     ak_value out = add_slot(b, params.n_heads * params.head_dim, domain_of(b, qkv));
     struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
@@ -179,7 +200,9 @@ ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint3
     ak_value out = add_slot(b, n, domain_of(b, in));
     struct ak_command c = command_of(AK_OP_SHORT_CONV, layer, in, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
-    c.params.short_conv = (struct ak_short_conv_params){ .n = n, .taps = taps, .state_at = ak_spec_state_at(b->spec, layer) };
+    c.params.short_conv = (struct ak_short_conv_params){
+        .n = n, .taps = taps, .state_at = ak_spec_state_at(b->spec, layer)
+    };
     add_command(b, c);
     return out;
 }
@@ -203,14 +226,17 @@ struct delta_parts {
 static struct delta_parts delta_parts(const struct ak_builder *b, int layer)
 {
     const struct ak_config *c = &b->spec->config;
-    uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim, widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
+    uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
+             widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
     bool together = find_part(b, AK_LINEAR_DELTA_IN, layer, 0) != NULL;
     uint32_t at = ak_build_part_at(b, AK_LINEAR_DELTA_IN, layer, together ? 0 : 1);
     struct ak_conv_part parts[AK_CONV_PARTS + 1];
     for (int i = 0; i <= AK_CONV_PARTS; i++) {
         if (i == AK_CONV_PARTS && !together)
             at = ak_build_part_at(b, AK_LINEAR_DELTA_IN, layer, 2);
-        parts[i] = (struct ak_conv_part){ .at = at, .step = together ? 2 * (c->delta_k_dim + values) : widths[i], .n = widths[i] };
+        parts[i] = (struct ak_conv_part){
+            .at = at, .step = together ? 2 * (c->delta_k_dim + values) : widths[i], .n = widths[i]
+        };
         at += together ? widths[i] : widths[i] * c->delta_k_heads;
     }
     return (struct delta_parts){ { parts[0], parts[1], parts[2] }, parts[3] };
@@ -223,7 +249,9 @@ ak_value ak_build_conv(struct ak_builder *b, ak_value in, int layer)
     ak_value out = add_slot(b, n, domain_of(b, in));
     struct ak_command c = command_of(AK_OP_CONV, layer, in, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_KERNEL, layer);
-    c.params.conv = (struct ak_conv_params){ .n = n, .taps = b->spec->config.conv_taps, .n_groups = b->spec->config.delta_k_heads,
+    c.params.conv = (struct ak_conv_params){ .n = n,
+                                             .taps = b->spec->config.conv_taps,
+                                             .n_groups = b->spec->config.delta_k_heads,
                                              .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
                                              .state_at = ak_spec_state_at(b->spec, layer) };
     add_command(b, c);
@@ -240,52 +268,69 @@ ak_value ak_build_delta(struct ak_builder *b, ak_value qkv, ak_value gates, int 
     c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_DECAY, layer);
     c.vector2 = ak_weights_vector(b->weights, AK_ROLE_DELTA_ALPHA_BIAS, layer);
     c.params.delta = (struct ak_delta_params){
-        .n_k_heads = k->delta_k_heads, .n_v_heads = k->delta_v_heads, .k_dim = k->delta_k_dim, .v_dim = k->delta_v_dim, .gates = gates,
+        .n_k_heads = k->delta_k_heads,
+        .n_v_heads = k->delta_v_heads,
+        .k_dim = k->delta_k_dim,
+        .v_dim = k->delta_v_dim,
+        .gates = gates,
         .beta_at = ak_build_part_at(b, AK_LINEAR_DELTA_GATES, layer, together ? 0 : 1),
         .alpha_at = together ? per_group : ak_build_part_at(b, AK_LINEAR_DELTA_GATES, layer, 2),
-        .gate_step = together ? 2 * per_group : per_group, .tiled = b->spec->descriptor.delta_tiled,
-        .state_at = ak_spec_state_at(b->spec, layer) + ak_spec_conv_elems(b->spec) };
+        .gate_step = together ? 2 * per_group : per_group,
+        .tiled = b->spec->descriptor.delta_tiled,
+        .state_at = ak_spec_state_at(b->spec, layer) + ak_spec_conv_elems(b->spec)
+    };
     add_reading(b, c, gates);
     return out;
 }
 
-ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer, float eps)
+ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer,
+                             float eps)
 {
     const struct ak_config *k = &b->spec->config;
     struct ak_conv_part z = delta_parts(b, layer).z;
     ak_value out = add_slot(b, width_of(b, heads), domain_of(b, heads));
     struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_NORM, layer);
-    c.params.norm_gated = (struct ak_norm_gated_params){ .eps = eps, .n_heads = k->delta_v_heads, .n = k->delta_v_dim, .gate = in,
-                                                         .gate_at = z.at, .gate_step = z.step,
-                                                         .per_group = k->delta_v_heads / k->delta_k_heads };
+    c.params.norm_gated =
+        (struct ak_norm_gated_params){ .eps = eps,
+                                       .n_heads = k->delta_v_heads,
+                                       .n = k->delta_v_dim,
+                                       .gate = in,
+                                       .gate_at = z.at,
+                                       .gate_step = z.step,
+                                       .per_group = k->delta_v_heads / k->delta_k_heads };
     add_reading(b, c, in);
     return out;
 }
 
-ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer, enum ak_activation activation, uint32_t n)
+ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer,
+                        enum ak_activation activation, uint32_t n)
 {
     ak_value out = add_slot(b, n, domain_of(b, gate_up));
     struct ak_command c = command_of(AK_OP_GATED, layer, gate_up, out);
-    c.params.gated = (struct ak_gated_params){ .activation = activation, .n = n,
+    c.params.gated = (struct ak_gated_params){ .activation = activation,
+                                               .n = n,
                                                .gate_at = ak_build_part_at(b, linear, layer, 0),
                                                .up_at = ak_build_part_at(b, linear, layer, 1) };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_activation activation, uint32_t n)
+ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer,
+                           enum ak_activation activation, uint32_t n)
 {
     ak_value out = add_slot(b, n, domain_of(b, x));
     struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, out);
-    if ((activation == AK_ACTIVATION_SILU || activation == AK_ACTIVATION_SWIGLU_CLAMPED) && b->status == AKUNU_OK)
+    if ((activation == AK_ACTIVATION_SILU || activation == AK_ACTIVATION_SWIGLU_CLAMPED) &&
+        b->status == AKUNU_OK)
         b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU without a gate");
     c.params.activate = (struct ak_activate_params){ .activation = activation, .n = n };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer, struct ak_route_params params)
+ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer,
+                        struct ak_route_params params)
 {
     ak_value out = add_slot(b, 2 * params.n_used, domain_of(b, logits));
     struct ak_command c = command_of(AK_OP_ROUTE, layer, logits, out);
@@ -294,7 +339,8 @@ ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer, struct
     return out;
 }
 
-static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_value in, ak_value out, ak_value routes)
+static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_value in, ak_value out,
+                       ak_value routes)
 {
     struct ak_command c = command_of(op, layer, in, out);
     c.params.routed = (struct ak_routed_params){ .routes = routes, .n = b->spec->config.width };
@@ -313,7 +359,8 @@ void ak_build_combine(struct ak_builder *b, ak_value x, ak_value rows, ak_value 
     add_routed(b, AK_OP_COMBINE, layer, rows, x, routes);
 }
 
-void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h, enum ak_role vector, int layer)
+void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h,
+                        enum ak_role vector, int layer)
 {
     struct ak_command c = command_of(AK_OP_ADD_GATED, layer, y, x);
     c.vector = ak_weights_vector(b->weights, vector, layer);
@@ -374,11 +421,13 @@ void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap)
     add_command(b, c);
 }
 
-ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, enum ak_table_end end, struct ak_table *out,
-                         struct ak_error *error)
+ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights,
+                         enum ak_table_end end, struct ak_table *out, struct ak_error *error)
 {
     *out = (struct ak_table){ 0 };
-    struct ak_builder b = { .spec = spec, .weights = weights, .table = out, .end = end, .error = error };
+    struct ak_builder b = {
+        .spec = spec, .weights = weights, .table = out, .end = end, .error = error
+    };
     spec->family->emit(&b, spec);
     if (b.status == AKUNU_OK) {
         /* the caller reads these after the pass */

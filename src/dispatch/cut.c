@@ -13,7 +13,8 @@ static uint32_t first_of_layer(const struct ak_table *t, uint32_t layer)
 }
 
 /* The slot that commands before `at` write and later ones read. */
-static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *value, struct ak_error *error)
+static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *value,
+                               struct ak_error *error)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_slots; i++)
@@ -23,14 +24,20 @@ static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *
         }
     if (n == 1 && t->slots[*value].domain == AK_DOMAIN_TOKENS)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the model cannot be cut between layers: %u values cross the cut, and one is expected",
-                   (unsigned)n);
+    return ak_fail(
+        error, AKUNU_ERROR_UNSUPPORTED,
+        "the model cannot be cut between layers: %u values cross the cut, and one is expected",
+        (unsigned)n);
 }
 
 /* Commands [begin, end) behind `before` others, of slots that live among them alone. */
-static ak_status take_commands(const struct ak_table *t, uint32_t begin, uint32_t end, uint32_t before, struct ak_table *out, struct ak_error *error)
+static ak_status take_commands(const struct ak_table *t, uint32_t begin, uint32_t end,
+                               uint32_t before, struct ak_table *out, struct ak_error *error)
 {
-    *out = (struct ak_table){ .n_commands = end - begin + before, .n_slots = t->n_slots, .logits = t->logits, .chosen = t->chosen };
+    *out = (struct ak_table){ .n_commands = end - begin + before,
+                              .n_slots = t->n_slots,
+                              .logits = t->logits,
+                              .chosen = t->chosen };
     out->commands = ak_alloc(out->n_commands, sizeof *out->commands);
     out->slots = ak_alloc(t->n_slots, sizeof *out->slots);
     if (!out->commands || !out->slots)
@@ -40,8 +47,10 @@ static ak_status take_commands(const struct ak_table *t, uint32_t begin, uint32_
         const struct ak_slot *slot = &t->slots[i];
         bool lives = slot->first_use < end && slot->last_use >= begin;
         uint32_t last = slot->last_use < end ? slot->last_use : end;
-        out->slots[i] = (struct ak_slot){ .domain = slot->domain, .width = lives ? slot->width : 0 };
-        out->slots[i].first_use = lives && slot->first_use > begin ? slot->first_use - begin + before : 0;
+        out->slots[i] =
+            (struct ak_slot){ .domain = slot->domain, .width = lives ? slot->width : 0 };
+        out->slots[i].first_use =
+            lives && slot->first_use > begin ? slot->first_use - begin + before : 0;
         out->slots[i].last_use = lives ? last - begin + before : 0;
     }
     return AKUNU_OK;
@@ -60,8 +69,8 @@ static void count_from(struct ak_command *c, uint32_t layer, uint64_t elem)
     }
 }
 
-ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec, uint32_t cut, struct ak_table *head, struct ak_table *tail,
-                       struct ak_error *error)
+ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec, uint32_t cut,
+                       struct ak_table *head, struct ak_table *tail, struct ak_error *error)
 {
     uint32_t at = first_of_layer(table, cut), value = 0;
     *head = *tail = (struct ak_table){ 0 };
@@ -77,10 +86,17 @@ ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec,
     }
     head->logits = value;
     head->chosen = AK_NONE;
-    tail->commands[0] = (struct ak_command){ .op = AK_OP_EMBED, .layer = AK_NO_LAYER, .in = AK_NONE, .out = value, .weight = AK_NONE,
-                                             .vector = AK_NONE, .vector2 = AK_NONE, .params.embed.scale = 1.0f };
+    tail->commands[0] = (struct ak_command){ .op = AK_OP_EMBED,
+                                             .layer = AK_NO_LAYER,
+                                             .in = AK_NONE,
+                                             .out = value,
+                                             .weight = AK_NONE,
+                                             .vector = AK_NONE,
+                                             .vector2 = AK_NONE,
+                                             .params.embed.scale = 1.0f };
     for (uint32_t i = 1; i < tail->n_commands; i++)
-        count_from(&tail->commands[i], ak_spec_kv_layer(spec, (int)cut), ak_spec_state_at(spec, (int)cut));
+        count_from(&tail->commands[i], ak_spec_kv_layer(spec, (int)cut),
+                   ak_spec_state_at(spec, (int)cut));
     ak_table_plan_arena(head);
     ak_table_plan_arena(tail);
     return AKUNU_OK;

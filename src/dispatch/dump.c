@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "dispatch/builder.h"
 
-static const char *const activations[] = {
-    [AK_ACTIVATION_SILU] = "silu", [AK_ACTIVATION_GELU_TANH] = "gelu_tanh", [AK_ACTIVATION_GELU_ERF] = "gelu_erf",
-    [AK_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped"
-};
+static const char *const activations[] = { [AK_ACTIVATION_SILU] = "silu",
+                                           [AK_ACTIVATION_GELU_TANH] = "gelu_tanh",
+                                           [AK_ACTIVATION_GELU_ERF] = "gelu_erf",
+                                           [AK_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped" };
 
 static void dump_nonzero(FILE *f, const char *label, float value)
 {
@@ -21,7 +21,8 @@ static void dump_vector(FILE *f, const char *label, const struct ak_weights *w, 
 {
     char name[AK_ROLE_NAME_BYTES];
     if (vector != AK_NONE)
-        fprintf(f, " %s=%s", label, ak_role_name(w->vectors[vector].role, w->vectors[vector].layer, name));
+        fprintf(f, " %s=%s", label,
+                ak_role_name(w->vectors[vector].role, w->vectors[vector].layer, name));
 }
 
 /* Of models in which it is another one. */
@@ -46,7 +47,8 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
 {
     switch (c->op) {
     case AK_OP_EMBED:
-        fprintf(f, " scale=%.9g%s%s", (double)c->params.embed.scale, c->params.embed.types ? " types" : "",
+        fprintf(f, " scale=%.9g%s%s", (double)c->params.embed.scale,
+                c->params.embed.types ? " types" : "",
                 c->params.embed.positions ? " positions" : "");
         if (c->params.embed.first_position > 0)
             fprintf(f, " from=%u", c->params.embed.first_position);
@@ -62,8 +64,9 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
     case AK_OP_LINEAR: dump_linear(f, c, w); break;
     case AK_OP_QKV: {
         const struct ak_qkv_params *p = &c->params.qkv;
-        fprintf(f, " at=%u,%u,%u heads=%u/%u head_dim=%u rope=%u%s", p->q_at, p->k_at, p->v_at, p->n_heads, p->n_kv_heads, p->head_dim,
-                p->rope_dims, p->interleaved ? " interleaved" : " halves");
+        fprintf(f, " at=%u,%u,%u heads=%u/%u head_dim=%u rope=%u%s", p->q_at, p->k_at, p->v_at,
+                p->n_heads, p->n_kv_heads, p->head_dim, p->rope_dims,
+                p->interleaved ? " interleaved" : " halves");
         if (p->rope_table > 0)
             fprintf(f, " table=%u", p->rope_table);
         dump_vector(f, "q_norm", w, c->vector);
@@ -73,8 +76,8 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
     }
     case AK_OP_ATTENTION: {
         const struct ak_attention_params *p = &c->params.attention;
-        fprintf(f, " at=%u heads=%u/%u head_dim=%u window=%u scale=%.9g", p->q_at, p->n_heads, p->n_kv_heads, p->head_dim, p->window,
-                (double)p->scale);
+        fprintf(f, " at=%u heads=%u/%u head_dim=%u window=%u scale=%.9g", p->q_at, p->n_heads,
+                p->n_kv_heads, p->head_dim, p->window, (double)p->scale);
         dump_nonzero(f, "cap", p->cap);
         fputs(p->both_ways ? " both_ways" : "", f);
         fputs(p->alibi ? " alibi" : "", f);
@@ -84,21 +87,24 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         break;
     }
     case AK_OP_SHORT_CONV:
-        fprintf(f, " taps=%u state=%llu n=%u", c->params.short_conv.taps, (unsigned long long)c->params.short_conv.state_at,
-                c->params.short_conv.n);
+        fprintf(f, " taps=%u state=%llu n=%u", c->params.short_conv.taps,
+                (unsigned long long)c->params.short_conv.state_at, c->params.short_conv.n);
         dump_vector(f, "kernel", w, c->vector);
         break;
     case AK_OP_CONV:
-        fprintf(f, " taps=%u state=%llu n=%u at=", c->params.conv.taps, (unsigned long long)c->params.conv.state_at, c->params.conv.n);
+        fprintf(f, " taps=%u state=%llu n=%u at=", c->params.conv.taps,
+                (unsigned long long)c->params.conv.state_at, c->params.conv.n);
         for (int i = 0; i < AK_CONV_PARTS; i++)
-            fprintf(f, "%s%u+%u·%u[%u]", i ? "," : "", c->params.conv.parts[i].at, c->params.conv.n_groups, c->params.conv.parts[i].step,
+            fprintf(f, "%s%u+%u·%u[%u]", i ? "," : "", c->params.conv.parts[i].at,
+                    c->params.conv.n_groups, c->params.conv.parts[i].step,
                     c->params.conv.parts[i].n);
         dump_vector(f, "kernel", w, c->vector);
         break;
     case AK_OP_DELTA: {
         const struct ak_delta_params *p = &c->params.delta;
-        fprintf(f, " heads=%u/%u%s dims=%u,%u gates=s%u at=%u,%u+%u state=%llu", p->n_v_heads, p->n_k_heads, p->tiled ? " tiled" : "",
-                p->k_dim, p->v_dim, p->gates, p->beta_at, p->alpha_at, p->gate_step, (unsigned long long)p->state_at);
+        fprintf(f, " heads=%u/%u%s dims=%u,%u gates=s%u at=%u,%u+%u state=%llu", p->n_v_heads,
+                p->n_k_heads, p->tiled ? " tiled" : "", p->k_dim, p->v_dim, p->gates, p->beta_at,
+                p->alpha_at, p->gate_step, (unsigned long long)p->state_at);
         dump_vector(f, "decay", w, c->vector);
         dump_vector(f, "bias", w, c->vector2);
         break;
@@ -106,15 +112,17 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
     case AK_OP_NORM_GATED: {
         const struct ak_norm_gated_params *p = &c->params.norm_gated;
         dump_vector(f, "vector", w, c->vector);
-        fprintf(f, " heads=%u n=%u eps=%.9g gate=s%u at=%u+%u/%u", p->n_heads, p->n, (double)p->eps, p->gate, p->gate_at, p->gate_step,
-                p->per_group);
+        fprintf(f, " heads=%u n=%u eps=%.9g gate=s%u at=%u+%u/%u", p->n_heads, p->n, (double)p->eps,
+                p->gate, p->gate_at, p->gate_step, p->per_group);
         break;
     }
     case AK_OP_GATED:
-        fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation], c->params.gated.gate_at, c->params.gated.up_at,
-                c->params.gated.n);
+        fprintf(f, " %s at=%u,%u n=%u", activations[c->params.gated.activation],
+                c->params.gated.gate_at, c->params.gated.up_at, c->params.gated.n);
         break;
-    case AK_OP_ACTIVATE: fprintf(f, " %s n=%u", activations[c->params.activate.activation], c->params.activate.n); break;
+    case AK_OP_ACTIVATE:
+        fprintf(f, " %s n=%u", activations[c->params.activate.activation], c->params.activate.n);
+        break;
     case AK_OP_ADD:
         fprintf(f, " n=%u", c->params.add.n);
         dump_nonzero(f, "scale", c->params.add.scale == 1.0f ? 0.0f : c->params.add.scale);
@@ -122,10 +130,13 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
     case AK_OP_DIVIDE:
     case AK_OP_CAP: fprintf(f, " by=%.9g n=%u", (double)c->params.by.by, c->params.by.n); break;
     case AK_OP_ROUTE:
-        fprintf(f, " experts=%u/%u%s", c->params.route.n_used, c->params.route.n_experts, c->params.route.normalised ? " normalised" : "");
+        fprintf(f, " experts=%u/%u%s", c->params.route.n_used, c->params.route.n_experts,
+                c->params.route.normalised ? " normalised" : "");
         break;
     case AK_OP_GATHER:
-    case AK_OP_COMBINE: fprintf(f, " routes=s%u n=%u", c->params.routed.routes, c->params.routed.n); break;
+    case AK_OP_COMBINE:
+        fprintf(f, " routes=s%u n=%u", c->params.routed.routes, c->params.routed.n);
+        break;
     case AK_OP_ADD_GATED:
         fprintf(f, " gate=s%u", c->params.add_gated.gate);
         dump_vector(f, "vector", w, c->vector);
@@ -154,7 +165,8 @@ static void dump_command(FILE *f, const struct ak_table *t, uint32_t i, const st
     fputc('\n', f);
 }
 
-ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, struct ak_error *error)
+ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
+                        struct ak_error *error)
 {
     static const char *const domains[] = { "tokens", "logits", "experts" };
     char *text = NULL;
@@ -162,13 +174,14 @@ ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, st
     FILE *f = open_memstream(&text, &n);
     if (!f)
         return ak_fail_memory(error, "the table's text", 0);
-    fprintf(f, "arena tokens %u, logits %u", t->arena_width[AK_DOMAIN_TOKENS], t->arena_width[AK_DOMAIN_LOGITS]);
+    fprintf(f, "arena tokens %u, logits %u", t->arena_width[AK_DOMAIN_TOKENS],
+            t->arena_width[AK_DOMAIN_LOGITS]);
     if (t->arena_width[AK_DOMAIN_EXPERTS])
         fprintf(f, ", experts %u", t->arena_width[AK_DOMAIN_EXPERTS]);
     fputc('\n', f);
     for (uint32_t i = 0; i < t->n_slots; i++)
-        fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, domains[t->slots[i].domain], t->slots[i].width, t->slots[i].place,
-                t->slots[i].first_use, t->slots[i].last_use);
+        fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, domains[t->slots[i].domain],
+                t->slots[i].width, t->slots[i].place, t->slots[i].first_use, t->slots[i].last_use);
     for (uint32_t i = 0; i < t->n_commands; i++)
         dump_command(f, t, i, weights);
     bool ok = !ferror(f);

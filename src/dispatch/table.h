@@ -21,8 +21,8 @@ struct ak_table {
     struct ak_slot *slots;
     uint32_t n_slots;
     uint32_t arena_width[AK_DOMAIN_COUNT]; /* elements of a row of each domain's arena */
-    uint32_t logits;         /* slot of the logits, or of the hidden states */
-    uint32_t chosen;         /* slot of the chosen tokens, AK_NONE in the plain table */
+    uint32_t logits;                       /* slot of the logits, or of the hidden states */
+    uint32_t chosen; /* slot of the chosen tokens, AK_NONE in the plain table */
     char *dump;
 };
 
@@ -31,8 +31,8 @@ struct ak_table {
 enum ak_table_end { AK_END_LOGITS, AK_END_CHOSEN, AK_END_HIDDEN };
 
 /* Emits the family's commands. */
-ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights, enum ak_table_end end, struct ak_table *out,
-                         struct ak_error *error);
+ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights,
+                         enum ak_table_end end, struct ak_table *out, struct ak_error *error);
 void ak_table_clear(struct ak_table *t);
 uint64_t ak_table_bytes(const struct ak_table *t);
 
@@ -41,10 +41,11 @@ uint64_t ak_table_bytes(const struct ak_table *t);
  * states of all rows. `tail` begins with an EMBED that takes it from the batch (its
  * `hidden`); its layers of the KV cache and places in a sequence's state are counted from
  * its own first ones. AKUNU_ERROR_UNSUPPORTED: more than one value crosses the cut. */
-ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec, uint32_t cut, struct ak_table *head, struct ak_table *tail,
-                       struct ak_error *error);
+ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec, uint32_t cut,
+                       struct ak_table *head, struct ak_table *tail, struct ak_error *error);
 
 /* Fills t->dump: a line a slot and a command. */
-ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights, struct ak_error *error);
+ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
+                        struct ak_error *error);
 
 #endif

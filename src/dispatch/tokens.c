@@ -4,7 +4,8 @@
 #include "weights/assembly.h"
 
 /* A row of a stored matrix as floats. */
-static void read_row(const struct ak_view *view, ak_dequantise_fn *const *widen, uint64_t row, float *out)
+static void read_row(const struct ak_view *view, ak_dequantise_fn *const *widen, uint64_t row,
+                     float *out)
 {
     uint64_t row_bytes = 0;
     if (view->assembly) {
@@ -12,18 +13,21 @@ static void read_row(const struct ak_view *view, ak_dequantise_fn *const *widen,
         return;
     }
     (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
-    (widen ? widen[view->type] : ak_type_info(view->type)->dequantise)((const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
+    (widen ? widen[view->type] : ak_type_info(view->type)->dequantise)(
+        (const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
 }
 
-static void add_row(const struct ak_view *view, ak_dequantise_fn *const *widen, uint64_t row, float *scratch, float *out)
+static void add_row(const struct ak_view *view, ak_dequantise_fn *const *widen, uint64_t row,
+                    float *scratch, float *out)
 {
     read_row(view, widen, row, scratch);
     for (uint32_t i = 0; i < view->cols; i++)
         out[i] += scratch[i];
 }
 
-void ak_embed_token(const struct ak_weights *weights, const struct ak_embed_params *params, ak_dequantise_fn *const *widen, int32_t token,
-                    uint32_t position, float *scratch, float *out)
+void ak_embed_token(const struct ak_weights *weights, const struct ak_embed_params *params,
+                    ak_dequantise_fn *const *widen, int32_t token, uint32_t position,
+                    float *scratch, float *out)
 {
     read_row(weights->embedding, widen, (uint64_t)token, out);
     for (uint32_t i = 0; params->scale != 1.0f && i < weights->embedding->cols; i++)
@@ -31,10 +35,12 @@ void ak_embed_token(const struct ak_weights *weights, const struct ak_embed_para
     if (params->types)
         add_row(weights->types, widen, 0, scratch, out);
     if (params->positions)
-        add_row(weights->positions, widen, (uint64_t)params->first_position + position, scratch, out);
+        add_row(weights->positions, widen, (uint64_t)params->first_position + position, scratch,
+                out);
 }
 
-void ak_rotation_frequencies(const struct ak_spec *spec, uint32_t context, const float *out[AK_ROTATION_TABLES])
+void ak_rotation_frequencies(const struct ak_spec *spec, uint32_t context,
+                             const float *out[AK_ROTATION_TABLES])
 {
     for (uint32_t table = 0; table < spec->n_rotations; table++)
         out[table] = spec->inverse_frequencies + (size_t)table * (spec->config.rope_dims / 2);
@@ -42,8 +48,9 @@ void ak_rotation_frequencies(const struct ak_spec *spec, uint32_t context, const
         out[AK_ROTATE_MAIN] = spec->short_frequencies;
 }
 
-void ak_rotation_angles(const struct ak_spec *spec, const float *const frequencies[AK_ROTATION_TABLES], uint32_t table, uint32_t position,
-                        float *cosines, float *sines)
+void ak_rotation_angles(const struct ak_spec *spec,
+                        const float *const frequencies[AK_ROTATION_TABLES], uint32_t table,
+                        uint32_t position, float *cosines, float *sines)
 {
     double magnitude = (double)spec->magnitude[table];
     for (uint32_t i = 0; i < spec->config.rope_dims / 2; i++) {

@@ -4,23 +4,28 @@
 
 #include "base/gumbel.h"
 
-ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation, struct ak_error *error)
+ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation,
+                          struct ak_error *error)
 {
     const struct ak_model *model = c->session->model;
     unsigned flags = AKUNU_CONTINUE | (generation->special ? 0u : AKUNU_SKIP_SPECIAL);
     c->limit = generation->max_tokens < 0 ? UINT64_MAX : (uint64_t)generation->max_tokens;
-    AK_TRY(ak_sampler_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer, &c->sampler, error));
+    AK_TRY(ak_sampler_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer,
+                             &c->sampler, error));
     if (model->tokenizer)
         AK_TRY(ak_text_stream_create(model->tokenizer, flags, &c->stream, error));
     AK_TRY(ak_stops_begin(&c->stops, generation->stops, generation->n_stops, error));
     if (generation->sampling.grammar)
-        AK_TRY(ak_constraint_begin(model, generation->sampling.grammar->inner, &c->constraint, error));
+        AK_TRY(
+            ak_constraint_begin(model, generation->sampling.grammar->inner, &c->constraint, error));
     c->on_logprobs = generation->on_logprobs;
     if (c->on_logprobs)
-        AK_TRY(ak_logprobs_init(&c->logprobs, generation->n_top_logprobs, model->spec.config.vocab_size, error));
+        AK_TRY(ak_logprobs_init(&c->logprobs, generation->n_top_logprobs,
+                                model->spec.config.vocab_size, error));
     c->plain = ak_sampler_is_plain(c->sampler) && !c->constraint.matcher;
     c->on_backend = c->plain && !c->on_logprobs;
-    c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature, .seed = ak_sampler_bits(c->sampler) };
+    c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature,
+                                .seed = ak_sampler_bits(c->sampler) };
     return AKUNU_OK;
 }
 
@@ -42,17 +47,20 @@ void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n)
 static void note_logprobs(struct ak_choice *c, const float *logits, int32_t token)
 {
     if (c->on_logprobs)
-        c->logprob = ak_logprobs_of(&c->logprobs, logits, c->session->model->spec.config.vocab_size, token);
+        c->logprob =
+            ak_logprobs_of(&c->logprobs, logits, c->session->model->spec.config.vocab_size, token);
 }
 
-ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error)
+ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token,
+                           struct ak_error *error)
 {
     AK_TRY(ak_constraint_choose(&c->constraint, c->sampler, logits, token, error));
     note_logprobs(c, logits, *token);
     return AKUNU_OK;
 }
 
-ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error)
+ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position,
+                         int32_t *token, struct ak_error *error)
 {
     float best = -INFINITY;
     if (!c->plain || c->draw.temperature <= 0.0f)
@@ -71,7 +79,8 @@ ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t posi
     return AKUNU_OK;
 }
 
-ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n, struct ak_error *error)
+ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n,
+                           struct ak_error *error)
 {
     size_t n_forced = 0;
     if (c->constraint.matcher)
@@ -119,7 +128,8 @@ static ak_status follow(struct ak_choice *c, bool *complete, struct ak_error *er
         return AKUNU_OK;
     AK_TRY(ak_grammar_matcher_token(c->constraint.matcher, c->token, &allowed, error));
     if (!allowed)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar does not allow token %d here", (int)c->token);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar does not allow token %d here",
+                       (int)c->token);
     *complete = ak_grammar_matcher_must_end(c->constraint.matcher);
     return AKUNU_OK;
 }
@@ -165,7 +175,8 @@ ak_status ak_choice_finish(struct ak_choice *c, struct ak_error *error)
     const char *text;
     size_t n_bytes;
     bool stopped;
-    if (!c->stream || !c->on_piece || c->result->stop == AKUNU_STOP_CALLBACK || c->result->stop == AKUNU_STOP_TEXT)
+    if (!c->stream || !c->on_piece || c->result->stop == AKUNU_STOP_CALLBACK ||
+        c->result->stop == AKUNU_STOP_TEXT)
         return AKUNU_OK;
     ak_text_stream_end(c->stream, &text, &n_bytes);
     AK_TRY(ak_stops_push(&c->stops, &text, &n_bytes, &stopped, error));

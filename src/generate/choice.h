@@ -12,42 +12,46 @@
 struct ak_choice {
     struct ak_session *session;
     int32_t sequence;
-    uint64_t limit;                /* of tokens */
+    uint64_t limit; /* of tokens */
     struct ak_sampler *sampler;
     struct ak_text_stream *stream; /* NULL: the model has no vocabulary */
     struct ak_stops stops;
     struct ak_constraint constraint;
-    bool plain;                    /* a Gumbel step may choose: `draw` says how */
-    bool on_backend;               /* … that of the backend, since nobody asks for the logits */
-    struct ak_draw draw;           /* the same for the whole text: noise goes by positions */
-    akunu_piece_fn *on_piece;      /* NULL allowed */
+    bool plain;                     /* a Gumbel step may choose: `draw` says how */
+    bool on_backend;                /* … that of the backend, since nobody asks for the logits */
+    struct ak_draw draw;            /* the same for the whole text: noise goes by positions */
+    akunu_piece_fn *on_piece;       /* NULL allowed */
     akunu_logprobs_fn *on_logprobs; /* NULL allowed */
     void *user;
-    struct ak_logprobs logprobs;   /* of the token chosen last, where they are asked for */
+    struct ak_logprobs logprobs; /* of the token chosen last, where they are asked for */
     float logprob;
     void *logprobs_user;
-    int32_t token;                 /* the last one chosen; not in the sequence yet */
-    bool ended;                    /* result->stop says why */
+    int32_t token; /* the last one chosen; not in the sequence yet */
+    bool ended;    /* result->stop says why */
     struct akunu_result *result;
 };
 
 /* Makes the sampler and the stream; the others of *c are the caller's to set before. */
-ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation, struct ak_error *error);
+ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *generation,
+                          struct ak_error *error);
 void ak_choice_clear(struct ak_choice *c);
 
 /* Tokens that the grammar says come next, at most `most`: a pass may run them before they
  * are chosen. None without a grammar. */
-ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n, struct ak_error *error);
+ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *tokens, uint32_t *n,
+                           struct ak_error *error);
 
 /* Tells the sampler of tokens that are in the context. */
 void ak_choice_see(struct ak_choice *c, const int32_t *ids, size_t n);
 
 /* Chooses from logits, as the sampler says. */
-ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token, struct ak_error *error);
+ak_status ak_choice_choose(struct ak_choice *c, const float *logits, int32_t *token,
+                           struct ak_error *error);
 
 /* The same for a token after the first, which follows the one at `position`: as the backend
  * draws where the choice is a plain one. */
-ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position, int32_t *token, struct ak_error *error);
+ak_status ak_choice_draw(struct ak_choice *c, const float *logits, uint32_t position,
+                         int32_t *token, struct ak_error *error);
 
 /* `token` is the next one of the text: tells of it, unless it ends the text. */
 ak_status ak_choice_take(struct ak_choice *c, int32_t token, struct ak_error *error);

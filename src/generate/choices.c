@@ -29,7 +29,8 @@ static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *
 }
 
 /* Choice i is what a text alone would be with the i-th next seed. */
-static ak_status begin(struct choices *c, const struct ak_kv_sequence *sequence, struct ak_error *error)
+static ak_status begin(struct choices *c, const struct ak_kv_sequence *sequence,
+                       struct ak_error *error)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct akunu_generation own = *c->request->generation;
@@ -50,13 +51,15 @@ static ak_status prompt(struct choices *c, int32_t *sequences, struct ak_error *
     uint32_t before = sequence->length;
     double started = ak_seconds();
     size_t last;
-    ak_status status = ak_session_prefill(c->session, sequences[0], r->ids, r->n_ids, r->cancel, r->user, &last, error);
+    ak_status status = ak_session_prefill(c->session, sequences[0], r->ids, r->n_ids, r->cancel,
+                                          r->user, &last, error);
     for (size_t i = 1; status == AKUNU_OK && i < c->n; i++) {
         status = ak_session_fork(c->session, sequences[0], sequence->length, &sequences[i], error);
         c->all[i].sequence = sequences[i];
     }
     for (size_t i = 0; status == AKUNU_OK && i < c->n && c->all[i].limit > 0; i++)
-        status = ak_choice_choose(&c->all[i], ak_session_logits(c->session, last), &c->all[i].token, error);
+        status = ak_choice_choose(&c->all[i], ak_session_logits(c->session, last), &c->all[i].token,
+                                  error);
     for (size_t i = 0; i < c->n; i++) {
         c->all[i].result->n_prompt = sequence->length - before;
         c->all[i].result->prompt_seconds = ak_seconds() - started;
@@ -64,7 +67,8 @@ static ak_status prompt(struct choices *c, int32_t *sequences, struct ak_error *
     return status;
 }
 
-static ak_status take(struct choices *c, struct ak_choice *choice, int32_t token, struct ak_error *error)
+static ak_status take(struct choices *c, struct ak_choice *choice, int32_t token,
+                      struct ak_error *error)
 {
     AK_TRY(ak_choice_take(choice, token, error));
     choice->result->generate_seconds = ak_seconds() - c->started;
@@ -86,7 +90,9 @@ static ak_status collect(struct choices *c, size_t *n, struct ak_error *error)
             continue;
         }
         c->in_pass[*n] = i;
-        c->pass[(*n)++] = (struct akunu_batch_token){ .token = choice->token, .sequence = choice->sequence, .logits = true };
+        c->pass[(*n)++] = (struct akunu_batch_token){ .token = choice->token,
+                                                      .sequence = choice->sequence,
+                                                      .logits = true };
     }
     return AKUNU_OK;
 }
@@ -102,13 +108,15 @@ static ak_status texts(struct choices *c, struct ak_error *error)
         if (n == 0)
             return AKUNU_OK;
         if (r->cancel && r->cancel(r->user))
-            return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens", (unsigned long long)c->all[0].result->n_generated);
+            return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens",
+                           (unsigned long long)c->all[0].result->n_generated);
         AK_TRY(ak_session_decode(c->session, c->pass, n, error));
         for (size_t k = 0; k < n; k++) {
             struct ak_choice *choice = &c->all[c->in_pass[k]];
             uint32_t position = ak_kv_sequence(&c->session->kv, choice->sequence)->length - 1;
             int32_t token;
-            AK_TRY(ak_choice_draw(choice, ak_session_logits(c->session, k), position, &token, error));
+            AK_TRY(
+                ak_choice_draw(choice, ak_session_logits(c->session, k), position, &token, error));
             AK_TRY(take(c, choice, token, error));
         }
     }
@@ -118,22 +126,31 @@ static ak_status allocate(struct choices *c, const int32_t *sequences, struct ak
 {
     const struct ak_kv_sequence *sequence;
     if (c->n == 0 || c->n > c->session->batch)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%zu choices were asked for, and a pass takes 1 to %u tokens", c->n,
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%zu choices were asked for, and a pass takes 1 to %u tokens", c->n,
                        (unsigned)c->session->batch);
     AK_TRY(ak_session_find(c->session, sequences[0], &sequence, error));
     c->all = ak_alloc(c->n, sizeof *c->all);
     c->listeners = ak_alloc(c->n, sizeof *c->listeners);
     c->pass = ak_alloc(c->n, sizeof *c->pass);
     c->in_pass = ak_alloc(c->n, sizeof *c->in_pass);
-    return c->all && c->listeners && c->pass && c->in_pass ? AKUNU_OK : ak_fail_memory(error, "the choices", 0);
+    return c->all && c->listeners && c->pass && c->in_pass ?
+               AKUNU_OK :
+               ak_fail_memory(error, "the choices", 0);
 }
 
-static void link_up(struct choices *c, akunu_choice_fn *listen, int32_t first, struct akunu_result *results)
+static void link_up(struct choices *c, akunu_choice_fn *listen, int32_t first,
+                    struct akunu_result *results)
 {
     for (size_t i = 0; i < c->n; i++) {
-        c->listeners[i] = (struct listener){ .choice = i, .on_piece = listen, .user = c->request->user };
-        c->all[i] = (struct ak_choice){ .session = c->session, .sequence = i == 0 ? first : -1, .on_piece = listen ? on_piece : NULL,
-                                        .user = &c->listeners[i], .logprobs_user = c->request->user, .result = &results[i] };
+        c->listeners[i] =
+            (struct listener){ .choice = i, .on_piece = listen, .user = c->request->user };
+        c->all[i] = (struct ak_choice){ .session = c->session,
+                                        .sequence = i == 0 ? first : -1,
+                                        .on_piece = listen ? on_piece : NULL,
+                                        .user = &c->listeners[i],
+                                        .logprobs_user = c->request->user,
+                                        .result = &results[i] };
     }
 }
 
@@ -146,8 +163,9 @@ static ak_status run(struct choices *c, int32_t *sequences, struct ak_error *err
     return c->all[0].limit == 0 ? AKUNU_OK : texts(c, error);
 }
 
-ak_status ak_generate_choices(const struct ak_request *request, size_t n, akunu_choice_fn *listen, int32_t *sequences,
-                              struct akunu_result *results, struct ak_error *error)
+ak_status ak_generate_choices(const struct ak_request *request, size_t n, akunu_choice_fn *listen,
+                              int32_t *sequences, struct akunu_result *results,
+                              struct ak_error *error)
 {
     struct choices c = { .request = request, .session = request->session, .n = n };
     for (size_t i = 0; i < n; i++)

@@ -7,7 +7,8 @@
 
 /* As akunu_generate_choices, with sequences[1 …] of -1. The request's sequence, on_piece and
  * speculation count for nothing. *results are always filled in. */
-ak_status ak_generate_choices(const struct ak_request *request, size_t n, akunu_choice_fn *on_piece, int32_t *sequences,
-                              struct akunu_result *results, struct ak_error *error);
+ak_status ak_generate_choices(const struct ak_request *request, size_t n, akunu_choice_fn *on_piece,
+                              int32_t *sequences, struct akunu_result *results,
+                              struct ak_error *error);
 
 #endif

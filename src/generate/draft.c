@@ -17,14 +17,19 @@ static size_t text_of(const struct ak_tokenizer *t, int32_t token, char text[TEX
     return n;
 }
 
-static ak_status differ(const char *target, size_t n_target, const char *draft, size_t n_draft, size_t token, struct ak_error *error)
+static ak_status differ(const char *target, size_t n_target, const char *draft, size_t n_draft,
+                        size_t token, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs: token %zu is \"%.*s\", and in the model it is \"%.*s\"",
-                   token, (int)(n_draft < 32 ? n_draft : 32), draft, (int)(n_target < 32 ? n_target : 32), target);
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                   "the draft model's vocabulary differs: token %zu is \"%.*s\", and in the model "
+                   "it is \"%.*s\"",
+                   token, (int)(n_draft < 32 ? n_draft : 32), draft,
+                   (int)(n_target < 32 ? n_target : 32), target);
 }
 
 /* One may have more tokens than the other: rows are often padded, and never chosen. */
-static ak_status compare(const struct ak_tokenizer *target, const struct ak_tokenizer *draft, struct ak_error *error)
+static ak_status compare(const struct ak_tokenizer *target, const struct ak_tokenizer *draft,
+                         struct ak_error *error)
 {
     size_t n = ak_tokenizer_n_tokens(target), n_draft = ak_tokenizer_n_tokens(draft);
     n = n < n_draft ? n : n_draft;
@@ -34,28 +39,39 @@ static ak_status compare(const struct ak_tokenizer *target, const struct ak_toke
         if (n_a != n_b || memcmp(a, b, n_a < TEXT_BYTES ? n_a : TEXT_BYTES) != 0)
             return differ(a, n_a, b, n_b, i, error);
         if (ak_tokenizer_is_end(target, (int32_t)i) != ak_tokenizer_is_end(draft, (int32_t)i))
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs: token %zu ends a text in one model alone", i);
+            return ak_fail(
+                error, AKUNU_ERROR_ARGUMENT,
+                "the draft model's vocabulary differs: token %zu ends a text in one model alone",
+                i);
     }
     return AKUNU_OK;
 }
 
-ak_status ak_draft_check(const struct ak_session *session, const struct ak_session *draft, struct ak_error *error)
+ak_status ak_draft_check(const struct ak_session *session, const struct ak_session *draft,
+                         struct ak_error *error)
 {
     const struct ak_tokenizer *own = session->model->tokenizer, *other = draft->model->tokenizer;
     AK_TRY(ak_session_needs_logits(draft, error));
     if (draft == session)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the draft model's session is the one that generates");
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the draft model's session is the one that generates");
     if (draft->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the draft model keeps a running state, which cannot go back to where a guess went wrong");
+                       "the draft model keeps a running state, which cannot go back to where a "
+                       "guess went wrong");
     if (!own != !other)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs: %s has none", own ? "it" : "the model");
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the draft model's vocabulary differs: %s has none",
+                       own ? "it" : "the model");
     if (own)
         return compare(own, other, error);
-    uint32_t n = session->model->spec.config.vocab_size, n_draft = draft->model->spec.config.vocab_size;
+    uint32_t n = session->model->spec.config.vocab_size,
+             n_draft = draft->model->spec.config.vocab_size;
     if (n != n_draft)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs: it has %u tokens, and the model has %u",
-                       (unsigned)n_draft, (unsigned)n);
+        return ak_fail(
+            error, AKUNU_ERROR_ARGUMENT,
+            "the draft model's vocabulary differs: it has %u tokens, and the model has %u",
+            (unsigned)n_draft, (unsigned)n);
     return AKUNU_OK;
 }
 
@@ -86,13 +102,15 @@ static bool make_room(struct ak_draft *d, const int32_t *ids, uint32_t same, uin
     return n <= kv->context && ak_kv_wanted(kv, d->sequence, n - same) <= kv->n_free;
 }
 
-ak_status ak_draft_follow(struct ak_draft *d, const int32_t *ids, uint32_t n, akunu_cancel_fn *cancel, void *user, struct ak_error *error)
+ak_status ak_draft_follow(struct ak_draft *d, const int32_t *ids, uint32_t n,
+                          akunu_cancel_fn *cancel, void *user, struct ak_error *error)
 {
     uint32_t same = n > 1 ? agreed(d, ids, n) : 0;
     size_t last;
     if (n <= 1 || same >= n - 1 || !make_room(d, ids, same, n - 1))
         return AKUNU_OK;
-    return ak_session_prefill(d->session, d->sequence, ids + same, n - 1 - same, cancel, user, &last, error);
+    return ak_session_prefill(d->session, d->sequence, ids + same, n - 1 - same, cancel, user,
+                              &last, error);
 }
 
 /* Probabilities below exp(-16) of the best one add nothing that would be noticed. */
@@ -105,10 +123,12 @@ static float probability_of_best(const float *logits, uint32_t n, uint32_t best)
     return 1.0f / sum;
 }
 
-ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int32_t *token, float *probability, struct ak_error *error)
+ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int32_t *token,
+                        float *probability, struct ak_error *error)
 {
     struct ak_session *s = d->session;
-    uint32_t same = agreed(d, ids, n), behind = n - same, best = 0, n_vocab = s->model->spec.config.vocab_size;
+    uint32_t same = agreed(d, ids, n), behind = n - same, best = 0,
+             n_vocab = s->model->spec.config.vocab_size;
     double started = ak_seconds();
     size_t last;
     *token = -1;
@@ -123,7 +143,8 @@ ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int3
     if (behind <= AK_FEW_TOKENS)
         ak_costs_learn(&s->costs, behind, seconds);
     d->seconds += seconds;
-    if (!(logits[best] > -INFINITY) || best >= d->n_vocab) /* not one is a number, or it is padding */
+    if (!(logits[best] > -INFINITY) ||
+        best >= d->n_vocab) /* not one is a number, or it is padding */
         return AKUNU_OK;
     *token = (int32_t)best;
     *probability = probability_of_best(logits, n_vocab, best);

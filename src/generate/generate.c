@@ -16,34 +16,39 @@ struct generation {
     bool runs_ahead; /* tokens that a grammar forces may be run before they are chosen */
 };
 
-/* ---- Before the text ------------------------------------------------------------ */
-
+/* ---- Before the text ---------------------------------------------------- */
 static ak_status find_draft(struct generation *g, struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
-    g->draft = (struct ak_draft){ .session = g->request->draft, .sequence = g->request->generation->draft_sequence,
+    g->draft = (struct ak_draft){ .session = g->request->draft,
+                                  .sequence = g->request->generation->draft_sequence,
                                   .n_vocab = g->session->model->spec.config.vocab_size };
     AK_TRY(ak_draft_check(g->session, g->draft.session, error));
     return ak_session_find(g->draft.session, g->draft.sequence, &found, error);
 }
 
 /* Where speculation was not asked for, that it is not possible is no error. */
-static ak_status begin_speculation(struct generation *g, const struct ak_kv_sequence *sequence, struct ak_error *error)
+static ak_status begin_speculation(struct generation *g, const struct ak_kv_sequence *sequence,
+                                   struct ak_error *error)
 {
     const struct akunu_generation *asked = g->request->generation;
     bool automatic = asked->speculation == AKUNU_SPECULATION_AUTO && !g->request->draft;
     if (asked->speculation == AKUNU_SPECULATION_NONE)
         return AKUNU_OK;
     if ((unsigned)asked->speculation > AKUNU_SPECULATION_DRAFT)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "speculation is %d, which is none of the kinds that there are", (int)asked->speculation);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "speculation is %d, which is none of the kinds that there are",
+                       (int)asked->speculation);
     if (asked->speculation == AKUNU_SPECULATION_DRAFT && !g->request->draft)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "speculation is by a draft model, and no draft session is given");
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "speculation is by a draft model, and no draft session is given");
     if (g->request->draft)
         AK_TRY(find_draft(g, error));
     ak_status possible = ak_speculation_is_possible(g->session, automatic ? NULL : error);
     if (possible != AKUNU_OK)
         return automatic ? AKUNU_OK : possible;
-    AK_TRY(ak_speculation_begin(g->session, asked, g->request->draft ? &g->draft : NULL, &g->speculation, error));
+    AK_TRY(ak_speculation_begin(g->session, asked, g->request->draft ? &g->draft : NULL,
+                                &g->speculation, error));
     ak_speculation_see(&g->speculation, sequence->tokens, sequence->length, false);
     ak_speculation_see(&g->speculation, g->request->ids, g->request->n_ids, false);
     g->speculates = true;
@@ -59,7 +64,8 @@ static ak_status begin(struct generation *g, struct ak_error *error)
         AK_TRY(ak_session_prepare_sampled(g->session, error));
     ak_choice_see(&g->choice, sequence->tokens, sequence->length);
     ak_choice_see(&g->choice, g->request->ids, g->request->n_ids);
-    g->runs_ahead = g->choice.constraint.matcher && ak_speculation_is_possible(g->session, NULL) == AKUNU_OK;
+    g->runs_ahead =
+        g->choice.constraint.matcher && ak_speculation_is_possible(g->session, NULL) == AKUNU_OK;
     return begin_speculation(g, sequence, error);
 }
 
@@ -69,10 +75,12 @@ static ak_status prompt(struct generation *g, int32_t *first, struct ak_error *e
     uint32_t before = sequence->length;
     double started = ak_seconds();
     size_t last;
-    ak_status status = ak_session_prefill(g->session, g->sequence, g->request->ids, g->request->n_ids, g->request->cancel, g->request->user,
-                                          &last, error);
+    ak_status status =
+        ak_session_prefill(g->session, g->sequence, g->request->ids, g->request->n_ids,
+                           g->request->cancel, g->request->user, &last, error);
     if (status == AKUNU_OK && g->speculates && g->speculation.draft)
-        status = ak_draft_follow(&g->draft, g->speculation.text.tokens, g->speculation.text.n, g->request->cancel, g->request->user, error);
+        status = ak_draft_follow(&g->draft, g->speculation.text.tokens, g->speculation.text.n,
+                                 g->request->cancel, g->request->user, error);
     if (status == AKUNU_OK && g->choice.limit > 0)
         status = ak_choice_choose(&g->choice, ak_session_logits(g->session, last), first, error);
     g->choice.result->n_prompt = sequence->length - before;
@@ -80,8 +88,7 @@ static ak_status prompt(struct generation *g, int32_t *first, struct ak_error *e
     return status;
 }
 
-/* ---- The text ------------------------------------------------------------------- */
-
+/* ---- The text ----------------------------------------------------------- */
 static ak_status take(struct generation *g, int32_t token, struct ak_error *error)
 {
     AK_TRY(ak_choice_take(&g->choice, token, error));
@@ -94,7 +101,8 @@ static ak_status take(struct generation *g, int32_t token, struct ak_error *erro
 static uint32_t room_for_guesses(const struct generation *g)
 {
     const struct ak_kv *kv = &g->session->kv;
-    uint64_t left = g->choice.limit - g->choice.result->n_generated - 1; /* each pass gives a token beside them */
+    /* each pass gives a token beside them */
+    uint64_t left = g->choice.limit - g->choice.result->n_generated - 1;
     uint32_t room = kv->context - ak_kv_sequence(kv, g->sequence)->length - 1;
     uint32_t most = left < room ? (uint32_t)left : room;
     most = most < AK_GUESS_MOST ? most : AK_GUESS_MOST;
@@ -105,19 +113,23 @@ static uint32_t room_for_guesses(const struct generation *g)
 
 /* Runs the last token and the guesses after it: chosen[i], where the backend draws, follows
  * the token and i guesses. */
-static ak_status run(struct generation *g, const struct ak_guess *guess, int32_t *chosen, struct ak_error *error)
+static ak_status run(struct generation *g, const struct ak_guess *guess, int32_t *chosen,
+                     struct ak_error *error)
 {
     struct akunu_batch_token tokens[AK_FEW_TOKENS];
     for (uint32_t i = 0; i <= guess->n; i++)
-        tokens[i] = (struct akunu_batch_token){ .token = i == 0 ? g->choice.token : guess->tokens[i - 1], .sequence = g->sequence,
-                                                .logits = true };
+        tokens[i] =
+            (struct akunu_batch_token){ .token = i == 0 ? g->choice.token : guess->tokens[i - 1],
+                                        .sequence = g->sequence,
+                                        .logits = true };
     if (g->choice.on_backend)
         return ak_session_draw(g->session, tokens, guess->n + 1, g->choice.draw, chosen, error);
     return ak_session_decode(g->session, tokens, guess->n + 1, error);
 }
 
 /* What follows token i of the pass, which is at `position`. */
-static ak_status choose(struct generation *g, uint32_t i, uint32_t position, const int32_t *chosen, int32_t *token, struct ak_error *error)
+static ak_status choose(struct generation *g, uint32_t i, uint32_t position, const int32_t *chosen,
+                        int32_t *token, struct ak_error *error)
 {
     if (!g->choice.on_backend)
         return ak_choice_draw(&g->choice, ak_session_logits(g->session, i), position, token, error);
@@ -127,7 +139,8 @@ static ak_status choose(struct generation *g, uint32_t i, uint32_t position, con
 
 /* Takes the token after the last one and, while guesses were right, the ones after them.
  * Those of the guesses that are not in the text leave the sequence again. */
-static ak_status take_right_ones(struct generation *g, const struct ak_guess *guess, const int32_t *chosen, uint32_t length, uint32_t *n_right,
+static ak_status take_right_ones(struct generation *g, const struct ak_guess *guess,
+                                 const int32_t *chosen, uint32_t length, uint32_t *n_right,
                                  struct ak_error *error)
 {
     ak_status status = AKUNU_OK;
@@ -186,7 +199,8 @@ static ak_status text(struct generation *g, int32_t first, struct ak_error *erro
         if (g->choice.ended)
             break;
         if (g->request->cancel && g->request->cancel(g->request->user))
-            return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens", (unsigned long long)g->choice.result->n_generated);
+            return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens",
+                           (unsigned long long)g->choice.result->n_generated);
         AK_TRY(step(g, error));
     }
     return ak_choice_finish(&g->choice, error);
@@ -207,14 +221,19 @@ static ak_status generate(struct generation *g, struct ak_error *error)
     return status;
 }
 
-ak_status ak_generate(const struct ak_request *request, struct akunu_result *result, struct ak_error *error)
+ak_status ak_generate(const struct ak_request *request, struct akunu_result *result,
+                      struct ak_error *error)
 {
     struct generation g = {
         .request = request,
         .session = request->session,
         .sequence = request->sequence,
-        .choice = { .session = request->session, .sequence = request->sequence, .on_piece = request->on_piece, .user = request->user,
-                    .logprobs_user = request->user, .result = result },
+        .choice = { .session = request->session,
+                    .sequence = request->sequence,
+                    .on_piece = request->on_piece,
+                    .user = request->user,
+                    .logprobs_user = request->user,
+                    .result = result },
     };
     *result = (struct akunu_result){ .size = sizeof *result, .stop = AKUNU_STOP_CALLBACK };
     ak_status status = generate(&g, error);

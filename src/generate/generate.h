@@ -18,6 +18,7 @@ struct ak_request {
 };
 
 /* As akunu_generate. *result is always filled in: what was done before a failure. */
-ak_status ak_generate(const struct ak_request *request, struct akunu_result *result, struct ak_error *error);
+ak_status ak_generate(const struct ak_request *request, struct akunu_result *result,
+                      struct ak_error *error);
 
 #endif

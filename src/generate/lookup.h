@@ -9,10 +9,15 @@
 
 #include "base/error.h"
 
-enum { AK_LOOKUP_NONE = 0, AK_LOOKUP_LEAST = 2, AK_LOOKUP_MOST = 24, /* tokens alike */ AK_LOOKUP_SPARE = 16 };
+enum {
+    AK_LOOKUP_NONE = 0,
+    AK_LOOKUP_LEAST = 2,
+    AK_LOOKUP_MOST = 24,
+    /* tokens alike */ AK_LOOKUP_SPARE = 16
+};
 
 struct ak_lookup {
-    int32_t *tokens;   /* AK_LOOKUP_SPARE places behind them are the caller's to write */
+    int32_t *tokens; /* AK_LOOKUP_SPARE places behind them are the caller's to write */
     uint32_t n, room;
     uint32_t *heads;   /* by the hash of two tokens: the last place after them + 1 */
     uint32_t *earlier; /* of each place: the one before it in its chain + 1 */
@@ -27,7 +32,8 @@ void ak_lookup_clear(struct ak_lookup *l); /* an all-zero one too */
 void ak_lookup_push(struct ak_lookup *l, int32_t token);
 
 /* Where the text may go on from: *at is the place of the guessed next token. Gives how many
- * tokens before it are the text's last ones, AK_LOOKUP_LEAST … AK_LOOKUP_MOST, or AK_LOOKUP_NONE. */
+ * tokens before it are the text's last ones, AK_LOOKUP_LEAST … AK_LOOKUP_MOST, or AK_LOOKUP_NONE.
+ */
 uint32_t ak_lookup_find(const struct ak_lookup *l, uint32_t *at);
 
 /* n tokens from place `at` on; where the text ends, what was written goes on. */

@@ -2,10 +2,11 @@
 
 #include "base/mem.h"
 
-static const double memory = 0.97;          /* of a chance, a guess later */
-static const double allowance = 0.01;       /* of all time may be lost by guesses … */
-static const double worth = 1.02;           /* times the speed without them is what guesses have to bring */
-static const double most_won = 32.0;        /* … and so many passes of what was won before */
+static const double memory = 0.97;    /* of a chance, a guess later */
+static const double allowance = 0.01; /* of all time may be lost by guesses … */
+/* times the speed without them is what guesses have to bring */
+static const double worth = 1.02;
+static const double most_won = 32.0; /* … and so many passes of what was won before */
 enum { FIRST_PATIENCE = 32, MOST_PATIENCE = 1024, LEAST_TRIED = 2 };
 
 static double chance_of(const struct ak_chance *c)
@@ -49,10 +50,12 @@ ak_status ak_speculation_is_possible(const struct ak_session *s, struct ak_error
 {
     if (s->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "speculation: the model keeps a running state, which cannot go back to where a guess went wrong");
+                       "speculation: the model keeps a running state, which cannot go back to "
+                       "where a guess went wrong");
     if (!s->backend->ops->exact || !s->backend->ops->exact(s->backend))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "speculation: logits depend on the pass here (a device, or relaxed rounding), so guesses would change the text");
+                       "speculation: logits depend on the pass here (a device, or relaxed "
+                       "rounding), so guesses would change the text");
     return AKUNU_OK;
 }
 
@@ -62,12 +65,15 @@ static uint32_t bounded(uint32_t value, uint32_t otherwise)
     return asked < AK_GUESS_MOST ? asked : AK_GUESS_MOST;
 }
 
-ak_status ak_speculation_begin(struct ak_session *s, const struct akunu_generation *generation, struct ak_draft *draft,
-                               struct ak_speculation *out, struct ak_error *error)
+ak_status ak_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
+                               struct ak_draft *draft, struct ak_speculation *out,
+                               struct ak_error *error)
 {
     enum akunu_speculation asked = generation->speculation;
-    *out = (struct ak_speculation){ .costs = &s->costs, .uses_lookup = asked != AKUNU_SPECULATION_DRAFT,
-                                    .draft = asked != AKUNU_SPECULATION_NGRAM ? draft : NULL, .patience = FIRST_PATIENCE };
+    *out = (struct ak_speculation){ .costs = &s->costs,
+                                    .uses_lookup = asked != AKUNU_SPECULATION_DRAFT,
+                                    .draft = asked != AKUNU_SPECULATION_NGRAM ? draft : NULL,
+                                    .patience = FIRST_PATIENCE };
     out->most = bounded(generation->draft_max, AK_GUESS_MOST);
     out->least = bounded(generation->draft_min, 1);
     out->least_probability = generation->draft_p_min;
@@ -92,8 +98,7 @@ void ak_speculation_see(struct ak_speculation *s, const int32_t *ids, size_t n, 
     }
 }
 
-/* ---- How many ------------------------------------------------------------------ */
-
+/* ---- How many ----------------------------------------------------------- */
 /* What a step is thought to bring. */
 struct plan {
     uint32_t n;
@@ -149,8 +154,7 @@ static struct plan plan_draft(const struct ak_speculation *s, uint32_t most)
     return best;
 }
 
-/* ---- Guesses ------------------------------------------------------------------- */
-
+/* ---- Guesses ------------------------------------------------------------ */
 static void guess_lookup(struct ak_speculation *s, uint32_t n, struct ak_guess *out)
 {
     int32_t *tokens = s->text.tokens + s->text.n;
@@ -160,7 +164,8 @@ static void guess_lookup(struct ak_speculation *s, uint32_t n, struct ak_guess *
 
 /* One token after the other, while the next one is worth what it takes: the time that the
  * smaller model and the pass want for it, against the chance that it saves a pass. */
-static ak_status guess_draft(struct ak_speculation *s, uint32_t most, bool trial, struct ak_guess *out, struct ak_error *error)
+static ak_status guess_draft(struct ak_speculation *s, uint32_t most, bool trial,
+                             struct ak_guess *out, struct ak_error *error)
 {
     int32_t *tokens = s->text.tokens + s->text.n;
     double reached = 1.0, saved = ak_costs_of(s->costs, 1);
@@ -169,9 +174,11 @@ static ak_status guess_draft(struct ak_speculation *s, uint32_t most, bool trial
         float probability;
         double more = ak_costs_of(s->costs, out->n + 2) - ak_costs_of(s->costs, out->n + 1);
         bool tried = trial && out->n < LEAST_TRIED;
-        if (!tried && out->n > 0 && reached * chance_of(&s->any_draft) * saved <= more + draft_seconds(s, 1))
+        if (!tried && out->n > 0 &&
+            reached * chance_of(&s->any_draft) * saved <= more + draft_seconds(s, 1))
             break;
-        AK_TRY(ak_draft_next(s->draft, s->text.tokens, s->text.n + out->n, &tokens[out->n], &probability, error));
+        AK_TRY(ak_draft_next(s->draft, s->text.tokens, s->text.n + out->n, &tokens[out->n],
+                             &probability, error));
         if (tokens[out->n] < 0 || probability < s->least_probability)
             break;
         out->kinds[out->n] = kind_of(probability);
@@ -191,7 +198,8 @@ static bool may_guess(const struct ak_speculation *s)
     return s->balance > -(ak_costs_of(s->costs, 1) + allowance * s->seconds);
 }
 
-ak_status ak_speculation_guess(struct ak_speculation *s, uint32_t most, struct ak_guess *out, struct ak_error *error)
+ak_status ak_speculation_guess(struct ak_speculation *s, uint32_t most, struct ak_guess *out,
+                               struct ak_error *error)
 {
     *out = (struct ak_guess){ .n = 0 };
     most = most < s->most ? most : s->most;
@@ -222,7 +230,8 @@ static void learn_draft(struct ak_speculation *s, const struct ak_guess *guess, 
     s->waited = 0;
 }
 
-void ak_speculation_learn(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right, double seconds)
+void ak_speculation_learn(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right,
+                          double seconds)
 {
     ak_costs_learn(s->costs, guess->n + 1, seconds);
     double one = ak_costs_of(s->costs, 1), drafted = s->draft ? s->draft->seconds : 0.0;

@@ -31,25 +31,27 @@ enum { AK_GUESS_MOST = AK_FEW_TOKENS - 1 };
 struct ak_guess {
     uint32_t n;
     const int32_t *tokens;
-    bool drafted;                   /* by the smaller model */
-    uint8_t kinds[AK_GUESS_MOST];   /* of these: how sure it was */
+    bool drafted;                 /* by the smaller model */
+    uint8_t kinds[AK_GUESS_MOST]; /* of these: how sure it was */
 };
 
 /* How often guesses of a kind were right; what is long ago counts less. */
-struct ak_chance { double right, all; };
+struct ak_chance {
+    double right, all;
+};
 enum { AK_SURE_KINDS = 8 };
 
 struct ak_speculation {
-    struct ak_costs *costs;      /* of passes of the generating session */
+    struct ak_costs *costs; /* of passes of the generating session */
     bool uses_lookup;
-    struct ak_draft *draft;      /* NULL: none */
-    uint32_t most, least;        /* guesses of a pass */
-    float least_probability;     /* of the smaller model */
+    struct ak_draft *draft;  /* NULL: none */
+    uint32_t most, least;    /* guesses of a pass */
+    float least_probability; /* of the smaller model */
     struct ak_lookup text;
-    uint32_t found, at;          /* what the text itself says of its next token */
+    uint32_t found, at; /* what the text itself says of its next token */
     struct ak_chance alike[AK_LOOKUP_MOST + 1], sure[AK_SURE_KINDS], any_draft;
-    double balance, seconds;     /* won by guesses, and of all passes */
-    uint32_t patience, waited;   /* passes to let go by before the smaller model is tried again */
+    double balance, seconds;   /* won by guesses, and of all passes */
+    uint32_t patience, waited; /* passes to let go by before the smaller model is tried again */
 };
 
 /* Whether guesses can be checked: not with a running state, and not where logits depend on
@@ -57,17 +59,20 @@ struct ak_speculation {
 ak_status ak_speculation_is_possible(const struct ak_session *s, struct ak_error *error);
 
 /* As struct akunu_generation says; draft may be NULL. *out is empty of text. */
-ak_status ak_speculation_begin(struct ak_session *s, const struct akunu_generation *generation, struct ak_draft *draft,
-                               struct ak_speculation *out, struct ak_error *error);
+ak_status ak_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
+                               struct ak_draft *draft, struct ak_speculation *out,
+                               struct ak_error *error);
 void ak_speculation_clear(struct ak_speculation *s); /* an all-zero one too */
 
 /* Tokens of the text, prompt included; `chosen`: the model's own. */
 void ak_speculation_see(struct ak_speculation *s, const int32_t *ids, size_t n, bool chosen);
 
 /* Guesses, at most `most`, of what follows the text. They live until the next call. */
-ak_status ak_speculation_guess(struct ak_speculation *s, uint32_t most, struct ak_guess *out, struct ak_error *error);
+ak_status ak_speculation_guess(struct ak_speculation *s, uint32_t most, struct ak_guess *out,
+                               struct ak_error *error);
 
 /* A pass with that guess (none: n = 0) took `seconds`, and its first n_right tokens were right. */
-void ak_speculation_learn(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right, double seconds);
+void ak_speculation_learn(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right,
+                          double seconds);
 
 #endif

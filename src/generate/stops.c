@@ -1,14 +1,18 @@
 #include "generate/stops.h"
 
-ak_status ak_stops_begin(struct ak_stops *s, const char *const *texts, size_t n, struct ak_error *error)
+ak_status ak_stops_begin(struct ak_stops *s, const char *const *texts, size_t n,
+                         struct ak_error *error)
 {
     if (n > AK_STOPS_MOST || (n > 0 && !texts))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%zu texts that end the text: at most %d are expected", n, AK_STOPS_MOST);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%zu texts that end the text: at most %d are expected", n, AK_STOPS_MOST);
     for (size_t i = 0; i < n; i++) {
         size_t length = texts[i] ? strlen(texts[i]) : 0;
         if (length == 0 || length > AK_STOP_MOST_BYTES)
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "text %zu of those that end the text has %zu bytes: 1 to %d are expected", i + 1, length,
-                           AK_STOP_MOST_BYTES);
+            return ak_fail(
+                error, AKUNU_ERROR_ARGUMENT,
+                "text %zu of those that end the text has %zu bytes: 1 to %d are expected", i + 1,
+                length, AK_STOP_MOST_BYTES);
     }
     s->texts = texts;
     s->n = n;
@@ -27,7 +31,8 @@ static size_t before_stop(const struct ak_stops *s, const char *bytes, size_t n)
     size_t before = n;
     for (size_t i = 0; i < s->n; i++) {
         size_t length = strlen(s->texts[i]);
-        if (length <= n && n - length < before && memcmp(bytes + n - length, s->texts[i], length) == 0)
+        if (length <= n && n - length < before &&
+            memcmp(bytes + n - length, s->texts[i], length) == 0)
             before = n - length;
     }
     return before;
@@ -55,7 +60,8 @@ static void forget(struct ak_stops *s)
     s->n_told = 0;
 }
 
-ak_status ak_stops_push(struct ak_stops *s, const char **text, size_t *n, bool *ended, struct ak_error *error)
+ak_status ak_stops_push(struct ak_stops *s, const char **text, size_t *n, bool *ended,
+                        struct ak_error *error)
 {
     *ended = false;
     if (s->n == 0 || *n == 0)

@@ -26,7 +26,8 @@ uint32_t ak_build_fail(struct ak_build *b, ak_status status, const char *format,
 }
 
 /* Makes room for `more` elements behind the n of an array. */
-static bool room(struct ak_build *b, void *array, uint32_t *capacity, uint32_t n, size_t more, size_t size)
+static bool room(struct ak_build *b, void *array, uint32_t *capacity, uint32_t n, size_t more,
+                 size_t size)
 {
     void **at = array, *grown;
     if (!ak_build_ok(b))
@@ -60,7 +61,8 @@ static uint32_t add(struct ak_build *b, enum ak_part_kind kind, uint32_t a, uint
     if (!ak_build_ok(b))
         return AK_BUILD_NOTHING;
     if (g->n_parts == AK_GRAMMAR_MOST_PARTS)
-        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED, "the grammar has more than %d parts", AK_GRAMMAR_MOST_PARTS);
+        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED, "the grammar has more than %d parts",
+                             AK_GRAMMAR_MOST_PARTS);
     if (!room(b, &g->parts, &b->parts, g->n_parts, 1, sizeof *g->parts))
         return AK_BUILD_NOTHING;
     g->parts[g->n_parts] = (struct ak_part){ .kind = (uint8_t)kind, .a = a, .b = b_, .c = c };
@@ -128,7 +130,8 @@ uint32_t ak_build_text(struct ak_build *b, const char *text)
 }
 
 /* Appends the parts that count to the grammar's lists and gives the new part. */
-static uint32_t add_list(struct ak_build *b, enum ak_part_kind kind, const uint32_t *parts, uint32_t n, uint32_t without)
+static uint32_t add_list(struct ak_build *b, enum ak_part_kind kind, const uint32_t *parts,
+                         uint32_t n, uint32_t without)
 {
     struct ak_grammar *g = b->g;
     if (!ak_build_ok(b) || !room(b, &g->lists, &b->lists, g->n_lists, n, sizeof *g->lists))
@@ -229,7 +232,8 @@ uint32_t ak_build_token(struct ak_build *b, uint32_t id, const char *text, size_
     return add(b, AK_PART_TOKEN, g->n_tokens - 1, negated, 0);
 }
 
-uint32_t ak_build_members(struct ak_build *b, const struct ak_member *list, uint32_t n, const struct ak_members *how)
+uint32_t ak_build_members(struct ak_build *b, const struct ak_member *list, uint32_t n,
+                          const struct ak_members *how)
 {
     struct ak_grammar *g = b->g;
     if (!ak_build_ok(b) || !room(b, &g->member, &b->member, g->n_member, n, sizeof *g->member) ||
@@ -250,14 +254,18 @@ uint32_t ak_build_until(struct ak_build *b, const struct ak_ending *words, size_
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         if (words[i].n == 0 || words[i].n > AK_WORDS_MOST_BYTES)
-            return ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "a trigger word has %zu bytes: 1 to %d are expected", words[i].n,
+            return ak_build_fail(b, AKUNU_ERROR_ARGUMENT,
+                                 "a trigger word has %zu bytes: 1 to %d are expected", words[i].n,
                                  AK_WORDS_MOST_BYTES);
         bytes += words[i].n;
     }
     if (n == 0 || n > AK_WORDS_MOST_BYTES || bytes > AK_WORDS_MOST_BYTES)
-        return ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "%zu trigger words of %zu bytes together: at least one and at most %d bytes are expected",
+        return ak_build_fail(b, AKUNU_ERROR_ARGUMENT,
+                             "%zu trigger words of %zu bytes together: at least one and at most %d "
+                             "bytes are expected",
                              n, bytes, AK_WORDS_MOST_BYTES);
-    if (!room(b, &g->words, &b->words, g->n_words, 1, sizeof *g->words) || !room(b, &g->lists, &b->lists, g->n_lists, n, sizeof *g->lists))
+    if (!room(b, &g->words, &b->words, g->n_words, 1, sizeof *g->words) ||
+        !room(b, &g->lists, &b->lists, g->n_lists, n, sizeof *g->lists))
         return AK_BUILD_NOTHING;
     struct ak_words w = { .thens = g->n_lists, .n_thens = (uint32_t)n };
     if (!ak_words_make(words, n, bytes, &w)) {

@@ -34,8 +34,12 @@ void ak_build_begin(struct ak_build *b, struct ak_error *error);
 void ak_build_drop(struct ak_build *b); /* gives up; also after a failed begin */
 
 /* Records a failure, as ak_fail; gives AK_BUILD_NOTHING. */
-uint32_t ak_build_fail(struct ak_build *b, ak_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static inline bool ak_build_ok(const struct ak_build *b) { return b->status == AKUNU_OK; }
+uint32_t ak_build_fail(struct ak_build *b, ak_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static inline bool ak_build_ok(const struct ak_build *b)
+{
+    return b->status == AKUNU_OK;
+}
 
 uint32_t ak_build_bytes(struct ak_build *b, const struct ak_byte_set *set);
 uint32_t ak_build_byte_range(struct ak_build *b, unsigned char low, unsigned char high);
@@ -45,7 +49,8 @@ uint32_t ak_build_sequence(struct ak_build *b, const uint32_t *parts, uint32_t n
 uint32_t ak_build_choice(struct ak_build *b, const uint32_t *parts, uint32_t n);
 uint32_t ak_build_two(struct ak_build *b, uint32_t first, uint32_t second);   /* a sequence */
 uint32_t ak_build_either(struct ak_build *b, uint32_t one, uint32_t another); /* a choice */
-uint32_t ak_build_repeat(struct ak_build *b, uint32_t part, uint32_t low, uint32_t high); /* high: AK_MANY */
+/* high: AK_MANY */
+uint32_t ak_build_repeat(struct ak_build *b, uint32_t part, uint32_t low, uint32_t high);
 
 /* A new rule without a part; the name is copied, and may be "". */
 uint32_t ak_build_rule(struct ak_build *b, const char *name, size_t n);
@@ -57,7 +62,8 @@ void ak_build_alike(struct ak_build *b, uint32_t call, uint32_t other);
 /* By number, or where text is not NULL by its text. */
 uint32_t ak_build_token(struct ak_build *b, uint32_t id, const char *text, size_t n, bool negated);
 
-uint32_t ak_build_members(struct ak_build *b, const struct ak_member *list, uint32_t n, const struct ak_members *how);
+uint32_t ak_build_members(struct ak_build *b, const struct ak_member *list, uint32_t n,
+                          const struct ak_members *how);
 /* A word that a text is searched for, and the part that follows it. Of words that are complete
  * at the same byte the longest one counts. */
 struct ak_ending {

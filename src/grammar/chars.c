@@ -5,7 +5,12 @@
 
 #include "base/mem.h"
 
-enum { SURROGATE_FIRST = 0xd800, SURROGATE_LAST = 0xdfff, LOW_SURROGATE = 0xdc00, PLANE_1 = 0x10000 };
+enum {
+    SURROGATE_FIRST = 0xd800,
+    SURROGATE_LAST = 0xdfff,
+    LOW_SURROGATE = 0xdc00,
+    PLANE_1 = 0x10000
+};
 
 void ak_char_set_add(struct ak_build *b, struct ak_char_set *s, uint32_t low, uint32_t high)
 {
@@ -112,17 +117,25 @@ bool ak_char_set_has(const struct ak_char_set *s, uint32_t c)
 
 static bool equal(const struct ak_char_set *a, const struct ak_char_set *b)
 {
-    return a->n == b->n && (a->n == 0 || memcmp(a->ranges, b->ranges, a->n * sizeof *a->ranges) == 0);
+    return a->n == b->n &&
+           (a->n == 0 || memcmp(a->ranges, b->ranges, a->n * sizeof *a->ranges) == 0);
 }
 
-/* ---- numbers digit by digit ---- */
-
+/* ---- numbers digit by digit --------------------------------------------- */
 /* How a digit becomes a byte. */
-enum alphabet { LEAD_2 = 0xc0, LEAD_3 = 0xe0, LEAD_4 = 0xf0, CONTINUATION = 0x80, ASCII = 0, HEX = -1 };
+enum alphabet {
+    LEAD_2 = 0xc0,
+    LEAD_3 = 0xe0,
+    LEAD_4 = 0xf0,
+    CONTINUATION = 0x80,
+    ASCII = 0,
+    HEX = -1
+};
 
 static void add_digit(struct ak_byte_set *set, enum alphabet alphabet, uint32_t digit)
 {
-    uint32_t byte = alphabet == HEX ? (digit < 10 ? '0' + digit : 'a' + digit - 10) : (uint32_t)alphabet + digit;
+    uint32_t byte = alphabet == HEX ? (digit < 10 ? '0' + digit : 'a' + digit - 10) :
+                                      (uint32_t)alphabet + digit;
     set->bits[byte >> 6] |= UINT64_C(1) << (byte & 63);
     if (alphabet == HEX && digit >= 10) {
         byte -= 'a' - 'A';
@@ -138,8 +151,8 @@ struct group {
 
 /* A text of 1 + n_more digits of `bits` bits each that spells a number of the set; the
  * first has an alphabet of its own. */
-static uint32_t digits(struct ak_build *b, const struct ak_char_set *s, unsigned n_more, unsigned bits, enum alphabet first,
-                       enum alphabet more)
+static uint32_t digits(struct ak_build *b, const struct ak_char_set *s, unsigned n_more,
+                       unsigned bits, enum alphabet first, enum alphabet more)
 {
     unsigned shift = n_more * bits;
     uint32_t n_groups = 0, part = AK_BUILD_NOTHING;
@@ -150,14 +163,16 @@ static uint32_t digits(struct ak_build *b, const struct ak_char_set *s, unsigned
             b->status = ak_fail_memory(b->error, "a set of characters", 0);
         return AK_BUILD_NOTHING;
     }
-    for (uint32_t d = s->ranges[0].low >> shift; d <= s->ranges[s->n - 1].high >> shift && ak_build_ok(b); d++) {
+    for (uint32_t d = s->ranges[0].low >> shift;
+         d <= s->ranges[s->n - 1].high >> shift && ak_build_ok(b); d++) {
         uint32_t base = d << shift, i = 0;
         ak_char_set_copy(b, &rest, s);
         ak_char_set_clip(&rest, base, base + ((uint32_t)1 << shift) - 1);
         if (rest.n == 0)
             continue;
         for (uint32_t j = 0; j < rest.n; j++)
-            rest.ranges[j] = (struct ak_char_range){ rest.ranges[j].low - base, rest.ranges[j].high - base };
+            rest.ranges[j] =
+                (struct ak_char_range){ rest.ranges[j].low - base, rest.ranges[j].high - base };
         while (i < n_groups && !equal(&groups[i].rest, &rest))
             i++;
         if (i == n_groups)
@@ -165,8 +180,10 @@ static uint32_t digits(struct ak_build *b, const struct ak_char_set *s, unsigned
         add_digit(&groups[i].digits, first, d);
     }
     for (uint32_t i = 0; i < n_groups; i++) {
-        uint32_t follows = n_more == 0 ? (uint32_t)AK_BUILD_EMPTY : digits(b, &groups[i].rest, n_more - 1, bits, more, more);
-        part = ak_build_either(b, part, ak_build_two(b, ak_build_bytes(b, &groups[i].digits), follows));
+        uint32_t follows = n_more == 0 ? (uint32_t)AK_BUILD_EMPTY :
+                                         digits(b, &groups[i].rest, n_more - 1, bits, more, more);
+        part = ak_build_either(b, part,
+                               ak_build_two(b, ak_build_bytes(b, &groups[i].digits), follows));
         ak_char_set_free(&groups[i].rest);
     }
     ak_char_set_free(&rest);
@@ -175,8 +192,9 @@ static uint32_t digits(struct ak_build *b, const struct ak_char_set *s, unsigned
 }
 
 /* The characters of [low, high], digit by digit. */
-static uint32_t clipped(struct ak_build *b, const struct ak_char_set *s, uint32_t low, uint32_t high, unsigned n_more, unsigned bits,
-                        enum alphabet first, enum alphabet more)
+static uint32_t clipped(struct ak_build *b, const struct ak_char_set *s, uint32_t low,
+                        uint32_t high, unsigned n_more, unsigned bits, enum alphabet first,
+                        enum alphabet more)
 {
     struct ak_char_set some = { 0 };
     ak_char_set_copy(b, &some, s);
@@ -198,8 +216,7 @@ uint32_t ak_build_chars(struct ak_build *b, const struct ak_char_set *s)
     return ak_build_choice(b, parts, sizeof parts / sizeof *parts);
 }
 
-/* ---- within a JSON string ---- */
-
+/* ---- within a JSON string ----------------------------------------------- */
 static uint32_t hex(struct ak_build *b, const struct ak_char_set *s, uint32_t low, uint32_t high)
 {
     uint32_t number = clipped(b, s, low, high, 3, 4, HEX, HEX);
@@ -228,7 +245,8 @@ static uint32_t surrogates(struct ak_build *b, const struct ak_char_set *s)
         if (low.n == 0)
             continue;
         for (uint32_t j = 0; j < low.n; j++)
-            low.ranges[j] = (struct ak_char_range){ low.ranges[j].low - base + LOW_SURROGATE, low.ranges[j].high - base + LOW_SURROGATE };
+            low.ranges[j] = (struct ak_char_range){ low.ranges[j].low - base + LOW_SURROGATE,
+                                                    low.ranges[j].high - base + LOW_SURROGATE };
         while (i < n && !equal(&pairs[i].low, &low))
             i++;
         if (i == n)
@@ -237,7 +255,9 @@ static uint32_t surrogates(struct ak_build *b, const struct ak_char_set *s)
     }
     for (uint32_t i = 0; i < n; i++) {
         ak_char_set_settle(&pairs[i].high);
-        part = ak_build_either(b, part, ak_build_two(b, hex(b, &pairs[i].high, 0, 0xffff), hex(b, &pairs[i].low, 0, 0xffff)));
+        part = ak_build_either(
+            b, part,
+            ak_build_two(b, hex(b, &pairs[i].high, 0, 0xffff), hex(b, &pairs[i].low, 0, 0xffff)));
         ak_char_set_free(&pairs[i].high);
         ak_char_set_free(&pairs[i].low);
     }
@@ -247,14 +267,16 @@ static uint32_t surrogates(struct ak_build *b, const struct ak_char_set *s)
 }
 
 /* Characters with an escape of their own, and the letter. JSON need not escape a slash. */
-static const char short_escapes[][2] = { { '"', '"' }, { '\\', '\\' }, { '\b', 'b' }, { '\f', 'f' }, { '\n', 'n' }, { '\r', 'r' },
+static const char short_escapes[][2] = { { '"', '"' },  { '\\', '\\' }, { '\b', 'b' },
+                                         { '\f', 'f' }, { '\n', 'n' },  { '\r', 'r' },
                                          { '\t', 't' }, { '/', '/' } };
 
 static uint32_t escapes(struct ak_build *b, const struct ak_char_set *s, bool any)
 {
     struct ak_byte_set letters = { { 0 } };
     for (size_t i = 0; i < sizeof short_escapes / sizeof *short_escapes; i++) {
-        unsigned char c = (unsigned char)short_escapes[i][0], letter = (unsigned char)short_escapes[i][1];
+        unsigned char c = (unsigned char)short_escapes[i][0],
+                      letter = (unsigned char)short_escapes[i][1];
         if (ak_char_set_has(s, c) && (any || c != '/'))
             letters.bits[letter >> 6] |= UINT64_C(1) << (letter & 63);
     }
@@ -269,7 +291,8 @@ static uint32_t without(struct ak_build *b, const struct ak_char_set *s, bool pl
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t low = s->ranges[i].low, high = s->ranges[i].high;
         for (; low <= high && low < 128; low++) {
-            bool control = low < 0x20, is_short = low == '\b' || low == '\f' || low == '\n' || low == '\r' || low == '\t';
+            bool control = low < 0x20,
+                 is_short = low == '\b' || low == '\f' || low == '\n' || low == '\r' || low == '\t';
             if (plain ? !control && low != '"' && low != '\\' : control && !is_short)
                 ak_char_set_add(b, &some, low, low);
         }

@@ -20,8 +20,9 @@ struct ak_char_set {
 /* The builder has the failure. */
 void ak_char_set_add(struct ak_build *b, struct ak_char_set *s, uint32_t low, uint32_t high);
 void ak_char_set_settle(struct ak_char_set *s);
-void ak_char_set_invert(struct ak_build *b, struct ak_char_set *s); /* a settled one; stays settled */
-void ak_char_set_all(struct ak_build *b, struct ak_char_set *s);    /* every character */
+/* a settled one; stays settled */
+void ak_char_set_invert(struct ak_build *b, struct ak_char_set *s);
+void ak_char_set_all(struct ak_build *b, struct ak_char_set *s); /* every character */
 void ak_char_set_clip(struct ak_char_set *s, uint32_t low, uint32_t high);
 bool ak_char_set_has(const struct ak_char_set *s, uint32_t c); /* a settled one */
 void ak_char_set_copy(struct ak_build *b, struct ak_char_set *to, const struct ak_char_set *from);

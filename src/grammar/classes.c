@@ -7,19 +7,38 @@
 void ak_class_of_letter(struct ak_build *b, struct ak_char_set *s, char letter)
 {
     static const struct ak_char_range digits[] = { { '0', '9' } };
-    static const struct ak_char_range words[] = { { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' } };
+    static const struct ak_char_range words[] = {
+        { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' }
+    };
     /* ECMA-262: WhiteSpace and LineTerminator */
-    static const struct ak_char_range blanks[] = { { '\t', '\r' }, { ' ', ' ' }, { 0xa0, 0xa0 }, { 0x1680, 0x1680 }, { 0x2000, 0x200a },
-                                                   { 0x2028, 0x2029 }, { 0x202f, 0x202f }, { 0x205f, 0x205f }, { 0x3000, 0x3000 },
-                                                   { 0xfeff, 0xfeff } };
-    static const struct ak_char_range line_ends[] = { { '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 } };
+    static const struct ak_char_range blanks[] = { { '\t', '\r' },     { ' ', ' ' },
+                                                   { 0xa0, 0xa0 },     { 0x1680, 0x1680 },
+                                                   { 0x2000, 0x200a }, { 0x2028, 0x2029 },
+                                                   { 0x202f, 0x202f }, { 0x205f, 0x205f },
+                                                   { 0x3000, 0x3000 }, { 0xfeff, 0xfeff } };
+    static const struct ak_char_range line_ends[] = { { '\n', '\n' },
+                                                      { '\r', '\r' },
+                                                      { 0x2028, 0x2029 } };
     const struct ak_char_range *ranges = digits;
     size_t n = 1;
     switch (letter) {
-    case 'd': case 'D': break;
-    case 'w': case 'W': ranges = words; n = sizeof words / sizeof *words; break;
-    case 's': case 'S': ranges = blanks; n = sizeof blanks / sizeof *blanks; break;
-    default: ranges = line_ends; n = sizeof line_ends / sizeof *line_ends; break; /* what '.' is not */
+    case 'd':
+    case 'D': break;
+    case 'w':
+    case 'W':
+        ranges = words;
+        n = sizeof words / sizeof *words;
+        break;
+    case 's':
+    case 'S':
+        ranges = blanks;
+        n = sizeof blanks / sizeof *blanks;
+        break;
+    /* what '.' is not */
+    default:
+        ranges = line_ends;
+        n = sizeof line_ends / sizeof *line_ends;
+        break;
     }
     for (size_t i = 0; i < n; i++)
         ak_char_set_add(b, s, ranges[i].low, ranges[i].high);
@@ -32,15 +51,45 @@ void ak_class_of_letter(struct ak_build *b, struct ak_char_set *s, char letter)
 static const struct {
     const char *name, *code;
 } categories[] = {
-    { "Letter", "L" }, { "Uppercase_Letter", "Lu" }, { "Lowercase_Letter", "Ll" }, { "Titlecase_Letter", "Lt" },
-    { "Modifier_Letter", "Lm" }, { "Other_Letter", "Lo" }, { "Mark", "M" }, { "Nonspacing_Mark", "Mn" }, { "Spacing_Mark", "Mc" },
-    { "Enclosing_Mark", "Me" }, { "Number", "N" }, { "Decimal_Number", "Nd" }, { "digit", "Nd" }, { "Letter_Number", "Nl" },
-    { "Other_Number", "No" }, { "Punctuation", "P" }, { "punct", "P" }, { "Connector_Punctuation", "Pc" }, { "Dash_Punctuation", "Pd" },
-    { "Open_Punctuation", "Ps" }, { "Close_Punctuation", "Pe" }, { "Initial_Punctuation", "Pi" }, { "Final_Punctuation", "Pf" },
-    { "Other_Punctuation", "Po" }, { "Symbol", "S" }, { "Math_Symbol", "Sm" }, { "Currency_Symbol", "Sc" },
-    { "Modifier_Symbol", "Sk" }, { "Other_Symbol", "So" }, { "Separator", "Z" }, { "Space_Separator", "Zs" },
-    { "Line_Separator", "Zl" }, { "Paragraph_Separator", "Zp" }, { "Other", "C" }, { "Control", "Cc" }, { "cntrl", "Cc" },
-    { "Format", "Cf" }, { "Private_Use", "Co" }, { "Unassigned", "Cn" },
+    { "Letter", "L" },
+    { "Uppercase_Letter", "Lu" },
+    { "Lowercase_Letter", "Ll" },
+    { "Titlecase_Letter", "Lt" },
+    { "Modifier_Letter", "Lm" },
+    { "Other_Letter", "Lo" },
+    { "Mark", "M" },
+    { "Nonspacing_Mark", "Mn" },
+    { "Spacing_Mark", "Mc" },
+    { "Enclosing_Mark", "Me" },
+    { "Number", "N" },
+    { "Decimal_Number", "Nd" },
+    { "digit", "Nd" },
+    { "Letter_Number", "Nl" },
+    { "Other_Number", "No" },
+    { "Punctuation", "P" },
+    { "punct", "P" },
+    { "Connector_Punctuation", "Pc" },
+    { "Dash_Punctuation", "Pd" },
+    { "Open_Punctuation", "Ps" },
+    { "Close_Punctuation", "Pe" },
+    { "Initial_Punctuation", "Pi" },
+    { "Final_Punctuation", "Pf" },
+    { "Other_Punctuation", "Po" },
+    { "Symbol", "S" },
+    { "Math_Symbol", "Sm" },
+    { "Currency_Symbol", "Sc" },
+    { "Modifier_Symbol", "Sk" },
+    { "Other_Symbol", "So" },
+    { "Separator", "Z" },
+    { "Space_Separator", "Zs" },
+    { "Line_Separator", "Zl" },
+    { "Paragraph_Separator", "Zp" },
+    { "Other", "C" },
+    { "Control", "Cc" },
+    { "cntrl", "Cc" },
+    { "Format", "Cf" },
+    { "Private_Use", "Co" },
+    { "Unassigned", "Cn" },
 };
 
 static const char *code_of(const char *name, size_t n)
@@ -62,7 +111,8 @@ static const char *code_of(const char *name, size_t n)
 
 bool ak_class_of_property(struct ak_build *b, struct ak_char_set *s, const char *name, size_t n)
 {
-    bool any = n == 3 && memcmp(name, "Any", 3) == 0, ascii = n == 5 && memcmp(name, "ASCII", 5) == 0;
+    bool any = n == 3 && memcmp(name, "Any", 3) == 0,
+         ascii = n == 5 && memcmp(name, "ASCII", 5) == 0;
     const char *code = code_of(name, n);
     if (any || ascii)
         ak_char_set_add(b, s, 0, any ? AK_CHAR_MOST : 0x7f);

@@ -6,8 +6,9 @@ enum { MOST_BYTES = 64 << 20 };
 
 static uint64_t bytes(const struct ak_machine *m)
 {
-    return (uint64_t)m->n_frames * sizeof *m->frames + (uint64_t)m->n_places * sizeof *m->places + (uint64_t)m->n_pool * sizeof *m->pool +
-           (uint64_t)m->n_words * sizeof *m->words + (uint64_t)m->n_steps * 256 * sizeof(uint32_t);
+    return (uint64_t)m->n_frames * sizeof *m->frames + (uint64_t)m->n_places * sizeof *m->places +
+           (uint64_t)m->n_pool * sizeof *m->pool + (uint64_t)m->n_words * sizeof *m->words +
+           (uint64_t)m->n_steps * 256 * sizeof(uint32_t);
 }
 
 bool ak_machine_is_full(const struct ak_machine *m)
@@ -44,7 +45,8 @@ static uint32_t move_place(struct ak_machine *from, struct ak_machine *to, uint3
     to->may_end = p->may_end;
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t frame = move(from, to, from->pool[p->first + i]);
-        if (frame == AK_FRAME_NONE || !ak_machine_room(to, &to->set, &to->room_set, to->n_set, 1, sizeof *to->set))
+        if (frame == AK_FRAME_NONE ||
+            !ak_machine_room(to, &to->set, &to->room_set, to->n_set, 1, sizeof *to->set))
             return AK_PLACE_UNKNOWN;
         to->set[to->n_set++] = frame;
     }

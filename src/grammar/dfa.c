@@ -22,7 +22,8 @@ static bool room(void *array, uint32_t *capacity, uint32_t n, size_t size)
 
 bool ak_dfa_add_state(struct ak_dfa *d, bool accepts)
 {
-    if (d->n_states == AK_DFA_MOST_STATES || !room(&d->states, &d->room_states, d->n_states, sizeof *d->states))
+    if (d->n_states == AK_DFA_MOST_STATES ||
+        !room(&d->states, &d->room_states, d->n_states, sizeof *d->states))
         return false;
     d->states[d->n_states++] = (struct ak_dfa_state){ .first = d->n_edges, .accepts = accepts };
     return true;
@@ -36,7 +37,8 @@ bool ak_dfa_add_edge(struct ak_dfa *d, uint32_t low, uint32_t high, uint32_t to)
         last->high = high;
         return true;
     }
-    if (d->n_edges == AK_DFA_MOST_EDGES || !room(&d->edges, &d->room_edges, d->n_edges, sizeof *d->edges))
+    if (d->n_edges == AK_DFA_MOST_EDGES ||
+        !room(&d->edges, &d->room_edges, d->n_edges, sizeof *d->edges))
         return false;
     d->edges[d->n_edges++] = (struct ak_dfa_edge){ low, high, to };
     s->n++;
@@ -46,7 +48,8 @@ bool ak_dfa_add_edge(struct ak_dfa *d, uint32_t low, uint32_t high, uint32_t to)
 ak_status ak_dfa_failed(const struct ak_dfa *d, struct ak_error *error)
 {
     if (d->n_states == AK_DFA_MOST_STATES || d->n_edges == AK_DFA_MOST_EDGES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states", AK_DFA_MOST_STATES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states",
+                       AK_DFA_MOST_STATES);
     return ak_fail_memory(error, "a pattern", 0);
 }
 
@@ -125,13 +128,14 @@ bool ak_dfa_is_empty(const struct ak_dfa *d)
     return d->n_states == 1 && !d->states[0].accepts && d->states[0].n == 0;
 }
 
-/* ---- both of two ---- */
-
+/* ---- both of two -------------------------------------------------------- */
 struct product {
     const struct ak_dfa *a, *b;
-    struct { uint32_t a, b; } *pairs; /* of each state */
+    struct {
+        uint32_t a, b;
+    } * pairs; /* of each state */
     uint32_t room;
-    uint32_t *heads, *links;          /* pairs by hash */
+    uint32_t *heads, *links; /* pairs by hash */
     uint32_t room_links;
     struct ak_dfa *out;
 };
@@ -184,7 +188,8 @@ static bool edges(struct product *p, uint32_t *n, uint32_t a, uint32_t b, bool n
     return true;
 }
 
-ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b, struct ak_dfa *out, struct ak_error *error)
+ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b,
+                      struct ak_dfa *out, struct ak_error *error)
 {
     *out = (struct ak_dfa){ 0 };
     struct product p = { .a = a, .b = b, .out = out };
@@ -194,24 +199,26 @@ ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b
     for (uint32_t i = 0; ok && i < n; i++) {
         uint32_t sa = p.pairs[i].a, sb = p.pairs[i].b;
         bool in_b = sb != DEAD && b->states[sb].accepts;
-        ok = ak_dfa_add_state(out, a->states[sa].accepts && in_b != not_b) && edges(&p, &n, sa, sb, not_b);
+        ok = ak_dfa_add_state(out, a->states[sa].accepts && in_b != not_b) &&
+             edges(&p, &n, sa, sb, not_b);
     }
     bool many = n == AK_DFA_MOST_STATES;
     ak_free(p.heads);
     ak_free(p.pairs);
     ak_free(p.links);
     if (!ok && many)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states", AK_DFA_MOST_STATES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states",
+                       AK_DFA_MOST_STATES);
     return ok ? ak_dfa_trim(out, error) : ak_dfa_failed(out, error);
 }
 
-/* ---- trimming ---- */
-
+/* ---- trimming ----------------------------------------------------------- */
 /* Marks the states from which one that accepts is reached: edges are followed backwards,
  * by lists of who leads to a state. */
 static bool mark_useful(const struct ak_dfa *d, bool *useful)
 {
-    uint32_t *first = ak_alloc((size_t)d->n_states + 2, sizeof *first), *from = ak_alloc(d->n_edges, sizeof *from);
+    uint32_t *first = ak_alloc((size_t)d->n_states + 2, sizeof *first),
+             *from = ak_alloc(d->n_edges, sizeof *from);
     uint32_t *queue = ak_alloc(d->n_states, sizeof *queue), n = 0;
     bool ok = first && from && queue;
     for (uint32_t i = 0; ok && i < d->n_edges; i++)
@@ -267,8 +274,7 @@ ak_status ak_dfa_trim(struct ak_dfa *d, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* ---- states that are alike ---- */
-
+/* ---- states that are alike ---------------------------------------------- */
 static bool same_ways(const struct ak_dfa *d, const uint32_t *like, uint32_t a, uint32_t b)
 {
     const struct ak_dfa_state *x = &d->states[a], *y = &d->states[b];
@@ -285,13 +291,15 @@ static uint32_t hash_ways(const struct ak_dfa *d, const uint32_t *like, uint32_t
     const struct ak_dfa_state *s = &d->states[state];
     uint32_t hash = s->accepts;
     for (uint32_t i = 0; i < s->n; i++)
-        hash = (hash ^ d->edges[s->first + i].low ^ like[d->edges[s->first + i].to] << 11) * 0x9e3779b1u;
+        hash = (hash ^ d->edges[s->first + i].low ^ like[d->edges[s->first + i].to] << 11) *
+               0x9e3779b1u;
     return hash >> 7 & (HEADS - 1);
 }
 
 /* One step further ahead: of those whose ways lead to states that were alike so far. Gives
  * how many differ. */
-static uint32_t refine(const struct ak_dfa *d, const uint32_t *like, uint32_t *next, uint32_t *heads, uint32_t *links)
+static uint32_t refine(const struct ak_dfa *d, const uint32_t *like, uint32_t *next,
+                       uint32_t *heads, uint32_t *links)
 {
     uint32_t n = 0;
     memset(heads, 0, HEADS * sizeof *heads);
@@ -311,7 +319,8 @@ static uint32_t refine(const struct ak_dfa *d, const uint32_t *like, uint32_t *n
 
 bool ak_dfa_alike(const struct ak_dfa *d, uint32_t steps, uint32_t *like)
 {
-    uint32_t *next = ak_alloc(d->n_states, sizeof *next), *links = ak_alloc(d->n_states, sizeof *links);
+    uint32_t *next = ak_alloc(d->n_states, sizeof *next),
+             *links = ak_alloc(d->n_states, sizeof *links);
     uint32_t *heads = ak_alloc(HEADS, sizeof *heads), first[2] = { DEAD, DEAD }, n = 0, before = 0;
     bool ok = next && links && heads;
     for (uint32_t s = 0; s < d->n_states; s++) {

@@ -41,7 +41,8 @@ ak_status ak_dfa_word(const char *text, size_t n, struct ak_dfa *out, struct ak_
  * asks for boundaries of words or for scripts. */
 ak_status ak_dfa_pattern(const char *text, size_t n, struct ak_dfa *out, struct ak_error *error);
 /* Strings of a that are in b; with `not_b`, that are not. */
-ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b, struct ak_dfa *out, struct ak_error *error);
+ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b,
+                      struct ak_dfa *out, struct ak_error *error);
 
 /* For each state the first one with the same beginnings of up to `steps` characters: what
  * differs is further ahead. like: n_states; false without memory. */
@@ -53,7 +54,8 @@ void ak_dfa_free(struct ak_dfa *d);
 
 /* For those who make one: adds to it; false without memory or with too many. */
 bool ak_dfa_add_state(struct ak_dfa *d, bool accepts);
-bool ak_dfa_add_edge(struct ak_dfa *d, uint32_t low, uint32_t high, uint32_t to); /* of the last state */
+/* of the last state */
+bool ak_dfa_add_edge(struct ak_dfa *d, uint32_t low, uint32_t high, uint32_t to);
 ak_status ak_dfa_failed(const struct ak_dfa *d, struct ak_error *error);
 /* Takes away the states from which no string is accepted. */
 ak_status ak_dfa_trim(struct ak_dfa *d, struct ak_error *error);

@@ -38,15 +38,18 @@ static int only_byte(const struct ak_grammar_matcher *m, uint32_t place)
 }
 
 /* Do the token's bytes begin the text? */
-static bool fits(const struct ak_token_trie *t, int32_t token, const char *text, size_t n, uint32_t *bytes)
+static bool fits(const struct ak_token_trie *t, int32_t token, const char *text, size_t n,
+                 uint32_t *bytes)
 {
     if (token < 0 || (uint32_t)token >= t->n_tokens)
         return false;
     *bytes = t->first[token + 1] - t->first[token];
-    return *bytes > 0 && *bytes <= n && !ak_mask_has(t->others, (uint32_t)token) && memcmp(t->bytes + t->first[token], text, *bytes) == 0;
+    return *bytes > 0 && *bytes <= n && !ak_mask_has(t->others, (uint32_t)token) &&
+           memcmp(t->bytes + t->first[token], text, *bytes) == 0;
 }
 
-ak_status ak_grammar_matcher_forced(struct ak_grammar_matcher *m, int32_t *tokens, size_t capacity, size_t *n, struct ak_error *error)
+ak_status ak_grammar_matcher_forced(struct ak_grammar_matcher *m, int32_t *tokens, size_t capacity,
+                                    size_t *n, struct ak_error *error)
 {
     char text[MOST_BYTES];
     size_t n_bytes = 0, n_tokens = 0, at = 0;
@@ -68,7 +71,8 @@ ak_status ak_grammar_matcher_forced(struct ak_grammar_matcher *m, int32_t *token
     const struct ak_place *end = &m->machine.places[place];
     size_t most = end->may_end && end->n == 0 ? n_tokens : n_tokens - (n_tokens > 0);
     most = most < capacity ? most : capacity;
-    for (uint32_t bytes = 0; *n < most && fits(m->trie, tokens[*n], text + at, n_bytes - at, &bytes); ++*n)
+    for (uint32_t bytes = 0;
+         *n < most && fits(m->trie, tokens[*n], text + at, n_bytes - at, &bytes); ++*n)
         at += bytes;
     return AKUNU_OK;
 }

@@ -30,7 +30,8 @@ static uint32_t column(struct parser *p)
 
 static uint32_t fail(struct parser *p, const char *found, const char *expected)
 {
-    return ak_build_fail(&p->build, AKUNU_ERROR_FORMAT, "%u:%u: found %s, expected %s", p->line, column(p), found, expected);
+    return ak_build_fail(&p->build, AKUNU_ERROR_FORMAT, "%u:%u: found %s, expected %s", p->line,
+                         column(p), found, expected);
 }
 
 /* Says what is there. */
@@ -51,8 +52,14 @@ static uint32_t unexpected(struct parser *p, const char *expected)
     return fail(p, found, expected);
 }
 
-static bool ok(const struct parser *p) { return ak_build_ok(&p->build); }
-static int peek(const struct parser *p) { return p->at < p->end ? (unsigned char)*p->at : -1; }
+static bool ok(const struct parser *p)
+{
+    return ak_build_ok(&p->build);
+}
+static int peek(const struct parser *p)
+{
+    return p->at < p->end ? (unsigned char)*p->at : -1;
+}
 
 static bool take(struct parser *p, char c)
 {
@@ -86,11 +93,11 @@ static void space(struct parser *p, bool lines)
     }
 }
 
-/* ---- names ---- */
-
+/* ---- names -------------------------------------------------------------- */
 static bool is_name(int c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
 }
 
 static size_t name(struct parser *p, const char **start)
@@ -153,17 +160,20 @@ static uint32_t rule(struct parser *p, const char *text, size_t n)
     return made;
 }
 
-/* ---- characters ---- */
-
+/* ---- characters --------------------------------------------------------- */
 static uint32_t hex(struct parser *p, int n)
 {
     uint32_t value = 0;
     for (int i = 0; i < n; i++, p->at++) {
         int c = peek(p);
-        uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)c - '0' : c >= 'a' && c <= 'f' ? (uint32_t)c - 'a' + 10 :
-                         c >= 'A' && c <= 'F' ? (uint32_t)c - 'A' + 10 : 16;
+        uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)c - '0' :
+                         c >= 'a' && c <= 'f' ? (uint32_t)c - 'a' + 10 :
+                         c >= 'A' && c <= 'F' ? (uint32_t)c - 'A' + 10 :
+                                                16;
         if (digit == 16)
-            return unexpected(p, n == 2 ? "two hexadecimal digits" : n == 4 ? "four hexadecimal digits" : "eight hexadecimal digits");
+            return unexpected(p, n == 2 ? "two hexadecimal digits" :
+                                 n == 4 ? "four hexadecimal digits" :
+                                          "eight hexadecimal digits");
         value = value << 4 | digit;
     }
     if (value > AK_CHAR_MOST || (value >= 0xd800 && value <= 0xdfff))
@@ -188,7 +198,12 @@ static uint32_t character(struct parser *p)
     case 't': p->at++; return '\t';
     case 'r': p->at++; return '\r';
     case 'n': p->at++; return '\n';
-    case '\\': case '"': case '[': case ']': case '-': case '^': return (unsigned char)*p->at++;
+    case '\\':
+    case '"':
+    case '[':
+    case ']':
+    case '-':
+    case '^': return (unsigned char)*p->at++;
     default: return unexpected(p, "one of x u U t r n \\ \" [ ] - ^ after a backslash");
     }
 }
@@ -255,8 +270,7 @@ static uint32_t class(struct parser *p)
     return part;
 }
 
-/* ---- parts ---- */
-
+/* ---- parts -------------------------------------------------------------- */
 static uint32_t number(struct parser *p, const char *expected)
 {
     uint64_t value = 0;
@@ -416,7 +430,8 @@ static void definition(struct parser *p)
         return;
     struct ak_rule *r = &p->build.g->rules[which];
     if (r->part != UINT32_MAX) {
-        ak_build_fail(&p->build, AKUNU_ERROR_FORMAT, "%u:%u: rule \"%s\" is defined twice", line, at, r->name);
+        ak_build_fail(&p->build, AKUNU_ERROR_FORMAT, "%u:%u: rule \"%s\" is defined twice", line,
+                      at, r->name);
         return;
     }
     *r = (struct ak_rule){ .name = r->name, .part = part, .line = line, .column = at };
@@ -429,21 +444,30 @@ static uint32_t root(struct parser *p)
     for (uint32_t i = 0; ok(p) && i < p->n_names; i++) {
         const struct ak_rule *r = &p->build.g->rules[i];
         if (r->part == UINT32_MAX)
-            ak_build_fail(&p->build, AKUNU_ERROR_FORMAT, "%u:%u: rule \"%s\" is used and not defined", r->line, r->column,
+            ak_build_fail(&p->build, AKUNU_ERROR_FORMAT,
+                          "%u:%u: rule \"%s\" is used and not defined", r->line, r->column,
                           ak_show(r->name, strlen(r->name), shown));
     }
     uint32_t known = p->n_names, which = rule(p, "root", 4);
     if (ok(p) && p->n_names > known)
-        ak_build_fail(&p->build, AKUNU_ERROR_FORMAT, "the grammar has no rule \"root\", with which a text begins");
+        ak_build_fail(&p->build, AKUNU_ERROR_FORMAT,
+                      "the grammar has no rule \"root\", with which a text begins");
     return ak_build_call(&p->build, which);
 }
 
-ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out, struct ak_error *error)
+ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out,
+                               struct ak_error *error)
 {
-    struct parser p = { .at = text, .end = text + n_bytes, .line_start = text, .counted = text, .line = 1, .column = 1 };
+    struct parser p = { .at = text,
+                        .end = text + n_bytes,
+                        .line_start = text,
+                        .counted = text,
+                        .line = 1,
+                        .column = 1 };
     *out = NULL;
     if (n_bytes > AK_GBNF_MOST_BYTES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar has %zu bytes: %d are the most", n_bytes, AK_GBNF_MOST_BYTES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar has %zu bytes: %d are the most",
+                       n_bytes, AK_GBNF_MOST_BYTES);
     size_t valid = ak_utf8_valid(text, n_bytes);
     ak_build_begin(&p.build, error);
     p.names_mask = 7;
@@ -466,5 +490,6 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
         return AKUNU_OK;
     ak_grammar_free(*out);
     *out = NULL;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "no text of the grammar ever ends: rule \"root\" always needs itself again");
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "no text of the grammar ever ends: rule \"root\" always needs itself again");
 }

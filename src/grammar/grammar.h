@@ -24,10 +24,12 @@ enum ak_part_kind {
     AK_PART_SEQUENCE, /* the b parts lists[a …], one after another; b ≥ 2 */
     AK_PART_CHOICE,   /* any of the b parts lists[a …]; b ≥ 2 */
     AK_PART_REPEAT,   /* part a, b to c times; c = AK_MANY: any number */
-    AK_PART_RULE,     /* rules[a]; b: 0, or a part with the same beginnings of up to AK_NEAR_BYTES bytes */
-    AK_PART_TOKEN,    /* one token: tokens[a]; b: any but that one */
-    AK_PART_MEMBERS,  /* the members of an object: members[a] */
-    AK_PART_UNTIL,    /* any text, up to a word of words[a] and the part that follows it; b: that may be missing */
+    /* rules[a]; b: 0, or a part with the same beginnings of up to AK_NEAR_BYTES bytes */
+    AK_PART_RULE,
+    AK_PART_TOKEN,   /* one token: tokens[a]; b: any but that one */
+    AK_PART_MEMBERS, /* the members of an object: members[a] */
+    /* any text, up to a word of words[a] and the part that follows it; b: that may be missing */
+    AK_PART_UNTIL,
 };
 
 #define AK_MANY UINT32_MAX
@@ -52,7 +54,7 @@ static inline bool ak_byte_set_has(const struct ak_byte_set *s, unsigned char by
 }
 
 struct ak_rule {
-    char *name;    /* for messages */
+    char *name; /* for messages */
     uint32_t part;
     uint32_t line, column; /* where it is defined; 0: not in a text */
 };
@@ -66,16 +68,16 @@ struct ak_token_name {
 
 /* "name": value pairs with a comma between them, each at most once. */
 struct ak_member {
-    uint32_t part;  /* name, colon and value */
+    uint32_t part; /* name, colon and value */
     bool required;
-    bool many;      /* not one name but all the others: any number of times */
+    bool many; /* not one name but all the others: any number of times */
 };
 
 struct ak_members {
-    uint32_t first, n; /* of the grammar's list of members */
-    uint32_t comma;    /* a part */
+    uint32_t first, n;  /* of the grammar's list of members */
+    uint32_t comma;     /* a part */
     uint32_t low, high; /* how many there are */
-    bool ordered;      /* in the order of the list, else in any */
+    bool ordered;       /* in the order of the list, else in any */
 };
 
 /* A machine that finds the first of some words (Aho and Corasick). It begins in state 0. */
@@ -117,7 +119,8 @@ static inline bool ak_grammar_possible(const struct ak_grammar *g)
  * left recursion, repetitions of more than AK_GBNF_MOST_TIMES, and what has no finite text. */
 enum { AK_GBNF_MOST_BYTES = 4 << 20, AK_GBNF_MOST_NESTING = 200 };
 #define AK_GBNF_MOST_TIMES 1000000000u
-ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out, struct ak_error *error);
+ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out,
+                               struct ak_error *error);
 
 /* A grammar that waits: any text without one of the n words is allowed, and after the
  * first of them comes a text of `then`; with `again` this goes on. The word itself is no
@@ -129,7 +132,7 @@ struct ak_word {
     const char *text;
     size_t n;
 };
-ak_status ak_grammar_waiting(const struct ak_grammar *then, const struct ak_word *words, size_t n, bool again, struct ak_grammar **out,
-                             struct ak_error *error);
+ak_status ak_grammar_waiting(const struct ak_grammar *then, const struct ak_word *words, size_t n,
+                             bool again, struct ak_grammar **out, struct ak_error *error);
 
 #endif

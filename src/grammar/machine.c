@@ -15,7 +15,8 @@ static uint32_t mix(uint32_t a, uint32_t b)
     return (uint32_t)(x >> 32) ^ (uint32_t)x;
 }
 
-bool ak_machine_room(struct ak_machine *m, void *array, uint32_t *room, uint32_t n, size_t more, size_t size)
+bool ak_machine_room(struct ak_machine *m, void *array, uint32_t *room, uint32_t n, size_t more,
+                     size_t size)
 {
     void **at = array, *grown;
     if (*room - n >= more)
@@ -31,7 +32,8 @@ bool ak_machine_room(struct ak_machine *m, void *array, uint32_t *room, uint32_t
     return true;
 }
 
-bool ak_machine_init(struct ak_machine *m, const struct ak_grammar *g, const int32_t *token_ids, uint32_t longest)
+bool ak_machine_init(struct ak_machine *m, const struct ak_grammar *g, const int32_t *token_ids,
+                     uint32_t longest)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < g->n_members; i++)
@@ -48,7 +50,8 @@ bool ak_machine_init(struct ak_machine *m, const struct ak_grammar *g, const int
         !ak_machine_room(m, &m->seen, &m->room_seen, 0, 1, sizeof *m->seen))
         return false;
     m->frames[AK_FRAME_NONE] = m->frames[AK_FRAME_END] = (struct ak_frame){ 0 };
-    m->places[AK_PLACE_NOWHERE] = (struct ak_place){ .like = { AK_PLACE_NOWHERE, AK_PLACE_NOWHERE } };
+    m->places[AK_PLACE_NOWHERE] =
+        (struct ak_place){ .like = { AK_PLACE_NOWHERE, AK_PLACE_NOWHERE } };
     m->seen[0] = (struct ak_seen){ 0 };
     m->n_frames = 2;
     m->n_places = m->n_seen = 1;
@@ -75,8 +78,7 @@ void ak_machine_free(struct ak_machine *m)
     *m = (struct ak_machine){ 0 };
 }
 
-/* ---- frames ---- */
-
+/* ---- frames ------------------------------------------------------------- */
 static uint32_t frame_hash(const struct ak_machine *m, uint32_t part, uint32_t at, uint32_t rest)
 {
     return mix(mix(part, at), rest) & m->frame_mask;
@@ -124,13 +126,13 @@ uint32_t ak_machine_frame(struct ak_machine *m, uint32_t part, uint32_t at, uint
     if (m->n_frames > m->frame_mask)
         rehash_frames(m);
     uint32_t *head = &m->frame_heads[frame_hash(m, part, at, rest)];
-    m->frames[m->n_frames] = (struct ak_frame){ .part = part, .at = at, .rest = rest, .depth = depth, .next = *head };
+    m->frames[m->n_frames] =
+        (struct ak_frame){ .part = part, .at = at, .rest = rest, .depth = depth, .next = *head };
     *head = m->n_frames;
     return m->n_frames++;
 }
 
-/* ---- closures ---- */
-
+/* ---- closures ----------------------------------------------------------- */
 void ak_machine_open(struct ak_machine *m)
 {
     if (++m->epoch == 0) { /* after 2^32 closures marks would lie */
@@ -186,8 +188,8 @@ static void expand_repeat(struct ak_machine *m, struct ak_frame f, const struct 
         enter_part(m, p->a, ak_machine_frame(m, f.part, after, f.rest));
 }
 
-/* What comes after an item of a sequence, which is at f.at: the last item is a frame of its own, so that
- * sequences that end alike are alike. */
+/* What comes after an item of a sequence, which is at f.at: the last item is a frame of its own, so
+ * that sequences that end alike are alike. */
 static uint32_t after_item(struct ak_machine *m, struct ak_frame f, const struct ak_part *p)
 {
     if (f.at + 1 == p->b)
@@ -249,8 +251,7 @@ void ak_machine_enter_place(struct ak_machine *m, uint32_t place)
     }
 }
 
-/* ---- places ---- */
-
+/* ---- places ------------------------------------------------------------- */
 static int rising(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -286,17 +287,24 @@ static void rehash_places(struct ak_machine *m)
     }
 }
 
-static bool same(const struct ak_machine *m, const struct ak_place *p, const struct ak_place *wanted, const uint32_t *set)
+static bool same(const struct ak_machine *m, const struct ak_place *p,
+                 const struct ak_place *wanted, const uint32_t *set)
 {
-    return p->hash == wanted->hash && p->n == wanted->n && p->may_end == wanted->may_end && p->is_entry == wanted->is_entry &&
+    return p->hash == wanted->hash && p->n == wanted->n && p->may_end == wanted->may_end &&
+           p->is_entry == wanted->is_entry &&
            (p->n == 0 || memcmp(m->pool + p->first, set, p->n * sizeof *set) == 0);
 }
 
 /* The place of these frames, of which there is at least one or an end. */
-static uint32_t intern(struct ak_machine *m, const uint32_t *set, uint32_t n, bool may_end, bool is_entry)
+static uint32_t intern(struct ak_machine *m, const uint32_t *set, uint32_t n, bool may_end,
+                       bool is_entry)
 {
-    struct ak_place fresh = { .n = n, .hash = (uint32_t)may_end | (uint32_t)is_entry << 1, .may_end = may_end, .is_entry = is_entry,
-                              .closed = AK_PLACE_UNKNOWN, .like = { AK_PLACE_UNKNOWN, AK_PLACE_UNKNOWN } };
+    struct ak_place fresh = { .n = n,
+                              .hash = (uint32_t)may_end | (uint32_t)is_entry << 1,
+                              .may_end = may_end,
+                              .is_entry = is_entry,
+                              .closed = AK_PLACE_UNKNOWN,
+                              .like = { AK_PLACE_UNKNOWN, AK_PLACE_UNKNOWN } };
     for (uint32_t i = 0; i < n; i++)
         fresh.hash = mix(fresh.hash, set[i]);
     for (uint32_t i = m->place_heads[fresh.hash & m->place_mask]; i; i = m->places[i].next)
@@ -348,8 +356,7 @@ uint32_t ak_machine_close(struct ak_machine *m)
     return entry == AK_PLACE_UNKNOWN ? entry : m->places[entry].closed;
 }
 
-/* ---- steps ---- */
-
+/* ---- steps -------------------------------------------------------------- */
 bool ak_words_go_on(const struct ak_grammar *g, const struct ak_words *w, uint32_t state)
 {
     return state < w->n || g->parts[g->lists[w->thens + state - w->n]].possible;
@@ -376,7 +383,8 @@ static void step_frame(struct ak_machine *m, uint32_t frame, unsigned char byte)
             ak_machine_enter(m, f.rest);
     } else if (p->kind == AK_PART_LITERAL) {
         if ((unsigned char)g->bytes[p->a + f.at] == byte)
-            ak_machine_enter(m, f.at + 1 < p->b ? ak_machine_frame(m, f.part, f.at + 1, f.rest) : f.rest);
+            ak_machine_enter(m, f.at + 1 < p->b ? ak_machine_frame(m, f.part, f.at + 1, f.rest) :
+                                                  f.rest);
     } else if (p->kind == AK_PART_UNTIL) {
         ak_machine_enter_until(m, frame, g->words[p->a].next[f.at][byte]);
     }
@@ -415,11 +423,11 @@ uint32_t ak_machine_find_step_near(struct ak_machine *m, uint32_t place, unsigne
     return note(m, &m->places[place].step_near, byte, to);
 }
 
-/* ---- places with the same mask ---- */
-
+/* ---- places with the same mask ------------------------------------------ */
 /* A token can bring a count at most as far nearer to its bounds as masks look; beyond that
  * all counts are alike. */
-static uint32_t like_count(const struct ak_machine *m, const struct ak_part *p, uint32_t at, uint32_t far)
+static uint32_t like_count(const struct ak_machine *m, const struct ak_part *p, uint32_t at,
+                           uint32_t far)
 {
     uint32_t low = m->g->parts[p->a].nullable ? 0 : p->b;
     if (m->g->parts[p->a].nullable)

@@ -16,7 +16,8 @@ static bool walk(struct ak_grammar_matcher *m, uint32_t *bits)
     for (uint32_t i = 0, n = 0; i < t->n_nodes; n++) {
         const struct ak_trie_byte *node = &t->nodes[i];
         uint32_t from = m->walk[node->depth - 1];
-        uint32_t to = (node->below > AK_NEAR_BYTES ? ak_machine_step : ak_machine_step_near)(&m->machine, from, node->byte);
+        uint32_t to = (node->below > AK_NEAR_BYTES ? ak_machine_step : ak_machine_step_near)(
+            &m->machine, from, node->byte);
         if (to == AK_PLACE_UNKNOWN)
             return false;
         if (to == AK_PLACE_NOWHERE) {
@@ -74,7 +75,8 @@ static bool make(struct ak_grammar_matcher *m, uint32_t *bits)
     return true;
 }
 
-ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays, struct ak_error *error)
+ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays,
+                                       struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
     uint32_t like = ak_machine_like(&m->machine, m->place, AK_LOOK_FAR);
@@ -87,7 +89,8 @@ ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays,
     return AKUNU_OK;
 }
 
-ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask, struct ak_error *error)
+ak_status ak_grammar_matcher_mask(struct ak_grammar_matcher *m, const uint32_t **mask,
+                                  struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
     m->walk[0] = ak_machine_like(&m->machine, m->place, AK_LOOK_FAR);

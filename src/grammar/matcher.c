@@ -10,12 +10,14 @@ enum { MASK_BYTES = 16 << 20, LEAST_MASKS = 16, MOST_MASKS = 1024 };
 ak_status ak_matcher_failure(const struct ak_grammar_matcher *m, struct ak_error *error)
 {
     if (m->machine.crowded)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar is too ambiguous: there are too many ways to read the text");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the grammar is too ambiguous: there are too many ways to read the text");
     return ak_fail_memory(error, "a grammar's matcher", 0);
 }
 
 /* The token of that text: what the tokenizer cuts it to, if that is one token. */
-static ak_status find_token(const struct ak_tokenizer *t, const struct ak_token_name *name, int32_t *id, struct ak_error *error)
+static ak_status find_token(const struct ak_tokenizer *t, const struct ak_token_name *name,
+                            int32_t *id, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], text[AK_TOKEN_MOST_BYTES];
     size_t n = 0, n_bytes = 0;
@@ -23,8 +25,10 @@ static ak_status find_token(const struct ak_tokenizer *t, const struct ak_token_
     if (n == 1)
         AK_TRY(ak_detokenize(t, id, 1, AKUNU_CONTINUE, text, sizeof text, &n_bytes, error));
     if (n != 1 || n_bytes != name->n || memcmp(text, name->text, n_bytes) != 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar names the token \"%s\", which the vocabulary does not have as one token",
-                       ak_show(name->text, name->n, shown));
+        return ak_fail(
+            error, AKUNU_ERROR_ARGUMENT,
+            "the grammar names the token \"%s\", which the vocabulary does not have as one token",
+            ak_show(name->text, name->n, shown));
     return AKUNU_OK;
 }
 
@@ -35,7 +39,8 @@ static ak_status find_tokens(struct ak_grammar_matcher *m, struct ak_error *erro
         if (name->text) {
             AK_TRY(find_token(m->trie->tokenizer, name, &m->token_ids[i], error));
         } else if (name->id >= m->trie->n_tokens) {
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar names token %u: the vocabulary has %u tokens", name->id,
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "the grammar names token %u: the vocabulary has %u tokens", name->id,
                            m->trie->n_tokens);
         } else {
             m->token_ids[i] = (int32_t)name->id;
@@ -51,7 +56,8 @@ static ak_status check_texts(const struct ak_grammar *g, struct ak_error *error)
         const struct ak_part *p = &g->parts[i];
         if (p->kind != AK_PART_TOKEN || (g->tokens[p->a].text && !p->b))
             continue;
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar refers to a token %s: that needs a vocabulary",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the grammar refers to a token %s: that needs a vocabulary",
                        p->b ? "by what it is not" : "by its number");
     }
     return AKUNU_OK;
@@ -75,8 +81,8 @@ static ak_status create(struct ak_grammar_matcher *m, struct ak_error *error)
     return ak_grammar_matcher_reset(m, error);
 }
 
-ak_status ak_grammar_matcher_create(const struct ak_grammar *g, const struct ak_token_trie *trie, struct ak_grammar_matcher **out,
-                                    struct ak_error *error)
+ak_status ak_grammar_matcher_create(const struct ak_grammar *g, const struct ak_token_trie *trie,
+                                    struct ak_grammar_matcher **out, struct ak_error *error)
 {
     *out = NULL;
     struct ak_grammar_matcher *m = ak_alloc(1, sizeof *m);
@@ -127,7 +133,8 @@ void ak_matcher_tidy(struct ak_grammar_matcher *m, uint32_t n)
         return;
     roots[n_roots++] = &m->place;
     for (uint32_t i = 0; i < m->n_before; i++)
-        roots[n_roots++] = &m->before[(m->newest + AK_GRAMMAR_MOST_BACK - i) % AK_GRAMMAR_MOST_BACK];
+        roots[n_roots++] =
+            &m->before[(m->newest + AK_GRAMMAR_MOST_BACK - i) % AK_GRAMMAR_MOST_BACK];
     for (uint32_t i = 0; i < n; i++)
         roots[n_roots++] = &m->walk[i];
     ak_machine_collect(&m->machine, roots, n_roots);
@@ -135,7 +142,8 @@ void ak_matcher_tidy(struct ak_grammar_matcher *m, uint32_t n)
         m->masks[i].place = AK_PLACE_NOWHERE;
 }
 
-ak_status ak_grammar_matcher_bytes(struct ak_grammar_matcher *m, const char *bytes, size_t n, size_t *taken, struct ak_error *error)
+ak_status ak_grammar_matcher_bytes(struct ak_grammar_matcher *m, const char *bytes, size_t n,
+                                   size_t *taken, struct ak_error *error)
 {
     m->walk[0] = m->place;
     for (*taken = 0; *taken < n; ++*taken) {
@@ -168,13 +176,15 @@ static uint32_t after_bytes(struct ak_grammar_matcher *m, int32_t token)
 {
     const struct ak_token_trie *t = m->trie;
     uint32_t first = t->first[token], n = t->first[token + 1] - first;
-    uint32_t place = n > 0 && !ak_mask_has(t->others, (uint32_t)token) ? m->place : AK_PLACE_NOWHERE;
+    uint32_t place =
+        n > 0 && !ak_mask_has(t->others, (uint32_t)token) ? m->place : AK_PLACE_NOWHERE;
     for (uint32_t i = 0; i < n && place != AK_PLACE_NOWHERE && place != AK_PLACE_UNKNOWN; i++)
         place = ak_machine_step(&m->machine, place, (unsigned char)t->bytes[first + i]);
     return place;
 }
 
-bool ak_matcher_waits(const struct ak_grammar_matcher *m, uint32_t frame, uint32_t token, uint32_t *state)
+bool ak_matcher_waits(const struct ak_grammar_matcher *m, uint32_t frame, uint32_t token,
+                      uint32_t *state)
 {
     const struct ak_token_trie *t = m->trie;
     const struct ak_frame *f = &m->machine.frames[frame];
@@ -193,14 +203,17 @@ bool ak_matcher_waits(const struct ak_grammar_matcher *m, uint32_t frame, uint32
 static void enter_token(struct ak_grammar_matcher *m, int32_t token)
 {
     struct ak_machine *machine = &m->machine;
-    bool end = ak_mask_has(m->trie->ends, (uint32_t)token), other = ak_mask_has(m->trie->others, (uint32_t)token);
+    bool end = ak_mask_has(m->trie->ends, (uint32_t)token),
+         other = ak_mask_has(m->trie->others, (uint32_t)token);
     for (uint32_t i = 0; i < machine->places[m->place].n; i++) {
         uint32_t frame = machine->pool[machine->places[m->place].first + i], state;
         struct ak_frame f = machine->frames[frame];
         const struct ak_part *p = &m->g->parts[f.part];
-        if (p->kind == AK_PART_TOKEN && (p->b ? !end && m->token_ids[p->a] != token : m->token_ids[p->a] == token))
+        if (p->kind == AK_PART_TOKEN &&
+            (p->b ? !end && m->token_ids[p->a] != token : m->token_ids[p->a] == token))
             ak_machine_enter(machine, f.rest);
-        else if (p->kind == AK_PART_UNTIL && other && ak_matcher_waits(m, frame, (uint32_t)token, &state))
+        else if (p->kind == AK_PART_UNTIL && other &&
+                 ak_matcher_waits(m, frame, (uint32_t)token, &state))
             ak_machine_enter_until(machine, frame, state);
     }
 }
@@ -220,11 +233,12 @@ uint32_t ak_matcher_after(struct ak_grammar_matcher *m, int32_t token)
 
 static bool ends(const struct ak_grammar_matcher *m, int32_t token)
 {
-    return token >= 0 && (uint32_t)token < m->trie->n_tokens && ak_mask_has(m->trie->ends, (uint32_t)token) &&
-           ak_grammar_matcher_may_end(m);
+    return token >= 0 && (uint32_t)token < m->trie->n_tokens &&
+           ak_mask_has(m->trie->ends, (uint32_t)token) && ak_grammar_matcher_may_end(m);
 }
 
-ak_status ak_grammar_matcher_allows(struct ak_grammar_matcher *m, int32_t token, bool *allowed, struct ak_error *error)
+ak_status ak_grammar_matcher_allows(struct ak_grammar_matcher *m, int32_t token, bool *allowed,
+                                    struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
     uint32_t to = ak_matcher_after(m, token);
@@ -234,7 +248,8 @@ ak_status ak_grammar_matcher_allows(struct ak_grammar_matcher *m, int32_t token,
     return AKUNU_OK;
 }
 
-ak_status ak_grammar_matcher_token(struct ak_grammar_matcher *m, int32_t token, bool *allowed, struct ak_error *error)
+ak_status ak_grammar_matcher_token(struct ak_grammar_matcher *m, int32_t token, bool *allowed,
+                                   struct ak_error *error)
 {
     ak_matcher_tidy(m, 0);
     uint32_t to = ak_matcher_after(m, token);

@@ -32,7 +32,9 @@ void ak_matcher_tidy(struct ak_grammar_matcher *m, uint32_t n);
 /* Where a token leads from here; AK_PLACE_UNKNOWN: a failure. */
 uint32_t ak_matcher_after(struct ak_grammar_matcher *m, int32_t token);
 
-/* Does a frame that waits for words take a token that no text has, and in which state is it then? */
-bool ak_matcher_waits(const struct ak_grammar_matcher *m, uint32_t frame, uint32_t token, uint32_t *state);
+/* Does a frame that waits for words take a token that no text has, and in which state is it then?
+ */
+bool ak_matcher_waits(const struct ak_grammar_matcher *m, uint32_t frame, uint32_t token,
+                      uint32_t *state);
 
 #endif

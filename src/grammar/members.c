@@ -113,11 +113,13 @@ void ak_machine_enter_members(struct ak_machine *m, uint32_t frame)
         if (v.n > 0 && !v.comma)
             break;
         uint32_t state = after(m, &v, i);
-        ak_machine_enter(m, ak_machine_frame(m, v.list[i].part, 0, ak_machine_frame(m, f.part, state, f.rest)));
+        ak_machine_enter(
+            m, ak_machine_frame(m, v.list[i].part, 0, ak_machine_frame(m, f.part, state, f.rest)));
     }
     if (more && v.n > 0 && !v.comma) {
         uint32_t state = after(m, &v, v.m->n);
-        ak_machine_enter(m, ak_machine_frame(m, v.m->comma, 0, ak_machine_frame(m, f.part, state, f.rest)));
+        ak_machine_enter(
+            m, ak_machine_frame(m, v.m->comma, 0, ak_machine_frame(m, f.part, state, f.rest)));
     }
 }
 
@@ -128,13 +130,15 @@ uint32_t ak_machine_see(struct ak_machine *m, const uint64_t *words, uint32_t n)
         hash = (hash ^ (uint32_t)(words[i] * UINT64_C(0x9e3779b97f4a7c15) >> 32)) * 0x85ebca6bu;
     uint32_t *head = &m->seen_heads[hash & m->seen_mask];
     for (uint32_t i = *head; i; i = m->seen[i].next)
-        if (m->seen[i].hash == hash && m->seen[i].n == n && memcmp(m->words + m->seen[i].first, words, n * sizeof *words) == 0)
+        if (m->seen[i].hash == hash && m->seen[i].n == n &&
+            memcmp(m->words + m->seen[i].first, words, n * sizeof *words) == 0)
             return i;
     if (!ak_machine_room(m, &m->seen, &m->room_seen, m->n_seen, 1, sizeof *m->seen) ||
         !ak_machine_room(m, &m->words, &m->room_words, m->n_words, n, sizeof *m->words))
         return 0; /* the closure failed */
     memcpy(m->words + m->n_words, words, n * sizeof *words);
-    m->seen[m->n_seen] = (struct ak_seen){ .first = m->n_words, .n = n, .hash = hash, .next = *head };
+    m->seen[m->n_seen] =
+        (struct ak_seen){ .first = m->n_words, .n = n, .hash = hash, .next = *head };
     m->n_words += n;
     *head = m->n_seen;
     return m->n_seen++;

@@ -13,8 +13,14 @@ struct reader {
     unsigned nesting;
 };
 
-static bool ok(const struct reader *r) { return ak_build_ok(&r->build); }
-static int peek(const struct reader *r) { return r->at < r->end ? (unsigned char)*r->at : -1; }
+static bool ok(const struct reader *r)
+{
+    return ak_build_ok(&r->build);
+}
+static int peek(const struct reader *r)
+{
+    return r->at < r->end ? (unsigned char)*r->at : -1;
+}
 
 static bool take(struct reader *r, char c)
 {
@@ -26,12 +32,17 @@ static bool take(struct reader *r, char c)
 
 static uint32_t fail(struct reader *r, ak_status status, const char *what)
 {
-    return ak_build_fail(&r->build, status, "%s at character %zu", what, (size_t)(r->at - r->text) + 1);
+    return ak_build_fail(&r->build, status, "%s at character %zu", what,
+                         (size_t)(r->at - r->text) + 1);
 }
 
-static uint32_t wrong(struct reader *r, const char *what) { return fail(r, AKUNU_ERROR_FORMAT, what); }
+static uint32_t wrong(struct reader *r, const char *what)
+{
+    return fail(r, AKUNU_ERROR_FORMAT, what);
+}
 
-static bool room(struct reader *r, void *array, uint32_t *capacity, uint32_t n, uint32_t more, size_t size)
+static bool room(struct reader *r, void *array, uint32_t *capacity, uint32_t n, uint32_t more,
+                 size_t size)
 {
     void **at = array, *grown;
     if (!ok(r) || *capacity - n >= more)
@@ -81,15 +92,17 @@ static uint32_t list(struct reader *r, enum ak_pattern_kind kind, const struct a
     if (items->n > 0)
         memcpy(p->lists + p->n_lists, items->items, items->n * sizeof *items->items);
     p->n_lists += items->n;
-    return node(r, (struct ak_pattern_node){ .kind = kind, .a = p->n_lists - items->n, .b = items->n });
+    return node(
+        r, (struct ak_pattern_node){ .kind = kind, .a = p->n_lists - items->n, .b = items->n });
 }
 
-/* ---- characters ---- */
-
+/* ---- characters --------------------------------------------------------- */
 static uint32_t hex_digit(int c)
 {
-    return c >= '0' && c <= '9' ? (uint32_t)c - '0' : c >= 'a' && c <= 'f' ? (uint32_t)c - 'a' + 10 :
-           c >= 'A' && c <= 'F' ? (uint32_t)c - 'A' + 10 : 16;
+    return c >= '0' && c <= '9' ? (uint32_t)c - '0' :
+           c >= 'a' && c <= 'f' ? (uint32_t)c - 'a' + 10 :
+           c >= 'A' && c <= 'F' ? (uint32_t)c - 'A' + 10 :
+                                  16;
 }
 
 static uint32_t hex(struct reader *r, int n)
@@ -118,10 +131,12 @@ static uint32_t unicode(struct reader *r)
         } while (!take(r, '}'));
     } else {
         value = hex(r, 4);
-        if (value >> 10 == 0xd800 >> 10 && r->end - r->at >= 6 && r->at[0] == '\\' && r->at[1] == 'u') {
+        if (value >> 10 == 0xd800 >> 10 && r->end - r->at >= 6 && r->at[0] == '\\' &&
+            r->at[1] == 'u') {
             r->at += 2;
             uint32_t low = hex(r, 4);
-            value = low >> 10 == 0xdc00 >> 10 ? 0x10000 + ((value & 0x3ff) << 10 | (low & 0x3ff)) : UINT32_MAX;
+            value = low >> 10 == 0xdc00 >> 10 ? 0x10000 + ((value & 0x3ff) << 10 | (low & 0x3ff)) :
+                                                UINT32_MAX;
         }
     }
     if (ok(r) && (value > AK_CHAR_MOST || (value >= 0xd800 && value <= 0xdfff)))
@@ -141,7 +156,8 @@ static bool class_escape(struct reader *r, struct ak_char_set *s)
     if (c != 'p' && c != 'P')
         return false;
     r->at++;
-    const char *start = r->at + 1, *close = r->at < r->end ? memchr(r->at, '}', (size_t)(r->end - r->at)) : NULL;
+    const char *start = r->at + 1,
+               *close = r->at < r->end ? memchr(r->at, '}', (size_t)(r->end - r->at)) : NULL;
     if (peek(r) != '{' || !close) {
         wrong(r, "\\p without {…}");
     } else if (!ak_class_of_property(&r->build, s, start, (size_t)(close - start))) {
@@ -250,8 +266,7 @@ static uint32_t class(struct reader *r)
     return chars(r, &s);
 }
 
-/* ---- structure ---- */
-
+/* ---- structure ---------------------------------------------------------- */
 static uint32_t choice(struct reader *r);
 
 /* After '('. */
@@ -264,8 +279,10 @@ static uint32_t group(struct reader *r)
                 return wrong(r, "a group's name without an end");
             r->at = close + 1;
         } else if (!take(r, ':')) {
-            return fail(r, AKUNU_ERROR_UNSUPPORTED, peek(r) == '=' || peek(r) == '!' || peek(r) == '<' ? "a look around (\"(?\")" :
-                                                                                                        "a kind of group (\"(?\")");
+            return fail(r, AKUNU_ERROR_UNSUPPORTED,
+                        peek(r) == '=' || peek(r) == '!' || peek(r) == '<' ?
+                            "a look around (\"(?\")" :
+                            "a kind of group (\"(?\")");
         }
     }
     if (++r->nesting > AK_PATTERN_MOST_NESTING)
@@ -286,8 +303,12 @@ static uint32_t atom(struct reader *r)
     case '[': r->at++; return class(r);
     case '^': r->at++; return node(r, (struct ak_pattern_node){ .kind = AK_PATTERN_BEGIN });
     case '$': r->at++; return node(r, (struct ak_pattern_node){ .kind = AK_PATTERN_END });
-    case '*': case '+': case '?': return wrong(r, "nothing to repeat");
-    case '{': case '}': case ']': return wrong(r, "a bracket without its other one");
+    case '*':
+    case '+':
+    case '?': return wrong(r, "nothing to repeat");
+    case '{':
+    case '}':
+    case ']': return wrong(r, "a bracket without its other one");
     case '.':
         r->at++;
         ak_class_of_letter(&r->build, &s, '.');
@@ -342,7 +363,8 @@ static uint32_t repeated(struct reader *r)
     else if (!take(r, '*'))
         return inner;
     take(r, '?'); /* as few as possible: the same texts */
-    return node(r, (struct ak_pattern_node){ .kind = AK_PATTERN_REPEAT, .a = inner, .low = low, .high = high });
+    return node(r, (struct ak_pattern_node){
+                       .kind = AK_PATTERN_REPEAT, .a = inner, .low = low, .high = high });
 }
 
 static uint32_t sequence(struct reader *r)
@@ -366,12 +388,16 @@ static uint32_t choice(struct reader *r)
     return out;
 }
 
-ak_status ak_pattern_parse(const char *text, size_t n, struct ak_pattern *out, struct ak_error *error)
+ak_status ak_pattern_parse(const char *text, size_t n, struct ak_pattern *out,
+                           struct ak_error *error)
 {
-    struct reader r = { .text = text, .at = text, .end = text + n, .p = out, .build = { .error = error } };
+    struct reader r = {
+        .text = text, .at = text, .end = text + n, .p = out, .build = { .error = error }
+    };
     *out = (struct ak_pattern){ 0 };
     if (n > AK_PATTERN_MOST_BYTES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "it has %zu bytes: %d are the most", n, AK_PATTERN_MOST_BYTES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "it has %zu bytes: %d are the most", n,
+                       AK_PATTERN_MOST_BYTES);
     if (!ak_is_utf8(text, n))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "it is no UTF-8");
     out->root = choice(&r);

@@ -18,7 +18,11 @@ struct ak_pattern_node {
     uint32_t a, b, low, high;
 };
 
-enum { AK_PATTERN_MOST_BYTES = 1 << 14, AK_PATTERN_MOST_NODES = 1 << 16, AK_PATTERN_MOST_NESTING = 100 };
+enum {
+    AK_PATTERN_MOST_BYTES = 1 << 14,
+    AK_PATTERN_MOST_NODES = 1 << 16,
+    AK_PATTERN_MOST_NESTING = 100
+};
 
 struct ak_pattern {
     struct ak_pattern_node *nodes;
@@ -28,7 +32,8 @@ struct ak_pattern {
     uint32_t root;
 };
 
-ak_status ak_pattern_parse(const char *text, size_t n, struct ak_pattern *out, struct ak_error *error);
+ak_status ak_pattern_parse(const char *text, size_t n, struct ak_pattern *out,
+                           struct ak_error *error);
 void ak_pattern_free(struct ak_pattern *p);
 
 /* classes.c: the characters of \d, \D, \w, \W, \s, \S and '.', or of \p{name}; false: there is no
@@ -37,6 +42,7 @@ void ak_class_of_letter(struct ak_build *b, struct ak_char_set *s, char letter);
 bool ak_class_of_property(struct ak_build *b, struct ak_char_set *s, const char *name, size_t n);
 
 /* subset.c: a text in which the pattern is found. */
-ak_status ak_pattern_machine(const struct ak_pattern *p, struct ak_dfa *out, struct ak_error *error);
+ak_status ak_pattern_machine(const struct ak_pattern *p, struct ak_dfa *out,
+                             struct ak_error *error);
 
 #endif

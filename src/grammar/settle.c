@@ -8,7 +8,8 @@
 
 /* Calls fn for each place of a part that its text depends on: optional members are not
  * needed, and a text that waits is there without what it waits for. */
-static void each_need(const struct ak_grammar *g, const struct ak_part *p, void (*fn)(void *to, uint32_t part), void *to)
+static void each_need(const struct ak_grammar *g, const struct ak_part *p,
+                      void (*fn)(void *to, uint32_t part), void *to)
 {
     const struct ak_members *m;
     switch ((enum ak_part_kind)p->kind) {
@@ -113,10 +114,12 @@ static bool has_empty_text(const struct ak_grammar *g, const struct ak_part *p, 
         return has && g->members[p->a].low == 0;
     if (p->kind == AK_PART_UNTIL && !has) /* a word is no empty text, whatever follows it */
         *missing = UINT32_MAX;
-    return has && p->kind != AK_PART_BYTES && p->kind != AK_PART_LITERAL && p->kind != AK_PART_TOKEN;
+    return has && p->kind != AK_PART_BYTES && p->kind != AK_PART_LITERAL &&
+           p->kind != AK_PART_TOKEN;
 }
 
-static void spread(struct ak_grammar *g, struct spread *s, bool (*has)(const struct ak_grammar *, const struct ak_part *, uint32_t *))
+static void spread(struct ak_grammar *g, struct spread *s,
+                   bool (*has)(const struct ak_grammar *, const struct ak_part *, uint32_t *))
 {
     s->n = 0;
     for (uint32_t i = 0; i < g->n_parts; i++)
@@ -156,8 +159,7 @@ static bool find_properties(struct ak_grammar *g)
     return ok;
 }
 
-/* ---- left recursion ---- */
-
+/* ---- left recursion ----------------------------------------------------- */
 enum { NEW, OPEN, DONE };
 
 struct walk {
@@ -165,7 +167,8 @@ struct walk {
 };
 
 /* Child number `i` of those that a text of the part can begin with; false: no more. */
-static bool beginning(const struct ak_grammar *g, const struct ak_part *p, uint32_t i, uint32_t *child)
+static bool beginning(const struct ak_grammar *g, const struct ak_part *p, uint32_t i,
+                      uint32_t *child)
 {
     switch ((enum ak_part_kind)p->kind) {
     case AK_PART_SEQUENCE:
@@ -195,7 +198,8 @@ static bool beginning(const struct ak_grammar *g, const struct ak_part *p, uint3
     return false;
 }
 
-static ak_status refuse(const struct ak_grammar *g, const struct walk *stack, uint32_t n, struct ak_error *error)
+static ak_status refuse(const struct ak_grammar *g, const struct walk *stack, uint32_t n,
+                        struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     for (uint32_t i = n; i-- > 0;) {
@@ -205,8 +209,11 @@ static ak_status refuse(const struct ak_grammar *g, const struct walk *stack, ui
         const struct ak_rule *r = &g->rules[p->a];
         ak_show(r->name, strlen(r->name), shown);
         if (r->line > 0)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%u:%u: left recursion: rule \"%s\" can begin with itself", r->line, r->column, shown);
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "left recursion: %s can begin with itself", shown);
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "%u:%u: left recursion: rule \"%s\" can begin with itself", r->line,
+                           r->column, shown);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "left recursion: %s can begin with itself",
+                       shown);
     }
     return ak_fail(error, AKUNU_ERROR_FORMAT, "left recursion: a part can begin with itself");
 }

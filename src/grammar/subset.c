@@ -26,7 +26,9 @@ struct nfa {
 static uint32_t add(struct nfa *f, struct state s)
 {
     if (f->n == f->room) {
-        struct state *grown = f->n < MOST_STATES ? ak_realloc(f->states, (size_t)f->room * 2 + 64, sizeof *grown) : NULL;
+        struct state *grown = f->n < MOST_STATES ?
+                                  ak_realloc(f->states, (size_t)f->room * 2 + 64, sizeof *grown) :
+                                  NULL;
         if (!grown) {
             f->failed = true;
             return 0;
@@ -56,7 +58,9 @@ static uint32_t emit(struct nfa *f, uint32_t node, uint32_t to)
     case AK_PATTERN_CHOICE:
         first = emit(f, f->p->lists[n.a], to);
         for (uint32_t i = 1; i < n.b; i++)
-            first = add(f, (struct state){ .kind = SPLIT, .to = first, .also = emit(f, f->p->lists[n.a + i], to) });
+            first =
+                add(f, (struct state){
+                           .kind = SPLIT, .to = first, .also = emit(f, f->p->lists[n.a + i], to) });
         return first;
     case AK_PATTERN_REPEAT:
         first = to;
@@ -67,7 +71,8 @@ static uint32_t emit(struct nfa *f, uint32_t node, uint32_t to)
                 f->states[loop].to = inner;
         } else {
             for (uint32_t i = n.low; i < n.high && !f->failed; i++)
-                first = add(f, (struct state){ .kind = SPLIT, .to = emit(f, n.a, first), .also = to });
+                first =
+                    add(f, (struct state){ .kind = SPLIT, .to = emit(f, n.a, first), .also = to });
         }
         for (uint32_t i = 0; i < n.low && !f->failed; i++) {
             uint32_t before = f->n;
@@ -82,7 +87,9 @@ static uint32_t emit(struct nfa *f, uint32_t node, uint32_t to)
 
 /* Sets of states that wait for a character, each rising. */
 struct sets {
-    struct { uint32_t first, n; } *list;
+    struct {
+        uint32_t first, n;
+    } * list;
     uint32_t n, room_list;
     uint32_t *pool, n_pool, room_pool;
     uint32_t *heads, *links, room_links;
@@ -163,7 +170,8 @@ static uint32_t number(struct maker *m)
         hash = (hash ^ m->set[i]) * 16777619u;
     uint32_t *head = &s->heads[(hash ^ hash >> 15) & (HEADS - 1)];
     for (uint32_t i = *head; i; i = s->links[i - 1])
-        if (s->list[i - 1].n == m->n_set && memcmp(s->pool + s->list[i - 1].first, m->set, m->n_set * sizeof *m->set) == 0)
+        if (s->list[i - 1].n == m->n_set &&
+            memcmp(s->pool + s->list[i - 1].first, m->set, m->n_set * sizeof *m->set) == 0)
             return i - 1;
     if (s->n == AK_DFA_MOST_STATES || !room(&s->list, &s->room_list, s->n + 1, sizeof *s->list) ||
         !room(&s->links, &s->room_links, s->n + 1, sizeof *s->links) ||
@@ -211,7 +219,8 @@ static bool cuts(const struct maker *m, uint32_t state, uint32_t **out, uint32_t
 /* One state of the machine with its edges. A state where the pattern was found stays so. */
 static bool make_state(struct maker *m, uint32_t state, uint32_t root)
 {
-    uint32_t *at = NULL, n = 0, first = m->sets.list[state].first, n_members = m->sets.list[state].n;
+    uint32_t *at = NULL, n = 0, first = m->sets.list[state].first,
+             n_members = m->sets.list[state].n;
     for (uint32_t i = 0; i < n_members; i++)
         push(m, m->sets.pool[first + i]);
     if (state == 0)
@@ -237,7 +246,8 @@ static bool make_state(struct maker *m, uint32_t state, uint32_t root)
         push(m, root); /* the search may begin anywhere */
         close_set(m, false, false);
         uint32_t to = number(m);
-        fine = to != NOWHERE && m->done < MOST_WORK && ak_dfa_add_edge(m->out, at[i], i + 1 < n ? at[i + 1] - 1 : AK_CHAR_MOST, to);
+        fine = to != NOWHERE && m->done < MOST_WORK &&
+               ak_dfa_add_edge(m->out, at[i], i + 1 < n ? at[i + 1] - 1 : AK_CHAR_MOST, to);
     }
     ak_free(at);
     return fine;
@@ -265,7 +275,8 @@ ak_status ak_pattern_machine(const struct ak_pattern *p, struct ak_dfa *out, str
     }
     for (uint32_t i = 0; fine && i < m.sets.n; i++)
         fine = make_state(&m, i, root);
-    many = many || m.done >= MOST_WORK || m.sets.n == AK_DFA_MOST_STATES || out->n_edges == AK_DFA_MOST_EDGES;
+    many = many || m.done >= MOST_WORK || m.sets.n == AK_DFA_MOST_STATES ||
+           out->n_edges == AK_DFA_MOST_EDGES;
     ak_free(m.nfa.states);
     ak_free(m.marks);
     ak_free(m.work);
@@ -277,6 +288,7 @@ ak_status ak_pattern_machine(const struct ak_pattern *p, struct ak_dfa *out, str
     if (fine)
         return ak_dfa_trim(out, error);
     if (many)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states", AK_DFA_MOST_STATES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states",
+                       AK_DFA_MOST_STATES);
     return ak_fail_memory(error, "a pattern", 0);
 }

@@ -39,7 +39,8 @@ static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
                 return ak_fail_memory(error, "the vocabulary's bytes", room);
             t->bytes = grown;
         }
-        AK_TRY(ak_detokenize(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n, AK_TOKEN_MOST_BYTES, &bytes, error));
+        AK_TRY(ak_detokenize(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n,
+                             AK_TOKEN_MOST_BYTES, &bytes, error));
         if (bytes == 0 || ak_tokenizer_is_control(t->tokenizer, id))
             ak_mask_set(t->others, i);
         if (bytes <= AK_TOKEN_MOST_BYTES)
@@ -51,13 +52,15 @@ static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
 }
 
 /* Nothing more comes below open[to … depth − 1]. */
-static uint32_t close_nodes(struct ak_token_trie *t, const uint32_t *open, uint32_t depth, uint32_t to)
+static uint32_t close_nodes(struct ak_token_trie *t, const uint32_t *open, uint32_t depth,
+                            uint32_t to)
 {
     while (depth > to) {
         struct ak_trie_byte *node = &t->nodes[open[--depth]];
         node->skip = t->n_nodes;
         if (depth > 0)
-            t->nodes[open[depth - 1]].below = (uint8_t)ak_max_size(t->nodes[open[depth - 1]].below, ak_min_size(node->below + 1u, 255));
+            t->nodes[open[depth - 1]].below = (uint8_t)ak_max_size(
+                t->nodes[open[depth - 1]].below, ak_min_size(node->below + 1u, 255));
     }
     return depth;
 }
@@ -68,17 +71,21 @@ static void add_nodes(struct ak_token_trie *t, const struct entry *list, uint32_
     uint32_t open[AK_TOKEN_MOST_BYTES], depth = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t common = 0;
-        while (common < depth && common < list[i].n && t->nodes[open[common]].byte == (unsigned char)list[i].bytes[common])
+        while (common < depth && common < list[i].n &&
+               t->nodes[open[common]].byte == (unsigned char)list[i].bytes[common])
             common++;
         depth = close_nodes(t, open, depth, common);
         for (; depth < list[i].n; depth++) {
             open[depth] = t->n_nodes++;
-            t->nodes[open[depth]] = (struct ak_trie_byte){ .token = -1, .depth = (uint16_t)(depth + 1),
-                                                           .byte = (unsigned char)list[i].bytes[depth] };
+            t->nodes[open[depth]] =
+                (struct ak_trie_byte){ .token = -1,
+                                       .depth = (uint16_t)(depth + 1),
+                                       .byte = (unsigned char)list[i].bytes[depth] };
         }
         struct ak_trie_byte *last = &t->nodes[open[depth - 1]];
         if (last->token >= 0)
-            t->twins[t->n_twins++] = (struct ak_twin){ .token = (uint32_t)list[i].token, .like = (uint32_t)last->token };
+            t->twins[t->n_twins++] =
+                (struct ak_twin){ .token = (uint32_t)list[i].token, .like = (uint32_t)last->token };
         else
             last->token = list[i].token;
         t->longest = depth > t->longest ? depth : t->longest;
@@ -94,11 +101,13 @@ static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)
     t->twins = ak_alloc(t->n_tokens, sizeof *t->twins);
     if (!list || !t->nodes || !t->twins) {
         ak_free(list);
-        return ak_fail_memory(error, "the vocabulary's trie", (uint64_t)t->first[t->n_vocab] * sizeof *t->nodes);
+        return ak_fail_memory(error, "the vocabulary's trie",
+                              (uint64_t)t->first[t->n_vocab] * sizeof *t->nodes);
     }
     for (uint32_t i = 0; i < t->n_tokens; i++)
         if (t->first[i + 1] > t->first[i] && !ak_mask_has(t->others, i))
-            list[n++] = (struct entry){ t->bytes + t->first[i], t->first[i + 1] - t->first[i], (int32_t)i };
+            list[n++] =
+                (struct entry){ t->bytes + t->first[i], t->first[i + 1] - t->first[i], (int32_t)i };
     qsort(list, n, sizeof *list, by_bytes);
     add_nodes(t, list, n);
     ak_free(list);
@@ -109,7 +118,8 @@ static ak_status add_tokens(struct ak_token_trie *t, struct ak_error *error)
     return AKUNU_OK;
 }
 
-ak_status ak_token_trie_create(const struct ak_tokenizer *tokenizer, uint32_t n_vocab, struct ak_token_trie **out, struct ak_error *error)
+ak_status ak_token_trie_create(const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
+                               struct ak_token_trie **out, struct ak_error *error)
 {
     *out = NULL;
     struct ak_token_trie *t = ak_alloc(1, sizeof *t);
@@ -121,7 +131,9 @@ ak_status ak_token_trie_create(const struct ak_tokenizer *tokenizer, uint32_t n_
     t->first = ak_alloc((size_t)n_vocab + 1, sizeof *t->first);
     t->ends = ak_alloc(ak_mask_words(t), sizeof *t->ends);
     t->others = ak_alloc(ak_mask_words(t), sizeof *t->others);
-    ak_status status = t->first && t->ends && t->others ? AKUNU_OK : ak_fail_memory(error, "the vocabulary's trie", 0);
+    ak_status status = t->first && t->ends && t->others ?
+                           AKUNU_OK :
+                           ak_fail_memory(error, "the vocabulary's trie", 0);
     if (status == AKUNU_OK)
         status = read_tokens(t, error);
     if (status == AKUNU_OK)
@@ -149,8 +161,9 @@ void ak_token_trie_free(struct ak_token_trie *t)
 
 uint64_t ak_token_trie_bytes(const struct ak_token_trie *t)
 {
-    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes + (uint64_t)t->n_twins * sizeof *t->twins +
-           (uint64_t)t->n_vocab * sizeof *t->first + t->first[t->n_vocab] + (uint64_t)ak_mask_words(t) * 2 * sizeof *t->ends;
+    return sizeof *t + (uint64_t)t->n_nodes * sizeof *t->nodes +
+           (uint64_t)t->n_twins * sizeof *t->twins + (uint64_t)t->n_vocab * sizeof *t->first +
+           t->first[t->n_vocab] + (uint64_t)ak_mask_words(t) * 2 * sizeof *t->ends;
 }
 
 uint32_t ak_token_trie_n_vocab(const struct ak_token_trie *t)

@@ -8,11 +8,11 @@ enum { AK_TOKEN_MOST_BYTES = 1024 }; /* a longer one is never allowed */
 
 /* Nodes come in the order of a walk: first a node, then what is below it. */
 struct ak_trie_byte {
-    uint32_t skip;   /* the node after all that are below this one */
-    int32_t token;   /* the first that ends here, -1: none */
-    uint16_t depth;  /* from 1 on */
+    uint32_t skip;  /* the node after all that are below this one */
+    int32_t token;  /* the first that ends here, -1: none */
+    uint16_t depth; /* from 1 on */
     unsigned char byte;
-    uint8_t below;   /* bytes of the longest way down from here, at most 255 */
+    uint8_t below; /* bytes of the longest way down from here, at most 255 */
 };
 
 /* A token whose bytes are those of one that a node has. */
@@ -28,14 +28,25 @@ struct ak_token_trie {
     uint32_t n_nodes;
     struct ak_twin *twins;
     uint32_t n_twins;
-    char *bytes;      /* of token i: bytes[first[i] … first[i + 1]) */
+    char *bytes; /* of token i: bytes[first[i] … first[i + 1]) */
     uint32_t *first;
-    uint32_t *ends;   /* sets of tokens: those that end a text, */
-    uint32_t *others; /* and those that no text has: control tokens, whose bytes are those of their names, and those without bytes */
+    uint32_t *ends; /* sets of tokens: those that end a text, */
+    /* and those that no text has: control tokens, whose bytes are those of their names, and
+     * those without bytes */
+    uint32_t *others;
 };
 
-static inline uint32_t ak_mask_words(const struct ak_token_trie *t) { return (t->n_vocab + 31) / 32; }
-static inline void ak_mask_set(uint32_t *mask, uint32_t i) { mask[i / 32] |= UINT32_C(1) << (i % 32); }
-static inline bool ak_mask_has(const uint32_t *mask, uint32_t i) { return mask[i / 32] >> (i % 32) & 1; }
+static inline uint32_t ak_mask_words(const struct ak_token_trie *t)
+{
+    return (t->n_vocab + 31) / 32;
+}
+static inline void ak_mask_set(uint32_t *mask, uint32_t i)
+{
+    mask[i / 32] |= UINT32_C(1) << (i % 32);
+}
+static inline bool ak_mask_has(const uint32_t *mask, uint32_t i)
+{
+    return mask[i / 32] >> (i % 32) & 1;
+}
 
 #endif

@@ -23,8 +23,10 @@ static bool copy_plain(struct ak_grammar *g, const struct ak_grammar *from)
     g->n_lists = from->n_lists;
     g->n_member = from->n_member;
     g->n_members = from->n_members;
-    return copy(&g->parts, from->parts, from->n_parts, sizeof *g->parts) && copy(&g->sets, from->sets, from->n_sets, sizeof *g->sets) &&
-           copy(&g->bytes, from->bytes, from->n_bytes, 1) && copy(&g->lists, from->lists, from->n_lists, sizeof *g->lists) &&
+    return copy(&g->parts, from->parts, from->n_parts, sizeof *g->parts) &&
+           copy(&g->sets, from->sets, from->n_sets, sizeof *g->sets) &&
+           copy(&g->bytes, from->bytes, from->n_bytes, 1) &&
+           copy(&g->lists, from->lists, from->n_lists, sizeof *g->lists) &&
            copy(&g->member, from->member, from->n_member, sizeof *g->member) &&
            copy(&g->members, from->members, from->n_members, sizeof *g->members);
 }
@@ -39,7 +41,8 @@ static bool copy_owned(struct ak_grammar *g, const struct ak_grammar *from)
         return false;
     for (; g->n_rules < from->n_rules; g->n_rules++) {
         g->rules[g->n_rules] = from->rules[g->n_rules];
-        g->rules[g->n_rules].name = ak_strndup(from->rules[g->n_rules].name, strlen(from->rules[g->n_rules].name));
+        g->rules[g->n_rules].name =
+            ak_strndup(from->rules[g->n_rules].name, strlen(from->rules[g->n_rules].name));
         if (!g->rules[g->n_rules].name)
             return false;
     }
@@ -58,8 +61,8 @@ static bool copy_owned(struct ak_grammar *g, const struct ak_grammar *from)
     return true;
 }
 
-ak_status ak_grammar_waiting(const struct ak_grammar *then, const struct ak_word *words, size_t n, bool again, struct ak_grammar **out,
-                             struct ak_error *error)
+ak_status ak_grammar_waiting(const struct ak_grammar *then, const struct ak_word *words, size_t n,
+                             bool again, struct ak_grammar **out, struct ak_error *error)
 {
     struct ak_build b = { .error = error };
     *out = NULL;

@@ -31,7 +31,8 @@ static uint16_t add_trie(struct maker *m, bool start)
     uint16_t root = add_state(m);
     for (size_t i = 0; i < m->n; i++) {
         uint16_t at = root;
-        for (size_t j = 0; m->words[i].start == start && j < m->words[i].n && m->word[at] == NONE; j++) {
+        for (size_t j = 0; m->words[i].start == start && j < m->words[i].n && m->word[at] == NONE;
+             j++) {
             unsigned char c = (unsigned char)m->words[i].text[j];
             if (m->next[at][c] == NONE)
                 m->next[at][c] = add_state(m);

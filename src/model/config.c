@@ -7,7 +7,8 @@
 #include "base/math.h"
 #include "model/model.h"
 
-static bool find_key(const struct ak_provider *p, const struct ak_config *config, const char *suffix, char key[AK_CONFIG_KEY_BYTES])
+static bool find_key(const struct ak_provider *p, const struct ak_config *config,
+                     const char *suffix, char key[AK_CONFIG_KEY_BYTES])
 {
     return ak_config_find_key(p, config->architecture, suffix, key);
 }
@@ -18,19 +19,26 @@ static ak_status missing(const char *key, struct ak_error *error)
 }
 
 /* A per-layer array serves where all layers agree. */
-static ak_status read_uniform(const struct ak_provider *p, const char *key, const struct ak_meta *array, uint32_t *out,
-                              struct ak_error *error)
+static ak_status read_uniform(const struct ak_provider *p, const char *key,
+                              const struct ak_meta *array, uint32_t *out, struct ak_error *error)
 {
     for (uint64_t i = 0; i < array->n; i++) {
         struct ak_meta element;
-        if (!ak_provider_element(p, array, i, &element) || (element.kind != AK_META_UINT && element.kind != AK_META_INT))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than integers", key);
-        uint64_t value = element.kind == AK_META_UINT ? element.as.unsigned_integer : (uint64_t)element.as.integer;
+        if (!ak_provider_element(p, array, i, &element) ||
+            (element.kind != AK_META_UINT && element.kind != AK_META_INT))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than integers",
+                           key);
+        uint64_t value = element.kind == AK_META_UINT ? element.as.unsigned_integer :
+                                                        (uint64_t)element.as.integer;
         if (value > UINT32_MAX)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a value out of range at layer %llu", key, (unsigned long long)i);
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a value out of range at layer %llu", key,
+                           (unsigned long long)i);
         if (i > 0 && value != *out)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: differs between layers (%u, then %llu at layer %llu); one value for all is "
-                           "supported", key, *out, (unsigned long long)value, (unsigned long long)i);
+            return ak_fail(
+                error, AKUNU_ERROR_UNSUPPORTED,
+                "%s: differs between layers (%u, then %llu at layer %llu); one value for all is "
+                "supported",
+                key, *out, (unsigned long long)value, (unsigned long long)i);
         *out = (uint32_t)value;
     }
     if (array->n == 0)
@@ -38,8 +46,9 @@ static ak_status read_uniform(const struct ak_provider *p, const char *key, cons
     return AKUNU_OK;
 }
 
-static ak_status read_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool required,
-                          uint32_t fallback, uint32_t *out, struct ak_error *error)
+static ak_status read_u32(const struct ak_provider *p, const struct ak_config *config,
+                          const char *suffix, bool required, uint32_t fallback, uint32_t *out,
+                          struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta meta;
@@ -51,8 +60,8 @@ static ak_status read_u32(const struct ak_provider *p, const struct ak_config *c
     return ak_meta_u32(p, key, fallback, out, error);
 }
 
-static ak_status read_float(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
-                            struct ak_error *error)
+static ak_status read_float(const struct ak_provider *p, const struct ak_config *config,
+                            const char *suffix, float fallback, float *out, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     *out = fallback;
@@ -61,8 +70,8 @@ static ak_status read_float(const struct ak_provider *p, const struct ak_config 
     return ak_meta_float(p, key, fallback, out, error);
 }
 
-ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
-                             struct ak_error *error)
+ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config,
+                             const char *suffix, float fallback, float *out, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     *out = fallback;
@@ -70,18 +79,20 @@ ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config
         return AKUNU_OK;
     AK_TRY(ak_meta_float(p, key, fallback, out, error));
     if (!isfinite(*out) || *out <= 0.0f)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected a positive number", key, (double)*out);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected a positive number", key,
+                       (double)*out);
     return AKUNU_OK;
 }
 
-ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, uint32_t fallback, uint32_t *out,
+ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config,
+                        const char *suffix, uint32_t fallback, uint32_t *out,
                         struct ak_error *error)
 {
     return read_u32(p, config, suffix, false, fallback, out, error);
 }
 
-ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool fallback, bool *out,
-                         struct ak_error *error)
+ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config,
+                         const char *suffix, bool fallback, bool *out, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     *out = fallback;
@@ -94,22 +105,24 @@ static bool text_is(struct ak_text text, const char *word)
 }
 
 /* Hugging Face gives the part of a head that turns, GGUF its size. */
-static ak_status read_rope_dims(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_rope_dims(const struct ak_provider *p, struct ak_config *config,
+                                struct ak_error *error)
 {
     float part;
     char key[AK_CONFIG_KEY_BYTES];
     AK_TRY(read_float(p, config, "rope.partial_factor", 1.0f, &part, error));
     if (!(part > 0.0f && part <= 1.0f)) {
         find_key(p, config, "rope.partial_factor", key);
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than 0 and at most 1", key, (double)part);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than 0 and at most 1",
+                       key, (double)part);
     }
     uint32_t dims = (uint32_t)((float)config->head_dim * part);
     return read_u32(p, config, "rope.dimension_count", false, dims, &config->rope_dims, error);
 }
 
 /* Hugging Face's factor stands for the whole, GGUF's for what comes on top of YaRN's own. */
-static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct ak_config *config, struct ak_rope_config *rope,
-                                     struct ak_error *error)
+static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct ak_config *config,
+                                     struct ak_rope_config *rope, struct ak_error *error)
 {
     float whole;
     AK_TRY(read_float(p, config, "rope.scaling.attention_factor", 0.0f, &whole, error));
@@ -119,26 +132,34 @@ static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct a
 }
 
 /* GGUF's converter has computed it. */
-static ak_status read_long_magnitude(const struct ak_provider *p, const struct ak_config *config, struct ak_rope_config *rope,
-                                     struct ak_error *error)
+static ak_status read_long_magnitude(const struct ak_provider *p, const struct ak_config *config,
+                                     struct ak_rope_config *rope, struct ak_error *error)
 {
     if (config->scheme != AK_SCHEME_HF || rope->original_context < 2)
         return AKUNU_OK;
-    double factor = rope->factor > 0.0f ? (double)rope->factor : (double)config->context / (double)rope->original_context;
-    float fallback = factor > 1.0 ? (float)sqrt(1.0 + ak_log(factor) / ak_log((double)rope->original_context)) : 1.0f;
-    return ak_config_positive(p, config, "rope.scaling.attention_factor", fallback, &rope->magnitude, error);
+    double factor = rope->factor > 0.0f ? (double)rope->factor :
+                                          (double)config->context / (double)rope->original_context;
+    float fallback =
+        factor > 1.0 ? (float)sqrt(1.0 + ak_log(factor) / ak_log((double)rope->original_context)) :
+                       1.0f;
+    return ak_config_positive(p, config, "rope.scaling.attention_factor", fallback,
+                              &rope->magnitude, error);
 }
 
-static ak_status read_rope(const struct ak_provider *p, struct ak_config *config, struct ak_rope_config *rope, struct ak_error *error)
+static ak_status read_rope(const struct ak_provider *p, struct ak_config *config,
+                           struct ak_rope_config *rope, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_text type = { NULL, 0 };
     AK_TRY(read_float(p, config, "rope.freq_base", 10000.0f, &config->rope_base, error));
     AK_TRY(read_rope_dims(p, config, error));
     AK_TRY(read_float(p, config, "rope.scaling.factor", 0.0f, &rope->factor, error));
-    AK_TRY(read_float(p, config, "rope.scaling.low_freq_factor", 0.0f, &rope->low_freq_factor, error));
-    AK_TRY(read_float(p, config, "rope.scaling.high_freq_factor", 0.0f, &rope->high_freq_factor, error));
-    AK_TRY(read_u32(p, config, "rope.scaling.original_context_length", false, 0, &rope->original_context, error));
+    AK_TRY(
+        read_float(p, config, "rope.scaling.low_freq_factor", 0.0f, &rope->low_freq_factor, error));
+    AK_TRY(read_float(p, config, "rope.scaling.high_freq_factor", 0.0f, &rope->high_freq_factor,
+                      error));
+    AK_TRY(read_u32(p, config, "rope.scaling.original_context_length", false, 0,
+                    &rope->original_context, error));
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_fast", 32.0f, &rope->beta_fast, error));
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_slow", 1.0f, &rope->beta_slow, error));
     AK_TRY(read_float(p, config, "rope.scaling.attn_factor", 1.0f, &rope->magnitude, error));
@@ -168,7 +189,8 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
         rope->scaling = AK_ROPE_LONG;
         AK_TRY(read_long_magnitude(p, config, rope, error));
     } else {
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is \"%.*s\"; supported: none, linear, llama3, yarn, longrope", key,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s is \"%.*s\"; supported: none, linear, llama3, yarn, longrope", key,
                        (int)(type.n < 64 ? type.n : 64), type.bytes);
     }
     return AKUNU_OK;
@@ -176,7 +198,8 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
 
 /* "full_attention" or "sliding_attention" of each layer. Layers of other types are
  * their architecture's affair. */
-static ak_status read_layer_types(const struct ak_provider *p, const char *key, const struct ak_meta *array, struct ak_config *config,
+static ak_status read_layer_types(const struct ak_provider *p, const char *key,
+                                  const struct ak_meta *array, struct ak_config *config,
                                   struct ak_error *error)
 {
     struct ak_meta element;
@@ -192,7 +215,8 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key, 
         else if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
             every = (uint32_t)i + !first;
         if (full != ((i + !first) % every == 0))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: layer %llu breaks the pattern of every %u layers", key,
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "%s: layer %llu breaks the pattern of every %u layers", key,
                            (unsigned long long)i, every);
     }
     config->global_every = first && array->n == 1 ? 1 : every;
@@ -201,23 +225,27 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key, 
 }
 
 /* Which layers have no window: a number n, every n-th; or whether each has one. */
-static ak_status read_pattern(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_pattern(const struct ak_provider *p, struct ak_config *config,
+                              struct ak_error *error)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta array, element;
-    if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
+    if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) ||
+        array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, 0, &config->global_every, error);
     if (array.element_kind == AK_META_STRING)
         return read_layer_types(p, key, &array, config, error);
     uint32_t every = UINT32_MAX; /* beyond every layer */
     for (uint64_t i = 0; i < array.n; i++) {
         if (!ak_provider_element(p, &array, i, &element) || element.kind != AK_META_BOOL)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than booleans", key);
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than booleans",
+                           key);
         if (!element.as.boolean && every == UINT32_MAX && i < UINT32_MAX - 1)
             every = (uint32_t)i + 1;
         if (element.as.boolean != ((i + 1) % every != 0))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: layer %llu breaks the pattern of every %u layers", key,
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "%s: layer %llu breaks the pattern of every %u layers", key,
                            (unsigned long long)i, every);
     }
     config->global_every = every;
@@ -225,22 +253,29 @@ static ak_status read_pattern(const struct ak_provider *p, struct ak_config *con
 }
 
 /* A list of them has zeros for the layers without attention. */
-static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_family *family, struct ak_config *config, struct ak_error *error)
+static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_family *family,
+                               struct ak_config *config, struct ak_error *error)
 {
     static const char suffix[] = "attention.head_count_kv";
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta array, element;
-    if (!family->recurrent || !find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
+    if (!family->recurrent || !find_key(p, config, suffix, key) ||
+        !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, config->n_heads, &config->n_kv_heads, error);
     for (uint64_t i = 0; i < array.n && i < AK_MAX_LAYERS; i++) {
         uint64_t heads = 0;
-        if (ak_provider_element(p, &array, i, &element) && (element.kind == AK_META_UINT || element.kind == AK_META_INT))
-            heads = element.kind == AK_META_UINT ? element.as.unsigned_integer : (uint64_t)element.as.integer;
+        if (ak_provider_element(p, &array, i, &element) &&
+            (element.kind == AK_META_UINT || element.kind == AK_META_INT))
+            heads = element.kind == AK_META_UINT ? element.as.unsigned_integer :
+                                                   (uint64_t)element.as.integer;
         if (heads == 0)
             ak_config_set_recurrent(config, (uint32_t)i);
         else if (heads > UINT32_MAX || (config->n_kv_heads > 0 && heads != config->n_kv_heads))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: differs between layers (%u, then %llu at layer %llu); one value for all that "
-                           "have attention is supported", key, config->n_kv_heads, (unsigned long long)heads, (unsigned long long)i);
+            return ak_fail(
+                error, AKUNU_ERROR_UNSUPPORTED,
+                "%s: differs between layers (%u, then %llu at layer %llu); one value for all that "
+                "have attention is supported",
+                key, config->n_kv_heads, (unsigned long long)heads, (unsigned long long)i);
         else
             config->n_kv_heads = (uint32_t)heads;
     }
@@ -248,7 +283,8 @@ static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_fami
 }
 
 /* Heads share the width unless the file gives their size. */
-static ak_status read_head_size(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_head_size(const struct ak_provider *p, struct ak_config *config,
+                                struct ak_error *error)
 {
     uint32_t value_size;
     AK_TRY(read_u32(p, config, "attention.key_length", false, 0, &config->head_dim, error));
@@ -259,14 +295,18 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_config *c
                            ak_config_key(config->scheme, "embedding_length"), config->width);
         config->head_dim = config->width / config->n_heads;
     }
-    AK_TRY(read_u32(p, config, "attention.value_length", false, config->head_dim, &value_size, error));
+    AK_TRY(
+        read_u32(p, config, "attention.value_length", false, config->head_dim, &value_size, error));
     if (value_size != config->head_dim)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "attention.value_length is %u and attention.key_length %u; equal sizes are supported",
-                       value_size, config->head_dim);
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "attention.value_length is %u and attention.key_length %u; equal sizes are supported",
+            value_size, config->head_dim);
     return AKUNU_OK;
 }
 
-ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out, struct ak_error *error)
+ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out,
+                            struct ak_error *error)
 {
     struct ak_config config = { .architecture = architecture };
     return read_u32(p, &config, "expert_count", false, 0, out, error);
@@ -274,16 +314,21 @@ ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architec
 
 /* GPT-2's n_inner is null where it is the usual four times the width; models with
  * experts alone may give their width and no other. */
-static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *config,
+                                struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
-    bool gpt2 = find_key(p, config, "embedding_length", key) && strstr(key, "n_embd") && config->width <= UINT32_MAX / 4;
-    AK_TRY(read_u32(p, config, "expert_feed_forward_length", false, gpt2 ? 4 * config->width : 0, &config->ffn_width, error));
-    return read_u32(p, config, "feed_forward_length", config->ffn_width == 0, config->ffn_width, &config->ffn_width, error);
+    bool gpt2 = find_key(p, config, "embedding_length", key) && strstr(key, "n_embd") &&
+                config->width <= UINT32_MAX / 4;
+    AK_TRY(read_u32(p, config, "expert_feed_forward_length", false, gpt2 ? 4 * config->width : 0,
+                    &config->ffn_width, error));
+    return read_u32(p, config, "feed_forward_length", config->ffn_width == 0, config->ffn_width,
+                    &config->ffn_width, error);
 }
 
 /* Qwen's configurations give a window and may say that it is not used. */
-static ak_status read_window(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_window(const struct ak_provider *p, struct ak_config *config,
+                             struct ak_error *error)
 {
     bool used;
     AK_TRY(ak_meta_bool(p, "use_sliding_window", true, &used, error));
@@ -294,20 +339,22 @@ static ak_status read_window(const struct ak_provider *p, struct ak_config *conf
 }
 
 /* The rows of the positions up to the padding token's are no token's. */
-static ak_status read_first_position(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_first_position(const struct ak_provider *p, struct ak_config *config,
+                                     struct ak_error *error)
 {
     uint32_t padding;
     AK_TRY(ak_meta_u32(p, "pad_token_id", 1, &padding, error));
     if (padding >= config->context || config->context - padding < 2)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "max_position_embeddings is %u; expected more than pad_token_id %u and one", config->context,
-                       padding);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "max_position_embeddings is %u; expected more than pad_token_id %u and one",
+                       config->context, padding);
     config->first_position = padding + 1;
     config->context -= padding + 1;
     return AKUNU_OK;
 }
 
-ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
-                         struct ak_error *error)
+ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family,
+                         struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error)
 {
     struct ak_config config = { 0 };
     struct ak_rope_config scaling = { 0 };
@@ -326,25 +373,33 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     AK_TRY(read_kv_heads(p, family, &config, error));
     AK_TRY(read_head_size(p, &config, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_epsilon", 1e-5f, &config.norm_eps, error));
-    AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps, &config.norm_eps, error));
+    AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps,
+                      &config.norm_eps, error));
     AK_TRY(read_window(p, &config, error));
     AK_TRY(ak_meta_bool(p, "tie_word_embeddings", false, &config.tied, error));
     AK_TRY(read_pattern(p, &config, error));
     AK_TRY(read_u32(p, &config, "expert_count", false, 0, &config.n_experts, error));
     AK_TRY(read_u32(p, &config, "expert_used_count", false, 0, &config.n_experts_used, error));
-    AK_TRY(read_u32(p, &config, "expert_feed_forward_length", false, config.ffn_width, &config.expert_width, error));
-    AK_TRY(read_u32(p, &config, "expert_shared_feed_forward_length", false, 0, &config.shared_width, error));
+    AK_TRY(read_u32(p, &config, "expert_feed_forward_length", false, config.ffn_width,
+                    &config.expert_width, error));
+    AK_TRY(read_u32(p, &config, "expert_shared_feed_forward_length", false, 0, &config.shared_width,
+                    error));
     AK_TRY(read_rope(p, &config, &scaling, error));
 
     if (config.scheme == AK_SCHEME_HF && family->hf_padded_positions)
         AK_TRY(read_first_position(p, &config, error));
-    bool has_types = ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER, &embedding);
-    AK_TRY(read_u32(p, &config, "tokenizer.ggml.token_type_count", false, has_types ? embedding.rows : 0, &config.n_types, error));
+    bool has_types =
+        ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER, &embedding);
+    AK_TRY(read_u32(p, &config, "tokenizer.ggml.token_type_count", false,
+                    has_types ? embedding.rows : 0, &config.n_types, error));
 
     /* As many rows as there are tokens; a file without a vocabulary may say, or its
      * embedding tells. */
     AK_TRY(ak_provider_vocab(p, &vocab, error));
-    uint32_t rows = ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &embedding) ? embedding.rows : 0;
+    uint32_t rows =
+        ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &embedding) ?
+            embedding.rows :
+            0;
     AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));
     if (vocab.n_tokens > 0)
         config.vocab_size = vocab.n_tokens;

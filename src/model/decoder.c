@@ -19,11 +19,12 @@
 
 #include "model/model.h"
 
-ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                              struct ak_error *error)
+ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config,
+                              struct ak_descriptor *out, struct ak_error *error)
 {
     float squared; /* GGUF's converter leaves Gemma's out */
-    AK_TRY(ak_config_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim, &squared, error));
+    AK_TRY(ak_config_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim, &squared,
+                              error));
     *out = (struct ak_descriptor){
         .activation = AK_ACTIVATION_SILU,
         .embedding_scale = 1.0f,
@@ -38,7 +39,8 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
 }
 
 /* `bias` is LayerNorm's. */
-static ak_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_value x, enum ak_role weight, enum ak_role bias, int layer)
+static ak_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
+                     enum ak_role weight, enum ak_role bias, int layer)
 {
     if (spec->descriptor.layer_norm)
         return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
@@ -54,15 +56,18 @@ static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qk
         ak_build_norm_part(b, qkv, AK_LINEAR_QKV, 0, AK_ROLE_ATTENTION_Q_NORM, layer, c->norm_eps);
         ak_build_norm_part(b, qkv, AK_LINEAR_QKV, 1, AK_ROLE_ATTENTION_K_NORM, layer, c->norm_eps);
     }
-    ak_build_qkv(b, qkv, layer, !d->qk_norm_rows, (struct ak_qkv_params){
-        .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-        .rope_dims = rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
-        .rope_table = rotation == AK_ROTATE_LOCAL ? 1 : 0,
-        .interleaved = d->rope_interleaved, .norm_eps = c->norm_eps });
+    ak_build_qkv(b, qkv, layer, !d->qk_norm_rows,
+                 (struct ak_qkv_params){ .n_heads = c->n_heads,
+                                         .n_kv_heads = c->n_kv_heads,
+                                         .head_dim = c->head_dim,
+                                         .rope_dims = rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
+                                         .rope_table = rotation == AK_ROTATE_LOCAL ? 1 : 0,
+                                         .interleaved = d->rope_interleaved,
+                                         .norm_eps = c->norm_eps });
 }
 
-ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                              struct ak_error *error)
+ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config,
+                              struct ak_descriptor *out, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta dense;
@@ -70,22 +75,25 @@ ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_confi
     AK_TRY(ak_config_validate_experts(config, error));
     AK_TRY(ak_config_u32(p, config, "decoder_sparse_step", 1, &step, error));
     if (step != 1)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "decoder_sparse_step is %u; experts in every layer are supported", step);
-    if (ak_config_find_key(p, config->architecture, "mlp_only_layers", key) && ak_provider_find_meta(p, key, &dense) &&
-        dense.kind == AK_META_ARRAY && dense.n > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "mlp_only_layers names %llu layers; experts in every layer are supported",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "decoder_sparse_step is %u; experts in every layer are supported", step);
+    if (ak_config_find_key(p, config->architecture, "mlp_only_layers", key) &&
+        ak_provider_find_meta(p, key, &dense) && dense.kind == AK_META_ARRAY && dense.n > 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "mlp_only_layers names %llu layers; experts in every layer are supported",
                        (unsigned long long)dense.n);
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->experts = true;
     return AKUNU_OK;
 }
 
-ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                                    struct ak_error *error)
+ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config,
+                                    struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
     if (config->shared_width == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", ak_config_key(config->scheme, "expert_shared_feed_forward_length"));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
+                       ak_config_key(config->scheme, "expert_shared_feed_forward_length"));
     return AKUNU_OK;
 }
 
@@ -93,21 +101,30 @@ static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_v
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_value h = d->no_pre_norms ?
+                     x :
+                     norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_value qkv = ak_build_linear(b, h, AK_LINEAR_QKV, layer);
     rotate(b, spec, qkv, layer);
-    ak_value a = ak_build_attention(b, qkv, layer, (struct ak_attention_params){
-        .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-        .window = ak_spec_layer(spec, layer)->window, .scale = d->attention_scale, .cap = d->attention_cap });
+    ak_value a = ak_build_attention(
+        b, qkv, layer,
+        (struct ak_attention_params){ .n_heads = c->n_heads,
+                                      .n_kv_heads = c->n_kv_heads,
+                                      .head_dim = c->head_dim,
+                                      .window = ak_spec_layer(spec, layer)->window,
+                                      .scale = d->attention_scale,
+                                      .cap = d->attention_cap });
     ak_value out = ak_build_linear(b, a, AK_LINEAR_ATTENTION_OUTPUT, layer);
-    return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) : out;
+    return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) :
+                           out;
 }
 
 static ak_value short_conv(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     ak_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_value in = ak_build_linear(b, h, AK_LINEAR_CONV_IN, layer);
-    return ak_build_linear(b, ak_build_short_conv(b, in, layer, spec->config.conv_taps), AK_LINEAR_CONV_OUT, layer);
+    return ak_build_linear(b, ak_build_short_conv(b, in, layer, spec->config.conv_taps),
+                           AK_LINEAR_CONV_OUT, layer);
 }
 
 static ak_value gated_delta(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
@@ -116,24 +133,28 @@ static ak_value gated_delta(struct ak_builder *b, const struct ak_spec *spec, ak
     ak_value in = ak_build_linear(b, h, AK_LINEAR_DELTA_IN, layer);
     ak_value gates = ak_build_linear(b, h, AK_LINEAR_DELTA_GATES, layer);
     ak_value heads = ak_build_delta(b, ak_build_conv(b, in, layer), gates, layer);
-    return ak_build_linear(b, ak_build_norm_gated(b, heads, in, layer, spec->config.norm_eps), AK_LINEAR_DELTA_OUTPUT, layer);
+    return ak_build_linear(b, ak_build_norm_gated(b, heads, in, layer, spec->config.norm_eps),
+                           AK_LINEAR_DELTA_OUTPUT, layer);
 }
 
 static ak_value mix(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
 {
     if (!ak_config_recurrent(&spec->config, layer))
         return attention(b, spec, x, layer);
-    return spec->config.delta_k_heads > 0 ? gated_delta(b, spec, x, layer) : short_conv(b, spec, x, layer);
+    return spec->config.delta_k_heads > 0 ? gated_delta(b, spec, x, layer) :
+                                            short_conv(b, spec, x, layer);
 }
 
-static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
+                             int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
     ak_value h = d->no_pre_norms ? x : norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_value up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
-    ak_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width)
-                            : ak_build_gated(b, up, AK_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
+    ak_value f = d->ungated ?
+                     ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
+                     ak_build_gated(b, up, AK_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
     ak_value out = ak_build_linear(b, f, AK_LINEAR_FFN_DOWN, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_FFN_NORM, layer, c->norm_eps) : out;
 }
@@ -145,17 +166,22 @@ static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_val
     const struct ak_descriptor *d = &spec->descriptor;
     ak_value h = norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_value logits = ak_build_linear(b, h, AK_LINEAR_ROUTER, layer);
-    ak_value routes = ak_build_route(b, logits, layer, (struct ak_route_params){
-        .n_experts = c->n_experts, .n_used = c->n_experts_used, .normalised = d->normalised_experts });
+    ak_value routes =
+        ak_build_route(b, logits, layer,
+                       (struct ak_route_params){ .n_experts = c->n_experts,
+                                                 .n_used = c->n_experts_used,
+                                                 .normalised = d->normalised_experts });
     ak_value rows = ak_build_gather(b, h, routes, layer);
     ak_value gate_up = ak_build_linear(b, rows, AK_LINEAR_EXPERTS_GATE_UP, layer);
-    ak_value f = ak_build_gated(b, gate_up, AK_LINEAR_EXPERTS_GATE_UP, layer, d->activation, c->expert_width);
+    ak_value f = ak_build_gated(b, gate_up, AK_LINEAR_EXPERTS_GATE_UP, layer, d->activation,
+                                c->expert_width);
     ak_build_combine(b, x, ak_build_linear(b, f, AK_LINEAR_EXPERTS_DOWN, layer), routes, layer);
     if (c->shared_width == 0)
         return;
     gate_up = ak_build_linear(b, h, AK_LINEAR_SHARED_GATE_UP, layer);
     f = ak_build_gated(b, gate_up, AK_LINEAR_SHARED_GATE_UP, layer, d->activation, c->shared_width);
-    ak_build_add_gated(b, x, ak_build_linear(b, f, AK_LINEAR_SHARED_DOWN, layer), h, AK_ROLE_FFN_SHARED_ROUTER, layer);
+    ak_build_add_gated(b, x, ak_build_linear(b, f, AK_LINEAR_SHARED_DOWN, layer), h,
+                       AK_ROLE_FFN_SHARED_ROUTER, layer);
 }
 
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
@@ -169,6 +195,7 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
         else
             ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
     }
-    ak_value wanted = norm(b, spec, ak_build_select(b, x), d->output_norm, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
+    ak_value wanted =
+        norm(b, spec, ak_build_select(b, x), d->output_norm, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
     ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);
 }

@@ -5,26 +5,34 @@
 
 enum { USUAL_INTERVAL = 4, MOST_HEADS = 1 << 10, MOST_DIM = 1 << 9, DIM_STEP = 32, MOST_TAPS = 16 };
 
-static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_t layer, struct ak_config *config, struct ak_error *error)
+static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_t layer,
+                            struct ak_config *config, struct ak_error *error)
 {
-    bool recurrent = ak_meta_is(says, "linear_attention") || (says->kind == AK_META_BOOL && says->as.boolean);
+    bool recurrent =
+        ak_meta_is(says, "linear_attention") || (says->kind == AK_META_BOOL && says->as.boolean);
     if (!recurrent && !ak_meta_is(says, "full_attention") && says->kind != AK_META_BOOL)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: neither \"linear_attention\" nor \"full_attention\", nor a bool, for layer %u", key, layer);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "%s: neither \"linear_attention\" nor \"full_attention\", nor a bool, for layer %u",
+            key, layer);
     if (recurrent)
         ak_config_set_recurrent(config, layer);
     return AKUNU_OK;
 }
 
 /* A list, or every n-th layer has attention. */
-static ak_status read_layers(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_layers(const struct ak_provider *p, struct ak_config *config,
+                             struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     struct ak_meta list, layer;
     uint32_t interval;
-    bool listed = ak_config_find_key(p, config->architecture, "attention.recurrent_layers", key) && ak_provider_find_meta(p, key, &list);
+    bool listed = ak_config_find_key(p, config->architecture, "attention.recurrent_layers", key) &&
+                  ak_provider_find_meta(p, key, &list);
     AK_TRY(ak_config_u32(p, config, "full_attention_interval", USUAL_INTERVAL, &interval, error));
     if (!listed && interval == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "full_attention_interval is 0; expected 1 or more");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "full_attention_interval is 0; expected 1 or more");
     for (uint32_t i = 0; i < config->n_layers && i < AK_MAX_LAYERS; i++) {
         if (!listed && (i + 1) % interval != 0)
             ak_config_set_recurrent(config, i);
@@ -47,18 +55,21 @@ uint32_t ak_config_interval(const struct ak_config *config)
     return n;
 }
 
-static ak_status read_draft_layers(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_draft_layers(const struct ak_provider *p, struct ak_config *config,
+                                   struct ak_error *error)
 {
     AK_TRY(ak_config_u32(p, config, "nextn_predict_layers", 0, &config->n_draft_layers, error));
     if (config->n_draft_layers >= config->n_layers)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "nextn_predict_layers is %u; expected less than %s %u", config->n_draft_layers,
-                       ak_config_key(config->scheme, "block_count"), config->n_layers);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT, "nextn_predict_layers is %u; expected less than %s %u",
+            config->n_draft_layers, ak_config_key(config->scheme, "block_count"), config->n_layers);
     config->n_layers -= config->n_draft_layers;
     return AKUNU_OK;
 }
 
 /* GGUF gives the size of all value heads together. */
-static ak_status read_value_size(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_value_size(const struct ak_provider *p, struct ak_config *config,
+                                 struct ak_error *error)
 {
     uint32_t size;
     AK_TRY(ak_config_u32(p, config, "ssm.inner_size", 0, &size, error));
@@ -66,12 +77,15 @@ static ak_status read_value_size(const struct ak_provider *p, struct ak_config *
     if (config->scheme != AK_SCHEME_GGUF || config->delta_v_heads == 0)
         return AKUNU_OK;
     if (size % config->delta_v_heads != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "ssm.time_step_rank is %u, which does not divide ssm.inner_size %u", config->delta_v_heads, size);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "ssm.time_step_rank is %u, which does not divide ssm.inner_size %u",
+                       config->delta_v_heads, size);
     config->delta_v_dim = size / config->delta_v_heads;
     return AKUNU_OK;
 }
 
-ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config,
+                          struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
     if (config->scheme == AK_SCHEME_GGUF)
@@ -82,23 +96,28 @@ ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config,
     AK_TRY(ak_config_u32(p, config, "ssm.group_count", 0, &config->delta_k_heads, error));
     AK_TRY(ak_config_u32(p, config, "ssm.time_step_rank", 0, &config->delta_v_heads, error));
     AK_TRY(read_value_size(p, config, error));
-    if (config->scheme == AK_SCHEME_HF && !ak_config_find_key(p, config->architecture, "rope.partial_factor", key))
+    if (config->scheme == AK_SCHEME_HF &&
+        !ak_config_find_key(p, config->architecture, "rope.partial_factor", key))
         config->rope_dims = config->head_dim / 4;
     return AKUNU_OK;
 }
 
-static ak_status in_range(const struct ak_config *c, const char *key, uint32_t value, uint32_t least, uint32_t most, struct ak_error *error)
+static ak_status in_range(const struct ak_config *c, const char *key, uint32_t value,
+                          uint32_t least, uint32_t most, struct ak_error *error)
 {
     if (value >= least && value <= most)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected %u to %u", ak_config_key(c->scheme, key), value, least, most);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected %u to %u",
+                   ak_config_key(c->scheme, key), value, least, most);
 }
 
-static ak_status check_dim(const struct ak_config *c, const char *key, uint32_t dim, struct ak_error *error)
+static ak_status check_dim(const struct ak_config *c, const char *key, uint32_t dim,
+                           struct ak_error *error)
 {
     if (dim > 0 && dim <= MOST_DIM && dim % DIM_STEP == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s makes heads of %u elements; multiples of %d up to %d are supported",
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "%s makes heads of %u elements; multiples of %d up to %d are supported",
                    ak_config_key(c->scheme, key), dim, (int)DIM_STEP, (int)MOST_DIM);
 }
 
@@ -108,8 +127,9 @@ static ak_status check_heads(const struct ak_config *c, struct ak_error *error)
     AK_TRY(in_range(c, "ssm.group_count", c->delta_k_heads, 1, MOST_HEADS, error));
     AK_TRY(in_range(c, "ssm.time_step_rank", c->delta_v_heads, 1, MOST_HEADS, error));
     if (c->delta_v_heads % c->delta_k_heads != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u", ak_config_key(c->scheme, "ssm.group_count"),
-                       c->delta_k_heads, ak_config_key(c->scheme, "ssm.time_step_rank"), c->delta_v_heads);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
+                       ak_config_key(c->scheme, "ssm.group_count"), c->delta_k_heads,
+                       ak_config_key(c->scheme, "ssm.time_step_rank"), c->delta_v_heads);
     AK_TRY(check_dim(c, "ssm.state_size", c->delta_k_dim, error));
     return check_dim(c, "ssm.inner_size", c->delta_v_dim, error);
 }
@@ -119,19 +139,23 @@ static ak_status check_layers(const struct ak_config *c, struct ak_error *error)
     for (uint32_t i = 0; i < c->n_layers; i++)
         if (!ak_config_recurrent(c, (int)i))
             return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s leaves no layer with attention; one at least is supported",
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "%s leaves no layer with attention; one at least is supported",
                    ak_config_key(c->scheme, "attention.recurrent_layers"));
 }
 
-ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config,
+                            struct ak_descriptor *out, struct ak_error *error)
 {
     bool bias;
     AK_TRY(check_heads(config, error));
     AK_TRY(check_layers(config, error));
     AK_TRY(ak_config_bool(p, config, "attention_bias", false, &bias, error));
     if (bias)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "attention_bias is true; projections without are supported");
-    uint64_t keys = (uint64_t)config->delta_k_heads * config->delta_k_dim, values = (uint64_t)config->delta_v_heads * config->delta_v_dim;
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "attention_bias is true; projections without are supported");
+    uint64_t keys = (uint64_t)config->delta_k_heads * config->delta_k_dim,
+             values = (uint64_t)config->delta_v_heads * config->delta_v_dim;
     out->gated_attention = true;
     out->ffn_norm = AK_ROLE_POST_ATTENTION_NORM;
     out->state_elems = (config->conv_taps - 1) * (2 * keys + values) + values * config->delta_k_dim;

@@ -7,37 +7,59 @@
 static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };
 
 static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.embed_tokens.weight" },
     { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
     { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.q_proj.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED, "model.layers.{n}.self_attn.k_proj.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED, "model.layers.{n}.self_attn.v_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.bias" },
-    { AK_ROLE_ATTENTION_SINKS, AK_DIM_ONE, AK_DIM_HEADS, AK_REQUIRED, "model.layers.{n}.self_attn.sinks" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.router.weight" },
-    { AK_ROLE_FFN_ROUTER_BIAS, AK_DIM_ONE, AK_DIM_EXPERTS, AK_REQUIRED, "model.layers.{n}.mlp.router.bias" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_UP_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.down_proj" },
-    { AK_ROLE_FFN_DOWN_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.down_proj_bias" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.input_layernorm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.q_proj.weight" },
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_REQUIRED,
+      "model.layers.{n}.self_attn.q_proj.bias" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.k_proj.weight" },
+    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED,
+      "model.layers.{n}.self_attn.k_proj.bias" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.v_proj.weight" },
+    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED,
+      "model.layers.{n}.self_attn.v_proj.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+      "model.layers.{n}.self_attn.o_proj.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.o_proj.bias" },
+    { AK_ROLE_ATTENTION_SINKS, AK_DIM_ONE, AK_DIM_HEADS, AK_REQUIRED,
+      "model.layers.{n}.self_attn.sinks" },
+    { AK_ROLE_POST_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.post_attention_layernorm.weight" },
+    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.router.weight" },
+    { AK_ROLE_FFN_ROUTER_BIAS, AK_DIM_ONE, AK_DIM_EXPERTS, AK_REQUIRED,
+      "model.layers.{n}.mlp.router.bias" },
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.gate_up_proj" },
+    { AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_EXPERT, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
+    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.gate_up_proj" },
+    { AK_ROLE_FFN_UP_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_EXPERT, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.down_proj" },
+    { AK_ROLE_FFN_DOWN_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.down_proj_bias" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     float limit;
     AK_TRY(ak_describe_experts(p, config, out, error));
     AK_TRY(ak_config_positive(p, config, "swiglu_limit", 7.0f, &limit, error));
     if (limit != 7.0f)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "swiglu_limit is %g; 7 is supported", (double)limit);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "swiglu_limit is %g; 7 is supported",
+                       (double)limit);
     out->activation = AK_ACTIVATION_SWIGLU_CLAMPED;
     out->normalised_experts = true;
     out->ffn_norm = AK_ROLE_POST_ATTENTION_NORM;

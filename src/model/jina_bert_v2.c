@@ -8,26 +8,45 @@
 static const char *const names[] = { "jina-bert-v2", "bert", NULL };
 
 static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "embeddings.word_embeddings.weight" },
-    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_DIM_TYPES, AK_DIM_WIDTH, AK_OPTIONAL, "embeddings.token_type_embeddings.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "embeddings.LayerNorm.weight" },
-    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "embeddings.LayerNorm.bias" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.attention.self.query.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL, "encoder.layer.{n}.attention.self.query.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.attention.self.key.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "encoder.layer.{n}.attention.self.key.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.attention.self.value.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "encoder.layer.{n}.attention.self.value.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "encoder.layer.{n}.attention.output.dense.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.attention.output.dense.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.attention.output.LayerNorm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.attention.output.LayerNorm.bias" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.mlp.gated_layers.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.mlp.gated_layers.weight" },
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+      "embeddings.word_embeddings.weight" },
+    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_DIM_TYPES, AK_DIM_WIDTH, AK_OPTIONAL,
+      "embeddings.token_type_embeddings.weight" },
+    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "embeddings.LayerNorm.weight" },
+    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "embeddings.LayerNorm.bias" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.attention.self.query.weight" },
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL,
+      "encoder.layer.{n}.attention.self.query.bias" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.attention.self.key.weight" },
+    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+      "encoder.layer.{n}.attention.self.key.bias" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.attention.self.value.weight" },
+    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+      "encoder.layer.{n}.attention.self.value.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+      "encoder.layer.{n}.attention.output.dense.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.attention.output.dense.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.attention.output.LayerNorm.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.attention.output.LayerNorm.bias" },
+    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.mlp.gated_layers.weight" },
+    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.mlp.gated_layers.weight" },
     { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "encoder.layer.{n}.mlp.wo.weight" },
-    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.mlp.wo.bias" },
-    { AK_ROLE_LAYER_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.mlp.layernorm.weight" },
-    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layer.{n}.mlp.layernorm.bias" },
+    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.mlp.wo.bias" },
+    { AK_ROLE_LAYER_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.mlp.layernorm.weight" },
+    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layer.{n}.mlp.layernorm.bias" },
 };
 
 static const struct ak_whole wholes[] = {
@@ -38,15 +57,20 @@ static const struct ak_whole wholes[] = {
 static bool takes(const struct ak_provider *p)
 {
     struct ak_meta type;
-    return ak_provider_find_meta(p, "position_embedding_type", &type) && type.kind == AK_META_STRING && type.n == strlen("alibi") &&
+    return ak_provider_find_meta(p, "position_embedding_type", &type) &&
+           type.kind == AK_META_STRING && type.n == strlen("alibi") &&
            memcmp(type.as.string, "alibi", type.n) == 0;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     struct ak_view norm;
-    if (ak_provider_find(p, AK_ROLE_ATTENTION_Q_NORM, 0, "encoder.layer.{n}.attention.self.layer_norm_q.weight", &norm))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: norms of queries and keys are not supported in this architecture", norm.name);
+    if (ak_provider_find(p, AK_ROLE_ATTENTION_Q_NORM, 0,
+                         "encoder.layer.{n}.attention.self.layer_norm_q.weight", &norm))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: norms of queries and keys are not supported in this architecture",
+                       norm.name);
     ak_describe_encoder(config, out);
     out->ungated = false;
     out->alibi = true;

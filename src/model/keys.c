@@ -11,61 +11,74 @@ enum { MOST_NAMES = 5 };
 static const struct {
     const char *key, *hf[MOST_NAMES];
 } keys[] = {
-    {"block_count", {"num_hidden_layers", "n_layer", "num_layers"}},
-    {"embedding_length", {"hidden_size", "n_embd"}},
-    {"feed_forward_length", {"intermediate_size", "n_inner", "block_ff_dim"}},
-    {"context_length", {"max_position_embeddings", "n_positions", "n_ctx"}},
-    {"vocab_size", {"vocab_size"}},
-    {"attention.head_count", {"num_attention_heads", "n_head"}},
-    {"attention.head_count_kv", {"num_key_value_heads"}},
-    {"attention.key_length", {"head_dim"}},
-    {"attention.value_length", {"head_dim"}},
-    {"attention.layer_norm_rms_epsilon", {"rms_norm_eps", "norm_eps"}},
-    {"attention.layer_norm_epsilon", {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}},
-    {"attention.sliding_window", {"sliding_window", "local_attention"}},
-    {"attention.sliding_window_pattern", {"layer_types", "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"}},
-    {"tokenizer.ggml.token_type_count", {"type_vocab_size"}},
-    {"hidden_act", {"hidden_act"}},
-    {"hidden_activation", {"hidden_activation"}},
-    {"glu_activation", {"activation_function"}},
-    {"attention.scale", {"attention_multiplier"}},
-    {"query_pre_attn_scalar", {"query_pre_attn_scalar"}},
-    {"attn_logit_softcapping", {"attn_logit_softcapping"}},
-    {"final_logit_softcapping", {"final_logit_softcapping"}},
-    {"embedding_scale", {"embedding_multiplier"}},
-    {"residual_scale", {"residual_multiplier"}},
-    {"logit_scale", {"logits_scaling"}},
-    {"shortconv.l_cache", {"conv_L_cache"}},
-    {"attention.recurrent_layers", {"layer_types"}},
-    {"ssm.conv_kernel", {"linear_conv_kernel_dim"}},
-    {"ssm.state_size", {"linear_key_head_dim"}},
-    {"ssm.group_count", {"linear_num_key_heads"}},
-    {"ssm.time_step_rank", {"linear_num_value_heads"}},
-    {"ssm.inner_size", {"linear_value_head_dim"}},
-    {"expert_count", {"num_experts", "num_local_experts", "n_routed_experts"}},
-    {"expert_used_count", {"num_experts_per_tok"}},
-    {"expert_feed_forward_length", {"moe_intermediate_size"}},
-    {"expert_shared_feed_forward_length", {"shared_expert_intermediate_size"}},
-    {"expert_weights_norm", {"norm_topk_prob"}},
-    {"no_rope_layer_interval", {"no_rope_layer_interval"}},
-    {"rope.freq_base",
-     {"rope_theta", "rope_parameters.rope_theta", "rope_parameters.full_attention.rope_theta", "rotary_emb_base", "global_rope_theta"}},
-    {"rope.freq_base_swa", {"rope_local_base_freq", "rope_parameters.sliding_attention.rope_theta", "local_rope_theta"}},
-    {"rope.partial_factor", {"partial_rotary_factor", "rope_parameters.partial_rotary_factor", "rotary_emb_fraction"}},
-    {"rope.scaling.type",
-     {"rope_scaling.rope_type", "rope_scaling.type", "rope_parameters.rope_type", "rope_parameters.full_attention.rope_type"}},
-    {"rope.scaling.factor", {"rope_scaling.factor", "rope_parameters.factor", "rope_parameters.full_attention.factor"}},
-    {"rope.scaling.low_freq_factor", {"rope_scaling.low_freq_factor", "rope_parameters.low_freq_factor"}},
-    {"rope.scaling.high_freq_factor", {"rope_scaling.high_freq_factor", "rope_parameters.high_freq_factor"}},
-    {"rope.scaling.original_context_length",
-     {"rope_scaling.original_max_position_embeddings", "rope_parameters.original_max_position_embeddings",
-      "original_max_position_embeddings"}},
-    {"rope.scaling.long_factor", {"rope_scaling.long_factor", "rope_parameters.long_factor"}},
-    {"rope.scaling.short_factor", {"rope_scaling.short_factor", "rope_parameters.short_factor"}},
-    {"rope.scaling.attention_factor", {"rope_scaling.attention_factor", "rope_parameters.attention_factor"}},
-    {"rope.scaling.yarn_beta_fast", {"rope_scaling.beta_fast", "rope_parameters.beta_fast"}},
-    {"rope.scaling.truncate", {"rope_scaling.truncate", "rope_parameters.truncate"}},
-    {"rope.scaling.yarn_beta_slow", {"rope_scaling.beta_slow", "rope_parameters.beta_slow"}},
+    { "block_count", { "num_hidden_layers", "n_layer", "num_layers" } },
+    { "embedding_length", { "hidden_size", "n_embd" } },
+    { "feed_forward_length", { "intermediate_size", "n_inner", "block_ff_dim" } },
+    { "context_length", { "max_position_embeddings", "n_positions", "n_ctx" } },
+    { "vocab_size", { "vocab_size" } },
+    { "attention.head_count", { "num_attention_heads", "n_head" } },
+    { "attention.head_count_kv", { "num_key_value_heads" } },
+    { "attention.key_length", { "head_dim" } },
+    { "attention.value_length", { "head_dim" } },
+    { "attention.layer_norm_rms_epsilon", { "rms_norm_eps", "norm_eps" } },
+    { "attention.layer_norm_epsilon", { "layer_norm_eps", "layer_norm_epsilon", "norm_eps" } },
+    { "attention.sliding_window", { "sliding_window", "local_attention" } },
+    { "attention.sliding_window_pattern",
+      { "layer_types", "sliding_window_pattern", "_sliding_window_pattern",
+        "global_attn_every_n_layers" } },
+    { "tokenizer.ggml.token_type_count", { "type_vocab_size" } },
+    { "hidden_act", { "hidden_act" } },
+    { "hidden_activation", { "hidden_activation" } },
+    { "glu_activation", { "activation_function" } },
+    { "attention.scale", { "attention_multiplier" } },
+    { "query_pre_attn_scalar", { "query_pre_attn_scalar" } },
+    { "attn_logit_softcapping", { "attn_logit_softcapping" } },
+    { "final_logit_softcapping", { "final_logit_softcapping" } },
+    { "embedding_scale", { "embedding_multiplier" } },
+    { "residual_scale", { "residual_multiplier" } },
+    { "logit_scale", { "logits_scaling" } },
+    { "shortconv.l_cache", { "conv_L_cache" } },
+    { "attention.recurrent_layers", { "layer_types" } },
+    { "ssm.conv_kernel", { "linear_conv_kernel_dim" } },
+    { "ssm.state_size", { "linear_key_head_dim" } },
+    { "ssm.group_count", { "linear_num_key_heads" } },
+    { "ssm.time_step_rank", { "linear_num_value_heads" } },
+    { "ssm.inner_size", { "linear_value_head_dim" } },
+    { "expert_count", { "num_experts", "num_local_experts", "n_routed_experts" } },
+    { "expert_used_count", { "num_experts_per_tok" } },
+    { "expert_feed_forward_length", { "moe_intermediate_size" } },
+    { "expert_shared_feed_forward_length", { "shared_expert_intermediate_size" } },
+    { "expert_weights_norm", { "norm_topk_prob" } },
+    { "no_rope_layer_interval", { "no_rope_layer_interval" } },
+    { "rope.freq_base",
+      { "rope_theta", "rope_parameters.rope_theta", "rope_parameters.full_attention.rope_theta",
+        "rotary_emb_base", "global_rope_theta" } },
+    { "rope.freq_base_swa",
+      { "rope_local_base_freq", "rope_parameters.sliding_attention.rope_theta",
+        "local_rope_theta" } },
+    { "rope.partial_factor",
+      { "partial_rotary_factor", "rope_parameters.partial_rotary_factor", "rotary_emb_fraction" } },
+    { "rope.scaling.type",
+      { "rope_scaling.rope_type", "rope_scaling.type", "rope_parameters.rope_type",
+        "rope_parameters.full_attention.rope_type" } },
+    { "rope.scaling.factor",
+      { "rope_scaling.factor", "rope_parameters.factor",
+        "rope_parameters.full_attention.factor" } },
+    { "rope.scaling.low_freq_factor",
+      { "rope_scaling.low_freq_factor", "rope_parameters.low_freq_factor" } },
+    { "rope.scaling.high_freq_factor",
+      { "rope_scaling.high_freq_factor", "rope_parameters.high_freq_factor" } },
+    { "rope.scaling.original_context_length",
+      { "rope_scaling.original_max_position_embeddings",
+        "rope_parameters.original_max_position_embeddings", "original_max_position_embeddings" } },
+    { "rope.scaling.long_factor", { "rope_scaling.long_factor", "rope_parameters.long_factor" } },
+    { "rope.scaling.short_factor",
+      { "rope_scaling.short_factor", "rope_parameters.short_factor" } },
+    { "rope.scaling.attention_factor",
+      { "rope_scaling.attention_factor", "rope_parameters.attention_factor" } },
+    { "rope.scaling.yarn_beta_fast", { "rope_scaling.beta_fast", "rope_parameters.beta_fast" } },
+    { "rope.scaling.truncate", { "rope_scaling.truncate", "rope_parameters.truncate" } },
+    { "rope.scaling.yarn_beta_slow", { "rope_scaling.beta_slow", "rope_parameters.beta_slow" } },
 };
 
 static const char *const *names_of(const char *key)
@@ -87,8 +100,10 @@ const char *ak_config_key(enum ak_scheme scheme, const char *key)
     return names ? names[0] : key;
 }
 
-/* What has no line above is called the same. Models of several parts have the language model's entries one level down. */
-static bool find_hf(const struct ak_provider *p, const char *const names[MOST_NAMES], char out[AK_CONFIG_KEY_BYTES])
+/* What has no line above is called the same. Models of several parts have the language model's
+ * entries one level down. */
+static bool find_hf(const struct ak_provider *p, const char *const names[MOST_NAMES],
+                    char out[AK_CONFIG_KEY_BYTES])
 {
     struct ak_meta meta;
     for (int i = 0; i < MOST_NAMES && names[i]; i++) {
@@ -104,10 +119,12 @@ static bool find_hf(const struct ak_provider *p, const char *const names[MOST_NA
 }
 
 /* The key with the architecture's prefix first, the bare key as fallback. */
-static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES])
+static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, const char *key,
+                      char out[AK_CONFIG_KEY_BYTES])
 {
     struct ak_meta meta;
-    snprintf(out, AK_CONFIG_KEY_BYTES, "%.*s.%s", (int)(architecture.n < 64 ? architecture.n : 64), architecture.bytes, key);
+    snprintf(out, AK_CONFIG_KEY_BYTES, "%.*s.%s", (int)(architecture.n < 64 ? architecture.n : 64),
+             architecture.bytes, key);
     if (ak_provider_find_meta(p, out, &meta))
         return true;
     if (!ak_provider_find_meta(p, key, &meta))
@@ -116,7 +133,8 @@ static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, 
     return true;
 }
 
-bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES])
+bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
+                        char out[AK_CONFIG_KEY_BYTES])
 {
     const char *const own[MOST_NAMES] = { key }, *const *names = names_of(key);
     if (ak_provider_scheme(p) == AK_SCHEME_HF)

@@ -8,32 +8,50 @@ enum { MOST_TAPS = 16 };
 static const char *const names[] = { "lfm2", NULL };
 
 static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.embedding_norm.weight" },
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.embed_tokens.weight" },
+    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.embedding_norm.weight" },
     { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.operator_norm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_OF_ATTENTION, "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_OF_ATTENTION, "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_OF_ATTENTION, "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_OF_ATTENTION, "model.layers.{n}.self_attn.q_layernorm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_OF_ATTENTION, "model.layers.{n}.self_attn.k_layernorm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_OF_ATTENTION, "model.layers.{n}.self_attn.out_proj.weight" },
-    { AK_ROLE_CONV_IN, AK_DIM_CONV_IN, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.conv.in_proj.weight" },
-    { AK_ROLE_CONV_KERNEL, AK_DIM_WIDTH, AK_DIM_TAPS, AK_OF_RECURRENCE, "model.layers.{n}.conv.conv.weight" },
-    { AK_ROLE_CONV_OUT, AK_DIM_WIDTH, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.conv.out_proj.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.operator_norm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_OF_ATTENTION,
+      "model.layers.{n}.self_attn.q_proj.weight" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_OF_ATTENTION,
+      "model.layers.{n}.self_attn.k_proj.weight" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_OF_ATTENTION,
+      "model.layers.{n}.self_attn.v_proj.weight" },
+    { AK_ROLE_ATTENTION_Q_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_OF_ATTENTION,
+      "model.layers.{n}.self_attn.q_layernorm.weight" },
+    { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_OF_ATTENTION,
+      "model.layers.{n}.self_attn.k_layernorm.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_OF_ATTENTION,
+      "model.layers.{n}.self_attn.out_proj.weight" },
+    { AK_ROLE_CONV_IN, AK_DIM_CONV_IN, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.conv.in_proj.weight" },
+    { AK_ROLE_CONV_KERNEL, AK_DIM_WIDTH, AK_DIM_TAPS, AK_OF_RECURRENCE,
+      "model.layers.{n}.conv.conv.weight" },
+    { AK_ROLE_CONV_OUT, AK_DIM_WIDTH, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.conv.out_proj.weight" },
     { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.ffn_norm.weight" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.feed_forward.w1.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.feed_forward.w3.weight" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "model.layers.{n}.feed_forward.w2.weight" },
+    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.feed_forward.w1.weight" },
+    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.feed_forward.w3.weight" },
+    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+      "model.layers.{n}.feed_forward.w2.weight" },
 };
 
-static ak_status read_layer_types(const struct ak_provider *p, const struct ak_meta *list, struct ak_config *config, struct ak_error *error)
+static ak_status read_layer_types(const struct ak_provider *p, const struct ak_meta *list,
+                                  struct ak_config *config, struct ak_error *error)
 {
     struct ak_meta type;
     for (uint32_t i = 0; i < config->n_layers; i++) {
-        bool found = ak_provider_element(p, list, i, &type), conv = found && ak_meta_is(&type, "conv");
+        bool found = ak_provider_element(p, list, i, &type),
+             conv = found && ak_meta_is(&type, "conv");
         if (!conv && !(found && ak_meta_is(&type, "full_attention")))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "layer_types: no \"conv\" or \"full_attention\" for layer %u", i);
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "layer_types: no \"conv\" or \"full_attention\" for layer %u", i);
         if (conv)
             ak_config_set_recurrent(config, i);
     }
@@ -41,7 +59,8 @@ static ak_status read_layer_types(const struct ak_provider *p, const struct ak_m
 }
 
 /* The older way: a list of the layers with attention. */
-static void read_attention_layers(const struct ak_provider *p, const struct ak_meta *list, struct ak_config *config)
+static void read_attention_layers(const struct ak_provider *p, const struct ak_meta *list,
+                                  struct ak_config *config)
 {
     struct ak_meta layer;
     for (uint32_t i = 0; i < config->n_layers; i++) {
@@ -53,13 +72,16 @@ static void read_attention_layers(const struct ak_provider *p, const struct ak_m
     }
 }
 
-static bool find_list(const struct ak_provider *p, const struct ak_config *config, const char *name, struct ak_meta *out)
+static bool find_list(const struct ak_provider *p, const struct ak_config *config, const char *name,
+                      struct ak_meta *out)
 {
     char key[AK_CONFIG_KEY_BYTES];
-    return ak_config_find_key(p, config->architecture, name, key) && ak_provider_find_meta(p, key, out) && out->kind == AK_META_ARRAY;
+    return ak_config_find_key(p, config->architecture, name, key) &&
+           ak_provider_find_meta(p, key, out) && out->kind == AK_META_ARRAY;
 }
 
-static ak_status read_layers(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status read_layers(const struct ak_provider *p, struct ak_config *config,
+                             struct ak_error *error)
 {
     struct ak_meta list;
     if (config->n_layers > AK_MAX_LAYERS)
@@ -73,7 +95,8 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_config *conf
 
 /* Checkpoints give the width of a feed-forward without a gate, which is made narrower by
  * a third and then a multiple of some number. */
-static ak_status adjust_ffn(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status adjust_ffn(const struct ak_provider *p, struct ak_config *config,
+                            struct ak_error *error)
 {
     bool adjusted;
     float times;
@@ -86,13 +109,16 @@ static ak_status adjust_ffn(const struct ak_provider *p, struct ak_config *confi
         return AKUNU_OK;
     double width = (double)times * (double)((uint64_t)config->ffn_width * 2 / 3);
     if (multiple == 0 || !(width < (double)(UINT32_MAX / 2)) || multiple > UINT32_MAX / 2)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "block_multiple_of is %u and the feed-forward %g wide; expected numbers of 1 to %u", multiple,
-                       width, UINT32_MAX / 2);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "block_multiple_of is %u and the feed-forward %g wide; expected numbers of 1 to %u",
+            multiple, width, UINT32_MAX / 2);
     config->ffn_width = ((uint32_t)width + multiple - 1) / multiple * multiple;
     return AKUNU_OK;
 }
 
-static ak_status configure(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status configure(const struct ak_provider *p, struct ak_config *config,
+                           struct ak_error *error)
 {
     AK_TRY(ak_config_u32(p, config, "shortconv.l_cache", 0, &config->conv_taps, error));
     if (config->scheme == AK_SCHEME_HF) {
@@ -102,16 +128,19 @@ static ak_status configure(const struct ak_provider *p, struct ak_config *config
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     bool bias;
     AK_TRY(ak_describe_decoder(p, config, out, error));
     AK_TRY(ak_config_bool(p, config, "conv_bias", false, &bias, error));
     if (bias)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "conv_bias is true; convolutions without are supported");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "conv_bias is true; convolutions without are supported");
     if (config->conv_taps < 2 || config->conv_taps > MOST_TAPS)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 2 to %d", ak_config_key(config->scheme, "shortconv.l_cache"),
-                       config->conv_taps, (int)MOST_TAPS);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 2 to %d",
+                       ak_config_key(config->scheme, "shortconv.l_cache"), config->conv_taps,
+                       (int)MOST_TAPS);
     out->output_norm = AK_ROLE_EMBEDDING_NORM;
     out->state_elems = (uint64_t)(config->conv_taps - 1) * config->width;
     return AKUNU_OK;

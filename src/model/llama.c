@@ -9,7 +9,8 @@ static const struct ak_weight_rule weights[] = {
     { AK_ROLE_ROPE_FREQS, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL, "rope_freqs.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->local.window = config->window;

@@ -14,18 +14,21 @@ struct ak_config {
     float norm_eps;
     uint32_t rope_dims;
     float rope_base;
-    uint32_t window; /* 0: none */
-    uint32_t global_every; /* every n-th layer has no window; 0: not said */
-    bool global_first;     /* the first one of n, else the last */
-    bool context_fixed;    /* what is beyond it would be computed in another way */
+    uint32_t window;         /* 0: none */
+    uint32_t global_every;   /* every n-th layer has no window; 0: not said */
+    bool global_first;       /* the first one of n, else the last */
+    bool context_fixed;      /* what is beyond it would be computed in another way */
     uint32_t first_position; /* row of the positions' table that the first token has */
-    uint32_t n_types;      /* of tokens: rows of their table */
+    uint32_t n_types;        /* of tokens: rows of their table */
     uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
-    uint64_t recurrent[AK_MAX_LAYERS / 64]; /* bit of each layer that has a running state instead of attention */
+    /* bit of each layer that has a running state instead of attention */
+    uint64_t recurrent[AK_MAX_LAYERS / 64];
     uint32_t conv_taps; /* of convolutions in layers without attention; 0: none */
-    uint32_t delta_k_heads, delta_v_heads, delta_k_dim, delta_v_dim; /* of layers with the gated delta rule; 0: none */
-    uint32_t n_draft_layers; /* that stand behind these in the file, to guess at further tokens; not read */
-    bool tied;       /* the embedding serves as output, whether or not the file has one */
+    /* of layers with the gated delta rule; 0: none */
+    uint32_t delta_k_heads, delta_v_heads, delta_k_dim, delta_v_dim;
+    /* that stand behind these in the file, to guess at further tokens; not read */
+    uint32_t n_draft_layers;
+    bool tied; /* the embedding serves as output, whether or not the file has one */
     enum ak_scheme scheme;
 };
 
@@ -35,8 +38,9 @@ enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YA
 struct ak_rope_config {
     enum ak_rope_scaling scaling;
     float factor, low_freq_factor, high_freq_factor;
-    float beta_fast, beta_slow, magnitude; /* YaRN; of cosine and sine, beside what the scaling asks for */
-    bool unrounded;                        /* YaRN's ramp may begin and end within a pair */
+    /* YaRN; of cosine and sine, beside what the scaling asks for */
+    float beta_fast, beta_slow, magnitude;
+    bool unrounded; /* YaRN's ramp may begin and end within a pair */
     uint32_t original_context;
 };
 
@@ -54,21 +58,25 @@ struct ak_layer_kind {
  * at an architecture's name. */
 struct ak_descriptor {
     enum ak_activation activation;
-    bool ungated;          /* feed-forward: up, activation, down */
-    bool layer_norm;       /* with bias; else RMS norm */
-    bool no_pre_norms;     /* attention and feed-forward take the residual as it is */
-    bool post_norms;       /* what they give is normed before it is added */
-    bool sum_norms;        /* the residual is normed after each of them was added to it */
-    bool encoder;          /* a token sees all of its text, in one pass; no logits, but hidden states */
-    bool alibi;            /* scores fall with the distance */
-    bool gated_attention;  /* a head's q is followed by as many elements, whose sigmoids what it gives is multiplied by */
-    bool delta_tiled;      /* value heads h and h + delta_k_heads have the same key head, else neighbours */
-    bool qk_norm_rows;     /* q and k are normed as whole rows, else, where they are, head by head */
+    bool ungated;      /* feed-forward: up, activation, down */
+    bool layer_norm;   /* with bias; else RMS norm */
+    bool no_pre_norms; /* attention and feed-forward take the residual as it is */
+    bool post_norms;   /* what they give is normed before it is added */
+    bool sum_norms;    /* the residual is normed after each of them was added to it */
+    /* a token sees all of its text, in one pass; no logits, but hidden states */
+    bool encoder;
+    bool alibi; /* scores fall with the distance */
+    /* a head's q is followed by as many elements, whose sigmoids what it gives is multiplied by */
+    bool gated_attention;
+    /* value heads h and h + delta_k_heads have the same key head, else neighbours */
+    bool delta_tiled;
+    /* q and k are normed as whole rows, else, where they are, head by head */
+    bool qk_norm_rows;
     bool rope_interleaved; /* pairs (2i, 2i+1), else (i, i + n/2) */
     float embedding_scale, residual_scale, attention_scale;
-    float attention_cap;   /* of scores; 0: none */
+    float attention_cap; /* of scores; 0: none */
     float logit_divisor;
-    float logit_cap;       /* 0: none */
+    float logit_cap;             /* 0: none */
     struct ak_layer_kind local;  /* of layers, but for */
     struct ak_layer_kind global; /* every n-th layer, the n-th first; */
     uint32_t global_every;       /* n = 0: no layer */
@@ -83,18 +91,38 @@ struct ak_descriptor {
 
 /* Dimensions that shapes are made of. */
 enum ak_dim {
-    AK_DIM_ONE, AK_DIM_WIDTH, AK_DIM_Q, AK_DIM_KV, AK_DIM_HEAD, AK_DIM_FFN, AK_DIM_VOCAB, AK_DIM_ROPE_HALF, AK_DIM_CONTEXT,
-    AK_DIM_TYPES, AK_DIM_EXPERTS, AK_DIM_EXPERT, AK_DIM_SHARED, AK_DIM_HEADS, AK_DIM_CONV_IN, AK_DIM_TAPS, AK_DIM_Q_GATED,
-    AK_DIM_DELTA_QKV, AK_DIM_DELTA_QKVZ, AK_DIM_DELTA_V, AK_DIM_DELTA_HEADS, AK_DIM_DELTA_GATES, AK_DIM_DELTA_HEAD
+    AK_DIM_ONE,
+    AK_DIM_WIDTH,
+    AK_DIM_Q,
+    AK_DIM_KV,
+    AK_DIM_HEAD,
+    AK_DIM_FFN,
+    AK_DIM_VOCAB,
+    AK_DIM_ROPE_HALF,
+    AK_DIM_CONTEXT,
+    AK_DIM_TYPES,
+    AK_DIM_EXPERTS,
+    AK_DIM_EXPERT,
+    AK_DIM_SHARED,
+    AK_DIM_HEADS,
+    AK_DIM_CONV_IN,
+    AK_DIM_TAPS,
+    AK_DIM_Q_GATED,
+    AK_DIM_DELTA_QKV,
+    AK_DIM_DELTA_QKVZ,
+    AK_DIM_DELTA_V,
+    AK_DIM_DELTA_HEADS,
+    AK_DIM_DELTA_GATES,
+    AK_DIM_DELTA_HEAD
 };
 
 enum ak_need {
     AK_REQUIRED,
     AK_OPTIONAL,
-    AK_BUT_FIRST,      /* required in all layers but the first */
-    AK_OUTPUT_OR_TIED, /* where absent, the embedding serves */
-    AK_OF_ATTENTION,   /* required in layers with attention, none in others */
-    AK_OF_RECURRENCE,  /* the other way round */
+    AK_BUT_FIRST,           /* required in all layers but the first */
+    AK_OUTPUT_OR_TIED,      /* where absent, the embedding serves */
+    AK_OF_ATTENTION,        /* required in layers with attention, none in others */
+    AK_OF_RECURRENCE,       /* the other way round */
     AK_WHOLE_OF_RECURRENCE, /* the same, but optional: where a layer has it, it needs */
     AK_PART_OF_RECURRENCE   /* none of these, else all */
 };
@@ -131,16 +159,19 @@ struct ak_family {
     const char *const *names; /* of general.architecture and model_type, ends in NULL */
     const char *about;        /* which models these are, for people */
     const char *gguf;         /* what GGUF calls the architecture; NULL: as the first name */
-    const char *activation;   /* the key by which the descriptor's activation may be another; NULL: none */
-    bool experts;             /* where two families share a name: that of files with experts */
-    bool (*takes)(const struct ak_provider *p); /* or of those that it takes, over families before it; NULL: all */
+    /* the key by which the descriptor's activation may be another; NULL: none */
+    const char *activation;
+    bool experts; /* where two families share a name: that of files with experts */
+    /* or of those that it takes, over families before it; NULL: all */
+    bool (*takes)(const struct ak_provider *p);
     /* Completes what was read by numbers of this architecture alone; NULL: there are none. */
-    ak_status (*configure)(const struct ak_provider *p, struct ak_config *config, struct ak_error *error);
-    bool recurrent;           /* layers may have a running state instead of attention */
+    ak_status (*configure)(const struct ak_provider *p, struct ak_config *config,
+                           struct ak_error *error);
+    bool recurrent; /* layers may have a running state instead of attention */
     /* Sets the descriptor; `config` is read and validated already. May reject what
      * this architecture cannot have. */
-    ak_status (*describe)(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                          struct ak_error *error);
+    ak_status (*describe)(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error);
     const struct ak_weight_rule *weights;
     uint32_t n_weights;
     const struct ak_whole *wholes;
@@ -148,12 +179,16 @@ struct ak_family {
     const struct ak_alias *aliases;
     uint32_t n_aliases;
     bool gguf_interleaved; /* GGUF has the rows of q and k permuted, so that pairs are neighbours */
-    bool gguf_tiled;      /* GGUF has the value heads of the gated delta rule permuted: descriptor.delta_tiled */
-    bool hf_transposed;   /* Hugging Face has the matrices of layers as [cols, rows] */
-    bool hf_padded_positions; /* Hugging Face numbers positions from the one after the padding token's id on */
+    /* GGUF has the value heads of the gated delta rule permuted: descriptor.delta_tiled */
+    bool gguf_tiled;
+    bool hf_transposed; /* Hugging Face has the matrices of layers as [cols, rows] */
+    /* Hugging Face numbers positions from the one after the padding token's id on */
+    bool hf_padded_positions;
     bool hf_experts_turned; /* … and those of all experts as [experts, cols, rows] */
-    bool hf_experts_halves; /* rows of experts' weights that share a tensor follow each other, else they take turns */
-    float hf_norm_offset; /* Hugging Face has norm vectors with this much subtracted, but for DELTA_NORM */
+    /* rows of experts' weights that share a tensor follow each other, else they take turns */
+    bool hf_experts_halves;
+    /* Hugging Face has norm vectors with this much subtracted, but for DELTA_NORM */
+    float hf_norm_offset;
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
 };
 
@@ -172,44 +207,53 @@ struct ak_spec {
     const struct ak_family *family;
     struct ak_descriptor descriptor;
     struct ak_pooling pooling;
-    uint32_t n_rotations;         /* tables in use */
-    float *inverse_frequencies;   /* [n_rotations][rope_dims/2], radians a position */
+    uint32_t n_rotations;                /* tables in use */
+    float *inverse_frequencies;          /* [n_rotations][rope_dims/2], radians a position */
     float magnitude[AK_ROTATION_TABLES]; /* of cosine and sine */
-    float *short_frequencies;     /* the same, in place of the first table in sessions whose context is
-                                   * at most rope.original_context; NULL: none */
+    /* the same, in place of the first table in sessions whose context is at most
+     * rope.original_context; NULL: none */
+    float *short_frequencies;
 };
 
 /* Stages of reading, in this order. The family comes first: another architecture's
  * keys would be reported as missing. */
-ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error);
+ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
+                         struct ak_error *error);
 /* Whether the files are those of a model that takes sound (Whisper), which is no family. */
 bool ak_is_speech(const struct ak_provider *p);
 /* How many experts the metadata of this architecture tells; 0: none. */
-ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out, struct ak_error *error);
-ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family, struct ak_config *out, struct ak_rope_config *rope,
+ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out,
+                            struct ak_error *error);
+ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family,
+                         struct ak_config *out, struct ak_rope_config *rope,
                          struct ak_error *error);
 /* A positive number of the architecture's own under its key, with or without the
  * prefix; `fallback` where there is none. */
-ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config, const char *suffix, float fallback, float *out,
+ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config,
+                             const char *suffix, float fallback, float *out,
                              struct ak_error *error);
-ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config, const char *suffix, uint32_t fallback, uint32_t *out,
+ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config,
+                        const char *suffix, uint32_t fallback, uint32_t *out,
                         struct ak_error *error);
-ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config, const char *suffix, bool fallback, bool *out,
-                         struct ak_error *error);
+ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config,
+                         const char *suffix, bool fallback, bool *out, struct ak_error *error);
 /* The metadata key that holds what GGUF calls ARCHITECTURE.`key`, written to `out`.
  * False where there is none; `out` is then the key that should be there. */
 enum { AK_CONFIG_KEY_BYTES = 160 };
-bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key, char out[AK_CONFIG_KEY_BYTES]);
+bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
+                        char out[AK_CONFIG_KEY_BYTES]);
 /* The i-th of the keys that Hugging Face's configurations have other names for; NULL
  * past the last one. */
 const char *ak_config_key_at(size_t i);
 /* The scheme's own name of `key`, for messages. */
 const char *ak_config_key(enum ak_scheme scheme, const char *key);
 /* Each field in its range; the message names the field and the file's key. */
-ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope, struct ak_error *error);
+ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope,
+                             struct ak_error *error);
 ak_status ak_config_validate_experts(const struct ak_config *config, struct ak_error *error);
 /* Fills the descriptor of a spec that has its family and a valid configuration. */
-ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error);
+ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
+                           struct ak_error *error);
 /* All of these stages. *out is for ak_spec_clear also after a failure. */
 ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error);
 /* Allocates inverse_frequencies; uses the file's rope_freqs where it has it. */
@@ -218,7 +262,8 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
 /* Pooling by modules.json and 1_Pooling/config.json (sentence-transformers), or by
  * GGUF's pooling_type; where they say nothing, the mean of an encoder's tokens, the last
  * one of other models. */
-ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec, struct ak_pooling *out, struct ak_error *error);
+ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec,
+                          struct ak_pooling *out, struct ak_error *error);
 /* Its number in GGUF. */
 uint32_t ak_pooling_number(enum akunu_pooling kind);
 
@@ -226,7 +271,8 @@ uint32_t ak_pooling_number(enum akunu_pooling kind);
  * numbers: whether the model has it, and its rope_dims/2 values. After
  * ak_rope_tables. */
 bool ak_rope_is_stored(const struct ak_spec *spec, enum ak_role role);
-ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec, enum ak_role role, float *out, struct ak_error *error);
+ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec,
+                           enum ak_role role, float *out, struct ak_error *error);
 
 /* What YaRN multiplies cosine and sine by. */
 float ak_yarn_magnitude(float factor);
@@ -267,11 +313,12 @@ const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum
 
 /* The weight of that role in the file, by whichever name the file has; also one
  * that the family does not declare, where the format knows roles. */
-bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p, enum ak_role role, int layer,
-                           struct ak_view *out);
+bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p,
+                           enum ak_role role, int layer, struct ak_view *out);
 
 /* What a tensor of a Hugging Face checkpoint is to the family; false: nothing. */
-bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role, int *layer);
+bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role,
+                    int *layer);
 
 /* registry.c: the families, ends in NULL. */
 const struct ak_family *const *ak_families(void);
@@ -279,33 +326,36 @@ const struct ak_family *const *ak_families(void);
 /* The usual decoder block; families that differ only in their descriptor and
  * weights share it. The descriptor: SiLU, RMS norm, pairs in halves, no windows, and
  * q·k divided by the root of the head size. */
-ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                              struct ak_error *error);
+ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config,
+                              struct ak_descriptor *out, struct ak_error *error);
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec);
 /* The descriptor of the same with experts in all layers, which the file has to have. */
-ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                              struct ak_error *error);
+ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config,
+                              struct ak_descriptor *out, struct ak_error *error);
 
 /* … and one that all tokens share. */
-ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out,
-                                    struct ak_error *error);
+ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config,
+                                    struct ak_descriptor *out, struct ak_error *error);
 
 /* What a model with the gated delta rule has to say of it, for `configure`, and what
  * follows for its descriptor, which has all else. */
-ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config, struct ak_error *error);
+ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config,
+                          struct ak_error *error);
 /* n, where every n-th layer has attention and no other; 0: it is otherwise. */
 uint32_t ak_config_interval(const struct ak_config *config);
-ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error);
+ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config,
+                            struct ak_descriptor *out, struct ak_error *error);
 
 /* The usual encoder, and its descriptor: LayerNorm after each sum, the error function's
  * GELU without a gate, no rotation, q·k divided by the root of the head size. */
 void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *out);
 void ak_emit_encoder(struct ak_builder *b, const struct ak_spec *spec);
 /* The same of BERT and RoBERTa. */
-ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error);
+ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *config,
+                           struct ak_descriptor *out, struct ak_error *error);
 /* The activation that `key` names; *out stays where there is no such key. Kinds of GELU
  * and SiLU are known. */
-ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config, const char *key, enum ak_activation *out,
-                               struct ak_error *error);
+ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config,
+                               const char *key, enum ak_activation *out, struct ak_error *error);
 
 #endif

@@ -5,57 +5,83 @@
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
 
 static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "embeddings.word_embeddings.weight" },
-    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_DIM_TYPES, AK_DIM_WIDTH, AK_OPTIONAL, "embeddings.token_type_embeddings.weight" },
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+      "embeddings.word_embeddings.weight" },
+    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_DIM_TYPES, AK_DIM_WIDTH, AK_OPTIONAL,
+      "embeddings.token_type_embeddings.weight" },
     { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "emb_ln.weight" },
     { AK_ROLE_EMBEDDING_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "emb_ln.bias" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL, "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL, "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "encoder.layers.{n}.attn.out_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL, "encoder.layers.{n}.attn.out_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.norm1.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.norm1.bias" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.mlp.fc12.weight" },
-    { AK_ROLE_FFN_GATE_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL, "encoder.layers.{n}.mlp.fc12.bias" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.attn.Wqkv.weight" },
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL,
+      "encoder.layers.{n}.attn.Wqkv.bias" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.attn.Wqkv.weight" },
+    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+      "encoder.layers.{n}.attn.Wqkv.bias" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.attn.Wqkv.weight" },
+    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+      "encoder.layers.{n}.attn.Wqkv.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+      "encoder.layers.{n}.attn.out_proj.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL,
+      "encoder.layers.{n}.attn.out_proj.bias" },
+    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.norm1.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.norm1.bias" },
+    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.mlp.fc12.weight" },
+    { AK_ROLE_FFN_GATE_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL,
+      "encoder.layers.{n}.mlp.fc12.bias" },
     { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.mlp.fc11.weight" },
-    { AK_ROLE_FFN_UP_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL, "encoder.layers.{n}.mlp.fc11.bias" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "encoder.layers.{n}.mlp.fc2.weight" },
-    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL, "encoder.layers.{n}.mlp.fc2.bias" },
-    { AK_ROLE_LAYER_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.norm2.weight" },
-    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.norm2.bias" },
+    { AK_ROLE_FFN_UP_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL,
+      "encoder.layers.{n}.mlp.fc11.bias" },
+    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+      "encoder.layers.{n}.mlp.fc2.weight" },
+    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL,
+      "encoder.layers.{n}.mlp.fc2.bias" },
+    { AK_ROLE_LAYER_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.norm2.weight" },
+    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "encoder.layers.{n}.norm2.bias" },
 };
 
 static const struct ak_whole wholes[] = {
     { AK_ROLE_ATTENTION_QKV, 3, { AK_ROLE_ATTENTION_Q, AK_ROLE_ATTENTION_K, AK_ROLE_ATTENTION_V } },
-    { AK_ROLE_ATTENTION_QKV_BIAS, 3, { AK_ROLE_ATTENTION_Q_BIAS, AK_ROLE_ATTENTION_K_BIAS, AK_ROLE_ATTENTION_V_BIAS } },
+    { AK_ROLE_ATTENTION_QKV_BIAS,
+      3,
+      { AK_ROLE_ATTENTION_Q_BIAS, AK_ROLE_ATTENTION_K_BIAS, AK_ROLE_ATTENTION_V_BIAS } },
 };
 
 /* What the configuration could have otherwise, and no published model has. */
 static ak_status check_switches(const struct ak_provider *p, struct ak_error *error)
 {
-    static const char *const off[] = { "prenorm", "rotary_emb_interleaved", "causal", "use_rms_norm" };
+    static const char *const off[] = { "prenorm", "rotary_emb_interleaved", "causal",
+                                       "use_rms_norm" };
     bool on;
     uint32_t every;
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         AK_TRY(ak_meta_bool(p, off[i], false, &on, error));
         if (on)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is true; only false is supported", off[i]);
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is true; only false is supported",
+                           off[i]);
     }
     AK_TRY(ak_meta_u32(p, "moe_every_n_layers", 0, &every, error));
     if (every > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "moe_every_n_layers is %u: mixtures of experts among encoders are not supported",
-                       every);
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "moe_every_n_layers is %u: mixtures of experts among encoders are not supported",
+            every);
     return AKUNU_OK;
 }
 
 /* With rotary_scaling_factor the reference turns all tokens of a text that is longer than
  * those of training by other angles (NTK), which depend on its length: there is no place
  * for that in a table of angles. */
-static ak_status configure(const struct ak_provider *p, struct ak_config *config, struct ak_error *error)
+static ak_status configure(const struct ak_provider *p, struct ak_config *config,
+                           struct ak_error *error)
 {
     float factor;
     uint32_t trained;
@@ -68,7 +94,8 @@ static ak_status configure(const struct ak_provider *p, struct ak_config *config
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(check_switches(p, error));
     ak_describe_encoder(config, out);

@@ -5,20 +5,32 @@
 static const char *const names[] = { "phi3", NULL };
 
 static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "model.embed_tokens.weight" },
+    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.embed_tokens.weight" },
     { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
     { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ROPE_FACTORS_LONG, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL, "rope_factors_long.weight" },
-    { AK_ROLE_ROPE_FACTORS_SHORT, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL, "rope_factors_short.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.qkv_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.qkv_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.self_attn.qkv_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED, "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate_up_proj.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate_up_proj.weight" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "model.layers.{n}.mlp.down_proj.weight" },
+    { AK_ROLE_ROPE_FACTORS_LONG, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL,
+      "rope_factors_long.weight" },
+    { AK_ROLE_ROPE_FACTORS_SHORT, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL,
+      "rope_factors_short.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.input_layernorm.weight" },
+    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.qkv_proj.weight" },
+    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.qkv_proj.weight" },
+    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.self_attn.qkv_proj.weight" },
+    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+      "model.layers.{n}.self_attn.o_proj.weight" },
+    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.post_attention_layernorm.weight" },
+    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.gate_up_proj.weight" },
+    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.gate_up_proj.weight" },
+    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+      "model.layers.{n}.mlp.down_proj.weight" },
 };
 
 static const struct ak_whole wholes[] = {
@@ -26,7 +38,8 @@ static const struct ak_whole wholes[] = {
     { AK_ROLE_FFN_UP, 2, { AK_ROLE_FFN_GATE, AK_ROLE_FFN_UP } },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->local.window = config->window;

@@ -20,7 +20,8 @@ static const struct {
     { "cls", "pooling_mode_cls_token", 2, AKUNU_POOLING_CLS },
     { "lasttoken", "pooling_mode_lasttoken", 3, AKUNU_POOLING_LAST },
     { "max", "pooling_mode_max_tokens", UINT32_MAX, AKUNU_POOLING_MODEL },
-    { "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens", UINT32_MAX, AKUNU_POOLING_MODEL },
+    { "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens", UINT32_MAX,
+      AKUNU_POOLING_MODEL },
     { "weightedmean", "pooling_mode_weightedmean_tokens", UINT32_MAX, AKUNU_POOLING_MODEL },
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
@@ -29,7 +30,8 @@ static void refuse(struct ak_pooling *out, const char *what, const char *name)
 {
     char shown[AK_SHOW_BYTES];
     if (!out->refused[0])
-        snprintf(out->refused, sizeof out->refused, "%s %.128s", what, ak_show(name, strlen(name), shown));
+        snprintf(out->refused, sizeof out->refused, "%s %.128s", what,
+                 ak_show(name, strlen(name), shown));
 }
 
 /* Several kinds at once would be a longer embedding. */
@@ -48,13 +50,15 @@ static void read_switches(const json_t *config, struct ak_pooling *out)
     size_t n = 0;
     const char *name = json_string_value(json_object_get(config, "pooling_mode"));
     for (size_t i = 0; i < N_KINDS; i++)
-        if (name ? strcmp(name, kinds[i].name) == 0 : json_is_true(json_object_get(config, kinds[i].hf_switch)))
+        if (name ? strcmp(name, kinds[i].name) == 0 :
+                   json_is_true(json_object_get(config, kinds[i].hf_switch)))
             add_kind(out, i, n++);
     if (n == 0 && name)
         refuse(out, "pooling by", name);
 }
 
-static ak_status read_pooling(const struct ak_provider *p, const char *folder, struct ak_pooling *out, struct ak_error *error)
+static ak_status read_pooling(const struct ak_provider *p, const char *folder,
+                              struct ak_pooling *out, struct ak_error *error)
 {
     json_t *config = NULL;
     char path[64];
@@ -76,12 +80,14 @@ static const char *class_of(const json_t *module)
     return dot ? dot + 1 : type ? type : "";
 }
 
-static ak_status read_modules(const struct ak_provider *p, const json_t *modules, struct ak_pooling *out, struct ak_error *error)
+static ak_status read_modules(const struct ak_provider *p, const json_t *modules,
+                              struct ak_pooling *out, struct ak_error *error)
 {
     size_t i;
     json_t *module;
-    json_array_foreach(modules, i, module) {
-        const char *type = class_of(module), *path = json_string_value(json_object_get(module, "path"));
+    json_array_foreach (modules, i, module) {
+        const char *type = class_of(module),
+                   *path = json_string_value(json_object_get(module, "path"));
         if (strcmp(type, "Pooling") == 0)
             AK_TRY(read_pooling(p, path ? path : "", out, error));
         else if (strcmp(type, "Normalize") == 0)
@@ -92,7 +98,8 @@ static ak_status read_modules(const struct ak_provider *p, const json_t *modules
     return AKUNU_OK;
 }
 
-static ak_status read_gguf(const struct ak_provider *p, const struct ak_config *config, struct ak_pooling *out, struct ak_error *error)
+static ak_status read_gguf(const struct ak_provider *p, const struct ak_config *config,
+                           struct ak_pooling *out, struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES], shown[16];
     uint32_t number;
@@ -111,10 +118,12 @@ static ak_status read_gguf(const struct ak_provider *p, const struct ak_config *
     return AKUNU_OK;
 }
 
-ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec, struct ak_pooling *out, struct ak_error *error)
+ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec,
+                          struct ak_pooling *out, struct ak_error *error)
 {
     json_t *modules;
-    *out = (struct ak_pooling){ .kind = spec->descriptor.encoder ? AKUNU_POOLING_MEAN : AKUNU_POOLING_LAST };
+    *out = (struct ak_pooling){ .kind = spec->descriptor.encoder ? AKUNU_POOLING_MEAN :
+                                                                   AKUNU_POOLING_LAST };
     if (ak_provider_scheme(p) == AK_SCHEME_GGUF)
         return read_gguf(p, &spec->config, out, error);
     AK_TRY(ak_provider_json(p, "modules.json", &modules, error));

@@ -6,14 +6,22 @@ static const char *const names[] = { "qwen35moe", "qwen3_5_moe", "qwen3_5_moe_te
 
 static const struct ak_weight_rule weights[] = {
 #include "model/delta_block.def"
-    { AK_ROLE_ATTENTION_QKV, AK_DIM_DELTA_QKV, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_qkv.weight" },
-    { AK_ROLE_ATTENTION_GATE, AK_DIM_DELTA_V, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_z.weight" },
-    { AK_ROLE_DELTA_BETA, AK_DIM_DELTA_HEADS, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_b.weight" },
-    { AK_ROLE_DELTA_ALPHA, AK_DIM_DELTA_HEADS, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_a.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.gate.weight" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED, "model.layers.{n}.mlp.experts.down_proj" },
+    { AK_ROLE_ATTENTION_QKV, AK_DIM_DELTA_QKV, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.linear_attn.in_proj_qkv.weight" },
+    { AK_ROLE_ATTENTION_GATE, AK_DIM_DELTA_V, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.linear_attn.in_proj_z.weight" },
+    { AK_ROLE_DELTA_BETA, AK_DIM_DELTA_HEADS, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.linear_attn.in_proj_b.weight" },
+    { AK_ROLE_DELTA_ALPHA, AK_DIM_DELTA_HEADS, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.linear_attn.in_proj_a.weight" },
+    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.gate.weight" },
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.gate_up_proj" },
+    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.gate_up_proj" },
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED,
+      "model.layers.{n}.mlp.experts.down_proj" },
 #include "model/shared_expert.def"
 };
 
@@ -24,7 +32,8 @@ static const struct ak_alias aliases[] = {
 #include "model/expert_aliases.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_shared_expert(p, config, out, error));
     out->normalised_experts = true;

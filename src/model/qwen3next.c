@@ -7,10 +7,12 @@ static const char *const names[] = { "qwen3next", "qwen3_next", NULL };
 
 static const struct ak_weight_rule weights[] = {
 #include "model/delta_block.def"
-    { AK_ROLE_DELTA_QKVZ, AK_DIM_DELTA_QKVZ, AK_DIM_WIDTH, AK_WHOLE_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_qkvz.weight" },
+    { AK_ROLE_DELTA_QKVZ, AK_DIM_DELTA_QKVZ, AK_DIM_WIDTH, AK_WHOLE_OF_RECURRENCE,
+      "model.layers.{n}.linear_attn.in_proj_qkvz.weight" },
     { AK_ROLE_ATTENTION_QKV, AK_DIM_DELTA_QKV, AK_DIM_WIDTH, AK_PART_OF_RECURRENCE, NULL },
     { AK_ROLE_ATTENTION_GATE, AK_DIM_DELTA_V, AK_DIM_WIDTH, AK_PART_OF_RECURRENCE, NULL },
-    { AK_ROLE_DELTA_GATES, AK_DIM_DELTA_GATES, AK_DIM_WIDTH, AK_OF_RECURRENCE, "model.layers.{n}.linear_attn.in_proj_ba.weight" },
+    { AK_ROLE_DELTA_GATES, AK_DIM_DELTA_GATES, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+      "model.layers.{n}.linear_attn.in_proj_ba.weight" },
 #include "model/experts.def"
 #include "model/shared_expert.def"
 };
@@ -19,7 +21,8 @@ static const struct ak_alias aliases[] = {
 #include "model/expert_aliases.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_shared_expert(p, config, out, error));
     AK_TRY(ak_describe_delta(p, config, out, error));

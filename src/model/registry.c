@@ -47,7 +47,8 @@ static bool fits(const struct ak_family *family, const struct ak_provider *p, ui
     return family->experts == (n_experts > 0) && (!family->takes || family->takes(p));
 }
 
-ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out, struct ak_error *error)
+ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
+                         struct ak_error *error)
 {
     char known[1024] = "";
     struct ak_text name;
@@ -55,7 +56,8 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
     AK_TRY(ak_meta_text(p, "general.architecture", &name, error));
     if (name.n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
-                       ak_provider_scheme(p) == AK_SCHEME_HF ? "model_type" : "general.architecture");
+                       ak_provider_scheme(p) == AK_SCHEME_HF ? "model_type" :
+                                                               "general.architecture");
     AK_TRY(ak_config_experts(p, name, &n_experts, error));
     *out = NULL;
     for (size_t i = 0; families[i]; i++) {
@@ -68,16 +70,17 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
     }
     if (*out)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "architecture \"%.*s\" is not supported; supported: %s", (int)(name.n < 64 ? name.n : 64),
-                   name.bytes, known);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "architecture \"%.*s\" is not supported; supported: %s",
+                   (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 
 bool ak_is_speech(const struct ak_provider *p)
 {
     static const char name[] = "whisper";
     struct ak_text found;
-    return ak_meta_text(p, "general.architecture", &found, NULL) == AKUNU_OK && found.n == strlen(name) &&
-           memcmp(found.bytes, name, found.n) == 0;
+    return ak_meta_text(p, "general.architecture", &found, NULL) == AKUNU_OK &&
+           found.n == strlen(name) && memcmp(found.bytes, name, found.n) == 0;
 }
 
 const char *ak_family_gguf_name(const struct ak_family *family)
@@ -107,14 +110,15 @@ const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum
     return NULL;
 }
 
-bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p, enum ak_role role, int layer,
-                           struct ak_view *out)
+bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p,
+                           enum ak_role role, int layer, struct ak_view *out)
 {
     const struct ak_weight_rule *rule = ak_family_rule(family, role);
     return ak_provider_find(p, role, layer, rule ? rule->hf : NULL, out);
 }
 
-bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role, int *layer)
+bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role,
+                    int *layer)
 {
     for (uint32_t i = 0; i < family->n_weights; i++) {
         const struct ak_weight_rule *rule = &family->weights[i];
@@ -148,8 +152,10 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
     case AK_DIM_CONV_IN: return 3 * c->width;
     case AK_DIM_TAPS: return c->conv_taps;
     case AK_DIM_Q_GATED: return 2 * c->n_heads * c->head_dim;
-    case AK_DIM_DELTA_QKV: return 2 * c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim;
-    case AK_DIM_DELTA_QKVZ: return 2 * (c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim);
+    case AK_DIM_DELTA_QKV:
+        return 2 * c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim;
+    case AK_DIM_DELTA_QKVZ:
+        return 2 * (c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim);
     case AK_DIM_DELTA_V: return c->delta_v_heads * c->delta_v_dim;
     case AK_DIM_DELTA_HEADS: return c->delta_v_heads;
     case AK_DIM_DELTA_GATES: return 2 * c->delta_v_heads;
@@ -161,7 +167,8 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
 const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 {
     const struct ak_descriptor *d = &spec->descriptor;
-    bool global = d->global_every > 0 && ((uint32_t)layer + !d->global_first) % d->global_every == 0;
+    bool global =
+        d->global_every > 0 && ((uint32_t)layer + !d->global_first) % d->global_every == 0;
     return global ? &d->global : &d->local;
 }
 
@@ -205,7 +212,8 @@ uint64_t ak_spec_state_elems(const struct ak_spec *spec)
     return ak_spec_state_at(spec, (int)spec->config.n_layers);
 }
 
-static ak_status read_activation(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
+static ak_status read_activation(const struct ak_provider *p, struct ak_spec *spec,
+                                 struct ak_error *error)
 {
     const char *key = spec->family->activation;
     struct ak_descriptor *d = &spec->descriptor;
@@ -213,7 +221,8 @@ static ak_status read_activation(const struct ak_provider *p, struct ak_spec *sp
         return AKUNU_OK;
     AK_TRY(ak_config_activation(p, &spec->config, key, &d->activation, error));
     if (d->ungated && d->activation == AK_ACTIVATION_SILU)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is silu; without a gate, only kinds of gelu are supported",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s is silu; without a gate, only kinds of gelu are supported",
                        ak_config_key(spec->config.scheme, key));
     return AKUNU_OK;
 }
@@ -223,13 +232,15 @@ uint64_t ak_spec_conv_elems(const struct ak_spec *spec)
     return (uint64_t)(spec->config.conv_taps - 1) * ak_spec_dim(spec, AK_DIM_DELTA_QKV);
 }
 
-ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
+ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
+                           struct ak_error *error)
 {
     AK_TRY(spec->family->describe(p, &spec->config, &spec->descriptor, error));
     AK_TRY(read_activation(p, spec, error));
     if (spec->family->gguf_interleaved)
         spec->descriptor.rope_interleaved = spec->config.scheme == AK_SCHEME_GGUF;
-    spec->descriptor.delta_tiled = spec->family->gguf_tiled && spec->config.scheme == AK_SCHEME_GGUF;
+    spec->descriptor.delta_tiled =
+        spec->family->gguf_tiled && spec->config.scheme == AK_SCHEME_GGUF;
     return AKUNU_OK;
 }
 

@@ -35,16 +35,19 @@ static double scale_llama3(double frequency, const struct ak_rope_config *rope)
 }
 
 /* The pair, a fraction of one, that turns `turns` times in the original context. */
-static double pair_of_turns(double turns, const struct ak_config *config, const struct ak_rope_config *rope)
+static double pair_of_turns(double turns, const struct ak_config *config,
+                            const struct ak_rope_config *rope)
 {
     double longest = (double)rope->original_context / (turns * 2.0 * 3.14159265358979323846);
     return (double)config->rope_dims * ak_log(longest) / (2.0 * ak_log((double)config->rope_base));
 }
 
 /* The ramp's ends are whole pairs, rounded outwards, unless the model has them as they come. */
-static double scale_yarn(double frequency, uint32_t pair, const struct ak_config *config, const struct ak_rope_config *rope)
+static double scale_yarn(double frequency, uint32_t pair, const struct ak_config *config,
+                         const struct ak_rope_config *rope)
 {
-    double low = pair_of_turns((double)rope->beta_fast, config, rope), high = pair_of_turns((double)rope->beta_slow, config, rope);
+    double low = pair_of_turns((double)rope->beta_fast, config, rope),
+           high = pair_of_turns((double)rope->beta_slow, config, rope);
     low = fmax(rope->unrounded ? low : floor(low), 0.0);
     high = fmin(rope->unrounded ? high : ceil(high), (double)config->rope_dims - 1.0);
     double ramp = ((double)pair - low) / fmax(high - low, 0.001);
@@ -52,7 +55,8 @@ static double scale_yarn(double frequency, uint32_t pair, const struct ak_config
     return frequency * (1.0 - ramp) + frequency / (double)rope->factor * ramp;
 }
 
-static double scale(double frequency, uint32_t pair, const struct ak_config *config, const struct ak_rope_config *rope)
+static double scale(double frequency, uint32_t pair, const struct ak_config *config,
+                    const struct ak_rope_config *rope)
 {
     switch (rope->scaling) {
     case AK_ROPE_LINEAR: return frequency / (double)rope->factor;
@@ -62,15 +66,16 @@ static double scale(double frequency, uint32_t pair, const struct ak_config *con
     }
 }
 
-static ak_status divide_by_file(const struct ak_provider *p, const struct ak_family *family, enum ak_role role, float *frequencies,
-                                uint32_t half, struct ak_error *error)
+static ak_status divide_by_file(const struct ak_provider *p, const struct ak_family *family,
+                                enum ak_role role, float *frequencies, uint32_t half,
+                                struct ak_error *error)
 {
     struct ak_view view;
     if (!ak_family_find_weight(family, p, role, AK_NO_LAYER, &view))
         return AKUNU_OK;
     if (view.n_dims != 1 || view.cols != half || view.type != AK_F32)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u", view.name, ak_type_info(view.type)->name, view.rows,
-                       view.cols, half);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u",
+                       view.name, ak_type_info(view.type)->name, view.rows, view.cols, half);
     float *divisors = ak_alloc(half, sizeof *divisors);
     if (!divisors)
         return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
@@ -79,7 +84,8 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     for (uint32_t i = 0; status == AKUNU_OK && i < half; i++) {
         frequencies[i] /= divisors[i];
         if (!(divisors[i] > 0.0f) || !isfinite(frequencies[i]))
-            status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is %g; expected a positive number", view.name, i,
+            status = ak_fail(error, AKUNU_ERROR_FORMAT,
+                             "%s: element %u is %g; expected a positive number", view.name, i,
                              (double)divisors[i]);
     }
     ak_free(divisors);
@@ -87,33 +93,44 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
 }
 
 /* A list of positive numbers of the configuration. */
-static ak_status read_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long, float *out, uint32_t half,
-                              struct ak_error *error)
+static ak_status read_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long,
+                              float *out, uint32_t half, struct ak_error *error)
 {
     struct ak_meta list, element;
     char key[AK_CONFIG_KEY_BYTES];
-    if (!ak_config_find_key(p, spec->config.architecture, is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor", key) ||
+    if (!ak_config_find_key(p, spec->config.architecture,
+                            is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor",
+                            key) ||
         !ak_provider_find_meta(p, key, &list))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
     if (list.kind != AK_META_ARRAY || list.n != half)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %llu elements; expected a list of %u numbers", key,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s has %llu elements; expected a list of %u numbers", key,
                        (unsigned long long)list.n, half);
     for (uint32_t i = 0; i < half; i++) {
-        bool found = ak_provider_element(p, &list, i, &element) && (element.kind == AK_META_FLOAT || element.kind == AK_META_INT);
-        double divisor = !found ? 0.0 : element.kind == AK_META_FLOAT ? element.as.number : (double)element.as.integer;
+        bool found = ak_provider_element(p, &list, i, &element) &&
+                     (element.kind == AK_META_FLOAT || element.kind == AK_META_INT);
+        double divisor = !found                        ? 0.0 :
+                         element.kind == AK_META_FLOAT ? element.as.number :
+                                                         (double)element.as.integer;
         out[i] = (float)divisor;
-        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX) || !isfinite(spec->inverse_frequencies[i] / out[i]))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is no positive number", key, i);
+        if (!(divisor > 0.0 && divisor <= (double)FLT_MAX) ||
+            !isfinite(spec->inverse_frequencies[i] / out[i]))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is no positive number", key,
+                           i);
     }
     return AKUNU_OK;
 }
 
 /* Hugging Face has LongRoPE's factors in the configuration, GGUF as tensors. */
-static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long, float *frequencies, uint32_t half,
+static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec,
+                                   bool is_long, float *frequencies, uint32_t half,
                                    struct ak_error *error)
 {
     if (spec->config.scheme == AK_SCHEME_GGUF)
-        return divide_by_file(p, spec->family, is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT, frequencies, half, error);
+        return divide_by_file(p, spec->family,
+                              is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT,
+                              frequencies, half, error);
     float *divisors = ak_alloc(half, sizeof *divisors);
     if (!divisors)
         return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
@@ -131,13 +148,16 @@ float ak_yarn_magnitude(float factor)
 
 static float magnitude_of(const struct ak_rope_config *rope)
 {
-    return rope->magnitude * (rope->scaling == AK_ROPE_YARN ? ak_yarn_magnitude(rope->factor) : 1.0f);
+    return rope->magnitude *
+           (rope->scaling == AK_ROPE_YARN ? ak_yarn_magnitude(rope->factor) : 1.0f);
 }
 
 static uint32_t tables_of(const struct ak_descriptor *d)
 {
     uint32_t local = d->local.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->local.rotation + 1;
-    uint32_t global = d->global_every == 0 || d->global.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->global.rotation + 1;
+    uint32_t global = d->global_every == 0 || d->global.rotation == AK_ROTATE_NONE ?
+                          0 :
+                          (uint32_t)d->global.rotation + 1;
     return local > global ? local : global;
 }
 
@@ -145,7 +165,8 @@ static uint32_t tables_of(const struct ak_descriptor *d)
  * for decides between them, as it does for llama.cpp; where the scaling is named, the
  * context of a session does. Never the length of a text: a token's rotation would
  * depend on what comes after it. */
-static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, uint32_t half, struct ak_error *error)
+static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, uint32_t half,
+                             struct ak_error *error)
 {
     bool is_long = spec->config.context > spec->rope.original_context;
     if (spec->rope.scaling == AK_ROPE_LONG && is_long) {
@@ -158,13 +179,15 @@ static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, 
     return divide_by_factors(p, spec, is_long, spec->inverse_frequencies, half, error);
 }
 
-static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, uint32_t half, struct ak_error *error)
+static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, uint32_t half,
+                             struct ak_error *error)
 {
     struct ak_view view;
     if ((spec->config.scheme == AK_SCHEME_HF && spec->rope.scaling == AK_ROPE_LONG) ||
         ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
         return divide_long(p, spec, half, error);
-    return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half, error);
+    return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half,
+                          error);
 }
 
 ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
@@ -173,7 +196,8 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
     const struct ak_config *config = &spec->config;
     uint32_t half = config->rope_dims / 2;
     spec->n_rotations = tables_of(&spec->descriptor);
-    spec->inverse_frequencies = ak_alloc((size_t)AK_ROTATION_TABLES * half, sizeof *spec->inverse_frequencies);
+    spec->inverse_frequencies =
+        ak_alloc((size_t)AK_ROTATION_TABLES * half, sizeof *spec->inverse_frequencies);
     if (!spec->inverse_frequencies)
         return ak_fail_memory(error, "the rotation table", half * sizeof(float));
     for (uint32_t table = 0; table < spec->n_rotations; table++) {
@@ -195,16 +219,20 @@ bool ak_rope_is_stored(const struct ak_spec *spec, enum ak_role role)
         return false;
     if (role == AK_ROLE_ROPE_FREQS)
         return spec->rope.scaling == AK_ROPE_LLAMA3;
-    return spec->rope.scaling == AK_ROPE_LONG && (role == AK_ROLE_ROPE_FACTORS_LONG || role == AK_ROLE_ROPE_FACTORS_SHORT);
+    return spec->rope.scaling == AK_ROPE_LONG &&
+           (role == AK_ROLE_ROPE_FACTORS_LONG || role == AK_ROLE_ROPE_FACTORS_SHORT);
 }
 
-ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec, enum ak_role role, float *out, struct ak_error *error)
+ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec,
+                           enum ak_role role, float *out, struct ak_error *error)
 {
     const struct ak_config *config = &spec->config;
     if (role != AK_ROLE_ROPE_FREQS)
-        return read_factors(p, spec, role == AK_ROLE_ROPE_FACTORS_LONG, out, config->rope_dims / 2, error);
+        return read_factors(p, spec, role == AK_ROLE_ROPE_FACTORS_LONG, out, config->rope_dims / 2,
+                            error);
     for (uint32_t i = 0; i < config->rope_dims / 2; i++) {
-        double frequency = ak_pow((double)config->rope_base, -2.0 * (double)i / (double)config->rope_dims);
+        double frequency =
+            ak_pow((double)config->rope_base, -2.0 * (double)i / (double)config->rope_dims);
         out[i] = (float)(frequency / scale(frequency, i, config, &spec->rope));
     }
     return AKUNU_OK;

@@ -11,29 +11,34 @@ static const struct ak_weight_rule weights[] = {
 
 /* no_rope_layers tells of each layer whether it is rotated, in spite of its name: 1 where
  * it is. Beside it, no_rope_layer_interval does not count. */
-static ak_status read_layers(const struct ak_provider *p, const struct ak_config *config, uint32_t *every, struct ak_error *error)
+static ak_status read_layers(const struct ak_provider *p, const struct ak_config *config,
+                             uint32_t *every, struct ak_error *error)
 {
     static const char key[] = "no_rope_layers";
     struct ak_meta list, element;
     if (!ak_provider_find_meta(p, key, &list) || list.kind != AK_META_ARRAY)
         return AKUNU_OK;
     if (list.n != config->n_layers)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %llu elements; expected one for each of %u layers", key,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s has %llu elements; expected one for each of %u layers", key,
                        (unsigned long long)list.n, config->n_layers);
     *every = 0;
     for (uint32_t i = 0; i < config->n_layers; i++) {
-        if (!ak_provider_element(p, &list, i, &element) || element.kind != AK_META_INT || element.as.integer < 0 || element.as.integer > 1)
+        if (!ak_provider_element(p, &list, i, &element) || element.kind != AK_META_INT ||
+            element.as.integer < 0 || element.as.integer > 1)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is neither 0 nor 1", key, i);
         bool rotated = element.as.integer == 1;
         if (!rotated && *every == 0)
             *every = i + 1;
         if (rotated != (*every == 0 || (i + 1) % *every != 0))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: layer %u breaks the pattern of every %u layers", key, i, *every);
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "%s: layer %u breaks the pattern of every %u layers", key, i, *every);
     }
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config, struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
+                          struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
     out->global.rotation = AK_ROTATE_NONE;

@@ -10,34 +10,41 @@
 struct ak_builder;
 typedef uint32_t ak_value;
 
-/* [tokens, width]; adds the rows of type 0 and of the positions where the model has tables of them. */
+/* [tokens, width]; adds the rows of type 0 and of the positions where the model has tables of them.
+ */
 ak_value ak_build_embed(struct ak_builder *b, float scale);
 
 /* RMS norm with the vector (role, layer); the shape stays. */
 ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, int layer, float eps);
 
 /* LayerNorm with the vectors (weight, layer) and, where the model has it, (bias, layer). */
-ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight, enum ak_role bias, int layer, float eps);
+ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight,
+                             enum ak_role bias, int layer, float eps);
 
 /* Whether the layer has the vector. */
 bool ak_build_has(const struct ak_builder *b, enum ak_role vector, int layer);
 
 /* RMS norm over the whole of one part of a linear operator's output, in place. */
-void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part, enum ak_role weight, int layer, float eps);
+void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part,
+                        enum ak_role weight, int layer, float eps);
 
-/* All parts that the model has of the operator side by side, each from a multiple of 16 elements on;
- * biases where the model has them. */
+/* All parts that the model has of the operator side by side, each from a multiple of 16 elements
+ * on; biases where the model has them. */
 ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear, int layer);
 
 /* Element where part `part` of a linear operator's output starts. */
-uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer, uint32_t part);
+uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer,
+                          uint32_t part);
 
 /* Norms of each head (norm_heads: where the layer has the vectors), rotation and cache
  * write, in place; params->q_at, k_at, v_at, q_step and kv_layer are filled in. */
-void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads, struct ak_qkv_params params);
+void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads,
+                  struct ak_qkv_params params);
 
-/* [tokens, n_heads · head_dim]; params.q_at, q_step, gated and kv_layer are filled in. With the layer's sinks where it has them. */
-ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer, struct ak_attention_params params);
+/* [tokens, n_heads · head_dim]; params.q_at, q_step, gated and kv_layer are filled in. With the
+ * layer's sinks where it has them. */
+ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer,
+                            struct ak_attention_params params);
 
 /* [tokens, width] of what CONV_IN made: gated, convolved over `taps` tokens, gated. */
 ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint32_t taps);
@@ -46,13 +53,16 @@ ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint3
  * by what DELTA_GATES made; these normed and gated by z of what DELTA_IN made. */
 ak_value ak_build_conv(struct ak_builder *b, ak_value in, int layer);
 ak_value ak_build_delta(struct ak_builder *b, ak_value qkv, ak_value gates, int layer);
-ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer, float eps);
+ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer,
+                             float eps);
 
 /* [rows, n] from the two parts of `linear`'s output. */
-ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer, enum ak_activation activation, uint32_t n);
+ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer,
+                        enum ak_activation activation, uint32_t n);
 
 /* The experts of each token from the router's logits: [tokens, 2 · n_used]. */
-ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer, struct ak_route_params params);
+ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer,
+                        struct ak_route_params params);
 
 /* [tokens · n_used, width]: rows for the experts' operators, expert by expert. Linear
  * operators follow, and nothing else reads it. */
@@ -62,10 +72,12 @@ ak_value ak_build_gather(struct ak_builder *b, ak_value x, ak_value routes, int 
 void ak_build_combine(struct ak_builder *b, ak_value x, ak_value rows, ak_value routes, int layer);
 
 /* x += y · sigmoid(the vector (role, layer) · h) */
-void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h, enum ak_role vector, int layer);
+void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h,
+                        enum ak_role vector, int layer);
 
 /* [tokens, n]; a GELU. */
-ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer, enum ak_activation activation, uint32_t n);
+ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer,
+                           enum ak_activation activation, uint32_t n);
 
 /* x += y · scale */
 void ak_build_add(struct ak_builder *b, ak_value x, ak_value y, float scale);

@@ -47,46 +47,68 @@ enum ak_domain { AK_DOMAIN_TOKENS, AK_DOMAIN_LOGITS, AK_DOMAIN_EXPERTS, AK_DOMAI
 #define AK_NONE UINT32_MAX
 
 enum ak_activation {
-    AK_ACTIVATION_SILU, AK_ACTIVATION_GELU_TANH, AK_ACTIVATION_GELU_ERF,
+    AK_ACTIVATION_SILU,
+    AK_ACTIVATION_GELU_TANH,
+    AK_ACTIVATION_GELU_ERF,
     AK_ACTIVATION_SWIGLU_CLAMPED /* gpt-oss: of a gate and an up part alone */
 };
 
 /* Token i stands at row first_position + i of the positions' table. */
-struct ak_embed_params { float scale; bool types, positions; uint32_t first_position; };
+struct ak_embed_params {
+    float scale;
+    bool types, positions;
+    uint32_t first_position;
+};
 /* Of the elements [at, at + n) of a row. */
-struct ak_norm_params { float eps; uint32_t at, n; bool layer_norm; };
+struct ak_norm_params {
+    float eps;
+    uint32_t at, n;
+    bool layer_norm;
+};
 /* The output starts at element `at` of the out slot's rows. */
-struct ak_linear_params { uint32_t at; };
+struct ak_linear_params {
+    uint32_t at;
+};
 struct ak_qkv_params {
     uint32_t q_at, k_at, v_at; /* elements of a row where each part starts */
     uint32_t q_step;           /* from one head of q to the next */
     uint32_t n_heads, n_kv_heads, head_dim;
-    uint32_t rope_dims; /* 0: no rotation */
+    uint32_t rope_dims;  /* 0: no rotation */
     uint32_t rope_table; /* which of the model's tables */
     uint32_t interleaved;
-    uint32_t kv_layer;  /* of the cache */
-    float norm_eps;     /* of the q and k norms, where the command has them */
+    uint32_t kv_layer; /* of the cache */
+    float norm_eps;    /* of the q and k norms, where the command has them */
 };
 struct ak_attention_params {
     uint32_t q_at, q_step, n_heads, n_kv_heads, head_dim;
     uint32_t kv_layer;
     uint32_t window; /* tokens that a token sees, itself included; 0: all */
-    bool both_ways;  /* it sees those after it too, all of which are in its pass; of a window, half on each side */
-    bool alibi;      /* a score loses the distance times the head's slope */
-    bool gated;      /* what a head gives is multiplied by the sigmoid of what follows its q */
+    /* it sees those after it too, all of which are in its pass; of a window, half on each side */
+    bool both_ways;
+    bool alibi; /* a score loses the distance times the head's slope */
+    bool gated; /* what a head gives is multiplied by the sigmoid of what follows its q */
     float scale;
     float cap; /* 0: none */
 };
 /* A row of `in` has b, c and x, n elements each; the vector is the kernel, [n][taps], the
  * newest tap last. `state_at` is where [taps − 1][n] values of b · x, the oldest first, are
  * among the floats of a sequence's state. */
-struct ak_short_conv_params { uint32_t n, taps; uint64_t state_at; };
+struct ak_short_conv_params {
+    uint32_t n, taps;
+    uint64_t state_at;
+};
 /* The channels are those of three parts, one after another, and a part's those of n_groups
  * groups, n each; group g of a row of `in` begins at element at + g · step. The vector is
  * the kernel, [channels][taps], the newest tap last; `state_at` is as above. */
-struct ak_conv_part { uint32_t at, step, n; };
+struct ak_conv_part {
+    uint32_t at, step, n;
+};
 enum { AK_CONV_PARTS = 3 };
-struct ak_conv_params { uint32_t n, taps, n_groups; struct ak_conv_part parts[AK_CONV_PARTS]; uint64_t state_at; };
+struct ak_conv_params {
+    uint32_t n, taps, n_groups;
+    struct ak_conv_part parts[AK_CONV_PARTS];
+    uint64_t state_at;
+};
 /* A row of `in` has q of all key heads, k_dim elements each, k of them, and v of all value
  * heads, v_dim each. With r = n_v_heads / n_k_heads, value head h has key head h / r, or,
  * where `tiled`, h mod n_k_heads; in slot `gates` its beta is at beta_at + g, its alpha at
@@ -100,29 +122,56 @@ struct ak_delta_params {
 };
 /* Of n_heads heads of n elements; head h's part of slot `gate` is at
  * gate_at + h / per_group · gate_step + h mod per_group · n. */
-struct ak_norm_gated_params { float eps; uint32_t n_heads, n, gate, gate_at, gate_step, per_group; };
-struct ak_gated_params { enum ak_activation activation; uint32_t gate_at, up_at, n; };
-struct ak_activate_params { enum ak_activation activation; uint32_t n; };
-struct ak_add_params { float scale; uint32_t n; };
-struct ak_by_params { float by; uint32_t n; }; /* DIVIDE, CAP */
+struct ak_norm_gated_params {
+    float eps;
+    uint32_t n_heads, n, gate, gate_at, gate_step, per_group;
+};
+struct ak_gated_params {
+    enum ak_activation activation;
+    uint32_t gate_at, up_at, n;
+};
+struct ak_activate_params {
+    enum ak_activation activation;
+    uint32_t n;
+};
+struct ak_add_params {
+    float scale;
+    uint32_t n;
+};
+struct ak_by_params {
+    float by;
+    uint32_t n;
+}; /* DIVIDE, CAP */
 /* Of n_experts logits the n_used largest, the first of equals; a row of the out slot has
  * their indices, then their weights: the softmax over all logits, or where `normalised`
  * over those chosen. */
-struct ak_route_params { uint32_t n_experts, n_used; bool normalised; };
+struct ak_route_params {
+    uint32_t n_experts, n_used;
+    bool normalised;
+};
 /* GATHER, COMBINE: `routes` is the slot of a ROUTE. */
-struct ak_routed_params { uint32_t routes, n; };
+struct ak_routed_params {
+    uint32_t routes, n;
+};
 /* `gate` is the slot whose rows meet the vector. */
-struct ak_add_gated_params { uint32_t gate, n; };
-struct ak_select_params { uint32_t n; };
-struct ak_logits_params { uint32_t n; }; /* GUMBEL, ARGMAX */
+struct ak_add_gated_params {
+    uint32_t gate, n;
+};
+struct ak_select_params {
+    uint32_t n;
+};
+struct ak_logits_params {
+    uint32_t n;
+}; /* GUMBEL, ARGMAX */
 
 struct ak_command {
     enum ak_op op;
-    int layer;                 /* AK_NO_LAYER outside of layers */
-    uint32_t in, out;          /* activation slots */
-    uint32_t weight;           /* LINEAR: weight slot; EMBED: the embedding */
-    uint32_t vector, vector2;  /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm; ATTENTION: sinks;
-                              * SHORT_CONV, CONV: kernel; DELTA: decay, alpha's bias */
+    int layer;        /* AK_NO_LAYER outside of layers */
+    uint32_t in, out; /* activation slots */
+    uint32_t weight;  /* LINEAR: weight slot; EMBED: the embedding */
+    /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm; ATTENTION: sinks;
+     * SHORT_CONV, CONV: kernel; DELTA: decay, alpha's bias */
+    uint32_t vector, vector2;
     union {
         struct ak_embed_params embed;
         struct ak_norm_params norm;
@@ -145,6 +194,7 @@ struct ak_command {
     } params;
 };
 
-_Static_assert(sizeof(((struct ak_command *)0)->params) <= 64, "parameters of a command are at most 64 bytes");
+_Static_assert(sizeof(((struct ak_command *)0)->params) <= 64,
+               "parameters of a command are at most 64 bytes");
 
 #endif

@@ -11,7 +11,7 @@ struct role {
 };
 
 static const struct role roles[AK_ROLE_COUNT] = {
-#define AK_ROLE(symbol, canonical, kind) [AK_ROLE_##symbol] = {canonical, AK_ROLE_KIND_##kind},
+#define AK_ROLE(symbol, canonical, kind) [AK_ROLE_##symbol] = { canonical, AK_ROLE_KIND_##kind },
 #include "op/role.def"
 #undef AK_ROLE
 };
@@ -26,7 +26,8 @@ enum ak_role_kind ak_role_kind(enum ak_role role)
 
 bool ak_role_is_of_experts(enum ak_role role)
 {
-    return ak_role_kind(role) == AK_ROLE_KIND_EXPERTS || ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
+    return ak_role_kind(role) == AK_ROLE_KIND_EXPERTS ||
+           ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
 bool ak_role_in_layer(enum ak_role role)
@@ -53,7 +54,8 @@ static const char *expand(const char *pattern, const char *mark, int number, cha
 {
     const char *at = strstr(pattern, mark);
     if (at)
-        snprintf(out, AK_ROLE_NAME_BYTES, "%.*s%d%s", (int)(at - pattern), pattern, number, at + strlen(mark));
+        snprintf(out, AK_ROLE_NAME_BYTES, "%.*s%d%s", (int)(at - pattern), pattern, number,
+                 at + strlen(mark));
     else
         snprintf(out, AK_ROLE_NAME_BYTES, "%s", pattern);
     return out;

@@ -13,7 +13,12 @@ enum ak_role {
     AK_ROLE_COUNT
 };
 
-enum ak_role_kind { AK_ROLE_KIND_MATRIX, AK_ROLE_KIND_EXPERTS, AK_ROLE_KIND_VECTOR, AK_ROLE_KIND_EXPERT_VECTORS };
+enum ak_role_kind {
+    AK_ROLE_KIND_MATRIX,
+    AK_ROLE_KIND_EXPERTS,
+    AK_ROLE_KIND_VECTOR,
+    AK_ROLE_KIND_EXPERT_VECTORS
+};
 
 /* The layer of a tensor that belongs to none. */
 enum { AK_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };

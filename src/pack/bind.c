@@ -18,7 +18,8 @@ static int layer_of(const struct ak_weight_rule *rule, uint32_t i)
     return ak_role_in_layer(rule->role) ? (int)i : AK_NO_LAYER;
 }
 
-static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum ak_role role, uint32_t *index)
+static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum ak_role role,
+                                            uint32_t *index)
 {
     for (uint32_t i = 0; i < family->n_weights; i++) {
         if (family->weights[i].role == role) {
@@ -34,10 +35,12 @@ const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, in
     uint32_t index;
     if (role == AK_ROLE_OUTPUT && b->tied)
         role = AK_ROLE_TOKEN_EMBEDDING;
-    const struct ak_weight_rule *rule = role < AK_ROLE_COUNT ? rule_of(b->spec->family, role, &index) : NULL;
+    const struct ak_weight_rule *rule =
+        role < AK_ROLE_COUNT ? rule_of(b->spec->family, role, &index) : NULL;
     if (!rule)
         return NULL;
-    const struct ak_view *view = &b->views[b->first_view[index] + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer)];
+    const struct ak_view *view =
+        &b->views[b->first_view[index] + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer)];
     return view->plane[0].data ? view : NULL;
 }
 
@@ -47,48 +50,57 @@ static void print_shape(char *out, size_t capacity, unsigned n_dims, uint64_t ro
     if (n_dims == 1)
         snprintf(out, capacity, "[%llu]", (unsigned long long)cols);
     else
-        snprintf(out, capacity, n_dims == 2 ? "[%llu, %llu]" : "[experts · rows = %llu, %llu]", (unsigned long long)rows,
-                 (unsigned long long)cols);
+        snprintf(out, capacity, n_dims == 2 ? "[%llu, %llu]" : "[experts · rows = %llu, %llu]",
+                 (unsigned long long)rows, (unsigned long long)cols);
 }
 
-ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape, struct ak_error *error)
+ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape,
+                        struct ak_error *error)
 {
     char found[64], expected[64];
     unsigned n_dims = 1u + (shape->rows > 1) + (shape->matrices > 1);
     uint64_t rows = shape->matrices * shape->rows;
     if ((unsigned)view->type >= AK_TYPE_COUNT)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16, BF16 or a quantised type", view->name,
-                       ak_type_info(view->type)->name);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s has the type %s; expected F32, F16, BF16 or a quantised type",
+                       view->name, ak_type_info(view->type)->name);
     if (view->n_dims != n_dims || view->rows != rows || view->cols != shape->cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
         print_shape(expected, sizeof expected, n_dims, rows, shape->cols);
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name, found, expected);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name,
+                       found, expected);
     }
-    if (shape->vector && !view->assembly && view->type != AK_F32 && view->type != AK_F16 && view->type != AK_BF16)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16", view->name, ak_type_info(view->type)->name);
+    if (shape->vector && !view->assembly && view->type != AK_F32 && view->type != AK_F16 &&
+        view->type != AK_BF16)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16",
+                       view->name, ak_type_info(view->type)->name);
     return AKUNU_OK;
 }
 
 struct ak_shape ak_bind_shape(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
-    return (struct ak_shape){ .matrices = ak_role_is_of_experts(rule->role) ? spec->config.n_experts : 1,
-                              .rows = ak_spec_dim(spec, rule->rows), .cols = ak_spec_dim(spec, rule->cols),
+    return (struct ak_shape){ .matrices =
+                                  ak_role_is_of_experts(rule->role) ? spec->config.n_experts : 1,
+                              .rows = ak_spec_dim(spec, rule->rows),
+                              .cols = ak_spec_dim(spec, rule->cols),
                               .vector = ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
                                         ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS };
 }
 
 /* The tensor that the rule's is a part of, where the file has it: converters have not
  * always left a whole tensor as it was. NULL: none. */
-static const struct ak_whole *whole_of(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule,
-                                       int layer)
+static const struct ak_whole *whole_of(const struct ak_provider *p, const struct ak_family *family,
+                                       const struct ak_weight_rule *rule, int layer)
 {
     struct ak_view part;
     const struct ak_whole *whole = ak_family_whole(family, rule->role);
-    bool apart = whole && ak_provider_scheme(p) == AK_SCHEME_GGUF && ak_provider_find(p, whole->parts[0], layer, NULL, &part);
+    bool apart = whole && ak_provider_scheme(p) == AK_SCHEME_GGUF &&
+                 ak_provider_find(p, whole->parts[0], layer, NULL, &part);
     return apart ? NULL : whole;
 }
 
-static enum ak_role stored_role(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule, int layer)
+static enum ak_role stored_role(const struct ak_provider *p, const struct ak_family *family,
+                                const struct ak_weight_rule *rule, int layer)
 {
     const struct ak_whole *whole = whole_of(p, family, rule, layer);
     return whole ? whole->stored : rule->role;
@@ -103,7 +115,8 @@ static uint64_t length_of(const struct ak_spec *spec, enum ak_role role)
 }
 
 /* Leaves in the view of a whole tensor the part that `rule` declares. */
-static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, const struct ak_weight_rule *rule, struct ak_view *view,
+static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole,
+                     const struct ak_weight_rule *rule, struct ak_view *view,
                      struct ak_error *error)
 {
     bool vector = rule->rows == AK_DIM_ONE;
@@ -116,9 +129,11 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
         total += length_of(spec, whole->parts[i]);
     }
     if (vector && view->assembly)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: vectors that lie in one are stored as %s; expected F32, F16 or BF16", view->name,
-                       view->assembly->name);
-    struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols), vector };
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: vectors that lie in one are stored as %s; expected F32, F16 or BF16",
+                       view->name, view->assembly->name);
+    struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols),
+                              vector };
     AK_TRY(ak_bind_check(view, &shape, error));
     if (view->assembly)
         view->first_row = (uint32_t)first;
@@ -133,8 +148,7 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole, c
     return AKUNU_OK;
 }
 
-/* ---- Matrices that the file has as [cols, rows] --------------------------------- */
-
+/* ---- Matrices that the file has as [cols, rows] ------------------------- */
 enum { TURN_BLOCK = 32 };
 
 /* In blocks, so that the lines of both sides stay in the cache. */
@@ -144,7 +158,8 @@ void ak_bind_turn(const struct ak_turn *t, uint8_t *out)
         for (size_t c0 = 0; c0 < t->cols; c0 += TURN_BLOCK)
             for (size_t r = r0; r < t->rows && r < r0 + TURN_BLOCK; r++)
                 for (size_t c = c0; c < t->cols && c < c0 + TURN_BLOCK; c++)
-                    memcpy(out + (c * t->rows + r) * t->size, t->in + (r * t->stride + c * t->step) * t->size, t->size);
+                    memcpy(out + (c * t->rows + r) * t->size,
+                           t->in + (r * t->stride + c * t->step) * t->size, t->size);
 }
 
 ak_status ak_bind_keep(struct ak_binding *b, const void *source, void *data, struct ak_error *error)
@@ -163,9 +178,13 @@ ak_status ak_bind_keep(struct ak_binding *b, const void *source, void *data, str
     return AKUNU_OK;
 }
 
-static ak_status add_turned(struct ak_binding *b, const struct ak_view *view, struct ak_error *error)
+static ak_status add_turned(struct ak_binding *b, const struct ak_view *view,
+                            struct ak_error *error)
 {
-    struct ak_turn turn = { view->plane[0].data, view->rows, view->cols, view->cols, 1, ak_type_info(view->type)->block_bytes };
+    struct ak_turn turn = {
+        view->plane[0].data, view->rows, view->cols,
+        view->cols,          1,          ak_type_info(view->type)->block_bytes
+    };
     uint8_t *data = ak_alloc_aligned(view->plane[0].bytes);
     if (!data)
         return ak_fail_memory(error, view->name, view->plane[0].bytes);
@@ -191,9 +210,12 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
 {
     uint32_t rows = view->rows;
     if (view->assembly)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is a quantised matrix, which this architecture has transposed; expected floats",
-                       view->name);
-    if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT || ak_type_info(view->type)->block_elems != 1)
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "%s is a quantised matrix, which this architecture has transposed; expected floats",
+            view->name);
+    if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT ||
+        ak_type_info(view->type)->block_elems != 1)
         return AKUNU_OK; /* refused by its shape or type */
     if (!b->shapes_only)
         AK_TRY(find_turned(b, view, error));
@@ -204,23 +226,26 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
 
 static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
-    return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed && rule->rows != AK_DIM_ONE && ak_role_in_layer(rule->role);
+    return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed &&
+           rule->rows != AK_DIM_ONE && ak_role_in_layer(rule->role);
 }
 
 /* By the name that the family gives it, or one that other checkpoints do. */
-static bool find_weight(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule, int layer,
-                        struct ak_view *view)
+static bool find_weight(const struct ak_provider *p, const struct ak_family *family,
+                        const struct ak_weight_rule *rule, int layer, struct ak_view *view)
 {
     enum ak_role stored = stored_role(p, family, rule, layer);
     bool found = ak_provider_find(p, stored, layer, rule->hf, view);
     for (uint32_t i = 0; !found && i < family->n_aliases; i++)
-        found = family->aliases[i].role == rule->role && ak_provider_find(p, stored, layer, family->aliases[i].hf, view);
+        found = family->aliases[i].role == rule->role &&
+                ak_provider_find(p, stored, layer, family->aliases[i].hf, view);
     return found;
 }
 
 /* The weight as its rule has it, whole and of the right shape. */
-static ak_status find_checked(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
-                              struct ak_view *view, bool *found, struct ak_error *error)
+static ak_status find_checked(const struct ak_provider *p, const struct ak_weight_rule *rule,
+                              int layer, struct ak_binding *b, struct ak_view *view, bool *found,
+                              struct ak_error *error)
 {
     const struct ak_spec *spec = b->spec;
     const struct ak_whole *whole = whole_of(p, spec->family, rule, layer);
@@ -236,12 +261,14 @@ static ak_status find_checked(const struct ak_provider *p, const struct ak_weigh
 }
 
 /* Whether layers of this one's kind have no such weight. */
-static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule, int layer)
+static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule,
+                               int layer)
 {
     bool recurrent = layer != AK_NO_LAYER && ak_config_recurrent(&spec->config, layer);
     if (recurrent)
         return rule->need == AK_OF_ATTENTION;
-    return rule->need == AK_OF_RECURRENCE || rule->need == AK_WHOLE_OF_RECURRENCE || rule->need == AK_PART_OF_RECURRENCE;
+    return rule->need == AK_OF_RECURRENCE || rule->need == AK_WHOLE_OF_RECURRENCE ||
+           rule->need == AK_PART_OF_RECURRENCE;
 }
 
 /* Whether the layer has the matrix that stands for those of AK_PART_OF_RECURRENCE. */
@@ -249,12 +276,14 @@ static bool has_whole(const struct ak_provider *p, const struct ak_family *famil
 {
     struct ak_view view;
     for (uint32_t i = 0; i < family->n_weights; i++)
-        if (family->weights[i].need == AK_WHOLE_OF_RECURRENCE && find_weight(p, family, &family->weights[i], layer, &view))
+        if (family->weights[i].need == AK_WHOLE_OF_RECURRENCE &&
+            find_weight(p, family, &family->weights[i], layer, &view))
             return true;
     return false;
 }
 
-static bool may_be_absent(const struct ak_provider *p, const struct ak_family *family, const struct ak_weight_rule *rule, int layer)
+static bool may_be_absent(const struct ak_provider *p, const struct ak_family *family,
+                          const struct ak_weight_rule *rule, int layer)
 {
     switch (rule->need) {
     case AK_OPTIONAL:
@@ -266,8 +295,8 @@ static bool may_be_absent(const struct ak_provider *p, const struct ak_family *f
     }
 }
 
-ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
-                         struct ak_view *view, struct ak_error *error)
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+                         struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
@@ -286,7 +315,8 @@ ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rul
     if (may_be_absent(p, b->spec->family, rule, layer))
         return AKUNU_OK;
     const char *pattern = ak_gguf_name(stored);
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)", pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)",
+                   pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
                    ak_role_name(stored, layer, name));
 }
 
@@ -295,14 +325,18 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
 {
     if (b->tied && strncmp(ak_hf_stem(name), "lm_head.", strlen("lm_head.")) == 0)
         return true;
-    static const char *const known[] = { "rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "mtp.", "model.visual.",
-                                         "position_ids", "pooler.dense.", "cls.predictions.", "cls.seq_relationship." };
+    static const char *const known[] = { "rotary_emb.inv_freq",  ".attn.bias",
+                                         ".attn.masked_bias",    "mtp.",
+                                         "model.visual.",        "position_ids",
+                                         "pooler.dense.",        "cls.predictions.",
+                                         "cls.seq_relationship." };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))
             return true;
     const struct ak_config *c = &b->spec->config;
     unsigned layer;
-    return c->n_draft_layers > 0 && sscanf(name, "blk.%4u.", &layer) == 1 && layer >= c->n_layers && layer - c->n_layers < c->n_draft_layers;
+    return c->n_draft_layers > 0 && sscanf(name, "blk.%4u.", &layer) == 1 && layer >= c->n_layers &&
+           layer - c->n_layers < c->n_draft_layers;
 }
 
 /* Tensors that a view is made of. */
@@ -312,7 +346,8 @@ static uint32_t n_tensors(const struct ak_binding *b, const struct ak_view *view
 }
 
 /* The names of all that was bound, in order. */
-static ak_status index_bound(const struct ak_binding *b, struct ak_index *out, struct ak_error *error)
+static ak_status index_bound(const struct ak_binding *b, struct ak_index *out,
+                             struct ak_error *error)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_views; i++)
@@ -321,7 +356,9 @@ static ak_status index_bound(const struct ak_binding *b, struct ak_index *out, s
     n = 0;
     for (uint32_t i = 0; i < b->n_views; i++)
         for (uint32_t j = 0; j < n_tensors(b, &b->views[i]); j++)
-            out->entries[n++] = (struct ak_index_entry){ b->views[i].matrices ? b->views[i].matrices[j].name : b->views[i].name, i };
+            out->entries[n++] = (struct ak_index_entry){
+                b->views[i].matrices ? b->views[i].matrices[j].name : b->views[i].name, i
+            };
     out->n = n;
     ak_index_sort(out); /* a tensor may serve twice */
     return AKUNU_OK;
@@ -334,29 +371,35 @@ static bool is_scale(const struct ak_index *bound, const char *name)
     char blocks[2 * AK_ROLE_NAME_BYTES];
     uint32_t at;
     size_t n = strlen(name);
-    if (n < sizeof scales || n > sizeof blocks - 1 || strcmp(name + n - strlen(scales), scales) != 0)
+    if (n < sizeof scales || n > sizeof blocks - 1 ||
+        strcmp(name + n - strlen(scales), scales) != 0)
         return false;
     snprintf(blocks, sizeof blocks, "%.*s_blocks", (int)(n - strlen(scales)), name);
     return ak_index_find(bound, blocks, &at);
 }
 
-static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b, const struct ak_index *bound, bool strict,
+static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b,
+                                  const struct ak_index *bound, bool strict,
                                   const struct ak_log *log, struct ak_error *error)
 {
     struct ak_tensor tensor;
     uint32_t at;
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
-        if (ak_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) || is_scale(bound, tensor.name))
+        if (ak_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) ||
+            is_scale(bound, tensor.name))
             continue;
         if (strict)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the architecture has no use for this tensor", tensor.name);
-        ak_log_line(log, AKUNU_LOG_WARN, "%s: the architecture has no use for this tensor", tensor.name);
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "%s: the architecture has no use for this tensor", tensor.name);
+        ak_log_line(log, AKUNU_LOG_WARN, "%s: the architecture has no use for this tensor",
+                    tensor.name);
     }
     return AKUNU_OK;
 }
 
-static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spec, bool strict, bool shapes_only, const struct ak_log *log,
-                          struct ak_binding *out, struct ak_error *error)
+static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spec, bool strict,
+                          bool shapes_only, const struct ak_log *log, struct ak_binding *out,
+                          struct ak_error *error)
 {
     const struct ak_family *family = spec->family;
     struct ak_binding b = { .spec = spec, .shapes_only = shapes_only };
@@ -370,11 +413,13 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
     }
     b.views = ak_alloc(b.n_views, sizeof *b.views);
     if (!b.first_view || !b.views)
-        status = ak_fail_memory(error, "the weight table", (unsigned long long)b.n_views * sizeof *b.views);
+        status = ak_fail_memory(error, "the weight table",
+                                (unsigned long long)b.n_views * sizeof *b.views);
     for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
         const struct ak_weight_rule *rule = &family->weights[i];
         for (uint32_t layer = 0; status == AKUNU_OK && layer < rule_layers(spec, rule); layer++)
-            status = ak_bind_weight(p, rule, layer_of(rule, layer), &b, &b.views[b.first_view[i] + layer], error);
+            status = ak_bind_weight(p, rule, layer_of(rule, layer), &b,
+                                    &b.views[b.first_view[i] + layer], error);
     }
     if (status == AKUNU_OK)
         status = index_bound(&b, &bound, error);
@@ -389,14 +434,14 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
     return AKUNU_OK;
 }
 
-ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
-                  struct ak_error *error)
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict,
+                  const struct ak_log *log, struct ak_binding *out, struct ak_error *error)
 {
     return bind_all(p, spec, strict, false, log, out, error);
 }
 
-ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec, const struct ak_log *log, struct ak_binding *out,
-                         struct ak_error *error)
+ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec,
+                         const struct ak_log *log, struct ak_binding *out, struct ak_error *error)
 {
     return bind_all(p, spec, false, true, log, out, error);
 }

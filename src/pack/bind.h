@@ -14,7 +14,8 @@ struct ak_shape ak_bind_shape(const struct ak_spec *spec, const struct ak_weight
 
 /* Whether the view has that shape, and a type that is computed with; the message
  * names the tensor, what was found and what was expected. */
-ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape, struct ak_error *error);
+ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape,
+                        struct ak_error *error);
 
 /* Memory of the binding's own: a copy of what lies at `source`, or a list (NULL). */
 struct ak_kept {
@@ -23,7 +24,8 @@ struct ak_kept {
 };
 
 /* Gives `data` to the binding, which frees it; on failure it is freed at once. */
-ak_status ak_bind_keep(struct ak_binding *b, const void *source, void *data, struct ak_error *error);
+ak_status ak_bind_keep(struct ak_binding *b, const void *source, void *data,
+                       struct ak_error *error);
 
 /* Elements of `size` bytes at in[r · stride + c · step] go to out[c · rows + r]. */
 struct ak_turn {
@@ -34,7 +36,8 @@ void ak_bind_turn(const struct ak_turn *t, uint8_t *out);
 
 /* bind_experts.c: the weights of all experts in a Hugging Face checkpoint, whichever
  * way it has them. *found is false where there are none. */
-ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
-                          struct ak_view *view, bool *found, struct ak_error *error);
+ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+                          struct ak_binding *b, struct ak_view *view, bool *found,
+                          struct ak_error *error);
 
 #endif

@@ -17,13 +17,13 @@
 
 enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* of MXFP4 */
 
-/* ---- One by one ----------------------------------------------------------------- */
-
-static bool find_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name, uint32_t expert,
-                     struct ak_view *view)
+/* ---- One by one --------------------------------------------------------- */
+static bool find_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+                     const char *name, uint32_t expert, struct ak_view *view)
 {
     char pattern[AK_ROLE_NAME_BYTES];
-    return ak_provider_find(p, rule->role, layer, ak_role_expand_expert(name, expert, pattern), view);
+    return ak_provider_find(p, rule->role, layer, ak_role_expand_expert(name, expert, pattern),
+                            view);
 }
 
 static ak_status missing(const char *name, int layer, uint32_t expert, struct ak_error *error)
@@ -35,7 +35,8 @@ static ak_status missing(const char *name, int layer, uint32_t expert, struct ak
 
 /* Experts whose inputs stand in orders of their own become rows of F16: one input is
  * prepared for all of them. */
-static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, uint64_t n, struct ak_error *error)
+static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, uint64_t n,
+                              struct ak_error *error)
 {
     bool ordered = true;
     for (uint64_t e = 0; e < n; e++)
@@ -57,8 +58,9 @@ static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, ui
     return ak_bind_keep(b, NULL, copies, error);
 }
 
-static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
-                           const struct ak_shape *all, struct ak_binding *b, struct ak_view *matrices, struct ak_error *error)
+static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_rule *rule,
+                           int layer, const char *name, const struct ak_shape *all,
+                           struct ak_binding *b, struct ak_view *matrices, struct ak_error *error)
 {
     struct ak_shape one = *all;
     one.matrices = 1;
@@ -69,18 +71,22 @@ static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_r
     for (uint32_t e = 0; e < all->matrices; e++) {
         AK_TRY(ak_bind_check(&matrices[e], &one, error));
         if (matrices[e].type != matrices[0].type)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s, and the first expert's is %s; one type for all is supported",
-                           matrices[e].name, ak_type_info(matrices[e].type)->name, ak_type_info(matrices[0].type)->name);
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "%s is %s, and the first expert's is %s; one type for all is supported",
+                           matrices[e].name, ak_type_info(matrices[e].type)->name,
+                           ak_type_info(matrices[0].type)->name);
         if (!matrices[e].assembly != !matrices[0].assembly)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s, and the first expert's is %s; all or none are supported",
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "%s is %s, and the first expert's is %s; all or none are supported",
                            matrices[e].name, matrices[e].assembly ? "quantised" : "not quantised",
                            matrices[0].assembly ? "quantised" : "not quantised");
     }
     return AKUNU_OK;
 }
 
-static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name, struct ak_binding *b,
-                           struct ak_view *view, bool *found, struct ak_error *error)
+static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_rule *rule,
+                           int layer, const char *name, struct ak_binding *b, struct ak_view *view,
+                           bool *found, struct ak_error *error)
 {
     struct ak_shape shape = ak_bind_shape(b->spec, rule);
     *found = find_one(p, rule, layer, name, 0, view);
@@ -100,14 +106,14 @@ static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_r
     return AKUNU_OK;
 }
 
-/* ---- Stacked -------------------------------------------------------------------- */
-
+/* ---- Stacked ------------------------------------------------------------ */
 /* Where a rule's rows stand among those of the rules that share its tensor. */
 struct turn {
     uint32_t at, n;
 };
 
-static struct turn turn_of(const struct ak_family *family, const struct ak_weight_rule *rule, const char *name)
+static struct turn turn_of(const struct ak_family *family, const struct ak_weight_rule *rule,
+                           const char *name)
 {
     struct turn turn = { 0, 0 };
     for (uint32_t i = 0; i < family->n_weights; i++) {
@@ -119,23 +125,32 @@ static struct turn turn_of(const struct ak_family *family, const struct ak_weigh
 }
 
 /* What is quantised lies nowhere that could be turned or shared. */
-static ak_status check_plain(const struct ak_view *view, const struct ak_shape *shape, struct ak_error *error)
+static ak_status check_plain(const struct ak_view *view, const struct ak_shape *shape,
+                             struct ak_error *error)
 {
     if (view->assembly)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised; expected F32, F16 or BF16", view->name);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised; expected F32, F16 or BF16",
+                       view->name);
     return ak_bind_check(view, shape, error);
 }
 
 /* The experts' matrices, each turned, in memory of the binding's own. */
-static ak_status add_turned(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+static ak_status add_turned(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
+                            struct ak_view *view, struct ak_error *error)
 {
-    size_t size = ak_type_info(view->type)->block_bytes, bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
+    size_t size = ak_type_info(view->type)->block_bytes,
+           bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
     uint8_t *data = ak_alloc_aligned(bytes);
     if (!data)
         return ak_fail_memory(error, view->name, bytes);
     for (size_t e = 0; e < shape->matrices; e++) {
-        struct ak_turn one = { (const uint8_t *)view->plane[0].data + e * each * turn.n + turn.at * size, shape->cols, shape->rows,
-                               shape->rows * turn.n, turn.n, size };
+        struct ak_turn one = { (const uint8_t *)view->plane[0].data + e * each * turn.n +
+                                   turn.at * size,
+                               shape->cols,
+                               shape->rows,
+                               shape->rows * turn.n,
+                               turn.n,
+                               size };
         ak_bind_turn(&one, data + e * each);
     }
     view->plane[0] = (struct ak_plane){ data, bytes };
@@ -143,13 +158,14 @@ static ak_status add_turned(const struct ak_shape *shape, struct turn turn, stru
 }
 
 /* A copy, since no kernel reads columns. */
-static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view,
-                              struct ak_error *error)
+static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
+                              struct ak_view *view, struct ak_error *error)
 {
     struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
     AK_TRY(check_plain(view, &stored, error));
     if (ak_type_info(view->type)->block_elems != 1)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s; expected F32, F16 or BF16", view->name,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s has the type %s; expected F32, F16 or BF16", view->name,
                        ak_type_info(view->type)->name);
     if (!b->shapes_only)
         AK_TRY(add_turned(shape, turn, b, view, error));
@@ -159,7 +175,8 @@ static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, st
 }
 
 /* An expert's rows of one weight stand together: a list of views has them. */
-static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
+                           struct ak_view *view, struct ak_error *error)
 {
     struct ak_shape stored = *shape;
     stored.rows *= turn.n;
@@ -176,7 +193,8 @@ static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struc
         if (view->assembly)
             matrices[e].first_row = (uint32_t)(half * shape->rows);
         else
-            matrices[e].plane[0] = (struct ak_plane){ (const uint8_t *)view->plane[0].data + half * bytes, bytes };
+            matrices[e].plane[0] =
+                (struct ak_plane){ (const uint8_t *)view->plane[0].data + half * bytes, bytes };
     }
     view->matrices = matrices;
     view->rows = (uint32_t)(shape->matrices * shape->rows); /* fits: model/validate.c */
@@ -185,22 +203,27 @@ static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struc
     return AKUNU_OK;
 }
 
-static ak_status check_bytes(const struct ak_view *view, uint64_t rows, uint64_t cols, struct ak_error *error)
+static ak_status check_bytes(const struct ak_view *view, uint64_t rows, uint64_t cols,
+                             struct ak_error *error)
 {
     if (view->type == AK_U8 && view->rows == rows && view->cols == cols)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s with %u rows of %u; expected U8 with %llu rows of %llu", view->name,
-                   ak_type_info(view->type)->name, view->rows, view->cols, (unsigned long long)rows, (unsigned long long)cols);
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "%s is %s with %u rows of %u; expected U8 with %llu rows of %llu", view->name,
+                   ak_type_info(view->type)->name, view->rows, view->cols, (unsigned long long)rows,
+                   (unsigned long long)cols);
 }
 
 static struct ak_plane share_of(const struct ak_view *view, uint64_t row_bytes, struct turn turn)
 {
-    return (struct ak_plane){ (const uint8_t *)view->plane[0].data + turn.at * row_bytes, view->plane[0].bytes / turn.n };
+    return (struct ak_plane){ (const uint8_t *)view->plane[0].data + turn.at * row_bytes,
+                              view->plane[0].bytes / turn.n };
 }
 
-static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
-                            const struct ak_shape *shape, struct turn turn, struct ak_binding *b, struct ak_view *view, bool *found,
-                            struct ak_error *error)
+static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_rule *rule,
+                            int layer, const char *name, const struct ak_shape *shape,
+                            struct turn turn, struct ak_binding *b, struct ak_view *view,
+                            bool *found, struct ak_error *error)
 {
     char pattern[AK_ROLE_NAME_BYTES];
     struct ak_view blocks, scales;
@@ -211,25 +234,40 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_
         return AKUNU_OK;
     snprintf(pattern, sizeof pattern, "%s_scales", name);
     if (!ak_provider_find(p, rule->role, layer, pattern, &scales))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is there, but not its %s", blocks.name, pattern);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is there, but not its %s", blocks.name,
+                       pattern);
     if (shape->cols % BLOCK != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s belongs to rows of %llu elements; expected a multiple of %d", blocks.name,
-                       (unsigned long long)shape->cols, BLOCK);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s belongs to rows of %llu elements; expected a multiple of %d",
+                       blocks.name, (unsigned long long)shape->cols, BLOCK);
     AK_TRY(check_bytes(&blocks, rows * groups, BLOCK_BYTES, error));
     AK_TRY(check_bytes(&scales, rows, groups, error));
     struct ak_assembly *a = ak_alloc(1, sizeof *a);
     if (!a)
         return ak_fail_memory(error, blocks.name, sizeof *a);
-    *a = (struct ak_assembly){ .scheme = &ak_assembly_mxfp4, .type = AK_MXFP4, .factor_type = AK_U8, .rows = (uint32_t)rows,
-                               .cols = (uint32_t)shape->cols, .bits = 4, .group = BLOCK, .plane = { blocks.plane[0], scales.plane[0] } };
-    *view = (struct ak_view){ .type = AK_MXFP4, .rows = (uint32_t)(shape->matrices * shape->rows), .cols = (uint32_t)shape->cols,
-                              .plane = { blocks.plane[0], scales.plane[0] }, .name = blocks.name, .n_dims = 3, .assembly = a,
-                              .first_row = turn.at, .every_other = turn.n > 1 };
+    *a = (struct ak_assembly){ .scheme = &ak_assembly_mxfp4,
+                               .type = AK_MXFP4,
+                               .factor_type = AK_U8,
+                               .rows = (uint32_t)rows,
+                               .cols = (uint32_t)shape->cols,
+                               .bits = 4,
+                               .group = BLOCK,
+                               .plane = { blocks.plane[0], scales.plane[0] } };
+    *view = (struct ak_view){ .type = AK_MXFP4,
+                              .rows = (uint32_t)(shape->matrices * shape->rows),
+                              .cols = (uint32_t)shape->cols,
+                              .plane = { blocks.plane[0], scales.plane[0] },
+                              .name = blocks.name,
+                              .n_dims = 3,
+                              .assembly = a,
+                              .first_row = turn.at,
+                              .every_other = turn.n > 1 };
     return ak_bind_keep(b, NULL, a, error);
 }
 
 /* One vector an expert. */
-static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, struct ak_view *view, struct ak_error *error)
+static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, struct ak_view *view,
+                               struct ak_error *error)
 {
     struct ak_shape stored = { shape->matrices, 1, shape->cols * turn.n, true };
     AK_TRY(check_plain(view, &stored, error));
@@ -239,35 +277,40 @@ static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, s
     return AKUNU_OK;
 }
 
-static ak_status bind_stacked(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name,
-                              struct ak_binding *b, struct ak_view *view, bool *found, struct ak_error *error)
+static ak_status bind_stacked(const struct ak_provider *p, const struct ak_weight_rule *rule,
+                              int layer, const char *name, struct ak_binding *b,
+                              struct ak_view *view, bool *found, struct ak_error *error)
 {
     const struct ak_family *family = b->spec->family;
     struct ak_shape shape = ak_bind_shape(b->spec, rule);
     struct turn turn = turn_of(family, rule, name);
     *found = ak_provider_find(p, rule->role, layer, name, view);
     if (!*found)
-        return shape.vector ? AKUNU_OK : bind_mxfp4(p, rule, layer, name, &shape, turn, b, view, found, error);
+        return shape.vector ? AKUNU_OK :
+                              bind_mxfp4(p, rule, layer, name, &shape, turn, b, view, found, error);
     if (shape.vector)
         return share_vectors(&shape, turn, view, error);
     if (family->hf_experts_halves && turn.n > 1)
         return bind_half(&shape, turn, b, view, error);
-    return family->hf_experts_turned ? turn_experts(&shape, turn, b, view, error) : ak_bind_check(view, &shape, error);
+    return family->hf_experts_turned ? turn_experts(&shape, turn, b, view, error) :
+                                       ak_bind_check(view, &shape, error);
 }
 
-/* ---- Whichever there is --------------------------------------------------------- */
-
-static ak_status bind_named(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, const char *name, struct ak_binding *b,
-                            struct ak_view *view, bool *found, struct ak_error *error)
+/* ---- Whichever there is ------------------------------------------------- */
+static ak_status bind_named(const struct ak_provider *p, const struct ak_weight_rule *rule,
+                            int layer, const char *name, struct ak_binding *b, struct ak_view *view,
+                            bool *found, struct ak_error *error)
 {
     *found = false;
     if (!name)
         return AKUNU_OK;
-    return (ak_role_of_expert(name) ? bind_each : bind_stacked)(p, rule, layer, name, b, view, found, error);
+    return (ak_role_of_expert(name) ? bind_each : bind_stacked)(p, rule, layer, name, b, view,
+                                                                found, error);
 }
 
-ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
-                          struct ak_view *view, bool *found, struct ak_error *error)
+ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+                          struct ak_binding *b, struct ak_view *view, bool *found,
+                          struct ak_error *error)
 {
     const struct ak_family *family = b->spec->family;
     AK_TRY(bind_named(p, rule, layer, rule->hf, b, view, found, error));

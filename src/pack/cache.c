@@ -25,7 +25,7 @@ struct cache {
     int dir;
     struct ak_cache_key key;
     char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
-    bool damaged;   /* what has the name cannot be used */
+    bool damaged; /* what has the name cannot be used */
     bool cancelled;
 };
 
@@ -39,8 +39,8 @@ static void sleep_ms(long ms)
 static void say_without(const struct cache *c, const char *why)
 {
     char shown[AK_SHOW_BYTES];
-    ak_log_line(c->options->log, AKUNU_LOG_WARN, "no cache of the packed weights%s%s: %s", c->path ? " in " : "",
-                c->path ? ak_show_path(c->path, shown) : "", why);
+    ak_log_line(c->options->log, AKUNU_LOG_WARN, "no cache of the packed weights%s%s: %s",
+                c->path ? " in " : "", c->path ? ak_show_path(c->path, shown) : "", why);
 }
 
 /* Points the weights into the open cache. */
@@ -91,7 +91,8 @@ static bool wait_for_other(struct cache *c)
             last = done;
             still = 0;
         }
-        if (c->job->progress && !c->job->progress(known ? (double)done / (double)total : 0.0, c->job->user)) {
+        if (c->job->progress &&
+            !c->job->progress(known ? (double)done / (double)total : 0.0, c->job->user)) {
             c->cancelled = true;
             return false;
         }
@@ -102,7 +103,9 @@ static bool wait_for_other(struct cache *c)
 
 static void fill_header(const struct cache *c, struct ak_cache_header *header)
 {
-    *header = (struct ak_cache_header){ .kind = AK_CACHE_PACKED, .block_bytes = c->job->weights->block_bytes, .key = c->key };
+    *header = (struct ak_cache_header){ .kind = AK_CACHE_PACKED,
+                                        .block_bytes = c->job->weights->block_bytes,
+                                        .key = c->key };
     snprintf(header->backend, sizeof header->backend, "%s", c->job->backend->ops->name);
     ak_cache_header_source(header, c->job->source);
 }
@@ -111,7 +114,8 @@ static void fill_header(const struct cache *c, struct ak_cache_header *header)
 static bool build(struct cache *c, int fd)
 {
     struct ak_cache_build build = { .dir = c->dir, .fd = fd, .part = c->part, .name = c->name };
-    const char *why = ak_cache_guard(c->dir, c->job->weights->block_bytes, c->options->available_memory);
+    const char *why =
+        ak_cache_guard(c->dir, c->job->weights->block_bytes, c->options->available_memory);
     if (why) {
         unlinkat(c->dir, c->part, 0);
         say_without(c, why);
@@ -128,9 +132,12 @@ static bool build(struct cache *c, int fd)
     }
     ak_cache_sweep(c->dir, c->name, &build.header);
     if (c->damaged)
-        ak_log_line(c->options->log, AKUNU_LOG_WARN, "the cache of the packed weights was damaged: it is packed anew as %s", c->name);
+        ak_log_line(c->options->log, AKUNU_LOG_WARN,
+                    "the cache of the packed weights was damaged: it is packed anew as %s",
+                    c->name);
     else
-        ak_log_line(c->options->log, AKUNU_LOG_INFO, "packed weights: %.1f MiB, cached for the next start as %s",
+        ak_log_line(c->options->log, AKUNU_LOG_INFO,
+                    "packed weights: %.1f MiB, cached for the next start as %s",
                     (double)build.header.block_bytes / mebibyte, c->name);
     return map(c, fd);
 }
@@ -169,7 +176,8 @@ static ak_status open_cache(struct cache *c, struct ak_error *error)
     AK_TRY(ak_cache_key(c->job, &c->key, error));
     ak_cache_name(&c->key, c->name);
     ak_cache_part_name(&c->key, c->part);
-    c->path = c->options->dir ? ak_strndup(c->options->dir, strlen(c->options->dir)) : ak_cache_default_dir();
+    c->path = c->options->dir ? ak_strndup(c->options->dir, strlen(c->options->dir)) :
+                                ak_cache_default_dir();
     if (!c->path) {
         say_without(c, "no folder for it is known (HOME is not set)");
         return AKUNU_OK;
@@ -180,7 +188,8 @@ static ak_status open_cache(struct cache *c, struct ak_error *error)
     return AKUNU_OK;
 }
 
-ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options, struct ak_error *error)
+ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options,
+                           struct ak_error *error)
 {
     struct cache c = { .job = job, .options = options, .dir = -1 };
     if (job->weights->block_bytes == 0)

@@ -47,8 +47,7 @@ enum {
 
 enum ak_cache_kind { AK_CACHE_PACKED = 0, AK_CACHE_PROMPT = 1 };
 
-/* ---- Use (cache.c) --------------------------------------------------------- */
-
+/* ---- Use (cache.c) ------------------------------------------------------ */
 struct ak_cache_options {
     const char *dir;           /* NULL: ak_cache_default_dir */
     uint64_t available_memory; /* for a folder that lies in memory */
@@ -58,23 +57,24 @@ struct ak_cache_options {
 /* Gives the weights of `job` their block: from the cache; else packs them into
  * it; else, where that cannot be, packs them into memory and says why in one
  * line of the log. Fails only where memory ends or progress cancels. */
-ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options, struct ak_error *error);
+ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options,
+                           struct ak_error *error);
 
-/* ---- Key (cache_key.c) ----------------------------------------------------- */
-
+/* ---- Key (cache_key.c) -------------------------------------------------- */
 struct ak_cache_key {
     uint8_t digest[AK_SHA256_BYTES];
 };
-ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, struct ak_error *error);
+ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out,
+                       struct ak_error *error);
 
 /* "KEY.packed", "KEY.packed.part" */
 void ak_cache_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES]);
 void ak_cache_part_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES]);
 /* "KEY" and any ending. */
-void ak_cache_name_with(const struct ak_cache_key *key, const char *ending, char name[AK_CACHE_NAME_BYTES]);
+void ak_cache_name_with(const struct ak_cache_key *key, const char *ending,
+                        char name[AK_CACHE_NAME_BYTES]);
 
-/* ---- One file (cache_file.c) ----------------------------------------------- */
-
+/* ---- One file (cache_file.c) -------------------------------------------- */
 struct ak_cache_header {
     enum ak_cache_kind kind;
     uint64_t block_bytes; /* of a text: all behind the header */
@@ -103,8 +103,7 @@ void ak_cache_header_source(struct ak_cache_header *header, const struct ak_prov
 bool ak_cache_put_progress(int fd, uint64_t done, uint64_t total);
 bool ak_cache_get_progress(int fd, uint64_t *done, uint64_t *total);
 
-/* ---- Building (cache_build.c) ---------------------------------------------- */
-
+/* ---- Building (cache_build.c) ------------------------------------------- */
 /* Writes the block of `job` into `fd`, the empty file `part` of the folder, which
  * the caller has locked, and renames it to `name`. False where that failed, with
  * the reason in *why (valid for good); *cancelled tells that progress did. */
@@ -113,7 +112,8 @@ struct ak_cache_build {
     const char *part, *name;
     struct ak_cache_header header; /* built is filled in */
 };
-bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled, const char **why);
+bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled,
+                    const char **why);
 
 /* Its two parts, for what is written otherwise; they give errno. The first writes n bytes at an
  * offset; the second syncs what is in build->fd, writes the header and renames the part. */
@@ -123,8 +123,7 @@ int ak_cache_finish(struct ak_cache_build *build);
 /* Whether a cache of that many bytes leaves enough free: NULL, or why not. */
 const char *ak_cache_guard(int dir, uint64_t bytes, uint64_t available_memory);
 
-/* ---- The folder (cache_dir.c) ---------------------------------------------- */
-
+/* ---- The folder (cache_dir.c) ------------------------------------------- */
 /* $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu, ~/.cache/akunu; NULL: none of them can
  * be told, or no memory. The caller frees it. */
 char *ak_cache_default_dir(void);
@@ -145,13 +144,14 @@ struct ak_cache_entry {
     char name[AK_CACHE_NAME_BYTES];
     enum ak_cache_kind kind;
     enum akunu_cache_state state;
-    uint64_t bytes;       /* on disk */
-    int64_t built, used;  /* seconds since 1970; built is 0 where unknown */
+    uint64_t bytes;                /* on disk */
+    int64_t built, used;           /* seconds since 1970; built is 0 where unknown */
     struct ak_cache_header header; /* of READY and STALE */
 };
 
 /* All caches in the folder by name; *entries is the caller's to free. */
-ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, struct ak_error *error);
+ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n,
+                        struct ak_error *error);
 
 /* Removes one; false where it is being written (errno EBUSY) or cannot be removed. */
 bool ak_cache_remove(int dir, const char *name);

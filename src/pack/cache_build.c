@@ -50,7 +50,9 @@ static void write_window(struct writer *w, uint64_t begin, uint8_t *buffer)
 {
     uint64_t total = w->job->weights->block_bytes;
     uint64_t end = begin + WINDOW_BYTES < total ? begin + WINDOW_BYTES : total;
-    struct ak_pack_range range = { .begin = begin, .end = end, .origin = begin - w->overhang, .both_ends = true };
+    struct ak_pack_range range = {
+        .begin = begin, .end = end, .origin = begin - w->overhang, .both_ends = true
+    };
     ak_pack_read_ahead(w->job, begin + AK_PACK_AHEAD, end + AK_PACK_AHEAD);
     memset(buffer + w->overhang, 0, end - begin); /* between weights */
     ak_pack_range(w->job, &range, buffer);
@@ -58,7 +60,8 @@ static void write_window(struct writer *w, uint64_t begin, uint8_t *buffer)
     if (failed)
         atomic_store(&w->failed, failed);
     else /* the disk may begin at once */
-        sync_file_range(w->fd, (off_t)(AK_CACHE_DATA + begin), (off_t)(end - begin), SYNC_FILE_RANGE_WRITE);
+        sync_file_range(w->fd, (off_t)(AK_CACHE_DATA + begin), (off_t)(end - begin),
+                        SYNC_FILE_RANGE_WRITE);
     atomic_fetch_add(&w->done, end - begin);
 }
 
@@ -68,7 +71,8 @@ static void write_task(void *context, unsigned thread)
     const struct ak_pack_job *job = w->job;
     uint64_t total = job->weights->block_bytes, begin;
     size_t next = 0;
-    while (!atomic_load(&w->failed) && !atomic_load(&w->cancelled) && ak_pack_windows_take(&w->windows, thread, &next, &begin)) {
+    while (!atomic_load(&w->failed) && !atomic_load(&w->cancelled) &&
+           ak_pack_windows_take(&w->windows, thread, &next, &begin)) {
         write_window(w, begin, w->buffers + thread * w->buffer_bytes);
         if (thread != 0)
             continue;
@@ -82,10 +86,13 @@ static void write_task(void *context, unsigned thread)
 static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
 {
     uint64_t total = job->weights->block_bytes;
-    struct writer w = { .job = job, .fd = fd, .overhang = ak_round_up(ak_pack_overhang(job), BUFFER_ALIGN) };
+    struct writer w = { .job = job,
+                        .fd = fd,
+                        .overhang = ak_round_up(ak_pack_overhang(job), BUFFER_ALIGN) };
     w.buffer_bytes = WINDOW_BYTES + 2 * w.overhang;
     size_t bytes;
-    if (!ak_mul_size(w.buffer_bytes, ak_pool_threads(job->pool), &bytes) || !(w.buffers = ak_pages_alloc(bytes)))
+    if (!ak_mul_size(w.buffer_bytes, ak_pool_threads(job->pool), &bytes) ||
+        !(w.buffers = ak_pages_alloc(bytes)))
         return ENOMEM;
     if (ak_pack_windows_create(job, WINDOW_BYTES, &w.windows, NULL) != AKUNU_OK) {
         ak_pages_free(w.buffers, bytes);
@@ -93,7 +100,8 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
     }
     /* Room for all of it, where the file system can promise that. */
     int failed = 0;
-    if (fallocate(fd, 0, AK_CACHE_DATA, (off_t)total) != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+    if (fallocate(fd, 0, AK_CACHE_DATA, (off_t)total) != 0 && errno != EOPNOTSUPP &&
+        errno != ENOSYS && errno != EINTR)
         failed = errno;
     if (!failed) {
         ak_pool_run(job->pool, write_task, &w);
@@ -112,7 +120,8 @@ int ak_cache_finish(struct ak_cache_build *build)
     uint8_t page[AK_CACHE_HEADER];
     struct ak_cache_header checked;
     build->header.built = (int64_t)time(NULL);
-    struct timespec times[2] = { { .tv_sec = build->header.built }, { .tv_sec = build->header.built } };
+    struct timespec times[2] = { { .tv_sec = build->header.built },
+                                 { .tv_sec = build->header.built } };
     if (fsync(build->fd) != 0)
         return errno;
     ak_cache_header_write(&build->header, page);
@@ -129,7 +138,8 @@ int ak_cache_finish(struct ak_cache_build *build)
     return 0;
 }
 
-bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled, const char **why)
+bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled,
+                    const char **why)
 {
     *cancelled = false;
     int failed = write_block(job, build->fd, cancelled);
@@ -142,8 +152,7 @@ bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build,
     return false;
 }
 
-/* ---- Whether it fits --------------------------------------------------------- */
-
+/* ---- Whether it fits ---------------------------------------------------- */
 static bool lies_in_memory(int dir)
 {
     enum { TMPFS = 0x01021994, RAMFS = (int)0x858458f6 };
@@ -160,7 +169,8 @@ const char *ak_cache_guard(int dir, uint64_t bytes, uint64_t available_memory)
     struct rlimit limit;
     if (bytes > INT64_MAX - AK_CACHE_DATA)
         return "it would be too large";
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes + AK_CACHE_DATA)
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < bytes + AK_CACHE_DATA)
         return "it would be larger than files may be (ulimit -f)";
     if (lies_in_memory(dir) && bytes > available_memory / 2)
         return "the folder lies in memory, and it would take more than half of what is available";

@@ -24,7 +24,8 @@ static char *joined(const char *folder, const char *below)
 
 char *ak_cache_default_dir(void)
 {
-    const char *own = ak_env("AKUNU_CACHE_DIR"), *cache = ak_env("XDG_CACHE_HOME"), *home = ak_env("HOME");
+    const char *own = ak_env("AKUNU_CACHE_DIR"), *cache = ak_env("XDG_CACHE_HOME"),
+               *home = ak_env("HOME");
     if (own)
         return joined(own, "");
     if (cache && cache[0] == '/') /* relative ones are to be ignored, says the specification */
@@ -67,8 +68,9 @@ int ak_cache_open(int dir, const char *name)
 static bool is_own(int dir, const char *name, int fd)
 {
     struct stat open_one, named;
-    return fstat(fd, &open_one) == 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && open_one.st_dev == named.st_dev &&
-           open_one.st_ino == named.st_ino && S_ISREG(named.st_mode) && named.st_nlink == 1 && named.st_uid == geteuid();
+    return fstat(fd, &open_one) == 0 && fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino &&
+           S_ISREG(named.st_mode) && named.st_nlink == 1 && named.st_uid == geteuid();
 }
 
 int ak_cache_take_part(int dir, const char *part, bool *busy)
@@ -96,16 +98,23 @@ int ak_cache_take_part(int dir, const char *part, bool *busy)
     return -1;
 }
 
-/* ---- What is there ----------------------------------------------------------- */
-
+/* ---- What is there ------------------------------------------------------ */
 /* What a name of 32 hexadecimal digits and one of our endings stands for. */
-struct meaning { enum ak_cache_kind kind; bool part; };
+struct meaning {
+    enum ak_cache_kind kind;
+    bool part;
+};
 
 static bool is_cache(const char *name, struct meaning *out)
 {
-    static const struct { const char *ending; struct meaning meaning; } endings[] = {
-        { AK_CACHE_ENDING, { AK_CACHE_PACKED, false } },        { AK_CACHE_PART_ENDING, { AK_CACHE_PACKED, true } },
-        { AK_CACHE_PROMPT_ENDING, { AK_CACHE_PROMPT, false } }, { AK_CACHE_PROMPT_PART_ENDING, { AK_CACHE_PROMPT, true } },
+    static const struct {
+        const char *ending;
+        struct meaning meaning;
+    } endings[] = {
+        { AK_CACHE_ENDING, { AK_CACHE_PACKED, false } },
+        { AK_CACHE_PART_ENDING, { AK_CACHE_PACKED, true } },
+        { AK_CACHE_PROMPT_ENDING, { AK_CACHE_PROMPT, false } },
+        { AK_CACHE_PROMPT_PART_ENDING, { AK_CACHE_PROMPT, true } },
     };
     if (strspn(name, "0123456789abcdef") != AK_CACHE_KEY_DIGITS)
         return false;
@@ -144,7 +153,9 @@ static bool look(int dir, const char *name, struct meaning meaning, struct ak_ca
     if (fd < 0)
         return errno != ENOENT;
     if (meaning.part) {
-        out->state = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ? AKUNU_CACHE_BUILDING : AKUNU_CACHE_UNFINISHED;
+        out->state = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ?
+                         AKUNU_CACHE_BUILDING :
+                         AKUNU_CACHE_UNFINISHED;
     } else if (ak_cache_check(fd, &out->header) && out->header.kind == meaning.kind) {
         out->state = state_of(&out->header);
         out->built = out->header.built;
@@ -155,7 +166,8 @@ static bool look(int dir, const char *name, struct meaning meaning, struct ak_ca
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct ak_cache_entry *)a)->name, ((const struct ak_cache_entry *)b)->name);
+    return strcmp(((const struct ak_cache_entry *)a)->name,
+                  ((const struct ak_cache_entry *)b)->name);
 }
 
 ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, struct ak_error *error)
@@ -225,7 +237,8 @@ void ak_cache_sweep(int dir, const char *keep, const struct ak_cache_header *hea
         return;
     for (size_t i = 0; i < n; i++) {
         const struct ak_cache_entry *e = &entries[i];
-        bool replaced = e->built > 0 && e->kind == AK_CACHE_PACKED && header->source[0] != '\0' && strcmp(e->header.source, header->source) == 0 &&
+        bool replaced = e->built > 0 && e->kind == AK_CACHE_PACKED && header->source[0] != '\0' &&
+                        strcmp(e->header.source, header->source) == 0 &&
                         strcmp(e->header.backend, header->backend) == 0;
         if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced))
             (void)ak_cache_remove(dir, e->name);

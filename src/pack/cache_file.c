@@ -6,13 +6,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const magics[] = { [AK_CACHE_PACKED] = "akunuPKD", [AK_CACHE_PROMPT] = "akunuKVS" };
+static const char *const magics[] = {
+    [AK_CACHE_PACKED] = "akunuPKD", [AK_CACHE_PROMPT] = "akunuKVS"
+};
 static const char part_magic[] = "akunuPRT";
 static const uint32_t byte_order = 0x01020304;
 
 enum {
-    AT_VERSION = 8, AT_ORDER = 12, AT_BYTES = 16, AT_BUILT = 24, AT_KEY = 32, AT_SOURCE_BYTES = 64, AT_SOURCE_TIME = 72,
-    AT_TOKENS = 80, AT_BACKEND = 96, AT_SOURCE = 128, AT_DIGEST = AT_SOURCE + AK_CACHE_SOURCE_BYTES, AT_SUM = AK_CACHE_HEADER - AK_SHA256_BYTES
+    AT_VERSION = 8,
+    AT_ORDER = 12,
+    AT_BYTES = 16,
+    AT_BUILT = 24,
+    AT_KEY = 32,
+    AT_SOURCE_BYTES = 64,
+    AT_SOURCE_TIME = 72,
+    AT_TOKENS = 80,
+    AT_BACKEND = 96,
+    AT_SOURCE = 128,
+    AT_DIGEST = AT_SOURCE + AK_CACHE_SOURCE_BYTES,
+    AT_SUM = AK_CACHE_HEADER - AK_SHA256_BYTES
 };
 
 static void checksum(const uint8_t *page, uint8_t sum[AK_SHA256_BYTES])
@@ -51,7 +63,8 @@ bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_h
     memcpy(&order, page + AT_ORDER, 4);
     checksum(page, sum);
     out->kind = memcmp(page, magics[AK_CACHE_PROMPT], 8) == 0 ? AK_CACHE_PROMPT : AK_CACHE_PACKED;
-    if (memcmp(page, magics[out->kind], 8) != 0 || version != AK_CACHE_VERSION || order != byte_order || memcmp(sum, page + AT_SUM, sizeof sum) != 0)
+    if (memcmp(page, magics[out->kind], 8) != 0 || version != AK_CACHE_VERSION ||
+        order != byte_order || memcmp(sum, page + AT_SUM, sizeof sum) != 0)
         return false;
     memcpy(&out->block_bytes, page + AT_BYTES, 8);
     memcpy(&out->built, page + AT_BUILT, 8);
@@ -62,7 +75,8 @@ bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_h
     memcpy(out->source, page + AT_SOURCE, sizeof out->source);
     memcpy(&out->n_tokens, page + AT_TOKENS, 8);
     memcpy(out->digest, page + AT_DIGEST, sizeof out->digest);
-    if (out->backend[sizeof out->backend - 1] == '\0' && out->source[sizeof out->source - 1] == '\0')
+    if (out->backend[sizeof out->backend - 1] == '\0' &&
+        out->source[sizeof out->source - 1] == '\0')
         return true;
     *out = (struct ak_cache_header){ 0 };
     return false;
@@ -72,13 +86,16 @@ bool ak_cache_check(int fd, struct ak_cache_header *out)
 {
     uint8_t page[AK_CACHE_HEADER];
     struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_uid != geteuid() && st.st_uid != 0))
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & (S_IWGRP | S_IWOTH)) ||
+        (st.st_uid != geteuid() && st.st_uid != 0))
         return false;
-    if (st.st_size < AK_CACHE_HEADER || pread(fd, page, sizeof page, 0) != (ssize_t)sizeof page || !ak_cache_header_read(page, out))
+    if (st.st_size < AK_CACHE_HEADER || pread(fd, page, sizeof page, 0) != (ssize_t)sizeof page ||
+        !ak_cache_header_read(page, out))
         return false;
-    uint64_t begin = out->kind == AK_CACHE_PROMPT ? AK_CACHE_HEADER : AK_CACHE_DATA, bytes = (uint64_t)st.st_size;
-    return out->block_bytes > 0 && bytes > begin && out->block_bytes == bytes - begin && st.st_mtim.tv_sec == out->built &&
-           st.st_mtim.tv_nsec == 0;
+    uint64_t begin = out->kind == AK_CACHE_PROMPT ? AK_CACHE_HEADER : AK_CACHE_DATA,
+             bytes = (uint64_t)st.st_size;
+    return out->block_bytes > 0 && bytes > begin && out->block_bytes == bytes - begin &&
+           st.st_mtim.tv_sec == out->built && st.st_mtim.tv_nsec == 0;
 }
 
 void ak_cache_header_source(struct ak_cache_header *header, const struct ak_provider *provider)
@@ -93,8 +110,7 @@ void ak_cache_header_source(struct ak_cache_header *header, const struct ak_prov
     free(path); /* the C library's */
 }
 
-/* ---- How far a writer is ----------------------------------------------------- */
-
+/* ---- How far a writer is ------------------------------------------------ */
 struct progress {
     char magic[8];
     uint64_t done, total;
@@ -110,7 +126,8 @@ bool ak_cache_put_progress(int fd, uint64_t done, uint64_t total)
 bool ak_cache_get_progress(int fd, uint64_t *done, uint64_t *total)
 {
     struct progress p;
-    if (pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p || memcmp(p.magic, part_magic, 8) != 0 || p.done > p.total || p.total == 0)
+    if (pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p || memcmp(p.magic, part_magic, 8) != 0 ||
+        p.done > p.total || p.total == 0)
         return false;
     *done = p.done;
     *total = p.total;

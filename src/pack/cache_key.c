@@ -61,14 +61,17 @@ static void add_assembled(struct ak_sha256 *h, const struct ak_weights *w, uint3
 
 /* What the packer makes of a made-up weight: a packer that was changed finds no
  * cache of its former self, whether or not somebody thought of its number. */
-static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend, enum ak_type type, struct ak_error *error)
+static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend, enum ak_type type,
+                            struct ak_error *error)
 {
     const struct ak_backend_ops *ops = backend->ops;
     uint32_t block = ak_type_info(type)->block_elems, cols = SAMPLE_COLS / block * block;
     uint64_t row_bytes;
     if (!ak_type_row_bytes(type, cols, &row_bytes))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: no sample of it can be packed", ak_type_info(type)->name);
-    uint64_t bytes = GROUP_ROWS * row_bytes, packed_bytes = ops->packed_bytes(backend, type, GROUP_ROWS, cols);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: no sample of it can be packed",
+                       ak_type_info(type)->name);
+    uint64_t bytes = GROUP_ROWS * row_bytes,
+             packed_bytes = ops->packed_bytes(backend, type, GROUP_ROWS, cols);
     uint8_t *stored = ak_alloc(bytes, 1), *packed = ak_alloc_aligned(packed_bytes);
     ak_status status = AKUNU_OK;
     if (!stored || !packed) {
@@ -77,7 +80,12 @@ static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend, enu
         uint32_t x = 1;
         for (uint64_t i = 0; i < bytes; i++)
             stored[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
-        struct ak_view view = { .type = type, .rows = GROUP_ROWS, .cols = cols, .plane = { { stored, bytes } }, .name = "", .n_dims = 2 };
+        struct ak_view view = { .type = type,
+                                .rows = GROUP_ROWS,
+                                .cols = cols,
+                                .plane = { { stored, bytes } },
+                                .name = "",
+                                .n_dims = 2 };
         ops->pack(backend, &view, 0, GROUP_ROWS, packed);
         ak_sha256_add(h, packed, packed_bytes);
     }
@@ -90,12 +98,14 @@ static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend, enu
 static bool is_first(const struct ak_weights *w, uint32_t i)
 {
     for (uint32_t j = 0; j < i; j++)
-        if (w->packed[j].bytes > 0 && w->packed[j].type == w->packed[i].type && w->packed[j].backend == w->packed[i].backend)
+        if (w->packed[j].bytes > 0 && w->packed[j].type == w->packed[i].type &&
+            w->packed[j].backend == w->packed[i].backend)
             return false;
     return true;
 }
 
-ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, struct ak_error *error)
+ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out,
+                       struct ak_error *error)
 {
     const struct ak_weights *w = job->weights;
     struct ak_identity source;
@@ -115,14 +125,16 @@ ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out, 
             continue;
         add_packed(&h, packed);
         add_assembled(&h, w, i);
-        if (is_first(w, i) && packed->backend->ops->packed_bytes(packed->backend, packed->type, GROUP_ROWS, SAMPLE_COLS) > 0)
+        if (is_first(w, i) && packed->backend->ops->packed_bytes(packed->backend, packed->type,
+                                                                 GROUP_ROWS, SAMPLE_COLS) > 0)
             AK_TRY(add_sample(&h, packed->backend, packed->type, error));
     }
     ak_sha256_end(&h, out->digest);
     return AKUNU_OK;
 }
 
-void ak_cache_name_with(const struct ak_cache_key *key, const char *ending, char name[AK_CACHE_NAME_BYTES])
+void ak_cache_name_with(const struct ak_cache_key *key, const char *ending,
+                        char name[AK_CACHE_NAME_BYTES])
 {
     for (int i = 0; i < AK_CACHE_KEY_DIGITS / 2; i++)
         snprintf(name + 2 * i, 3, "%02x", key->digest[i]);

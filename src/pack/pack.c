@@ -27,12 +27,14 @@ struct rows {
     uint64_t at; /* where they begin in the block */
 };
 
-static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part *part, const struct ak_pack_range *range, struct rows *out)
+static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part *part,
+                    const struct ak_pack_range *range, struct rows *out)
 {
     uint64_t bytes = group_bytes(packed), n_groups = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS;
     if (bytes == 0 || part->offset >= range->end || part->offset + n_groups * bytes <= range->begin)
         return false;
-    uint64_t before = range->begin > part->offset ? range->begin - part->offset : 0, until = range->end - part->offset;
+    uint64_t before = range->begin > part->offset ? range->begin - part->offset : 0,
+             until = range->end - part->offset;
     uint64_t first = (before + (range->both_ends ? 0 : bytes - 1)) / bytes;
     uint64_t last = (until + bytes - 1) / bytes;
     last = last < n_groups ? last : n_groups;
@@ -48,7 +50,9 @@ static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part 
  * tied output, stays in the page cache. */
 static enum ak_file_use use_of(const struct ak_pack_job *job, const struct ak_view *view)
 {
-    return job->forget && view->plane[0].data != job->weights->embedding->plane[0].data ? AK_FILE_FORGET : AK_FILE_DROP;
+    return job->forget && view->plane[0].data != job->weights->embedding->plane[0].data ?
+               AK_FILE_FORGET :
+               AK_FILE_DROP;
 }
 
 static bool lies_by_rows(const struct ak_view *view)
@@ -56,7 +60,8 @@ static bool lies_by_rows(const struct ak_view *view)
     return !view->assembly || view->assembly->scheme->by_rows;
 }
 
-static void tell_all(const struct ak_pack_job *job, const struct ak_view *view, enum ak_file_use use)
+static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
+                     enum ak_file_use use)
 {
     for (int i = 0; i < AK_MAX_PLANES; i++)
         if (view->plane[i].data)
@@ -65,7 +70,8 @@ static void tell_all(const struct ak_pack_job *job, const struct ak_view *view, 
 
 /* Where every row is all over the planes, they are wanted with the first one and dropped
  * after the last one (count_done). */
-static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first, uint32_t n, enum ak_file_use use)
+static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first,
+                        uint32_t n, enum ak_file_use use)
 {
     const struct ak_assembly *a = view->assembly;
     if (!lies_by_rows(view)) {
@@ -77,7 +83,9 @@ static void tell_source(const struct ak_pack_job *job, const struct ak_view *vie
     for (int i = 0; i < AK_MAX_PLANES; i++) {
         uint64_t row_bytes = view->plane[i].bytes / (a ? a->rows : view->rows);
         if (row_bytes > 0)
-            ak_provider_tell(job->source, (const uint8_t *)view->plane[i].data + (view->first_row + first * step) * row_bytes,
+            ak_provider_tell(job->source,
+                             (const uint8_t *)view->plane[i].data +
+                                 (view->first_row + first * step) * row_bytes,
                              ((n - 1) * step + 1) * row_bytes, use);
     }
 }
@@ -94,17 +102,19 @@ static struct piece piece_at(const struct ak_view *view, uint32_t row, const str
     if (!view->matrices)
         return (struct piece){ view, row, end - row };
     uint32_t each = view->matrices->rows, left = each - row % each;
-    return (struct piece){ &view->matrices[row / each], row % each, left < end - row ? left : end - row };
+    return (struct piece){ &view->matrices[row / each], row % each,
+                           left < end - row ? left : end - row };
 }
 
-static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *packed, const struct ak_view *view, const struct rows *rows,
-                      uint8_t *out)
+static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *packed,
+                      const struct ak_view *view, const struct rows *rows, uint8_t *out)
 {
     uint64_t bytes = group_bytes(packed);
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
         piece = piece_at(view, row, rows);
-        packed->backend->ops->pack(packed->backend, piece.view, piece.first, piece.n, out + (row - rows->first) / GROUP_ROWS * bytes);
+        packed->backend->ops->pack(packed->backend, piece.view, piece.first, piece.n,
+                                   out + (row - rows->first) / GROUP_ROWS * bytes);
         if (job->source)
             tell_source(job, piece.view, piece.first, piece.n, use_of(job, piece.view));
     }
@@ -113,7 +123,8 @@ static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *pac
 /* Ranges of a job do not overlap: once all bytes of a part were in one, it is packed. */
 static bool is_done(const struct ak_packed *packed, const struct ak_packed_part *part)
 {
-    return atomic_load(&part->done) == (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
+    return atomic_load(&part->done) ==
+           (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
 }
 
 /* Parts may be cut from one tensor. */
@@ -126,11 +137,12 @@ static bool is_tensor_done(const struct ak_packed *packed, const struct ak_packe
     return done;
 }
 
-static void count_done(const struct ak_pack_job *job, const struct ak_packed *packed, struct ak_packed_part *part,
-                       const struct ak_pack_range *range)
+static void count_done(const struct ak_pack_job *job, const struct ak_packed *packed,
+                       struct ak_packed_part *part, const struct ak_pack_range *range)
 {
     uint64_t end = part->offset + (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
-    uint64_t from = range->begin > part->offset ? range->begin : part->offset, to = range->end < end ? range->end : end;
+    uint64_t from = range->begin > part->offset ? range->begin : part->offset,
+             to = range->end < end ? range->end : end;
     if (!job->source || from >= to)
         return;
     atomic_fetch_add(&part->done, to - from);
@@ -157,7 +169,8 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
     }
 }
 
-static void want_rows(const struct ak_pack_job *job, const struct ak_view *view, const struct rows *rows)
+static void want_rows(const struct ak_pack_job *job, const struct ak_view *view,
+                      const struct rows *rows)
 {
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
@@ -186,9 +199,9 @@ void ak_weights_point(struct ak_weights *w)
                 w->packed[i].parts[j].data = w->block + w->packed[i].parts[j].offset;
 }
 
-/* ---- Windows ------------------------------------------------------------------ */
-
-ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes, struct ak_pack_windows *out, struct ak_error *error)
+/* ---- Windows ------------------------------------------------------------ */
+ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
+                                 struct ak_pack_windows *out, struct ak_error *error)
 {
     struct ak_nodes nodes;
     ak_nodes_here(&nodes);
@@ -196,7 +209,11 @@ ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes, 
     for (uint32_t i = 0; i < job->weights->n_packed; i++)
         for (uint32_t j = 0; j < job->weights->packed[i].n_parts; j++)
             atomic_store(&job->weights->packed[i].parts[j].done, 0);
-    *out = (struct ak_pack_windows){ .job = job, .bytes = bytes, .n = n, .near = nodes.n > 1, .taken = ak_alloc(n, sizeof *out->taken) };
+    *out = (struct ak_pack_windows){ .job = job,
+                                     .bytes = bytes,
+                                     .n = n,
+                                     .near = nodes.n > 1,
+                                     .taken = ak_alloc(n, sizeof *out->taken) };
     return out->taken ? AKUNU_OK : ak_fail_memory(error, "the list of windows", n);
 }
 
@@ -215,13 +232,15 @@ static unsigned reader_of(const struct ak_pack_job *job, uint64_t at)
             const struct ak_packed_part *part = &packed->parts[j];
             uint64_t bytes = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group;
             if (at >= part->offset && at - part->offset < bytes)
-                return (unsigned)((at - part->offset) / group * ak_pool_threads(job->pool) / (bytes / group));
+                return (unsigned)((at - part->offset) / group * ak_pool_threads(job->pool) /
+                                  (bytes / group));
         }
     }
     return 0;
 }
 
-bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next, uint64_t *begin)
+bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next,
+                          uint64_t *begin)
 {
     for (size_t end = w->near ? 2 * w->n : w->n; *next < end; ++*next) {
         size_t i = *next % w->n;
@@ -234,8 +253,7 @@ bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size
     return false;
 }
 
-/* ---- Into memory of this process --------------------------------------------- */
-
+/* ---- Into memory of this process ---------------------------------------- */
 struct run {
     const struct ak_pack_job *job;
     struct ak_pack_windows windows;
@@ -249,7 +267,8 @@ static void pack_task(void *context, unsigned thread)
     const struct ak_pack_job *job = run->job;
     uint64_t total = job->weights->block_bytes, begin;
     size_t next = 0;
-    while (!atomic_load(&run->cancelled) && ak_pack_windows_take(&run->windows, thread, &next, &begin)) {
+    while (!atomic_load(&run->cancelled) &&
+           ak_pack_windows_take(&run->windows, thread, &next, &begin)) {
         struct ak_pack_range range = { .begin = begin, .end = begin + WINDOW_BYTES };
         ak_pack_read_ahead(job, begin + AK_PACK_AHEAD, begin + AK_PACK_AHEAD + WINDOW_BYTES);
         ak_pack_range(job, &range, job->weights->block);

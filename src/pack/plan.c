@@ -8,8 +8,8 @@
 #include "weights/assembly.h"
 
 enum {
-    PART_ALIGN = 16,       /* elements: parts of an output start at tiles */
-    WEIGHT_ALIGN = 4096    /* bytes of the packed block */
+    PART_ALIGN = 16,    /* elements: parts of an output start at tiles */
+    WEIGHT_ALIGN = 4096 /* bytes of the packed block */
 };
 
 /* Operators of the layers come layer by layer, those outside last. */
@@ -23,11 +23,13 @@ static uint32_t operator_index(const struct ak_weights *w, enum ak_linear linear
     return (uint32_t)linear * w->n_layers + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer);
 }
 
-void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first, uint32_t *n)
+void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first,
+                   uint32_t *n)
 {
     uint32_t count = 0;
     *first = w->first_packed[operator_index(w, linear, layer)];
-    while (*first + count < w->n_packed && w->packed[*first + count].linear == linear && w->packed[*first + count].layer == layer)
+    while (*first + count < w->n_packed && w->packed[*first + count].linear == linear &&
+           w->packed[*first + count].layer == layer)
         count++;
     *n = count;
 }
@@ -46,7 +48,10 @@ uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int la
 }
 
 /* Room for every operator part and vector that the model can have. */
-struct limits { uint32_t packed, vectors; uint64_t vector_elems; };
+struct limits {
+    uint32_t packed, vectors;
+    uint64_t vector_elems;
+};
 
 static ak_status count(const struct ak_binding *binding, struct limits *out, struct ak_error *error)
 {
@@ -55,25 +60,33 @@ static ak_status count(const struct ak_binding *binding, struct limits *out, str
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         const struct ak_weight_rule *rule = &spec->family->weights[i];
         uint64_t layers = ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
-        if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR || ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
+        if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
+            ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
             /* a bias may have to be spread over a padded output */
-            uint64_t vectors = ak_role_is_of_experts(rule->role) ? layers * spec->config.n_experts : layers;
+            uint64_t vectors =
+                ak_role_is_of_experts(rule->role) ? layers * spec->config.n_experts : layers;
             out->vectors += (uint32_t)layers;
-            out->vector_elems += vectors * ((uint64_t)ak_spec_dim(spec, rule->rows) * ak_spec_dim(spec, rule->cols) + AK_LINEAR_MAX_PARTS * PART_ALIGN +
-                                           ak_spec_dim(spec, AK_DIM_Q) + 2u * ak_spec_dim(spec, AK_DIM_KV));
+            out->vector_elems +=
+                vectors * ((uint64_t)ak_spec_dim(spec, rule->rows) * ak_spec_dim(spec, rule->cols) +
+                           AK_LINEAR_MAX_PARTS * PART_ALIGN + ak_spec_dim(spec, AK_DIM_Q) +
+                           2u * ak_spec_dim(spec, AK_DIM_KV));
         } else {
             out->packed += (uint32_t)layers;
         }
     }
     if (out->vector_elems > UINT32_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%llu elements in norms and biases", (unsigned long long)out->vector_elems);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%llu elements in norms and biases",
+                       (unsigned long long)out->vector_elems);
     return AKUNU_OK;
 }
 
 static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int layer, uint32_t n)
 {
     struct ak_vector *v = &w->vectors[w->n_vectors++];
-    *v = (struct ak_vector){ .role = role, .layer = layer, .n = n, .data = w->vector_block + w->vector_bytes / sizeof(float) };
+    *v = (struct ak_vector){ .role = role,
+                             .layer = layer,
+                             .n = n,
+                             .data = w->vector_block + w->vector_bytes / sizeof(float) };
     w->vector_bytes += ak_round_up(n, PART_ALIGN) * sizeof(float);
     return v;
 }
@@ -86,7 +99,8 @@ void ak_view_vector(const struct ak_view *view, size_t row, float *out)
         ak_assembly_widen(view->assembly, row, 0, view->cols, out);
         return;
     }
-    const uint8_t *from = (const uint8_t *)view->plane[0].data + row * view->cols * step * info->block_bytes;
+    const uint8_t *from =
+        (const uint8_t *)view->plane[0].data + row * view->cols * step * info->block_bytes;
     for (size_t i = 0; step > 1 && i < view->cols; i++)
         info->dequantise(from + i * step * info->block_bytes, out + i, 1);
     if (step == 1)
@@ -103,9 +117,11 @@ struct parts {
 };
 
 /* What has to be put together lies nowhere. */
-uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows)
+uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view,
+                         uint32_t rows)
 {
-    uint64_t row_bytes = 0, bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
+    uint64_t row_bytes = 0,
+             bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
     if (bytes > 0 || !view->assembly)
         return bytes;
     (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
@@ -113,18 +129,29 @@ uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view 
 }
 
 /* One weight over parts [first, first + n) of an operator. */
-static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_linear linear, int layer, const struct parts *parts,
-                       uint32_t first, uint32_t n, uint32_t bias)
+static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_linear linear,
+                       int layer, const struct parts *parts, uint32_t first, uint32_t n,
+                       uint32_t bias)
 {
     const struct ak_view *view = parts->views[first];
     struct ak_packed *packed = &w->packed[w->n_packed++];
-    *packed = (struct ak_packed){ .backend = backend, .linear = linear, .layer = layer, .type = view->type, .cols = view->cols, .n_experts = parts->n_experts,
-                                  .n_parts = n, .bias = bias, .layout = backend->ops->layout(backend, view->type),
+    *packed = (struct ak_packed){ .backend = backend,
+                                  .linear = linear,
+                                  .layer = layer,
+                                  .type = view->type,
+                                  .cols = view->cols,
+                                  .n_experts = parts->n_experts,
+                                  .n_parts = n,
+                                  .bias = bias,
+                                  .layout = backend->ops->layout(backend, view->type),
                                   .order = ak_assembly_order(view) };
     for (uint32_t i = 0; i < n; i++) {
         const struct ak_view *part = parts->views[first + i];
-        packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight, .view = part, .rows = part->rows,
-                                                    .at = parts->at[first + i], .offset = w->block_bytes + packed->bytes,
+        packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight,
+                                                    .view = part,
+                                                    .rows = part->rows,
+                                                    .at = parts->at[first + i],
+                                                    .offset = w->block_bytes + packed->bytes,
                                                     .data = part->plane[0].data };
         packed->bytes += ak_packed_bytes(backend, part, part->rows);
     }
@@ -132,7 +159,8 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
 }
 
 /* Of experts, one after another, each over the operator's whole output. */
-static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, int layer, const struct parts *parts)
+static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, int layer,
+                          const struct parts *parts)
 {
     struct ak_vector *bias = NULL;
     uint32_t n = parts->n_experts ? parts->n_experts : 1;
@@ -148,8 +176,9 @@ static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding
     return bias ? (uint32_t)(bias - w->vectors) : AK_NONE;
 }
 
-static ak_status find_parts(const struct ak_binding *binding, struct ak_backend *backend, const struct ak_linear_info *info, int layer,
-                            struct parts *out, struct ak_error *error)
+static ak_status find_parts(const struct ak_binding *binding, struct ak_backend *backend,
+                            const struct ak_linear_info *info, int layer, struct parts *out,
+                            struct ak_error *error)
 {
     *out = (struct parts){ 0 };
     for (uint32_t i = 0; i < info->n_parts; i++) {
@@ -157,14 +186,16 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
         if (!view)
             continue;
         if (!backend->ops->supports(backend, AK_OP_LINEAR, view->type))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the %s backend has no kernel for %s", view->name, backend->ops->name,
-                           ak_type_info(view->type)->name);
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "%s: the %s backend has no kernel for %s", view->name,
+                           backend->ops->name, ak_type_info(view->type)->name);
         if (ak_role_kind(info->parts[i].weight) == AK_ROLE_KIND_EXPERTS)
             out->n_experts = binding->spec->config.n_experts;
         out->of[out->n] = info->parts[i];
         out->views[out->n] = view;
         out->at[out->n++] = out->width;
-        out->width += (uint32_t)ak_round_up(view->rows / (out->n_experts ? out->n_experts : 1), PART_ALIGN);
+        out->width +=
+            (uint32_t)ak_round_up(view->rows / (out->n_experts ? out->n_experts : 1), PART_ALIGN);
     }
     return AKUNU_OK;
 }
@@ -179,7 +210,8 @@ bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b)
     return same_order(a->order, b->order, a->cols);
 }
 
-const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes)
+const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part,
+                                uint32_t e, uint64_t bytes)
 {
     if (packed->bytes == 0 && part->view->matrices)
         return part->view->matrices[e].plane[0].data;
@@ -203,8 +235,9 @@ static bool are_one(const struct ak_view *a, const struct ak_view *b)
            same_order(ak_assembly_order(a), ak_assembly_order(b), a->cols);
 }
 
-static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding, struct ak_backend *backend, enum ak_linear linear,
-                               int layer, struct ak_error *error)
+static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding,
+                               struct ak_backend *backend, enum ak_linear linear, int layer,
+                               struct ak_error *error)
 {
     struct parts parts;
     backend = ak_backend_of(backend, layer);
@@ -234,7 +267,8 @@ static bool is_bias(enum ak_role role)
 }
 
 /* Converters to GGUF have added the offset, and made decays of their logarithms. */
-static void read_vector(const struct ak_spec *spec, enum ak_role role, const struct ak_view *view, float *out)
+static void read_vector(const struct ak_spec *spec, enum ak_role role, const struct ak_view *view,
+                        float *out)
 {
     size_t n = (size_t)view->rows * view->cols;
     float offset = ak_family_norm_offset(spec->family, role);
@@ -257,14 +291,19 @@ static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
             continue;
         bool layered = ak_role_in_layer(role);
         for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
-            const struct ak_view *view = ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
+            const struct ak_view *view =
+                ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
             if (view)
-                read_vector(spec, role, view, add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->rows * view->cols)->data);
+                read_vector(
+                    spec, role, view,
+                    add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->rows * view->cols)
+                        ->data);
         }
     }
 }
 
-static ak_status plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *w, struct ak_error *error)
+static ak_status plan(const struct ak_binding *binding, struct ak_backend *backend,
+                      struct ak_weights *w, struct ak_error *error)
 {
     struct limits limits;
     AK_TRY(count(binding, &limits, error));
@@ -292,7 +331,8 @@ static ak_status plan(const struct ak_binding *binding, struct ak_backend *backe
     return AKUNU_OK;
 }
 
-ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error)
+ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend,
+                          struct ak_weights *out, struct ak_error *error)
 {
     *out = (struct ak_weights){ 0 };
     ak_status status = plan(binding, backend, out, error);

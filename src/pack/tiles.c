@@ -4,7 +4,8 @@
 
 enum { BLOCK_K = 32, MOST_BLOCK_BYTES = 40 }; /* of 32 elements of a type that has tiles */
 
-uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_t rows, uint32_t cols)
+uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_t rows,
+                        uint32_t cols)
 {
     if (!tiles->is_tiled(type))
         return 0;
@@ -12,7 +13,8 @@ uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_
 }
 
 /* 16 rows, or fewer at the end, that an assembly makes: a tile's columns at a time. */
-static void pack_assembled(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first, uint8_t *to)
+static void pack_assembled(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
+                           uint8_t *to)
 {
     uint8_t stored[AK_PACK_ROWS][AK_PACK_K / BLOCK_K * MOST_BLOCK_BYTES];
     const void *rows[AK_PACK_ROWS] = { NULL };
@@ -20,7 +22,8 @@ static void pack_assembled(const struct ak_tiles *tiles, const struct ak_view *v
     for (uint32_t k = 0, n; k < view->cols; k += n) {
         n = view->cols - k < AK_PACK_K ? view->cols - k : AK_PACK_K;
         for (uint32_t r = 0; r < n_rows; r++) {
-            ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n, stored[r]);
+            ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n,
+                               stored[r]);
             rows[r] = stored[r];
         }
         tiles->pack(view->type, rows, n, to);
@@ -28,22 +31,27 @@ static void pack_assembled(const struct ak_tiles *tiles, const struct ak_view *v
     }
 }
 
-static void pack_stored(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first, uint64_t row_bytes, uint8_t *to)
+static void pack_stored(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
+                        uint64_t row_bytes, uint8_t *to)
 {
     const void *rows[AK_PACK_ROWS];
     for (uint32_t r = 0; r < AK_PACK_ROWS; r++)
-        rows[r] = first + r < view->rows ? (const uint8_t *)view->plane[0].data + (first + r) * row_bytes : NULL;
+        rows[r] = first + r < view->rows ?
+                      (const uint8_t *)view->plane[0].data + (first + r) * row_bytes :
+                      NULL;
     tiles->pack(view->type, rows, view->cols, to);
 }
 
 /* Rows that are not tiled are only put together. */
-static void assemble(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes, uint8_t *to)
+static void assemble(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes,
+                     uint8_t *to)
 {
     for (uint32_t row = first; row < first + n; row++, to += row_bytes)
         ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
 }
 
-void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first, uint32_t n, void *packed)
+void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
+                   uint32_t n, void *packed)
 {
     uint64_t row_bytes = 0;
     uint8_t *to = packed;

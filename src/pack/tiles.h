@@ -17,7 +17,9 @@ struct ak_tiles {
 };
 
 /* The backend's `packed_bytes` and `pack`. */
-uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_t rows, uint32_t cols);
-void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first, uint32_t n, void *packed);
+uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_t rows,
+                        uint32_t cols);
+void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
+                   uint32_t n, void *packed);
 
 #endif

@@ -8,37 +8,35 @@
 #include "backend/backend.h"
 #include "base/thread.h"
 
-/* ---- Bind: every declared weight by exact name and shape ------------------ */
-
+/* ---- Bind: every declared weight by exact name and shape ---------------- */
 struct ak_binding {
     const struct ak_spec *spec;
     struct ak_view *views; /* [n_weights of the family][n_layers or 1]; plane 0 NULL: absent */
     uint32_t n_views;
-    uint32_t *first_view;  /* of each rule */
-    bool tied;             /* OUTPUT is the embedding */
-    bool shapes_only;      /* ak_bind_shapes */
-    struct ak_kept *kept;  /* memory that views point into: bind.h */
+    uint32_t *first_view; /* of each rule */
+    bool tied;            /* OUTPUT is the embedding */
+    bool shapes_only;     /* ak_bind_shapes */
+    struct ak_kept *kept; /* memory that views point into: bind.h */
     uint32_t n_kept, kept_capacity;
 };
 
 /* strict: a tensor that nothing claims is an error, else it is logged. */
-ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict, const struct ak_log *log, struct ak_binding *out,
-                  struct ak_error *error);
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict,
+                  const struct ak_log *log, struct ak_binding *out, struct ak_error *error);
 /* The same for those who want shapes and types alone, of nothing that would have to be
  * copied: the planes of such views are what the file has. */
-ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec, const struct ak_log *log, struct ak_binding *out,
-                         struct ak_error *error);
+ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec,
+                         const struct ak_log *log, struct ak_binding *out, struct ak_error *error);
 /* One of them: into `b`, whose `spec` is set, goes what has to be copied of it; the
  * other fields are zero before the first call. plane[0].data of *view is NULL where the
  * file has no such weight and need not have it. */
-ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer, struct ak_binding *b,
-                         struct ak_view *view, struct ak_error *error);
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+                         struct ak_binding *b, struct ak_view *view, struct ak_error *error);
 void ak_binding_clear(struct ak_binding *b);
 /* NULL where the model does not have it. */
 const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, int layer);
 
-/* ---- Fuse and pack --------------------------------------------------------- */
-
+/* ---- Fuse and pack ------------------------------------------------------ */
 /* A part of a packed weight: rows of the fused operator's output. */
 struct ak_packed_part {
     enum ak_role role;
@@ -52,17 +50,20 @@ struct ak_packed_part {
 
 /* One weight as the backend has it. */
 struct ak_packed {
-    struct ak_backend *backend; /* whose it is: that of a model, or one of those that it is put together of */
+    /* whose it is: that of a model, or one of those that it is put together of */
+    struct ak_backend *backend;
     enum ak_linear linear;
     int layer;
     enum ak_type type;
     uint32_t cols, layout;
-    uint32_t n_experts;  /* matrices in each part, of the same size, one after another; 0: no experts' */
+    /* matrices in each part, of the same size, one after another; 0: no experts' */
+    uint32_t n_experts;
     uint32_t n_parts;
     struct ak_packed_part parts[AK_LINEAR_MAX_PARTS];
-    uint32_t bias;       /* vector slot of the operator's output width, AK_NONE */
-    uint64_t bytes;      /* packed; 0: used where it lies */
-    const uint32_t *order; /* [cols]: the input's element that each column is multiplied with; NULL: its own */
+    uint32_t bias;  /* vector slot of the operator's output width, AK_NONE */
+    uint64_t bytes; /* packed; 0: used where it lies */
+    /* [cols]: the input's element that each column is multiplied with; NULL: its own */
+    const uint32_t *order;
 };
 
 /* A float32 vector: a norm's weight, or biases in the order of an operator's
@@ -83,19 +84,22 @@ struct ak_weights {
     uint32_t *widths;       /* the same: output elements, parts padded to 16 */
     uint32_t n_layers;
     const struct ak_view *embedding;
-    const struct ak_view *positions; /* [context, width]; NULL: learned positions are none of this model's */
-    const struct ak_view *types;     /* [types, width]; NULL: nor types of tokens */
-    const struct ak_provider *source; /* of what is used where the file has it; NULL: its pages are not dropped */
-    uint8_t *block;         /* packed weights, one block */
+    /* [context, width]; NULL: learned positions are none of this model's */
+    const struct ak_view *positions;
+    const struct ak_view *types; /* [types, width]; NULL: nor types of tokens */
+    /* of what is used where the file has it; NULL: its pages are not dropped */
+    const struct ak_provider *source;
+    uint8_t *block; /* packed weights, one block */
     uint64_t block_bytes;
-    bool block_mapped;      /* it is the packed cache, which nobody writes */
+    bool block_mapped; /* it is the packed cache, which nobody writes */
     float *vector_block;
     uint64_t vector_bytes, vector_room;
 };
 
 /* Decides what fuses (same type and row length) and where everything goes, and
  * reads the vectors as float32. No weight is read. */
-ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend, struct ak_weights *out, struct ak_error *error);
+ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend,
+                          struct ak_weights *out, struct ak_error *error);
 
 /* Row `row` of a view of vectors, one or one an expert, as floats; put together where it
  * is quantised. */
@@ -106,14 +110,16 @@ bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b);
 
 /* Where matrix `e` of a part begins, each of `bytes`: in the packed block, or where the file
  * has it. A weight of no experts has matrix 0 alone. */
-const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part, uint32_t e, uint64_t bytes);
+const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part,
+                                uint32_t e, uint64_t bytes);
 
 /* What a pass reads of it. */
 uint64_t ak_packed_read_bytes(const struct ak_packed *packed);
 
 /* What `rows` of a view take in the packed block, 16 rows wherever they stand; 0: they
  * are used where they lie. */
-uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows);
+uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view,
+                         uint32_t rows);
 
 /* Gets 0 … 1 from the calling thread and returns false to cancel. */
 typedef bool ak_pack_progress_fn(double fraction, void *user);
@@ -123,9 +129,10 @@ struct ak_pack_job {
     struct ak_weights *weights;
     struct ak_backend *backend;
     const struct ak_provider *source; /* NULL: nothing is dropped */
-    bool forget;                      /* the source will not be read again: drop it from the page cache too */
+    /* the source will not be read again: drop it from the page cache too */
+    bool forget;
     struct ak_pool *pool;
-    ak_pack_progress_fn *progress;    /* NULL: silent */
+    ak_pack_progress_fn *progress; /* NULL: silent */
     void *user;
 };
 
@@ -157,10 +164,12 @@ struct ak_pack_windows {
     atomic_uchar *taken; /* [n] */
 };
 /* `near` as it suits this machine. */
-ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes, struct ak_pack_windows *out, struct ak_error *error);
+ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
+                                 struct ak_pack_windows *out, struct ak_error *error);
 void ak_pack_windows_clear(struct ak_pack_windows *w);
 /* *next is the thread's own, from 0. False: all are taken. */
-bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next, uint64_t *begin);
+bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next,
+                          uint64_t *begin);
 
 /* The largest 16 packed rows: what ak_pack_range may write beyond its range. */
 uint64_t ak_pack_overhang(const struct ak_pack_job *job);
@@ -169,7 +178,8 @@ uint64_t ak_pack_overhang(const struct ak_pack_job *job);
 void ak_weights_point(struct ak_weights *w);
 
 /* The weights of an operator: n of them from `first` on. */
-void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first, uint32_t *n);
+void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first,
+                   uint32_t *n);
 uint32_t ak_weights_width(const struct ak_weights *w, enum ak_linear linear, int layer);
 /* Vector slot of (role, layer); AK_NONE where the model has none. */
 uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int layer);

@@ -17,7 +17,8 @@ enum { NEARLY_ALL = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth
 static void say(const struct ak_session *s, const char *name, const char *why)
 {
     char shown[AK_SHOW_BYTES];
-    ak_log_line(&s->log, AKUNU_LOG_WARN, "prompt cache: done without %s: %s", ak_show_path(name, shown), why);
+    ak_log_line(&s->log, AKUNU_LOG_WARN, "prompt cache: done without %s: %s",
+                ak_show_path(name, shown), why);
 }
 
 /* The time of use is kept here: looking at a file does not change it. */
@@ -27,27 +28,30 @@ static void touch(int fd)
     (void)futimens(fd, times);
 }
 
-/* ---- The folder ----------------------------------------------------------------- */
-
+/* ---- The folder --------------------------------------------------------- */
 /* -1: there is none, or it cannot be used; `make`: then a line says why. */
-static int open_folder(const struct ak_session *s, const struct akunu_prompt_cache *cache, bool make)
+static int open_folder(const struct ak_session *s, const struct akunu_prompt_cache *cache,
+                       bool make)
 {
     char *path = cache->dir ? ak_strndup(cache->dir, strlen(cache->dir)) : ak_cache_default_dir();
     int dir = path ? ak_cache_dir_open(path, make) : -1;
     if (make && dir < 0)
-        say(s, path ? path : "its folder", path ? strerror(errno) : "no folder for it is known (HOME is not set)");
+        say(s, path ? path : "its folder",
+            path ? strerror(errno) : "no folder for it is known (HOME is not set)");
     ak_free(path);
     return dir;
 }
 
 static bool is_ours(const struct ak_cache_entry *e, const struct ak_cache_key *key)
 {
-    return e->kind == AK_CACHE_PROMPT && e->built > 0 && memcmp(&e->header.key, key, sizeof *key) == 0;
+    return e->kind == AK_CACHE_PROMPT && e->built > 0 &&
+           memcmp(&e->header.key, key, sizeof *key) == 0;
 }
 
 /* The kept text that has most of the first n tokens at `ids`: *common of them. Opened where
  * there is one. */
-static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t n, struct ak_saved *best, uint32_t *common)
+static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t n,
+                 struct ak_saved *best, uint32_t *common)
 {
     struct ak_cache_entry *entries;
     struct ak_cache_key key;
@@ -59,7 +63,8 @@ static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t
         return false;
     for (size_t i = 0; i < n_entries; i++) {
         struct ak_saved saved;
-        if (!is_ours(&entries[i], &key) || !ak_saved_open(ak_cache_open(dir, entries[i].name), s, &key, &saved, &why))
+        if (!is_ours(&entries[i], &key) ||
+            !ak_saved_open(ak_cache_open(dir, entries[i].name), s, &key, &saved, &why))
             continue;
         uint32_t same = ak_saved_common(&saved, ids, n);
         if (same <= *common) {
@@ -78,7 +83,8 @@ static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t
 
 /* Removes texts that the new one begins with, and then those that were not used for longest,
  * until all take no more than `most` bytes. */
-static void make_room(int dir, const struct ak_session *s, const char *keep, const int32_t *ids, uint32_t n, uint64_t most)
+static void make_room(int dir, const struct ak_session *s, const char *keep, const int32_t *ids,
+                      uint32_t n, uint64_t most)
 {
     struct ak_cache_entry *entries;
     struct ak_cache_key key;
@@ -91,8 +97,10 @@ static void make_room(int dir, const struct ak_session *s, const char *keep, con
     for (size_t i = 0; i < n_entries; i++) {
         struct ak_cache_entry *e = &entries[i];
         struct ak_saved saved;
-        if (strcmp(e->name, keep) != 0 && is_ours(e, &key) && ak_saved_open(ak_cache_open(dir, e->name), s, &key, &saved, &why)) {
-            bool beginning = saved.n_tokens <= n && ak_saved_common(&saved, ids, n) == saved.n_tokens;
+        if (strcmp(e->name, keep) != 0 && is_ours(e, &key) &&
+            ak_saved_open(ak_cache_open(dir, e->name), s, &key, &saved, &why)) {
+            bool beginning =
+                saved.n_tokens <= n && ak_saved_common(&saved, ids, n) == saved.n_tokens;
             ak_saved_clear(&saved);
             if (beginning && ak_cache_remove(dir, e->name))
                 e->bytes = 0;
@@ -117,7 +125,8 @@ static void make_room(int dir, const struct ak_session *s, const char *keep, con
 }
 
 /* A name for the text alone: the same text of the same model has the same. */
-static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n, char name[AK_CACHE_NAME_BYTES], char part[AK_CACHE_NAME_BYTES])
+static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n,
+                      char name[AK_CACHE_NAME_BYTES], char part[AK_CACHE_NAME_BYTES])
 {
     struct ak_cache_key key;
     struct ak_sha256 h;
@@ -131,7 +140,8 @@ static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n
 }
 
 /* Writes `name` by way of `part` in the folder. False after *why. */
-static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t n, const char *name, const char *part, const char **why)
+static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t n,
+                       const char *name, const char *part, const char **why)
 {
     struct ak_cache_build build = { .dir = dir, .part = part, .name = name };
     bool busy;
@@ -148,8 +158,7 @@ static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t
     return saved;
 }
 
-/* ---- One file --------------------------------------------------------------------- */
-
+/* ---- One file ----------------------------------------------------------- */
 /* The folder of a path and the name in it; -1 and errno. */
 static int folder_of(const char *path, const char **name)
 {
@@ -172,12 +181,14 @@ static bool is_replaceable(int dir, const char *name)
         return errno == ENOENT;
     struct stat st;
     bool ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                (st.st_size == 0 || (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, "akunuKVS", sizeof magic) == 0));
+                (st.st_size == 0 || (pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+                                     memcmp(magic, "akunuKVS", sizeof magic) == 0));
     close(fd);
     return ours;
 }
 
-static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const char *path, const char **why)
+static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const char *path,
+                       const char **why)
 {
     const char *name;
     int dir = folder_of(path, &name);
@@ -199,7 +210,8 @@ static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const
     return written;
 }
 
-ak_status ak_text_save(struct ak_session *s, int32_t sequence, const char *path, struct ak_error *error)
+ak_status ak_text_save(struct ak_session *s, int32_t sequence, const char *path,
+                       struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
     char shown[AK_SHOW_BYTES];
@@ -210,7 +222,8 @@ ak_status ak_text_save(struct ak_session *s, int32_t sequence, const char *path,
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has no tokens to save");
     if (write_file(s, sequence, found->length, path, &why))
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_IO, "%s cannot be written: %s", ak_show_path(path, shown), why);
+    return ak_fail(error, AKUNU_ERROR_IO, "%s cannot be written: %s", ak_show_path(path, shown),
+                   why);
 }
 
 static ak_status check_empty(const struct ak_session *s, int32_t sequence, struct ak_error *error)
@@ -218,7 +231,8 @@ static ak_status check_empty(const struct ak_session *s, int32_t sequence, struc
     const struct ak_kv_sequence *found;
     AK_TRY(ak_session_find(s, sequence, &found, error));
     if (found->length > 0)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and must be empty", (unsigned)found->length);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and must be empty",
+                       (unsigned)found->length);
     return AKUNU_OK;
 }
 
@@ -227,7 +241,8 @@ static bool has_room(const struct ak_session *s, int32_t sequence, uint32_t n)
     return n <= s->kv.context && ak_kv_wanted(&s->kv, sequence, n) <= s->kv.n_free;
 }
 
-ak_status ak_text_load(struct ak_session *s, int32_t sequence, const char *path, struct ak_error *error)
+ak_status ak_text_load(struct ak_session *s, int32_t sequence, const char *path,
+                       struct ak_error *error)
 {
     struct ak_cache_key key;
     struct ak_saved saved;
@@ -243,19 +258,20 @@ ak_status ak_text_load(struct ak_session *s, int32_t sequence, const char *path,
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown), why);
     ak_status status = AKUNU_OK;
     if (!has_room(s, sequence, saved.n_tokens))
-        status = ak_fail(error, AKUNU_ERROR_CONTEXT, "%s: its text has %u tokens, and the context holds %u", ak_show_path(path, shown),
-                         (unsigned)saved.n_tokens, (unsigned)s->kv.context);
+        status = ak_fail(
+            error, AKUNU_ERROR_CONTEXT, "%s: its text has %u tokens, and the context holds %u",
+            ak_show_path(path, shown), (unsigned)saved.n_tokens, (unsigned)s->kv.context);
     else if (!ak_saved_load(&saved, s, sequence, saved.n_tokens, &why))
         status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown), why);
     ak_saved_clear(&saved);
     return status;
 }
 
-/* ---- Prompts ------------------------------------------------------------------------ */
-
+/* ---- Prompts ------------------------------------------------------------ */
 /* The kept text that serves best, of the folder or the one file; `tell`: why the file cannot. */
-static bool open_best(const struct ak_session *s, const struct akunu_prompt_cache *cache, const int32_t *ids, size_t n, bool tell,
-                      struct ak_saved *best, uint32_t *common)
+static bool open_best(const struct ak_session *s, const struct akunu_prompt_cache *cache,
+                      const int32_t *ids, size_t n, bool tell, struct ak_saved *best,
+                      uint32_t *common)
 {
     struct ak_cache_key key;
     const char *why;
@@ -281,7 +297,8 @@ static bool open_best(const struct ak_session *s, const struct akunu_prompt_cach
 }
 
 /* A damaged file would be in the way of a good one. */
-static void discard(const struct ak_session *s, const struct akunu_prompt_cache *cache, const struct ak_saved *saved)
+static void discard(const struct ak_session *s, const struct akunu_prompt_cache *cache,
+                    const struct ak_saved *saved)
 {
     int dir = cache->file ? -1 : open_folder(s, cache, false);
     if (cache->file)
@@ -292,7 +309,8 @@ static void discard(const struct ak_session *s, const struct akunu_prompt_cache 
         close(dir);
 }
 
-ak_status ak_prompt_restore(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n_ids, const struct akunu_prompt_cache *cache,
+ak_status ak_prompt_restore(struct ak_session *s, int32_t sequence, const int32_t *ids,
+                            size_t n_ids, const struct akunu_prompt_cache *cache,
                             size_t *n_restored, struct ak_error *error)
 {
     struct ak_saved best;
@@ -308,7 +326,8 @@ ak_status ak_prompt_restore(struct ak_session *s, int32_t sequence, const int32_
         if (ak_saved_load(&best, s, sequence, common, &why)) {
             *n_restored = common;
             touch(best.fd);
-            ak_log_line(&s->log, AKUNU_LOG_INFO, "prompt cache: %u of %zu tokens were run before", (unsigned)common, n_ids);
+            ak_log_line(&s->log, AKUNU_LOG_INFO, "prompt cache: %u of %zu tokens were run before",
+                        (unsigned)common, n_ids);
         } else {
             say(s, cache->file ? cache->file : best.name, why);
             discard(s, cache, &best);
@@ -318,7 +337,8 @@ ak_status ak_prompt_restore(struct ak_session *s, int32_t sequence, const int32_
     return AKUNU_OK;
 }
 
-static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n, const struct akunu_prompt_cache *cache)
+static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
+                           const struct akunu_prompt_cache *cache)
 {
     const int32_t *ids = ak_kv_sequence(&s->kv, sequence)->tokens;
     char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
@@ -336,7 +356,8 @@ static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n, c
     close(dir);
 }
 
-ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens, const struct akunu_prompt_cache *cache, struct ak_error *error)
+ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens,
+                         const struct akunu_prompt_cache *cache, struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
     struct ak_saved best;
@@ -344,7 +365,9 @@ ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens
     const char *why;
     AK_TRY(ak_session_find(s, sequence, &found, error));
     if (n_tokens > found->length)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and %zu are to be kept", (unsigned)found->length, n_tokens);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the sequence has %u tokens, and %zu are to be kept",
+                       (unsigned)found->length, n_tokens);
     if (n_tokens == 0 || n_tokens < cache->least || ak_save_is_possible(s, NULL) != AKUNU_OK)
         return AKUNU_OK;
     uint32_t n = (uint32_t)n_tokens;

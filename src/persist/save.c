@@ -13,14 +13,14 @@ enum { VERSION = 1, HASHES_ALIGN = 64, PAGES_ALIGN = 4096 };
 ak_status ak_save_is_possible(const struct ak_session *s, struct ak_error *error)
 {
     if (s->kv.shape.state_elems > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the model keeps a running state, which is not saved");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the model keeps a running state, which is not saved");
     if (!s->backend->ops->pages)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the KV cache lies on a device");
     return ak_session_needs_logits(s, error);
 }
 
-/* ---- Key ------------------------------------------------------------------------ */
-
+/* ---- Key ---------------------------------------------------------------- */
 static void add_number(struct ak_sha256 *h, uint64_t value)
 {
     uint8_t bytes[8];
@@ -61,7 +61,8 @@ void ak_save_key(const struct ak_session *s, struct ak_cache_key *out)
     ak_provider_identity(m->provider, &source);
     ak_sha256_begin(&h);
     add_number(&h, VERSION);
-    add_number(&h, AKUNU_VERSION_MAJOR * 1000000 + AKUNU_VERSION_MINOR * 1000 + AKUNU_VERSION_PATCH);
+    add_number(&h,
+               AKUNU_VERSION_MAJOR * 1000000 + AKUNU_VERSION_MINOR * 1000 + AKUNU_VERSION_PATCH);
     add_number(&h, source.bytes);
     add_number(&h, (uint64_t)source.mtime_ns);
     add_number(&h, source.parts[0]);
@@ -75,7 +76,8 @@ void ak_save_key(const struct ak_session *s, struct ak_cache_key *out)
     add_number(&h, shape->v_type);
     add_number(&h, ak_kv_page_bytes(shape));
     add_text(&h, s->backend->ops->name, strlen(s->backend->ops->name));
-    if (!s->backend->ops->exact || !s->backend->ops->exact(s->backend)) { /* then its instructions count as well */
+    /* then its instructions count as well */
+    if (!s->backend->ops->exact || !s->backend->ops->exact(s->backend)) {
         const char *described = s->backend->ops->describe(s->backend);
         add_text(&h, described, strlen(described));
     }
@@ -83,8 +85,7 @@ void ak_save_key(const struct ak_session *s, struct ak_cache_key *out)
     ak_sha256_end(&h, out->digest);
 }
 
-/* ---- Places in the file ------------------------------------------------------------ */
-
+/* ---- Places in the file ------------------------------------------------- */
 static uint32_t pages_of(uint32_t n_tokens)
 {
     return n_tokens / AK_KV_PAGE_TOKENS + (n_tokens % AK_KV_PAGE_TOKENS != 0);
@@ -97,7 +98,8 @@ static uint64_t hashes_at(uint32_t n_tokens)
 
 static uint64_t pages_at(uint32_t n_tokens)
 {
-    return ak_round_up(hashes_at(n_tokens) + (uint64_t)pages_of(n_tokens) * 2 * sizeof(uint64_t), PAGES_ALIGN);
+    return ak_round_up(hashes_at(n_tokens) + (uint64_t)pages_of(n_tokens) * 2 * sizeof(uint64_t),
+                       PAGES_ALIGN);
 }
 
 /* Tokens of a context, whose pool could be counted. */
@@ -106,7 +108,8 @@ uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n)
     return pages_at(n) + pages_of(n) * ak_kv_page_bytes(&s->kv.shape) - AK_CACHE_HEADER;
 }
 
-static void digest_of(const int32_t *tokens, uint32_t n_tokens, const uint64_t *hashes, uint64_t digest[2])
+static void digest_of(const int32_t *tokens, uint32_t n_tokens, const uint64_t *hashes,
+                      uint64_t digest[2])
 {
     digest[0] = VERSION;
     digest[1] = n_tokens;
@@ -120,8 +123,7 @@ static void hash_of_page(const uint8_t *page, uint64_t bytes, uint64_t hash[2])
     ak_hash128(page, (size_t)bytes, hash);
 }
 
-/* ---- Reading ------------------------------------------------------------------------ */
-
+/* ---- Reading ------------------------------------------------------------ */
 static bool read_all(int fd, void *to, size_t n, uint64_t at)
 {
     uint8_t *next = to;
@@ -148,7 +150,8 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
     saved->n_pages = pages_of(saved->n_tokens);
     saved->pages_at = pages_at(saved->n_tokens);
     uint64_t bytes;
-    if (!ak_mul_u64(saved->n_pages, ak_kv_page_bytes(&s->kv.shape), &bytes) || !ak_add_u64(bytes, saved->pages_at, &bytes) ||
+    if (!ak_mul_u64(saved->n_pages, ak_kv_page_bytes(&s->kv.shape), &bytes) ||
+        !ak_add_u64(bytes, saved->pages_at, &bytes) ||
         saved->header.block_bytes != bytes - AK_CACHE_HEADER)
         return false;
     saved->tokens = ak_alloc(saved->n_tokens, sizeof *saved->tokens);
@@ -157,8 +160,10 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
         *why = "there is no memory for it";
         return false;
     }
-    if (!read_all(saved->fd, saved->tokens, saved->n_tokens * sizeof *saved->tokens, AK_CACHE_HEADER) ||
-        !read_all(saved->fd, saved->hashes, saved->n_pages * 2 * sizeof *saved->hashes, hashes_at(saved->n_tokens)))
+    if (!read_all(saved->fd, saved->tokens, saved->n_tokens * sizeof *saved->tokens,
+                  AK_CACHE_HEADER) ||
+        !read_all(saved->fd, saved->hashes, saved->n_pages * 2 * sizeof *saved->hashes,
+                  hashes_at(saved->n_tokens)))
         return false;
     digest_of(saved->tokens, saved->n_tokens, saved->hashes, digest);
     return memcmp(digest, saved->header.digest, sizeof digest) == 0;
@@ -166,7 +171,8 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
 
 /* The header is checked first, and the file's size by it: nothing is allocated for what a
  * file only says. */
-bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_cache_key *key, struct ak_saved *out, const char **why)
+bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_cache_key *key,
+                   struct ak_saved *out, const char **why)
 {
     *out = (struct ak_saved){ .fd = fd };
     *why = "it is damaged, or no saved text of this version";
@@ -198,7 +204,8 @@ uint32_t ak_saved_common(const struct ak_saved *saved, const int32_t *ids, size_
     return same;
 }
 
-bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n, const char **why)
+bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n,
+                   const char **why)
 {
     const struct ak_kv_sequence *own = ak_kv_sequence(&s->kv, sequence);
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape), hash[2];
@@ -217,9 +224,9 @@ bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t s
     return true;
 }
 
-/* ---- Writing ------------------------------------------------------------------------ */
-
-static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, uint32_t n, struct ak_cache_build *build, uint64_t *hashes)
+/* ---- Writing ------------------------------------------------------------ */
+static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, uint32_t n,
+                       struct ak_cache_build *build, uint64_t *hashes)
 {
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape);
     const uint8_t *pool = s->backend->ops->pages(s->backend, s->kv.pool);
@@ -232,7 +239,8 @@ static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, u
     return failed;
 }
 
-static int write_text(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build)
+static int write_text(struct ak_session *s, int32_t sequence, uint32_t n,
+                      struct ak_cache_build *build)
 {
     const struct ak_kv_sequence *own = ak_kv_sequence(&s->kv, sequence);
     uint64_t *hashes = ak_alloc(pages_of(n), 2 * sizeof *hashes);
@@ -248,13 +256,15 @@ static int write_text(struct ak_session *s, int32_t sequence, uint32_t n, struct
     if (!failed)
         failed = ak_cache_write(build->fd, own->tokens, n * sizeof *own->tokens, AK_CACHE_HEADER);
     if (!failed)
-        failed = ak_cache_write(build->fd, hashes, (size_t)pages_of(n) * 2 * sizeof *hashes, hashes_at(n));
+        failed = ak_cache_write(build->fd, hashes, (size_t)pages_of(n) * 2 * sizeof *hashes,
+                                hashes_at(n));
     digest_of(own->tokens, n, hashes, build->header.digest);
     ak_free(hashes);
     return failed ? failed : ak_cache_finish(build);
 }
 
-bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build, const char **why)
+bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build,
+             const char **why)
 {
     int failed = write_text(s, sequence, n, build);
     if (!failed)

@@ -25,14 +25,15 @@ struct ak_saved {
     int fd;
     struct ak_cache_header header;
     int32_t *tokens;
-    uint64_t *hashes;  /* [n_pages][2] */
+    uint64_t *hashes; /* [n_pages][2] */
     uint32_t n_tokens, n_pages;
-    uint64_t pages_at; /* in the file */
+    uint64_t pages_at;              /* in the file */
     char name[AK_CACHE_NAME_BYTES]; /* the caller's to use */
 };
 
 /* Takes `fd` over, on failure too, where *why says what is wrong with it (valid for good). */
-bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_cache_key *key, struct ak_saved *out, const char **why);
+bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_cache_key *key,
+                   struct ak_saved *out, const char **why);
 void ak_saved_clear(struct ak_saved *saved);
 
 /* How many of the n tokens at `ids` the saved text begins with. */
@@ -40,11 +41,13 @@ uint32_t ak_saved_common(const struct ak_saved *saved, const int32_t *ids, size_
 
 /* Gives an empty sequence the first n tokens, for which there is room, and their pages. False
  * where the file is damaged or cannot be read: then it is empty still. */
-bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n, const char **why);
+bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n,
+                   const char **why);
 
 /* Writes the first n tokens of a sequence into build->fd, which is empty, and finishes it under
  * its name. */
-bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build, const char **why);
+bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build,
+             const char **why);
 
 /* Bytes behind the header. */
 uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n);

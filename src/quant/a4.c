@@ -12,4 +12,4 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_a4 = {"A4", 32, sizeof(struct ak_block_a4), dequantise, NULL};
+const struct ak_type_info ak_type_a4 = { "A4", 32, sizeof(struct ak_block_a4), dequantise, NULL };

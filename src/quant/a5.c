@@ -12,4 +12,4 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_a5 = {"A5", 32, sizeof(struct ak_block_a5), dequantise, NULL};
+const struct ak_type_info ak_type_a5 = { "A5", 32, sizeof(struct ak_block_a5), dequantise, NULL };

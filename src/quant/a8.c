@@ -11,4 +11,4 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_a8 = {"A8", 32, sizeof(struct ak_block_a8), dequantise, NULL};
+const struct ak_type_info ak_type_a8 = { "A8", 32, sizeof(struct ak_block_a8), dequantise, NULL };

@@ -17,4 +17,4 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
     }
 }
 
-const struct ak_type_info ak_type_bf16 = {"BF16", 1, 2, dequantise, quantise};
+const struct ak_type_info ak_type_bf16 = { "BF16", 1, 2, dequantise, quantise };

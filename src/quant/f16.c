@@ -14,4 +14,4 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
         ak_block_put_f16(half[i], in[i]);
 }
 
-const struct ak_type_info ak_type_f16 = {"F16", 1, 2, dequantise, quantise};
+const struct ak_type_info ak_type_f16 = { "F16", 1, 2, dequantise, quantise };

@@ -7,7 +7,8 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 18, "IQ4_NL is 18 bytes for 32 elements");
 
-const int8_t ak_iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+const int8_t ak_iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                                   1,    13,   25,  38,  53,  69,  89,  113 };
 
 static void dequantise(const void *restrict blocks, float *restrict out, size_t n)
 {
@@ -21,4 +22,4 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_iq4_nl = {"IQ4_NL", 32, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_iq4_nl = { "IQ4_NL", 32, sizeof(struct block), dequantise, NULL };

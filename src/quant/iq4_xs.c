@@ -34,4 +34,5 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_iq4_xs = {"IQ4_XS", AK_QK_K, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_iq4_xs = { "IQ4_XS", AK_QK_K, sizeof(struct block), dequantise,
+                                             NULL };

@@ -23,4 +23,4 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_mxfp4 = {"MXFP4", 32, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_mxfp4 = { "MXFP4", 32, sizeof(struct block), dequantise, NULL };

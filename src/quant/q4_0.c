@@ -15,4 +15,5 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
     }
 }
 
-const struct ak_type_info ak_type_q4_0 = {"Q4_0", 32, sizeof(struct ak_block_q4_0), ak_block_widen_q4_0, quantise};
+const struct ak_type_info ak_type_q4_0 = { "Q4_0", 32, sizeof(struct ak_block_q4_0),
+                                           ak_block_widen_q4_0, quantise };

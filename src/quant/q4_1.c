@@ -41,4 +41,4 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
     }
 }
 
-const struct ak_type_info ak_type_q4_1 = {"Q4_1", 32, sizeof(struct block), dequantise, quantise};
+const struct ak_type_info ak_type_q4_1 = { "Q4_1", 32, sizeof(struct block), dequantise, quantise };

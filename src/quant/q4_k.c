@@ -26,4 +26,5 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_q4_k = {"Q4_K", AK_QK_K, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_q4_k = { "Q4_K", AK_QK_K, sizeof(struct block), dequantise,
+                                           NULL };

@@ -27,7 +27,7 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
     for (size_t i = 0; i < n; i += 32, b++, in += 32) {
         float d = ak_block_extreme(in, 32) / -16.0f;
         float inverse = ak_block_inverse(d);
-        *b = (struct block){0};
+        *b = (struct block){ 0 };
         ak_block_put_f16(b->d, d);
         for (int j = 0; j < 32; j++) {
             int q = ak_block_clamp(in[j] * inverse + 16.5f, 0, 31);
@@ -37,4 +37,4 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
     }
 }
 
-const struct ak_type_info ak_type_q5_0 = {"Q5_0", 32, sizeof(struct block), dequantise, quantise};
+const struct ak_type_info ak_type_q5_0 = { "Q5_0", 32, sizeof(struct block), dequantise, quantise };

@@ -21,4 +21,4 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_q5_1 = {"Q5_1", 32, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_q5_1 = { "Q5_1", 32, sizeof(struct block), dequantise, NULL };

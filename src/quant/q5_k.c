@@ -28,4 +28,5 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_q5_k = {"Q5_K", AK_QK_K, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_q5_k = { "Q5_K", AK_QK_K, sizeof(struct block), dequantise,
+                                           NULL };

@@ -22,9 +22,11 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
             const uint8_t *low = b->low + half * 64 + s % 2 * 32 + k;
             const uint8_t *high = b->high + half * 32 + k;
             for (int j = 0; j < 16; j++)
-                out[j] = scale * (float)(((low[j] >> s / 2 * 4 & 15) | (high[j] >> s * 2 & 3) << 4) - 32);
+                out[j] = scale *
+                         (float)(((low[j] >> s / 2 * 4 & 15) | (high[j] >> s * 2 & 3) << 4) - 32);
         }
     }
 }
 
-const struct ak_type_info ak_type_q6_k = {"Q6_K", AK_QK_K, sizeof(struct block), dequantise, NULL};
+const struct ak_type_info ak_type_q6_k = { "Q6_K", AK_QK_K, sizeof(struct block), dequantise,
+                                           NULL };

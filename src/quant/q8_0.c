@@ -13,4 +13,5 @@ static void quantise(const float *restrict in, void *restrict blocks, size_t n)
     }
 }
 
-const struct ak_type_info ak_type_q8_0 = {"Q8_0", 32, sizeof(struct ak_block_q8_0), ak_block_widen_q8_0, quantise};
+const struct ak_type_info ak_type_q8_0 = { "Q8_0", 32, sizeof(struct ak_block_q8_0),
+                                           ak_block_widen_q8_0, quantise };

@@ -12,15 +12,15 @@
 #include "quant/type.h"
 
 /* A function that widens numbers of one C type. */
-#define WIDEN(name, type) \
-    static void name(const void *restrict blocks, float *restrict out, size_t n) \
-    { \
-        const uint8_t *bytes = blocks; \
-        for (size_t i = 0; i < n; i++) { \
-            type x; \
-            memcpy(&x, bytes + i * sizeof x, sizeof x); \
-            out[i] = (float)x; \
-        } \
+#define WIDEN(name, type)                                                                          \
+    static void name(const void *restrict blocks, float *restrict out, size_t n)                   \
+    {                                                                                              \
+        const uint8_t *bytes = blocks;                                                             \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            type x;                                                                                \
+            memcpy(&x, bytes + i * sizeof x, sizeof x);                                            \
+            out[i] = (float)x;                                                                     \
+        }                                                                                          \
     }
 
 WIDEN(widen_i8, int8_t)
@@ -38,7 +38,8 @@ static void widen_e4m3(const void *restrict blocks, float *restrict out, size_t 
     const uint8_t *bytes = blocks;
     for (size_t i = 0; i < n; i++) {
         int exponent = bytes[i] >> 3 & 15, mantissa = bytes[i] & 7;
-        float x = exponent == 0 ? ldexpf((float)mantissa, -9) : ldexpf((float)(8 + mantissa), exponent - 10);
+        float x = exponent == 0 ? ldexpf((float)mantissa, -9) :
+                                  ldexpf((float)(8 + mantissa), exponent - 10);
         if ((bytes[i] & 0x7f) == 0x7f)
             x = NAN;
         out[i] = bytes[i] & 0x80 ? -x : x;
@@ -60,17 +61,56 @@ static void widen_e8m0(const void *restrict blocks, float *restrict out, size_t 
 }
 
 const struct ak_type_info ak_stored_types[AK_STORED_END - AK_FIRST_STORED] = {
-    [AK_BOOL - AK_FIRST_STORED] = {.name = "BOOL", .block_elems = 1, .block_bytes = 1, .dequantise = widen_u8},
-    [AK_I8 - AK_FIRST_STORED] = {.name = "I8", .block_elems = 1, .block_bytes = 1, .dequantise = widen_i8},
-    [AK_U8 - AK_FIRST_STORED] = {.name = "U8", .block_elems = 1, .block_bytes = 1, .dequantise = widen_u8},
-    [AK_I16 - AK_FIRST_STORED] = {.name = "I16", .block_elems = 1, .block_bytes = 2, .dequantise = widen_i16},
-    [AK_U16 - AK_FIRST_STORED] = {.name = "U16", .block_elems = 1, .block_bytes = 2, .dequantise = widen_u16},
-    [AK_I32 - AK_FIRST_STORED] = {.name = "I32", .block_elems = 1, .block_bytes = 4, .dequantise = widen_i32},
-    [AK_U32 - AK_FIRST_STORED] = {.name = "U32", .block_elems = 1, .block_bytes = 4, .dequantise = widen_u32},
-    [AK_I64 - AK_FIRST_STORED] = {.name = "I64", .block_elems = 1, .block_bytes = 8, .dequantise = widen_i64},
-    [AK_U64 - AK_FIRST_STORED] = {.name = "U64", .block_elems = 1, .block_bytes = 8, .dequantise = widen_u64},
-    [AK_F64 - AK_FIRST_STORED] = {.name = "F64", .block_elems = 1, .block_bytes = 8, .dequantise = widen_f64},
-    [AK_F8_E4M3 - AK_FIRST_STORED] = {.name = "F8_E4M3", .block_elems = 1, .block_bytes = 1, .dequantise = widen_e4m3},
-    [AK_F8_E5M2 - AK_FIRST_STORED] = {.name = "F8_E5M2", .block_elems = 1, .block_bytes = 1, .dequantise = widen_e5m2},
-    [AK_F8_E8M0 - AK_FIRST_STORED] = {.name = "F8_E8M0", .block_elems = 1, .block_bytes = 1, .dequantise = widen_e8m0},
+    [AK_BOOL - AK_FIRST_STORED] = { .name = "BOOL",
+                                    .block_elems = 1,
+                                    .block_bytes = 1,
+                                    .dequantise = widen_u8 },
+    [AK_I8 - AK_FIRST_STORED] = { .name = "I8",
+                                  .block_elems = 1,
+                                  .block_bytes = 1,
+                                  .dequantise = widen_i8 },
+    [AK_U8 - AK_FIRST_STORED] = { .name = "U8",
+                                  .block_elems = 1,
+                                  .block_bytes = 1,
+                                  .dequantise = widen_u8 },
+    [AK_I16 - AK_FIRST_STORED] = { .name = "I16",
+                                   .block_elems = 1,
+                                   .block_bytes = 2,
+                                   .dequantise = widen_i16 },
+    [AK_U16 - AK_FIRST_STORED] = { .name = "U16",
+                                   .block_elems = 1,
+                                   .block_bytes = 2,
+                                   .dequantise = widen_u16 },
+    [AK_I32 - AK_FIRST_STORED] = { .name = "I32",
+                                   .block_elems = 1,
+                                   .block_bytes = 4,
+                                   .dequantise = widen_i32 },
+    [AK_U32 - AK_FIRST_STORED] = { .name = "U32",
+                                   .block_elems = 1,
+                                   .block_bytes = 4,
+                                   .dequantise = widen_u32 },
+    [AK_I64 - AK_FIRST_STORED] = { .name = "I64",
+                                   .block_elems = 1,
+                                   .block_bytes = 8,
+                                   .dequantise = widen_i64 },
+    [AK_U64 - AK_FIRST_STORED] = { .name = "U64",
+                                   .block_elems = 1,
+                                   .block_bytes = 8,
+                                   .dequantise = widen_u64 },
+    [AK_F64 - AK_FIRST_STORED] = { .name = "F64",
+                                   .block_elems = 1,
+                                   .block_bytes = 8,
+                                   .dequantise = widen_f64 },
+    [AK_F8_E4M3 - AK_FIRST_STORED] = { .name = "F8_E4M3",
+                                       .block_elems = 1,
+                                       .block_bytes = 1,
+                                       .dequantise = widen_e4m3 },
+    [AK_F8_E5M2 - AK_FIRST_STORED] = { .name = "F8_E5M2",
+                                       .block_elems = 1,
+                                       .block_bytes = 1,
+                                       .dequantise = widen_e5m2 },
+    [AK_F8_E8M0 - AK_FIRST_STORED] = { .name = "F8_E8M0",
+                                       .block_elems = 1,
+                                       .block_bytes = 1,
+                                       .dequantise = widen_e8m0 },
 };

@@ -10,12 +10,15 @@
 
 void ak_adaptive_p_init(struct ak_adaptive_p *a, const struct akunu_sampling *sampling)
 {
-    *a = (struct ak_adaptive_p){ .target = (double)sampling->adaptive_target, .decay = (double)sampling->adaptive_decay, .pending = -1 };
+    *a = (struct ak_adaptive_p){ .target = (double)sampling->adaptive_target,
+                                 .decay = (double)sampling->adaptive_decay,
+                                 .pending = -1 };
     a->weight = 1.0 / (1.0 - a->decay);
     a->sum = a->target * a->weight;
 }
 
-uint32_t ak_adaptive_p_choose(struct ak_adaptive_p *a, struct ak_candidates *c, float temperature, double unit, float *by_token)
+uint32_t ak_adaptive_p_choose(struct ak_adaptive_p *a, struct ak_candidates *c, float temperature,
+                              double unit, float *by_token)
 {
     double total = ak_candidates_weigh(c, temperature);
     if (a->target < 0.0)

@@ -8,10 +8,11 @@
 #include "sample/candidates.h"
 
 struct ak_adaptive_p {
-    double target;       /* below 0: it draws from the distribution as it is */
+    double target; /* below 0: it draws from the distribution as it is */
     double decay;
-    double sum, weight;  /* of the probabilities chosen before, each `decay` times the one after it */
-    int32_t pending;     /* the token chosen last, until it is accepted; -1: none */
+    /* of the probabilities chosen before, each `decay` times the one after it */
+    double sum, weight;
+    int32_t pending; /* the token chosen last, until it is accepted; -1: none */
     double pending_p;
 };
 
@@ -19,7 +20,8 @@ void ak_adaptive_p_init(struct ak_adaptive_p *a, const struct akunu_sampling *sa
 
 /* Chooses by `unit` in [0, 1) after the temperature; gives the place. `by_token` is scratch
  * for the vocabulary. */
-uint32_t ak_adaptive_p_choose(struct ak_adaptive_p *a, struct ak_candidates *c, float temperature, double unit, float *by_token);
+uint32_t ak_adaptive_p_choose(struct ak_adaptive_p *a, struct ak_candidates *c, float temperature,
+                              double unit, float *by_token);
 
 /* Learns from the chosen token where it is the one that goes on. */
 void ak_adaptive_p_accept(struct ak_adaptive_p *a, int32_t token);

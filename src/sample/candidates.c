@@ -63,7 +63,8 @@ void ak_candidates_keep_popped(struct ak_candidates *c, uint32_t popped)
 static void add(struct ak_candidates *c, float logit, uint32_t token)
 {
     if (logit > -INFINITY)
-        c->items[c->n++] = (struct ak_candidate){ .logit = logit < FLT_MAX ? logit : FLT_MAX, .token = (int32_t)token };
+        c->items[c->n++] = (struct ak_candidate){ .logit = logit < FLT_MAX ? logit : FLT_MAX,
+                                                  .token = (int32_t)token };
 }
 
 enum { BLOCK = 32 }; /* tokens, as many as a word of a mask has */
@@ -90,7 +91,8 @@ static uint32_t block_bits(const uint32_t *allowed, uint32_t n_vocab, uint32_t f
     return allowed ? allowed[first / BLOCK] & there : there;
 }
 
-static void collect_all(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab)
+static void collect_all(struct ak_candidates *c, const float *logits, const uint32_t *allowed,
+                        uint32_t n_vocab)
 {
     c->n = 0;
     c->sorted = false;
@@ -114,7 +116,8 @@ static void replace_worst(struct ak_candidates *c, float logit, uint32_t token)
 
 /* A heap of the k best so far, the worst of them on top: once it is full, most blocks are
  * turned away by one comparison, whoever of them may be. */
-static void collect_best(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
+static void collect_best(struct ak_candidates *c, const float *logits, const uint32_t *allowed,
+                         uint32_t n_vocab, uint32_t k)
 {
     c->n = 0;
     for (uint32_t first = 0; first < n_vocab; first += BLOCK) {
@@ -139,7 +142,8 @@ static void collect_best(struct ak_candidates *c, const float *logits, const uin
     c->sorted = true;
 }
 
-void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
+void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits,
+                                   const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
 {
     if (k > 0 && k < n_vocab)
         collect_best(c, logits, allowed, n_vocab, k);
@@ -147,7 +151,8 @@ void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits,
         collect_all(c, logits, allowed, n_vocab);
 }
 
-void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab, uint32_t k)
+void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab,
+                           uint32_t k)
 {
     ak_candidates_collect_allowed(c, logits, NULL, n_vocab, k);
 }

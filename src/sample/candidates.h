@@ -19,7 +19,7 @@ struct ak_candidates {
     struct ak_candidate *items; /* room for the vocabulary */
     float *weights;             /* the same; scratch, by place in `items` */
     uint32_t n;
-    bool sorted;                /* best first */
+    bool sorted; /* best first */
 };
 
 static inline bool ak_candidate_better(struct ak_candidate a, struct ak_candidate b)
@@ -27,16 +27,17 @@ static inline bool ak_candidate_better(struct ak_candidate a, struct ak_candidat
     return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
 }
 
-/* ---- candidates.c: which there are, and in which order ---------------------------- */
-
+/* ---- candidates.c: which there are, and in which order ------------------ */
 /* The k best of n_vocab logits, sorted; all of them, in the order of their ids,
  * where k is 0 or the vocabulary has no more. Minus infinity and NaN never are one,
  * infinity counts as the largest float. */
-void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab, uint32_t k);
+void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab,
+                           uint32_t k);
 
 /* The same among the tokens t whose bit t % 32 of allowed[t / 32] is set; bits past the
  * vocabulary do not count. NULL: all. */
-void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits, const uint32_t *allowed, uint32_t n_vocab, uint32_t k);
+void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits,
+                                   const uint32_t *allowed, uint32_t n_vocab, uint32_t k);
 
 /* Gives the candidates the logits that their tokens have in `by_token`; those that are
  * none go, so there may be no candidate left. */
@@ -57,8 +58,7 @@ void ak_candidates_heap(struct ak_candidates *c);
 struct ak_candidate ak_candidates_pop(struct ak_candidates *c, uint32_t popped);
 void ak_candidates_keep_popped(struct ak_candidates *c, uint32_t popped);
 
-/* ---- truncation.c: fewer of them -------------------------------------------------- */
-
+/* ---- truncation.c: fewer of them ---------------------------------------- */
 /* Keeps the best ones until their probabilities make p or more; at least one. */
 void ak_candidates_top_p(struct ak_candidates *c, float p);
 
@@ -83,19 +83,18 @@ void ak_candidates_top_n_sigma(struct ak_candidates *c, float n);
  * stays. */
 void ak_candidates_xtc(struct ak_candidates *c, float threshold);
 
-/* ---- temperature.c: other probabilities ------------------------------------------- */
-
+/* ---- temperature.c: other probabilities --------------------------------- */
 /* The temperature between temperature − range, at least 0, and temperature + range that
  * belongs to the candidates' entropy, as a part of the largest one that so many could have,
  * raised to `exponent`. 0 or less: only the best candidate is wanted. */
-float ak_candidates_dynamic_temperature(struct ak_candidates *c, float temperature, float range, float exponent);
+float ak_candidates_dynamic_temperature(struct ak_candidates *c, float temperature, float range,
+                                        float exponent);
 
 /* Divides the logits by the temperature; of one that is not above 0 the best candidate alone
  * is kept. */
 void ak_candidates_temper(struct ak_candidates *c, float temperature);
 
-/* ---- draw.c: one of them ---------------------------------------------------------- */
-
+/* ---- draw.c: one of them ------------------------------------------------ */
 /* Fills the weights with exp((logit − best) / temperature); gives their sum, which is 1
  * or more. */
 double ak_candidates_weigh(struct ak_candidates *c, float temperature);

@@ -60,10 +60,13 @@ static uint32_t argmax(const float *x, uint32_t n)
 
 ak_status ak_sampler_nothing_left(struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_NUMERIC, "no token can be chosen: of those that are allowed the model gave none a logit that is a number");
+    return ak_fail(error, AKUNU_ERROR_NUMERIC,
+                   "no token can be chosen: of those that are allowed the model gave none a logit "
+                   "that is a number");
 }
 
-static ak_status choose_best(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token, struct ak_error *error)
+static ak_status choose_best(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
+                             int32_t *token, struct ak_error *error)
 {
     const float *edited = edit_all(s, logits);
     uint32_t best;
@@ -87,7 +90,8 @@ uint32_t ak_sampler_n_best(const struct ak_sampler *s)
     return top_k ? (uint32_t)s->params.top_k : 0;
 }
 
-const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n, uint32_t *n_found)
+const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n,
+                                           uint32_t *n_found)
 {
     ak_candidates_collect(&s->candidates, edit_all(s, logits), s->n_vocab, n);
     *n_found = s->candidates.n;
@@ -104,9 +108,10 @@ static void exclude_top_choices(struct ak_sampler *s)
 static float temperature(struct ak_sampler *s)
 {
     const struct akunu_sampling *p = &s->params;
-    return p->dynatemp_range > 0.0f
-               ? ak_candidates_dynamic_temperature(&s->candidates, p->temperature, p->dynatemp_range, p->dynatemp_exponent)
-               : p->temperature;
+    return p->dynatemp_range > 0.0f ?
+               ak_candidates_dynamic_temperature(&s->candidates, p->temperature, p->dynatemp_range,
+                                                 p->dynatemp_exponent) :
+               p->temperature;
 }
 
 /* A sampler behind the leading ones, on the candidates. */
@@ -160,8 +165,8 @@ static uint32_t draw(struct ak_sampler *s, bool tempered)
     return ak_candidates_at(c, ak_candidates_weigh(c, t), unit);
 }
 
-ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token,
-                                    struct ak_error *error)
+ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits,
+                                    const uint32_t *allowed, int32_t *token, struct ak_error *error)
 {
     if (s->greedy)
         return choose_best(s, logits, allowed, token, error);
@@ -174,7 +179,8 @@ ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits, c
     return AKUNU_OK;
 }
 
-ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error)
+ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token,
+                            struct ak_error *error)
 {
     return ak_sampler_choose_allowed(s, logits, NULL, token, error);
 }

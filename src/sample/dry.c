@@ -10,7 +10,8 @@ bool ak_dry_wanted(const struct akunu_sampling *s)
     return s->dry_multiplier != 0.0f && s->dry_penalty_last_n > 0;
 }
 
-ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling, const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
+ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling,
+                      const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
                       struct ak_error *error)
 {
     *d = (struct ak_dry){
@@ -26,7 +27,8 @@ ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling, c
     d->longest = ak_alloc(n_vocab, sizeof *d->longest);
     if (!d->recent || !d->repeats || !d->longest)
         return ak_fail_memory(error, "DRY", 0);
-    return ak_dry_breakers_init(&d->breakers, sampling->dry_sequence_breakers, tokenizer, n_vocab, error);
+    return ak_dry_breakers_init(&d->breakers, sampling->dry_sequence_breakers, tokenizer, n_vocab,
+                                error);
 }
 
 void ak_dry_release(struct ak_dry *d)

@@ -1,5 +1,6 @@
 /* DRY, "don't repeat yourself": a token that would lengthen a repetition of the context's
- * end loses the more, the longer that is (https://github.com/oobabooga/text-generation-webui/pull/5677). */
+ * end loses the more, the longer that is
+ * (https://github.com/oobabooga/text-generation-webui/pull/5677). */
 #ifndef AK_SESSION_DRY_H
 #define AK_SESSION_DRY_H
 
@@ -15,13 +16,15 @@ struct ak_dry {
     /* scratch */
     int32_t *recent;   /* the window's tokens, the newest first */
     uint32_t *repeats; /* by place in it: how many tokens from there on are the newest ones again */
-    uint32_t *longest; /* by token: 1 more than the longest repetition that it would go on with; 0: none */
+    /* by token: 1 more than the longest repetition that it would go on with; 0: none */
+    uint32_t *longest;
 };
 
 /* True where the parameters ask for it. */
 bool ak_dry_wanted(const struct akunu_sampling *sampling);
 
-ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling, const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
+ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling,
+                      const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
                       struct ak_error *error);
 void ak_dry_release(struct ak_dry *d); /* zeroed is allowed */
 

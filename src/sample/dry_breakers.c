@@ -42,7 +42,8 @@ static ak_status add_head(struct ak_dry_breakers *b, uint32_t tail, struct ak_er
         uint32_t capacity = b->capacity ? 2 * b->capacity : 1024;
         uint32_t *larger = ak_realloc(b->tail_of, capacity, sizeof *larger);
         if (!larger)
-            return ak_fail_memory(error, "the sequence breakers of DRY", (unsigned long long)capacity * sizeof *larger);
+            return ak_fail_memory(error, "the sequence breakers of DRY",
+                                  (unsigned long long)capacity * sizeof *larger);
         b->tail_of = larger;
         b->capacity = capacity;
     }
@@ -51,7 +52,8 @@ static ak_status add_head(struct ak_dry_breakers *b, uint32_t tail, struct ak_er
 }
 
 /* The tails that begin in a token whose text is the n bytes at `piece`. */
-static ak_status add_heads(struct ak_dry_breakers *b, const struct breaker *s, const char *piece, size_t n, struct ak_error *error)
+static ak_status add_heads(struct ak_dry_breakers *b, const struct breaker *s, const char *piece,
+                           size_t n, struct ak_error *error)
 {
     if (memmem(piece, n, s->text, s->n))
         return add_head(b, s->tails[s->n], error);
@@ -63,21 +65,24 @@ static ak_status add_heads(struct ak_dry_breakers *b, const struct breaker *s, c
 }
 
 /* The tails of a string, as numbers from b->n_tails on. */
-static ak_status cut_tails(struct ak_dry_breakers *b, struct breaker *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+static ak_status cut_tails(struct ak_dry_breakers *b, struct breaker *s,
+                           const struct ak_tokenizer *tokenizer, struct ak_error *error)
 {
     for (size_t begun = 1; begun <= s->n; begun++) {
         struct ak_dry_tail *tail = &b->tails[b->n_tails];
         size_t n = 0;
         if (begun < s->n)
-            AK_TRY(ak_tokenize(tokenizer, s->text + begun, s->n - begun, 0, tail->tokens, AK_DRY_MOST_TAIL, &n, error));
+            AK_TRY(ak_tokenize(tokenizer, s->text + begun, s->n - begun, 0, tail->tokens,
+                               AK_DRY_MOST_TAIL, &n, error));
         tail->n = n < AK_DRY_MOST_TAIL ? (uint32_t)n : AK_DRY_MOST_TAIL;
         s->tails[begun] = b->n_tails++;
     }
     return AKUNU_OK;
 }
 
-static ak_status find_heads(struct ak_dry_breakers *b, const struct breaker *strings, size_t n_strings, struct pieces *pieces,
-                            uint32_t n_vocab, struct ak_error *error)
+static ak_status find_heads(struct ak_dry_breakers *b, const struct breaker *strings,
+                            size_t n_strings, struct pieces *pieces, uint32_t n_vocab,
+                            struct ak_error *error)
 {
     size_t n_known = ak_tokenizer_n_tokens(pieces->tokenizer);
     for (uint32_t token = 0; token < n_vocab; token++) {
@@ -92,8 +97,9 @@ static ak_status find_heads(struct ak_dry_breakers *b, const struct breaker *str
     return AKUNU_OK;
 }
 
-static ak_status fill(struct ak_dry_breakers *b, struct breaker *strings, const char *const *texts, size_t n_strings,
-                      struct pieces *pieces, uint32_t n_vocab, struct ak_error *error)
+static ak_status fill(struct ak_dry_breakers *b, struct breaker *strings, const char *const *texts,
+                      size_t n_strings, struct pieces *pieces, uint32_t n_vocab,
+                      struct ak_error *error)
 {
     size_t n_tails = 0;
     for (size_t i = 0; i < n_strings; i++) {
@@ -111,8 +117,9 @@ static ak_status fill(struct ak_dry_breakers *b, struct breaker *strings, const 
     return find_heads(b, strings, n_strings, pieces, n_vocab, error);
 }
 
-ak_status ak_dry_breakers_init(struct ak_dry_breakers *b, const char *const *texts, const struct ak_tokenizer *tokenizer,
-                               uint32_t n_vocab, struct ak_error *error)
+ak_status ak_dry_breakers_init(struct ak_dry_breakers *b, const char *const *texts,
+                               const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
+                               struct ak_error *error)
 {
     size_t n = 0;
     *b = (struct ak_dry_breakers){ 0 };
@@ -121,11 +128,13 @@ ak_status ak_dry_breakers_init(struct ak_dry_breakers *b, const char *const *tex
     if (n == 0)
         return AKUNU_OK;
     if (!tokenizer)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "DRY's sequence breakers need a vocabulary, and the model has none");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "DRY's sequence breakers need a vocabulary, and the model has none");
     struct pieces pieces = { .tokenizer = tokenizer };
     struct breaker *strings = ak_alloc(n, sizeof *strings);
-    ak_status status = strings ? fill(b, strings, texts, n, &pieces, n_vocab, error)
-                               : ak_fail_memory(error, "the sequence breakers of DRY", n * sizeof *strings);
+    ak_status status =
+        strings ? fill(b, strings, texts, n, &pieces, n_vocab, error) :
+                  ak_fail_memory(error, "the sequence breakers of DRY", n * sizeof *strings);
     ak_free(strings);
     ak_free(pieces.text);
     return status;
@@ -153,7 +162,8 @@ uint32_t ak_dry_unbroken(const struct ak_dry_breakers *b, const int32_t *newest_
 {
     for (uint32_t i = 0; b->first && i < n; i++) {
         int64_t longest = NO_TAIL;
-        for (uint32_t head = b->first[newest_first[i]]; head < b->first[newest_first[i] + 1]; head++) {
+        for (uint32_t head = b->first[newest_first[i]]; head < b->first[newest_first[i] + 1];
+             head++) {
             int64_t length = follows(&b->tails[b->tail_of[head]], newest_first, i);
             longest = length > longest ? length : longest;
         }

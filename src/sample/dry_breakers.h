@@ -18,7 +18,9 @@ struct ak_dry_tail {
 };
 
 struct ak_dry_breakers {
-    uint32_t *first;  /* of the vocabulary's tokens and one more: where each one's begin in `tail_of`; NULL: no breakers */
+    /* of the vocabulary's tokens and one more: where each one's begin in `tail_of`; NULL: no
+     * breakers */
+    uint32_t *first;
     uint32_t *tail_of; /* numbers of tails */
     struct ak_dry_tail *tails;
     uint32_t n_tails, n_heads, capacity;
@@ -26,8 +28,9 @@ struct ak_dry_breakers {
 
 /* `strings` ends with NULL; NULL: "\n", ":", "\"" and "*". Where there are any, a tokenizer is
  * needed: AKUNU_ERROR_UNSUPPORTED without one. */
-ak_status ak_dry_breakers_init(struct ak_dry_breakers *b, const char *const *strings, const struct ak_tokenizer *tokenizer,
-                               uint32_t n_vocab, struct ak_error *error);
+ak_status ak_dry_breakers_init(struct ak_dry_breakers *b, const char *const *strings,
+                               const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
+                               struct ak_error *error);
 void ak_dry_breakers_release(struct ak_dry_breakers *b); /* zeroed is allowed */
 
 /* How many tokens at the end of a history stand behind its last breaker; `n` where none is

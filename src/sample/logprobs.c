@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "sample/weight.h"
 
-ak_status ak_logprobs_init(struct ak_logprobs *l, uint32_t n_top, uint32_t n_vocab, struct ak_error *error)
+ak_status ak_logprobs_init(struct ak_logprobs *l, uint32_t n_top, uint32_t n_vocab,
+                           struct ak_error *error)
 {
     *l = (struct ak_logprobs){ .n_top = n_top < n_vocab ? n_top : n_vocab };
     uint32_t room = l->n_top > 0 ? l->n_top : 1;
@@ -53,8 +54,10 @@ float ak_logprobs_of(struct ak_logprobs *l, const float *logits, uint32_t n_voca
         rest = (double)best->items[0].logit + log_sum(logits, n_vocab, best->items[0].logit);
     }
     for (uint32_t i = 0; i < l->n_top; i++)
-        l->top[i] = i < best->n ? (struct akunu_logprob){ .token = best->items[i].token,
-                                                          .logprob = (float)((double)best->items[i].logit - rest) }
-                                : (struct akunu_logprob){ .token = -1, .logprob = -INFINITY };
+        l->top[i] =
+            i < best->n ?
+                (struct akunu_logprob){ .token = best->items[i].token,
+                                        .logprob = (float)((double)best->items[i].logit - rest) } :
+                (struct akunu_logprob){ .token = -1, .logprob = -INFINITY };
     return logits[token] > -INFINITY ? (float)((double)bounded(logits[token]) - rest) : -INFINITY;
 }

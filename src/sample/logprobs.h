@@ -13,7 +13,8 @@ struct ak_logprobs {
 };
 
 /* For the n_top likeliest tokens of a vocabulary, or all where it has no more. */
-ak_status ak_logprobs_init(struct ak_logprobs *l, uint32_t n_top, uint32_t n_vocab, struct ak_error *error);
+ak_status ak_logprobs_init(struct ak_logprobs *l, uint32_t n_top, uint32_t n_vocab,
+                           struct ak_error *error);
 void ak_logprobs_release(struct ak_logprobs *l); /* zeroed is allowed */
 
 /* Fills l->top and gives that of `token`. Of logits that are no numbers it is minus

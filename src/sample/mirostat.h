@@ -6,9 +6,9 @@
 #include "sample/candidates.h"
 
 struct ak_mirostat {
-    int version;   /* 1: its algorithm of Zipf's exponent and top-k; 2: a cut by surprise */
+    int version; /* 1: its algorithm of Zipf's exponent and top-k; 2: a cut by surprise */
     double tau, eta;
-    double mu;     /* begins at 2 tau */
+    double mu; /* begins at 2 tau */
     uint32_t n_vocab;
 };
 

@@ -4,10 +4,12 @@
 
 bool ak_penalties_wanted(const struct akunu_sampling *s)
 {
-    return s->repeat_last_n != 0 && (s->repeat_penalty != 1.0f || s->presence_penalty != 0.0f || s->frequency_penalty != 0.0f);
+    return s->repeat_last_n != 0 && (s->repeat_penalty != 1.0f || s->presence_penalty != 0.0f ||
+                                     s->frequency_penalty != 0.0f);
 }
 
-ak_status ak_penalties_init(struct ak_penalties *p, const struct akunu_sampling *sampling, uint32_t n_vocab, struct ak_error *error)
+ak_status ak_penalties_init(struct ak_penalties *p, const struct akunu_sampling *sampling,
+                            uint32_t n_vocab, struct ak_error *error)
 {
     *p = (struct ak_penalties){
         .repeat = sampling->repeat_penalty,

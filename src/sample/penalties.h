@@ -7,7 +7,7 @@
 
 struct ak_penalties {
     float repeat, presence, frequency;
-    uint32_t window; /* of the last tokens; 0: the whole context */
+    uint32_t window;  /* of the last tokens; 0: the whole context */
     uint32_t *counts; /* in the window, by token */
     uint32_t *places; /* in `seen`, by token, where its count is not 0 */
     int32_t *seen;    /* the tokens in the window, each once */
@@ -17,7 +17,8 @@ struct ak_penalties {
 /* True where the parameters ask for penalties. */
 bool ak_penalties_wanted(const struct akunu_sampling *sampling);
 
-ak_status ak_penalties_init(struct ak_penalties *p, const struct akunu_sampling *sampling, uint32_t n_vocab, struct ak_error *error);
+ak_status ak_penalties_init(struct ak_penalties *p, const struct akunu_sampling *sampling,
+                            uint32_t n_vocab, struct ak_error *error);
 void ak_penalties_release(struct ak_penalties *p); /* zeroed is allowed */
 
 /* Tells of a token of the vocabulary before it is pushed to the history, whose size is

@@ -6,7 +6,9 @@
 
 #include <stdint.h>
 
-struct ak_random { uint64_t state[4]; };
+struct ak_random {
+    uint64_t state[4];
+};
 
 static inline uint64_t ak_splitmix64(uint64_t *state)
 {

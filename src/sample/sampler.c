@@ -36,7 +36,8 @@ static bool is_active(const struct ak_sampler *s, enum ak_sampling_step step)
 }
 
 /* Mirostat takes the place of all samplers but the temperature, which then is never dynamic. */
-static ak_status wanted_order(struct ak_sampler *s, struct ak_sampling_order *out, struct ak_error *error)
+static ak_status wanted_order(struct ak_sampler *s, struct ak_sampling_order *out,
+                              struct ak_error *error)
 {
     if (s->params.mirostat == 0)
         return ak_sampling_order(&s->params, out, error);
@@ -56,7 +57,8 @@ static ak_status settle_order(struct ak_sampler *s, struct ak_error *error)
     struct ak_sampling_order wanted;
     AK_TRY(wanted_order(s, &wanted, error));
     for (uint32_t i = 0; i < wanted.n; i++) {
-        if (wanted.steps[i] == AK_SAMPLING_TEMPERATURE && p->temperature <= 0.0f && p->dynatemp_range <= 0.0f)
+        if (wanted.steps[i] == AK_SAMPLING_TEMPERATURE && p->temperature <= 0.0f &&
+            p->dynatemp_range <= 0.0f)
             s->greedy = true;
         if (wanted.steps[i] == AK_SAMPLING_ADAPTIVE_P)
             s->adaptive = true;
@@ -80,10 +82,14 @@ static bool has_step(const struct ak_sampler *s, enum ak_sampling_step step)
 }
 
 /* The caller's bias, then minus infinity for every end where these are forbidden. */
-static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
+                           struct ak_error *error)
 {
     const struct akunu_sampling *p = &s->params;
-    size_t n_known = p->ignore_end && tokenizer ? ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab) : 0, n;
+    size_t n_known = p->ignore_end && tokenizer ?
+                         ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab) :
+                         0,
+           n;
     size_t n_ends = 0;
     for (size_t i = 0; i < n_known; i++)
         n_ends += ak_tokenizer_is_end(tokenizer, (int32_t)i);
@@ -92,17 +98,20 @@ static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *toke
     for (size_t i = 0; i < p->n_logit_bias; i++) {
         int32_t token = p->logit_bias[i].token;
         if (token < 0 || (uint32_t)token >= s->n_vocab)
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "logit bias: %d is no token of this model, which has 0 to %u", (int)token,
-                           s->n_vocab - 1);
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "logit bias: %d is no token of this model, which has 0 to %u",
+                           (int)token, s->n_vocab - 1);
         s->bias[s->n_bias++] = p->logit_bias[i];
     }
     for (size_t i = 0; i < n_known; i++)
         if (ak_tokenizer_is_end(tokenizer, (int32_t)i))
-            s->bias[s->n_bias++] = (struct akunu_logit_bias){ .token = (int32_t)i, .bias = -INFINITY };
+            s->bias[s->n_bias++] =
+                (struct akunu_logit_bias){ .token = (int32_t)i, .bias = -INFINITY };
     return AKUNU_OK;
 }
 
-static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
+                          struct ak_error *error)
 {
     s->logits = ak_alloc(s->n_vocab, sizeof *s->logits);
     s->candidates.items = ak_alloc(s->n_vocab, sizeof *s->candidates.items);
@@ -118,7 +127,8 @@ static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *token
     return s->history.ring ? AKUNU_OK : ak_fail_memory(error, "the sampler's history", 0);
 }
 
-static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer, struct ak_error *error)
+static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
+                      struct ak_error *error)
 {
     if (s->params.min_p > 0.0f)
         s->log_min_p = (float)ak_log((double)s->params.min_p);
@@ -132,8 +142,9 @@ static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer
     return AKUNU_OK;
 }
 
-ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab, const struct ak_tokenizer *tokenizer,
-                            struct ak_sampler **out, struct ak_error *error)
+ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
+                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
+                            struct ak_error *error)
 {
     *out = NULL;
     AK_TRY(ak_sampling_check(sampling, error));
@@ -182,7 +193,8 @@ bool ak_sampler_is_plain(const struct ak_sampler *s)
         return false;
     if (s->greedy)
         return s->order.n == 0;
-    bool tempered = s->order.n == 1 && s->order.steps[0] == AK_SAMPLING_TEMPERATURE && p->dynatemp_range <= 0.0f;
+    bool tempered = s->order.n == 1 && s->order.steps[0] == AK_SAMPLING_TEMPERATURE &&
+                    p->dynatemp_range <= 0.0f;
     bool as_it_is = s->order.n == 0 && p->temperature == 1.0f;
     return (tempered || as_it_is) && !s->adaptive && s->mirostat.version == 0;
 }

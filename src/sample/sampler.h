@@ -24,8 +24,9 @@ struct ak_candidate;
 
 /* `tokenizer` says which tokens end a text; NULL: none. Values that make no sense
  * (NaN, a repeat penalty of 0) are AKUNU_ERROR_ARGUMENT. */
-ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab, const struct ak_tokenizer *tokenizer,
-                            struct ak_sampler **out, struct ak_error *error);
+ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
+                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
+                            struct ak_error *error);
 void ak_sampler_free(struct ak_sampler *s); /* NULL allowed */
 
 uint64_t ak_sampler_seed(const struct ak_sampler *s);
@@ -46,18 +47,21 @@ void ak_sampler_accept(struct ak_sampler *s, int32_t token);
 /* Of equal logits the lower id counts as the likelier token; NaN counts as minus
  * infinity. Where no token is left (all NaN or minus infinity, or only tokens
  * that are forbidden) it is AKUNU_ERROR_NUMERIC. */
-ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token, struct ak_error *error);
+ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token,
+                            struct ak_error *error);
 
 /* How many of the best tokens are all that ak_sampler_choose looks at; 0: any number. */
 uint32_t ak_sampler_n_best(const struct ak_sampler *s);
 
 /* The n best tokens after bias, penalties and DRY, or fewer where there are no more, the
  * best one first; valid until the sampler's next call. */
-const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n, uint32_t *n_found);
+const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n,
+                                           uint32_t *n_found);
 
 /* The same among the tokens t whose bit t % 32 of allowed[t / 32] is set, as though the
  * vocabulary had no others: what a sampler counts or sums up is of these. */
-ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits, const uint32_t *allowed, int32_t *token,
+ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits,
+                                    const uint32_t *allowed, int32_t *token,
                                     struct ak_error *error);
 
 #endif

@@ -22,8 +22,8 @@ struct ak_sampler {
      * which candidates are gathered after that. */
     struct ak_sampling_order order;
     uint32_t n_leading;
-    bool greedy;     /* the likeliest token: every sampler in the order is a leading one */
-    bool adaptive;   /* adaptive-p chooses, else … */
+    bool greedy;   /* the likeliest token: every sampler in the order is a leading one */
+    bool adaptive; /* adaptive-p chooses, else … */
     struct akunu_logit_bias *bias; /* the caller's, and ends that are forbidden */
     size_t n_bias;
 

@@ -3,9 +3,11 @@
 #include "base/math.h"
 #include "sample/candidates.h"
 
-float ak_candidates_dynamic_temperature(struct ak_candidates *c, float temperature, float range, float exponent)
+float ak_candidates_dynamic_temperature(struct ak_candidates *c, float temperature, float range,
+                                        float exponent)
 {
-    double lowest = (double)temperature - (double)range, highest = (double)temperature + (double)range;
+    double lowest = (double)temperature - (double)range,
+           highest = (double)temperature + (double)range;
     if (c->n == 1)
         return 1.0f;
     lowest = lowest > 0.0 ? lowest : 0.0;

@@ -21,7 +21,8 @@ void ak_candidates_top_p(struct ak_candidates *c, float p)
     if (c->n == 0)
         return;
     float best = ak_candidates_best_logit(c);
-    double total = ak_candidates_weigh(c, 1.0f), wanted = p > 0.0f ? (double)p * total : 0.0, sum = 0.0;
+    double total = ak_candidates_weigh(c, 1.0f), wanted = p > 0.0f ? (double)p * total : 0.0,
+           sum = 0.0;
     uint32_t kept = 0;
     if (c->sorted) {
         do
@@ -64,7 +65,8 @@ void ak_candidates_top_n_sigma(struct ak_candidates *c, float n)
         double d = (double)c->items[i].logit - mean;
         squares += d * d;
     }
-    ak_candidates_keep_from(c, (double)ak_candidates_best_logit(c) - (double)n * sqrt(squares / (double)c->n));
+    ak_candidates_keep_from(c, (double)ak_candidates_best_logit(c) -
+                                   (double)n * sqrt(squares / (double)c->n));
 }
 
 void ak_candidates_xtc(struct ak_candidates *c, float threshold)
@@ -73,7 +75,8 @@ void ak_candidates_xtc(struct ak_candidates *c, float threshold)
     uint32_t above = 0, kept = 0;
     struct ak_candidate worst = c->items[0];
     for (uint32_t i = 0; i < c->n; i++)
-        if ((double)c->weights[i] >= limit && (above++ == 0 || ak_candidate_better(worst, c->items[i])))
+        if ((double)c->weights[i] >= limit &&
+            (above++ == 0 || ak_candidate_better(worst, c->items[i])))
             worst = c->items[i];
     if (above == 0)
         return;
@@ -86,7 +89,8 @@ void ak_candidates_xtc(struct ak_candidates *c, float threshold)
 /* The distance from the entropy takes the place of the logit while the best are popped. */
 void ak_candidates_typical(struct ak_candidates *c, float p, float *by_token)
 {
-    double best = (double)ak_candidates_best_logit(c), total = ak_candidates_weigh(c, 1.0f), sum = 0.0;
+    double best = (double)ak_candidates_best_logit(c), total = ak_candidates_weigh(c, 1.0f),
+           sum = 0.0;
     double entropy = ak_candidates_entropy(c, total), log_total = ak_log(total);
     for (uint32_t i = 0; i < c->n; i++) {
         struct ak_candidate *item = &c->items[i];

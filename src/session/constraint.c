@@ -29,15 +29,16 @@ void ak_constraints_free(struct ak_constraints *c)
     ak_free(c);
 }
 
-ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar, struct ak_constraint *c,
-                              struct ak_error *error)
+ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar,
+                              struct ak_constraint *c, struct ak_error *error)
 {
     struct ak_constraints *shared = model->constraints;
     uint32_t n_vocab = model->spec.config.vocab_size;
     ak_status status = AKUNU_OK;
     *c = (struct ak_constraint){ 0 };
     if (!model->tokenizer)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a grammar needs a vocabulary, and the model has none");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a grammar needs a vocabulary, and the model has none");
     if (!ak_grammar_possible(grammar))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar allows no text at all");
     pthread_mutex_lock(&shared->lock);
@@ -61,7 +62,8 @@ void ak_constraint_end(struct ak_constraint *c)
 /* Most samplings look at the k best tokens alone. Where enough of the best tokens of all are
  * allowed, the first k of these are the k best that are allowed, and no mask is needed:
  * making one is most work where nearly everything is allowed, and then this does. */
-static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token, bool *chosen,
+static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler *s,
+                                const float *logits, int32_t *token, bool *chosen,
                                 struct ak_error *error)
 {
     enum { MOST = 64, TRIED_EACH = 2 };
@@ -90,8 +92,8 @@ static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler
     return status;
 }
 
-ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token,
-                               struct ak_error *error)
+ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s,
+                               const float *logits, int32_t *token, struct ak_error *error)
 {
     const uint32_t *allowed;
     bool pays, chosen = false;

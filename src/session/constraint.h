@@ -21,12 +21,12 @@ struct ak_constraint {
 
 /* AKUNU_ERROR_UNSUPPORTED: the model has no vocabulary; AKUNU_ERROR_ARGUMENT: the grammar has
  * no text, or names tokens that the model lacks. To be ended in any case. */
-ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar, struct ak_constraint *c,
-                              struct ak_error *error);
+ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar,
+                              struct ak_constraint *c, struct ak_error *error);
 void ak_constraint_end(struct ak_constraint *c);
 
 /* As ak_sampler_choose, among the tokens that the grammar allows. */
-ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s, const float *logits, int32_t *token,
-                               struct ak_error *error);
+ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s,
+                               const float *logits, int32_t *token, struct ak_error *error);
 
 #endif

@@ -29,8 +29,12 @@ double ak_costs_of(const struct ak_costs *c, uint32_t n)
     if (below == n)
         return c->seconds[n];
     if (below > 0 && above <= AK_FEW_TOKENS)
-        return c->seconds[below] + (c->seconds[above] - c->seconds[below]) * (double)(n - below) / (double)(above - below);
+        return c->seconds[below] + (c->seconds[above] - c->seconds[below]) * (double)(n - below) /
+                                       (double)(above - below);
     if (below > 0)
-        return c->seconds[below] * (1.0 + a_token_more * (double)n) / (1.0 + a_token_more * (double)below);
-    return above <= AK_FEW_TOKENS ? c->seconds[above] * (1.0 + a_token_more * (double)n) / (1.0 + a_token_more * (double)above) : 0.0;
+        return c->seconds[below] * (1.0 + a_token_more * (double)n) /
+               (1.0 + a_token_more * (double)below);
+    return above <= AK_FEW_TOKENS ? c->seconds[above] * (1.0 + a_token_more * (double)n) /
+                                        (1.0 + a_token_more * (double)above) :
+                                    0.0;
 }

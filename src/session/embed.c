@@ -24,47 +24,59 @@ struct job {
     struct ak_error *error;
 };
 
-static ak_status check_texts(const struct ak_session *s, const struct akunu_ids *texts, size_t n, struct ak_error *error)
+static ak_status check_texts(const struct ak_session *s, const struct akunu_ids *texts, size_t n,
+                             struct ak_error *error)
 {
     uint32_t n_vocab = s->model->spec.config.vocab_size;
-    uint32_t most = s->model->spec.descriptor.encoder && s->batch < s->kv.context ? s->batch : s->kv.context;
+    uint32_t most =
+        s->model->spec.descriptor.encoder && s->batch < s->kv.context ? s->batch : s->kv.context;
     for (size_t i = 0; i < n; i++) {
         if (!texts[i].ids || texts[i].n == 0)
             return ak_fail(error, AKUNU_ERROR_ARGUMENT, "text %zu has no tokens", i);
         if (texts[i].n > most)
-            return ak_fail(error, AKUNU_ERROR_CONTEXT, "text %zu is too long: it has %zu tokens, and the %s holds %u", i, texts[i].n,
-                           most < s->kv.context ? "pass" : "context", (unsigned)most);
+            return ak_fail(error, AKUNU_ERROR_CONTEXT,
+                           "text %zu is too long: it has %zu tokens, and the %s holds %u", i,
+                           texts[i].n, most < s->kv.context ? "pass" : "context", (unsigned)most);
         for (size_t j = 0; j < texts[i].n; j++)
             if (texts[i].ids[j] < 0 || (uint32_t)texts[i].ids[j] >= n_vocab)
-                return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu of text %zu is %d, and the vocabulary has %u", j, i,
+                return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                               "token %zu of text %zu is %d, and the vocabulary has %u", j, i,
                                (int)texts[i].ids[j], (unsigned)n_vocab);
     }
     return AKUNU_OK;
 }
 
 /* Which pooling, and whether the files leave a choice. */
-static ak_status choose(const struct ak_session *s, const struct akunu_embedding *embedding, struct job *job)
+static ak_status choose(const struct ak_session *s, const struct akunu_embedding *embedding,
+                        struct job *job)
 {
     const struct ak_pooling *own = &s->model->spec.pooling;
     if ((unsigned)embedding->pooling > AKUNU_POOLING_LAST)
-        return ak_fail(job->error, AKUNU_ERROR_ARGUMENT, "pooling is %d: expected a value of enum akunu_pooling", (int)embedding->pooling);
+        return ak_fail(job->error, AKUNU_ERROR_ARGUMENT,
+                       "pooling is %d: expected a value of enum akunu_pooling",
+                       (int)embedding->pooling);
     if ((unsigned)embedding->normalize > AKUNU_NORMALIZE_L2)
-        return ak_fail(job->error, AKUNU_ERROR_ARGUMENT, "normalize is %d: expected a value of enum akunu_normalize",
+        return ak_fail(job->error, AKUNU_ERROR_ARGUMENT,
+                       "normalize is %d: expected a value of enum akunu_normalize",
                        (int)embedding->normalize);
     if (embedding->pooling == AKUNU_POOLING_MODEL && own->refused[0])
         return ak_fail(job->error, AKUNU_ERROR_UNSUPPORTED,
-                       "the model's files ask for %s, which is not supported; a pooling of your choice (mean, cls, last) goes without it",
+                       "the model's files ask for %s, which is not supported; a pooling of your "
+                       "choice (mean, cls, last) goes without it",
                        own->refused);
     job->pooling = embedding->pooling == AKUNU_POOLING_MODEL ? own->kind : embedding->pooling;
-    job->normalise = embedding->normalize == AKUNU_NORMALIZE_MODEL ? own->normalised : embedding->normalize == AKUNU_NORMALIZE_L2;
+    job->normalise = embedding->normalize == AKUNU_NORMALIZE_MODEL ?
+                         own->normalised :
+                         embedding->normalize == AKUNU_NORMALIZE_L2;
     return AKUNU_OK;
 }
 
 static ak_status prepare(struct ak_session *s, struct ak_prepared **out, struct ak_error *error)
 {
     if (!s->model->spec.descriptor.encoder && !s->hidden)
-        AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights, &s->model->spec, &s->options, s->kv.pool,
-                                        &s->hidden, error));
+        AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights,
+                                        &s->model->spec, &s->options, s->kv.pool, &s->hidden,
+                                        error));
     *out = s->model->spec.descriptor.encoder ? s->plain : s->hidden;
     return AKUNU_OK;
 }
@@ -76,8 +88,8 @@ static uint32_t pages_of(size_t n)
 
 /* As many of the texts from `first` on as fit into one pass, each with a sequence of its
  * own, at least one. */
-static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts, size_t first, size_t n, struct group *g,
-                            struct ak_error *error)
+static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts, size_t first,
+                            size_t n, struct group *g, struct ak_error *error)
 {
     size_t tokens = 0;
     uint32_t pages = 0;
@@ -107,7 +119,8 @@ static void close_group(struct ak_session *s, const struct group *g)
 
 static bool is_wanted(enum akunu_pooling pooling, size_t token, size_t n)
 {
-    return pooling == AKUNU_POOLING_MEAN || (pooling == AKUNU_POOLING_CLS ? token == 0 : token + 1 == n);
+    return pooling == AKUNU_POOLING_MEAN ||
+           (pooling == AKUNU_POOLING_CLS ? token == 0 : token + 1 == n);
 }
 
 /* The group's next tokens, as many as a pass takes. */
@@ -120,8 +133,10 @@ static size_t fill_pass(const struct job *job, struct group *g)
         for (; g->token < text->n; g->token++) {
             if (n == s->batch)
                 return n;
-            s->chunk[n++] = (struct akunu_batch_token){ .token = text->ids[g->token], .sequence = s->texts[g->text - g->first],
-                                                        .logits = is_wanted(job->pooling, g->token, text->n) };
+            s->chunk[n++] =
+                (struct akunu_batch_token){ .token = text->ids[g->token],
+                                            .sequence = s->texts[g->text - g->first],
+                                            .logits = is_wanted(job->pooling, g->token, text->n) };
         }
     }
     return n;
@@ -144,7 +159,9 @@ static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
         out[i] = (float)(s->sums[i] / length);
         s->sums[i] = 0.0;
         if (!isfinite(out[i]))
-            return ak_fail(job->error, AKUNU_ERROR_NUMERIC, "element %u of the embedding of text %zu is no number", (unsigned)i, text);
+            return ak_fail(job->error, AKUNU_ERROR_NUMERIC,
+                           "element %u of the embedding of text %zu is no number", (unsigned)i,
+                           text);
     }
     return AKUNU_OK;
 }
@@ -155,7 +172,8 @@ static ak_status pool(const struct job *job, struct group *g, size_t n)
     struct ak_session *s = job->s;
     uint32_t width = s->model->spec.config.width;
     for (size_t i = 0; i < n; i++) {
-        bool last = i + 1 == n ? g->token == 0 || g->text == g->first + g->n : s->chunk[i + 1].sequence != s->chunk[i].sequence;
+        bool last = i + 1 == n ? g->token == 0 || g->text == g->first + g->n :
+                                 s->chunk[i + 1].sequence != s->chunk[i].sequence;
         if (s->chunk[i].logits) {
             const float *row = s->backend->ops->logits(job->prepared, s->row_of[i]);
             for (uint32_t j = 0; j < width; j++)
@@ -183,8 +201,9 @@ static ak_status run_group(const struct job *job, struct group *g)
     return AKUNU_OK;
 }
 
-ak_status ak_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n, const struct akunu_embedding *embedding,
-                   akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error)
+ak_status ak_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
+                   const struct akunu_embedding *embedding, akunu_cancel_fn *cancel, void *user,
+                   float *out, struct ak_error *error)
 {
     struct job job = { .s = s, .cancel = cancel, .user = user, .out = out, .error = error };
     AK_TRY(choose(s, embedding, &job));

@@ -23,7 +23,8 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
     uint32_t n_pages = kv->shape.n_pages, table_length = pages_of(kv->context);
     size_t table_elems, token_elems;
     kv->pool_bytes = ak_kv_pool_bytes(&kv->shape);
-    if (ak_kv_page_bytes(&kv->shape) == 0 || kv->pool_bytes == 0 || !ak_mul_size(table_length, kv->n_sequences, &table_elems) ||
+    if (ak_kv_page_bytes(&kv->shape) == 0 || kv->pool_bytes == 0 ||
+        !ak_mul_size(table_length, kv->n_sequences, &table_elems) ||
         !ak_mul_size(kv->context, kv->n_sequences, &token_elems))
         return ak_fail_memory(error, "the KV cache", 0);
 
@@ -33,15 +34,19 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
     kv->tables = ak_alloc(kv->n_sequences, sizeof *kv->tables);
     kv->table_block = ak_alloc(table_elems, sizeof *kv->table_block);
     kv->token_block = ak_alloc(token_elems, sizeof *kv->token_block);
-    if (!kv->references || !kv->free_pages || !kv->sequences || !kv->tables || !kv->table_block || !kv->token_block)
+    if (!kv->references || !kv->free_pages || !kv->sequences || !kv->tables || !kv->table_block ||
+        !kv->token_block)
         return ak_fail_memory(error, "the KV cache's tables", 0);
     return kv->backend->ops->alloc(kv->backend, &kv->shape, &kv->pool, error);
 }
 
-ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape, uint32_t context, uint32_t n_sequences,
-                       struct ak_kv *out, struct ak_error *error)
+ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape,
+                       uint32_t context, uint32_t n_sequences, struct ak_kv *out,
+                       struct ak_error *error)
 {
-    *out = (struct ak_kv){ .backend = backend, .shape = *shape, .context = context, .n_sequences = n_sequences };
+    *out = (struct ak_kv){
+        .backend = backend, .shape = *shape, .context = context, .n_sequences = n_sequences
+    };
     ak_status status = allocate(out, error);
     if (status != AKUNU_OK) {
         ak_kv_clear(out);
@@ -123,7 +128,8 @@ void ak_kv_free(struct ak_kv *kv, int32_t sequence)
 /* Whether the next token falls into a page that another sequence has as well. */
 static bool writes_shared(const struct ak_kv *kv, const struct ak_kv_sequence *s)
 {
-    return s->length % AK_KV_PAGE_TOKENS != 0 && kv->references[s->pages[s->length / AK_KV_PAGE_TOKENS]] > 1;
+    return s->length % AK_KV_PAGE_TOKENS != 0 &&
+           kv->references[s->pages[s->length / AK_KV_PAGE_TOKENS]] > 1;
 }
 
 uint32_t ak_kv_wanted(const struct ak_kv *kv, int32_t sequence, uint32_t n)
@@ -188,6 +194,7 @@ int32_t ak_kv_fork(struct ak_kv *kv, int32_t sequence, uint32_t length)
     to->length = length;
     to->state_length = from->state_length;
     if (kv->shape.state_elems > 0)
-        kv->backend->ops->copy_state(kv->backend, kv->pool, &kv->shape, (uint32_t)fork, (uint32_t)sequence);
+        kv->backend->ops->copy_state(kv->backend, kv->pool, &kv->shape, (uint32_t)fork,
+                                     (uint32_t)sequence);
     return fork;
 }

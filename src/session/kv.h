@@ -15,20 +15,20 @@
 
 struct ak_kv_sequence {
     bool used;
-    uint32_t length;  /* tokens in the cache */
+    uint32_t length;       /* tokens in the cache */
     uint32_t state_length; /* after which its state is: at least `length` */
-    uint32_t *pages;  /* the first ak_kv_pages_of(length) are its own */
-    int32_t *tokens;  /* their ids */
+    uint32_t *pages;       /* the first ak_kv_pages_of(length) are its own */
+    int32_t *tokens;       /* their ids */
 };
 
 struct ak_kv {
     struct ak_backend *backend;
     struct ak_kv_shape shape;
     uint64_t pool_bytes;
-    void *pool;            /* the backend's */
-    uint32_t context;      /* the most tokens of a sequence */
-    uint32_t *references;  /* of each page, 0: free */
-    uint32_t *free_pages;  /* a stack */
+    void *pool;           /* the backend's */
+    uint32_t context;     /* the most tokens of a sequence */
+    uint32_t *references; /* of each page, 0: free */
+    uint32_t *free_pages; /* a stack */
     uint32_t n_free;
     struct ak_kv_sequence *sequences;
     uint32_t n_sequences;
@@ -43,8 +43,9 @@ uint32_t ak_kv_pages_for(uint32_t context, uint32_t n_sequences);
 
 /* shape->n_pages is at least ak_kv_pages_for(context, n_sequences), and with states
  * there are n_states = n_sequences. On failure *out is all zero. */
-ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape, uint32_t context, uint32_t n_sequences,
-                       struct ak_kv *out, struct ak_error *error);
+ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape,
+                       uint32_t context, uint32_t n_sequences, struct ak_kv *out,
+                       struct ak_error *error);
 void ak_kv_clear(struct ak_kv *kv); /* an all-zero one too */
 
 /* An empty sequence; -1: all are in use. */

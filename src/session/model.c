@@ -30,14 +30,16 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
 
 static struct ak_backend_options backend_options(const struct loader *l)
 {
-    return (struct ak_backend_options){ .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
-                                        .cpu_profile = &l->model->profile,
-                                        .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
-                                        .cache_dir = l->params->cache_dir,
-                                        .no_cache = l->params->no_cache,
-                                        .relaxed = l->params->relaxed,
-                                        .prefill = l->params->prefill,
-                                        .log = &l->log };
+    return (struct ak_backend_options){
+        .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
+        .cpu_profile = &l->model->profile,
+        .device = l->params->device ? l->params->device : ak_env("AKUNU_DEVICE"),
+        .cache_dir = l->params->cache_dir,
+        .no_cache = l->params->no_cache,
+        .relaxed = l->params->relaxed,
+        .prefill = l->params->prefill,
+        .log = &l->log
+    };
 }
 
 /* The one that is asked for; of no layers on a device, the CPU's. */
@@ -47,9 +49,11 @@ static ak_status open_backend(struct loader *l)
     struct ak_backend_options options = backend_options(l);
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
     AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
-    AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops, l->error));
+    AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops,
+                           l->error));
     if (l->params->n_gpu_layers > 0 && !ops->device)
-        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "n_gpu_layers is %d, and the backend \"%s\" has no device for them",
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT,
+                       "n_gpu_layers is %d, and the backend \"%s\" has no device for them",
                        l->params->n_gpu_layers, ops->name);
     if (l->params->n_gpu_layers == 0)
         AK_TRY(ak_backend_find(NULL, &ops, l->error));
@@ -92,7 +96,8 @@ static ak_status share_layers(struct loader *l)
         return AKUNU_OK;
     AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &cpu, l->error));
-    ak_status status = ak_split_open(cpu, m->backend, &m->spec, m->spec.config.n_layers - (uint32_t)n, &m->backend, l->error);
+    ak_status status = ak_split_open(cpu, m->backend, &m->spec,
+                                     m->spec.config.n_layers - (uint32_t)n, &m->backend, l->error);
     if (status != AKUNU_OK)
         ops->close(cpu);
     return status;
@@ -117,12 +122,16 @@ static ak_status make_tokenizer(struct loader *l)
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 
-struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type, enum ak_kv_type v_type)
+struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type,
+                                     enum ak_kv_type v_type)
 {
     bool encoder = spec->descriptor.encoder;
-    return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec), .n_kv_heads = spec->config.n_kv_heads,
-                                 .head_dim = spec->config.head_dim, .k_type = encoder ? AK_KV_F32 : k_type,
-                                 .v_type = encoder ? AK_KV_F32 : v_type, .state_elems = ak_spec_state_elems(spec) };
+    return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec),
+                                 .n_kv_heads = spec->config.n_kv_heads,
+                                 .head_dim = spec->config.head_dim,
+                                 .k_type = encoder ? AK_KV_F32 : k_type,
+                                 .v_type = encoder ? AK_KV_F32 : v_type,
+                                 .state_elems = ak_spec_state_elems(spec) };
 }
 
 /* Sizes are a session's; here they are checked to be possible at all. */
@@ -131,7 +140,8 @@ static ak_status check_sizes(struct loader *l)
     struct ak_kv_shape shape = ak_model_kv_shape(&l->model->spec, AK_KV_F32, AK_KV_F32);
     uint64_t page = ak_kv_page_bytes(&shape);
     if (page == 0 || page > SIZE_MAX / 2)
-        return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED, "the KV cache of %u tokens would not fit this machine's addresses",
+        return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED,
+                       "the KV cache of %u tokens would not fit this machine's addresses",
                        AK_KV_PAGE_TOKENS);
     AK_TRY(report(l, AKUNU_STAGE_KV, 1.0));
     return report(l, AKUNU_STAGE_SCRATCH, 1.0);
@@ -160,12 +170,18 @@ static ak_status pack_weights(struct loader *l)
     AK_TRY(ak_choose_threads(l->params->n_threads, &l->model->profile, &threads, l->error));
     AK_TRY(ak_pool_create(threads, &l->pool, l->error));
     ak_pool_spread(l->pool);
-    struct ak_pack_job job = { .weights = &l->model->weights, .backend = l->model->backend, .source = l->model->provider, .pool = l->pool,
-                               .progress = on_packed, .user = l };
+    struct ak_pack_job job = { .weights = &l->model->weights,
+                               .backend = l->model->backend,
+                               .source = l->model->provider,
+                               .pool = l->pool,
+                               .progress = on_packed,
+                               .user = l };
     if (l->params->no_cache) {
         AK_TRY(ak_weights_pack(&job, l->error));
     } else {
-        struct ak_cache_options options = { .dir = l->params->cache_dir, .available_memory = ak_available_memory(), .log = &l->log };
+        struct ak_cache_options options = { .dir = l->params->cache_dir,
+                                            .available_memory = ak_available_memory(),
+                                            .log = &l->log };
         AK_TRY(ak_cache_weights(&job, &options, l->error));
     }
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
@@ -176,7 +192,10 @@ static ak_status warm_up(struct loader *l)
 {
     struct ak_model *m = l->model;
     const struct ak_backend_ops *ops = m->backend->ops;
-    struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool), .context = 1, .max_tokens = 1, .max_logits = 1,
+    struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool),
+                                          .context = 1,
+                                          .max_tokens = 1,
+                                          .max_logits = 1,
                                           .kv = ak_model_kv_shape(&m->spec, AK_KV_F16, AK_KV_F16) };
     options.kv.n_pages = options.kv.n_states = 1;
     struct ak_prepared *prepared = NULL;
@@ -184,12 +203,18 @@ static ak_status warm_up(struct loader *l)
     if (ops->fits)
         AK_TRY(ops->fits(m->backend, &m->table, &m->weights, &m->spec, &options, l->error));
     AK_TRY(ops->alloc(m->backend, &options.kv, &kv, l->error));
-    ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv, &prepared, l->error);
+    ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv,
+                                    &prepared, l->error);
     if (status == AKUNU_OK) {
         int32_t token = 0;
         uint32_t zero = 0;
         const uint32_t *pages = &zero;
-        struct ak_batch batch = { .n = 1, .tokens = &token, .positions = &zero, .sequences = &zero, .pages = &pages, .n_logits = 1,
+        struct ak_batch batch = { .n = 1,
+                                  .tokens = &token,
+                                  .positions = &zero,
+                                  .sequences = &zero,
+                                  .pages = &pages,
+                                  .n_logits = 1,
                                   .logit_rows = &zero };
         ops->run(prepared, &batch);
         status = ops->sync(prepared, l->error);
@@ -232,9 +257,12 @@ static ak_status load(struct loader *l)
     return report(l, AKUNU_STAGE_READY, 1.0);
 }
 
-ak_status ak_model_load(const char *path, const struct akunu_load_params *params, struct ak_model **out, struct ak_error *error)
+ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
+                        struct ak_model **out, struct ak_error *error)
 {
-    struct loader l = { .path = path, .params = params, .log = { params->log, params->user }, .error = error };
+    struct loader l = {
+        .path = path, .params = params, .log = { params->log, params->user }, .error = error
+    };
     l.model = ak_alloc(1, sizeof *l.model);
     if (!l.model)
         return ak_fail_memory(error, "a model", sizeof *l.model);

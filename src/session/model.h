@@ -16,7 +16,7 @@ struct ak_model {
     struct ak_spec spec;
     struct ak_binding binding;
     struct ak_weights weights;
-    struct ak_tokenizer *tokenizer; /* NULL: the file has no vocabulary */
+    struct ak_tokenizer *tokenizer;     /* NULL: the file has no vocabulary */
     struct ak_constraints *constraints; /* what grammars need of it */
     struct ak_table table; /* of an encoder that of hidden states, and the others are empty */
     struct ak_table sampled_table, hidden_table;
@@ -24,11 +24,13 @@ struct ak_model {
 
 /* Runs the load stages in order, reporting each.
  * The caller owns *out after success; on failure everything is released. */
-ak_status ak_model_load(const char *path, const struct akunu_load_params *params, struct ak_model **out, struct ak_error *error);
+ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
+                        struct ak_model **out, struct ak_error *error);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
 
 /* The KV pool that a model wants, of no pages and states yet. An encoder's is F32 whatever the
  * types asked for: it is no cache and takes little memory. */
-struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type, enum ak_kv_type v_type);
+struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type,
+                                     enum ak_kv_type v_type);
 
 #endif

@@ -4,19 +4,23 @@
 
 #include "session/session.h"
 
-static ak_status check_token(const struct ak_session *s, size_t i, int32_t token, int32_t sequence, struct ak_error *error)
+static ak_status check_token(const struct ak_session *s, size_t i, int32_t token, int32_t sequence,
+                             struct ak_error *error)
 {
     uint32_t n_vocab = s->model->spec.config.vocab_size;
     if (token < 0 || (uint32_t)token >= n_vocab)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu is %d, and the vocabulary has %u", i, (int)token, (unsigned)n_vocab);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu is %d, and the vocabulary has %u", i,
+                       (int)token, (unsigned)n_vocab);
     if (!ak_kv_sequence(&s->kv, sequence))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu belongs to sequence %d, which does not exist", i, (int)sequence);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "token %zu belongs to sequence %d, which does not exist", i, (int)sequence);
     return AKUNU_OK;
 }
 
 /* Counts each sequence's tokens and lists the sequences: *n_order of them, on
  * failure too. */
-static ak_status count(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, uint32_t *n_order, struct ak_error *error)
+static ak_status count(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                       uint32_t *n_order, struct ak_error *error)
 {
     *n_order = 0;
     for (size_t i = 0; i < n; i++) {
@@ -28,15 +32,18 @@ static ak_status count(struct ak_session *s, const struct akunu_batch_token *tok
     return AKUNU_OK;
 }
 
-static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t n, struct ak_error *error)
+static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t n,
+                            struct ak_error *error)
 {
     uint64_t wanted = 0, used = 0;
     for (uint32_t i = 0; i < n_order; i++) {
         uint32_t sequence = s->order[i], length = s->kv.sequences[sequence].length;
         if (s->counts[sequence] > s->kv.context - length)
             return ak_fail(error, AKUNU_ERROR_CONTEXT,
-                           "the context is full: the sequence has %u tokens, %u more were given, and the context holds %u",
-                           (unsigned)length, (unsigned)s->counts[sequence], (unsigned)s->kv.context);
+                           "the context is full: the sequence has %u tokens, %u more were given, "
+                           "and the context holds %u",
+                           (unsigned)length, (unsigned)s->counts[sequence],
+                           (unsigned)s->kv.context);
         wanted += ak_kv_wanted(&s->kv, (int32_t)sequence, s->counts[sequence]);
     }
     if (wanted <= s->kv.n_free)
@@ -44,13 +51,15 @@ static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t
     for (uint32_t i = 0; i < s->kv.n_sequences; i++)
         used += s->kv.sequences[i].used ? s->kv.sequences[i].length : 0;
     return ak_fail(error, AKUNU_ERROR_CONTEXT,
-                   "the context is full: all sequences have %llu tokens, %zu more were given, and the context holds %u",
+                   "the context is full: all sequences have %llu tokens, %zu more were given, and "
+                   "the context holds %u",
                    (unsigned long long)used, n, (unsigned)s->kv.context);
 }
 
 /* Tokens of a sequence side by side, in ascending positions; logits rows follow
  * that order too. */
-static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order)
+static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                        uint32_t n_order)
 {
     uint32_t at = 0, n_logits = 0;
     for (uint32_t i = 0; i < n_order; i++) {
@@ -90,7 +99,11 @@ static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct a
             s->positions[i] = first + i;
             s->sequences[i] = sequence;
         }
-        struct ak_batch batch = { .n = n, .tokens = s->tokens, .positions = s->positions, .sequences = s->sequences, .pages = s->kv.tables };
+        struct ak_batch batch = { .n = n,
+                                  .tokens = s->tokens,
+                                  .positions = s->positions,
+                                  .sequences = s->sequences,
+                                  .pages = s->kv.tables };
         s->backend->ops->run(s->plain, &batch);
         AK_TRY(s->backend->ops->sync(s->plain, error));
         s->n_passes++;
@@ -105,11 +118,13 @@ static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct a
 static void forget(struct ak_session *s, uint32_t n_order)
 {
     for (uint32_t i = 0; i < n_order; i++)
-        ak_kv_rewind(&s->kv, (int32_t)s->order[i], s->kv.sequences[s->order[i]].length - s->counts[s->order[i]]);
+        ak_kv_rewind(&s->kv, (int32_t)s->order[i],
+                     s->kv.sequences[s->order[i]].length - s->counts[s->order[i]]);
     s->n_last = 0;
 }
 
-static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
+static ak_status run(struct ak_session *s, struct ak_prepared *prepared,
+                     const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
                      struct ak_draw draw, struct ak_error *error)
 {
     AK_TRY(check_room(s, n_order, n, error));
@@ -140,8 +155,9 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared, const s
     return status;
 }
 
-ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_draw draw, struct ak_error *error)
+ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared,
+                          const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw,
+                          struct ak_error *error)
 {
     uint32_t n_order;
     ak_status status = count(s, tokens, n, &n_order, error);
@@ -157,14 +173,19 @@ ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *e
     const struct ak_text *architecture = &s->model->spec.config.architecture;
     if (!s->model->spec.descriptor.encoder)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the architecture \"%.*s\" is an encoder: it makes embeddings (akunu_embed), and no text",
-                   (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
+    return ak_fail(
+        error, AKUNU_ERROR_UNSUPPORTED,
+        "the architecture \"%.*s\" is an encoder: it makes embeddings (akunu_embed), and no text",
+        (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
 }
 
-ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_error *error)
+ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                            struct ak_error *error)
 {
     if (n == 0 || n > s->batch)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%zu tokens were given for one pass, which takes 1 to %u", n, (unsigned)s->batch);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%zu tokens were given for one pass, which takes 1 to %u", n,
+                       (unsigned)s->batch);
     AK_TRY(ak_session_needs_logits(s, error));
     AK_TRY(ak_session_pass(s, s->plain, tokens, n, (struct ak_draw){ 0 }, error));
     s->n_last = (uint32_t)n;
@@ -180,7 +201,8 @@ const float *ak_session_logits(const struct ak_session *s, size_t i)
 
 /* All of the prompt, so that a bad id or too long a prompt stops it before the
  * first pass and not between two. */
-static ak_status check_prompt(const struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, struct ak_error *error)
+static ak_status check_prompt(const struct ak_session *s, int32_t sequence, const int32_t *ids,
+                              size_t n, struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
     if (n == 0)
@@ -188,33 +210,39 @@ static ak_status check_prompt(const struct ak_session *s, int32_t sequence, cons
     AK_TRY(ak_session_find(s, sequence, &found, error));
     for (size_t i = 0; i < n; i++)
         AK_TRY(check_token(s, i, ids[i], sequence, error));
-    if (n > s->kv.context - found->length || ak_kv_wanted(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
+    if (n > s->kv.context - found->length ||
+        ak_kv_wanted(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
         return ak_fail(error, AKUNU_ERROR_CONTEXT,
-                       "the prompt is too long: it has %zu tokens, the sequence has %u, and the context holds %u", n,
-                       (unsigned)found->length, (unsigned)s->kv.context);
+                       "the prompt is too long: it has %zu tokens, the sequence has %u, and the "
+                       "context holds %u",
+                       n, (unsigned)found->length, (unsigned)s->kv.context);
     return AKUNU_OK;
 }
 
-ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, akunu_cancel_fn *cancel, void *user,
-                             size_t *last, struct ak_error *error)
+ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n,
+                             akunu_cancel_fn *cancel, void *user, size_t *last,
+                             struct ak_error *error)
 {
     AK_TRY(ak_session_needs_logits(s, error));
     AK_TRY(check_prompt(s, sequence, ids, n, error));
     size_t n_chunk = 0;
     for (size_t first = 0; first < n; first += n_chunk) {
         if (cancel && cancel(user))
-            return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %zu of %zu tokens of the prompt", first, n);
+            return ak_fail(error, AKUNU_ERROR_CANCELLED,
+                           "cancelled after %zu of %zu tokens of the prompt", first, n);
         n_chunk = n - first < s->batch ? n - first : s->batch;
         for (size_t i = 0; i < n_chunk; i++)
-            s->chunk[i] = (struct akunu_batch_token){ .token = ids[first + i], .sequence = sequence, .logits = first + i + 1 == n };
+            s->chunk[i] = (struct akunu_batch_token){ .token = ids[first + i],
+                                                      .sequence = sequence,
+                                                      .logits = first + i + 1 == n };
         AK_TRY(ak_session_decode(s, s->chunk, n_chunk, error));
     }
     *last = n_chunk - 1;
     return AKUNU_OK;
 }
 
-ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw, int32_t *next,
-                          struct ak_error *error)
+ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                          struct ak_draw draw, int32_t *next, struct ak_error *error)
 {
     AK_TRY(ak_session_pass(s, s->sampled, tokens, n, draw, error));
     s->n_last = 0; /* the last pass is not one of the plain table's */

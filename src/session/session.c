@@ -8,15 +8,17 @@
 #include "base/thread.h"
 #include "session/available.h"
 
-_Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 && (int)AK_KV_BF16 == AKUNU_KV_BF16 &&
-                   (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 && (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
+_Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 &&
+                   (int)AK_KV_BF16 == AKUNU_KV_BF16 && (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 &&
+                   (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
                "the backend's KV types are the public ones");
 
 enum { MOST_SEQUENCES = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
-ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out, struct ak_error *error)
+ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out,
+                            struct ak_error *error)
 {
     const char *text = ak_env("AKUNU_THREADS");
     if (asked > 0 || !text) {
@@ -27,68 +29,84 @@ ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
     if (errno || *end != '\0' || text[0] < '0' || text[0] > '9' || value == 0 || value > UINT32_MAX)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "AKUNU_THREADS is '%s': it must be a number of threads, 1 or more", text);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "AKUNU_THREADS is '%s': it must be a number of threads, 1 or more", text);
     *out = (unsigned)value;
     return AKUNU_OK;
 }
 
 static uint32_t own_context(const struct ak_spec *spec)
 {
-    bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT; /* in one pass */
+    /* in one pass */
+    bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT;
     return whole ? ENCODER_CONTEXT : spec->config.context;
 }
 
 /* Says how large the context is and why; it is never chosen in silence. */
-static void report_context(const struct ak_session *s, bool asked, uint32_t context, const struct ak_kv_shape *shape)
+static void report_context(const struct ak_session *s, bool asked, uint32_t context,
+                           const struct ak_kv_shape *shape)
 {
     unsigned made_for = own_context(&s->model->spec);
     double mebibytes = (double)shape->n_pages * (double)ak_kv_page_bytes(shape) / mebibyte;
     if (!asked && context < made_for)
         ak_log_line(&s->log, AKUNU_LOG_WARN,
-                    "context: %u of the %u tokens that the model was made for; the KV cache of %.1f MiB takes half of the available memory",
+                    "context: %u of the %u tokens that the model was made for; the KV cache of "
+                    "%.1f MiB takes half of the available memory",
                     (unsigned)context, made_for, mebibytes);
     else
-        ak_log_line(&s->log, AKUNU_LOG_INFO, "context: %u tokens, %s; KV cache of %.1f MiB", (unsigned)context,
-                    asked ? "as asked for" : "as the model was made for", mebibytes);
+        ak_log_line(&s->log, AKUNU_LOG_INFO, "context: %u tokens, %s; KV cache of %.1f MiB",
+                    (unsigned)context, asked ? "as asked for" : "as the model was made for",
+                    mebibytes);
     if (context > made_for)
-        ak_log_line(&s->log, AKUNU_LOG_WARN, "context: %u tokens are more than the %u that the model was made for", (unsigned)context,
-                    made_for);
+        ak_log_line(&s->log, AKUNU_LOG_WARN,
+                    "context: %u tokens are more than the %u that the model was made for",
+                    (unsigned)context, made_for);
 }
 
 /* For KV caches: a device's, where pages lie on one. */
 static uint64_t available_memory(const struct ak_session *s)
 {
-    return s->backend->ops->room ? s->backend->ops->room(s->backend, &s->model->weights) : ak_available_memory();
+    return s->backend->ops->room ? s->backend->ops->room(s->backend, &s->model->weights) :
+                                   ak_available_memory();
 }
 
 /* The user's context; else the model's, but no more than fits into half of the
  * memory that is available. */
-static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences, struct ak_kv_shape *shape, uint32_t *out,
-                                struct ak_error *error)
+static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences,
+                                struct ak_kv_shape *shape, uint32_t *out, struct ak_error *error)
 {
     uint64_t page_bytes = ak_kv_page_bytes(shape);
     const struct ak_view *positions = s->model->weights.positions;
     *out = asked ? asked : own_context(&s->model->spec);
     uint32_t n_positions = positions ? positions->rows - s->model->spec.config.first_position : 0;
     if (positions && *out > n_positions)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model has learned positions for %u", (unsigned)*out,
-                       (unsigned)n_positions);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "a context of %u tokens: the model has learned positions for %u",
+                       (unsigned)*out, (unsigned)n_positions);
     if (s->model->spec.config.context_fixed && *out > s->model->spec.config.context)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a context of %u tokens: the model rotates texts of more than %u in another way, which is "
-                       "not supported", (unsigned)*out, (unsigned)s->model->spec.config.context);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "a context of %u tokens: the model rotates texts of more than %u in another "
+                       "way, which is "
+                       "not supported",
+                       (unsigned)*out, (unsigned)s->model->spec.config.context);
     shape->n_pages = ak_kv_pages_for(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
-    uint64_t half = available_memory(s) / 2, states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
+    uint64_t half = available_memory(s) / 2,
+             states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
     uint64_t affordable = half > states ? (half - states) / page_bytes : 0;
     if (s->backend->ops->fits && affordable < n_sequences)
         affordable = n_sequences; /* it says more of what there is room for */
     if (!asked && affordable < shape->n_pages) {
         if (affordable < n_sequences)
-            return ak_fail(error, AKUNU_ERROR_MEMORY, "the KV cache wants at least %.1f MiB, and half of the available memory is %.1f MiB",
-                           ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte, (double)half / mebibyte);
+            return ak_fail(error, AKUNU_ERROR_MEMORY,
+                           "the KV cache wants at least %.1f MiB, and half of the available memory "
+                           "is %.1f MiB",
+                           ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte,
+                           (double)half / mebibyte);
         /* the largest that ak_kv_pages_for finds room for */
-        *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS - (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
+        *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS -
+                          (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
         shape->n_pages = (uint32_t)affordable;
     }
     report_context(s, asked > 0, *out, shape);
@@ -109,40 +127,51 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     s->order = ak_alloc(n_sequences, sizeof *s->order);
     s->texts = ak_alloc(n_sequences, sizeof *s->texts);
     s->sums = ak_alloc(s->model->spec.config.width, sizeof *s->sums);
-    if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->given || !s->row_of || !s->chunk || !s->counts || !s->next ||
-        !s->order || !s->texts || !s->sums)
+    if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->given || !s->row_of ||
+        !s->chunk || !s->counts || !s->next || !s->order || !s->texts || !s->sums)
         return ak_fail_memory(error, "the session", 0);
     return AKUNU_OK;
 }
 
-static ak_status check_kv_types(const struct akunu_session_params *params, uint32_t head_dim, struct ak_error *error)
+static ak_status check_kv_types(const struct akunu_session_params *params, uint32_t head_dim,
+                                struct ak_error *error)
 {
     const enum akunu_kv_type types[] = { params->k_type, params->v_type };
     for (int i = 0; i < 2; i++) {
         if ((unsigned)types[i] >= AK_KV_TYPE_COUNT)
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%c_type is none of the types that a KV cache may have", i == 0 ? 'k' : 'v');
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "%c_type is none of the types that a KV cache may have",
+                           i == 0 ? 'k' : 'v');
         const struct ak_type_info *info = ak_type_info(ak_kv_stored((enum ak_kv_type)types[i]));
         if (head_dim % info->block_elems != 0)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a KV cache in %s needs heads of a multiple of %u elements; this model's have %u",
-                           info->name, (unsigned)info->block_elems, (unsigned)head_dim);
+            return ak_fail(
+                error, AKUNU_ERROR_UNSUPPORTED,
+                "a KV cache in %s needs heads of a multiple of %u elements; this model's have %u",
+                info->name, (unsigned)info->block_elems, (unsigned)head_dim);
     }
     return AKUNU_OK;
 }
 
-static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params, struct ak_error *error)
+static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params,
+                        struct ak_error *error)
 {
     const struct ak_config *config = &s->model->spec.config;
     bool encoder = s->model->spec.descriptor.encoder;
-    uint32_t n_sequences = params->max_sequences ? params->max_sequences : encoder ? ENCODER_SEQUENCES : 1, context;
+    uint32_t n_sequences = params->max_sequences ? params->max_sequences :
+                           encoder               ? ENCODER_SEQUENCES :
+                                                   1,
+             context;
     if (n_sequences > MOST_SEQUENCES)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible", (unsigned)n_sequences, MOST_SEQUENCES);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible",
+                       (unsigned)n_sequences, MOST_SEQUENCES);
     AK_TRY(check_kv_types(params, config->head_dim, error));
     if (params->cpus) {
         AK_TRY(ak_cpus_parse(params->cpus, &s->cpus, error));
         s->options.cpus = &s->cpus;
     }
 
-    struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, (enum ak_kv_type)params->k_type, (enum ak_kv_type)params->v_type);
+    struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, (enum ak_kv_type)params->k_type,
+                                                 (enum ak_kv_type)params->v_type);
     shape.n_states = n_sequences;
     AK_TRY(ak_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads, error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
@@ -156,14 +185,15 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     s->options.context = context;
     s->options.kv = shape;
     if (s->backend->ops->fits)
-        AK_TRY(s->backend->ops->fits(s->backend, &s->model->table, &s->model->weights, &s->model->spec, &s->options, error));
+        AK_TRY(s->backend->ops->fits(s->backend, &s->model->table, &s->model->weights,
+                                     &s->model->spec, &s->options, error));
     AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
-    return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights, &s->model->spec, &s->options, s->kv.pool, &s->plain,
-                                    error);
+    return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights,
+                                    &s->model->spec, &s->options, s->kv.pool, &s->plain, error);
 }
 
-ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params, struct ak_session **out,
-                            struct ak_error *error)
+ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params,
+                            struct ak_session **out, struct ak_error *error)
 {
     *out = NULL;
     struct ak_session *s = ak_alloc(1, sizeof *s);
@@ -214,14 +244,16 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
         return AKUNU_OK;
     struct ak_prepare_options options = s->options;
     bool exact = s->backend->ops->exact && s->backend->ops->exact(s->backend);
-    options.max_tokens = options.max_logits = !exact ? 1 : s->batch < AK_FEW_TOKENS ? s->batch : AK_FEW_TOKENS;
-    return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights, &s->model->spec, &options, s->kv.pool,
-                                    &s->sampled, error);
+    options.max_tokens = options.max_logits = !exact                   ? 1 :
+                                              s->batch < AK_FEW_TOKENS ? s->batch :
+                                                                         AK_FEW_TOKENS;
+    return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights,
+                                    &s->model->spec, &options, s->kv.pool, &s->sampled, error);
 }
 
-/* ---- Sequences --------------------------------------------------------------- */
-
-ak_status ak_session_find(const struct ak_session *s, int32_t sequence, const struct ak_kv_sequence **out, struct ak_error *error)
+/* ---- Sequences ---------------------------------------------------------- */
+ak_status ak_session_find(const struct ak_session *s, int32_t sequence,
+                          const struct ak_kv_sequence **out, struct ak_error *error)
 {
     *out = ak_kv_sequence(&s->kv, sequence);
     if (!*out)
@@ -231,7 +263,8 @@ ak_status ak_session_find(const struct ak_session *s, int32_t sequence, const st
 
 static ak_status all_in_use(const struct ak_session *s, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "all %u sequences of the session are in use (max_sequences)",
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                   "all %u sequences of the session are in use (max_sequences)",
                    (unsigned)s->kv.n_sequences);
 }
 
@@ -241,15 +274,18 @@ ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struc
     return *sequence < 0 ? all_in_use(s, error) : AKUNU_OK;
 }
 
-static ak_status check_length(const struct ak_kv_sequence *sequence, uint32_t length, struct ak_error *error)
+static ak_status check_length(const struct ak_kv_sequence *sequence, uint32_t length,
+                              struct ak_error *error)
 {
     if (length > sequence->length)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and %u were asked for", (unsigned)sequence->length,
-                       (unsigned)length);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the sequence has %u tokens, and %u were asked for",
+                       (unsigned)sequence->length, (unsigned)length);
     return AKUNU_OK;
 }
 
-ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length, struct ak_error *error)
+ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length,
+                            struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
     AK_TRY(ak_session_find(s, sequence, &found, error));
@@ -258,7 +294,8 @@ ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t len
     return AKUNU_OK;
 }
 
-ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork, struct ak_error *error)
+ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork,
+                          struct ak_error *error)
 {
     const struct ak_kv_sequence *found;
     *fork = -1;
@@ -266,14 +303,14 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
     AK_TRY(check_length(found, length, error));
     if (s->kv.n_free == 0 && length % AK_KV_PAGE_TOKENS != 0)
         return ak_fail(error, AKUNU_ERROR_CONTEXT,
-                       "the context is full: no page is free for the copy of %u tokens, and the context holds %u",
+                       "the context is full: no page is free for the copy of %u tokens, and the "
+                       "context holds %u",
                        (unsigned)(length % AK_KV_PAGE_TOKENS), (unsigned)s->kv.context);
     *fork = ak_kv_fork(&s->kv, sequence, length);
     return *fork < 0 ? all_in_use(s, error) : AKUNU_OK;
 }
 
-/* ---- Reports ----------------------------------------------------------------- */
-
+/* ---- Reports ------------------------------------------------------------ */
 uint64_t ak_session_scratch_bytes(const struct ak_session *s)
 {
     uint64_t bytes = s->backend->ops->bytes(s->plain);

@@ -19,21 +19,22 @@ struct ak_session {
     struct ak_prepare_options options;
     struct ak_cpus cpus;
     struct ak_prepared *plain, *sampled; /* sampled: few tokens a pass; NULL until it is prepared */
-    struct ak_prepared *hidden;          /* of any pass, NULL until then too; an encoder's passes are `plain` ones */
+    /* of any pass, NULL until then too; an encoder's passes are `plain` ones */
+    struct ak_prepared *hidden;
     uint32_t batch;
-    uint32_t full;            /* tokens at which a pass of several texts is full, at most `batch` */
+    uint32_t full; /* tokens at which a pass of several texts is full, at most `batch` */
 
     /* one pass, in the order of the backend: sequence by sequence */
     int32_t *tokens;
     uint32_t *positions, *sequences, *logit_rows;
-    uint32_t *given;          /* which of the caller's tokens each one is */
-    uint32_t *row_of;         /* logits row of the caller's token i, AK_NONE where it has none */
-    uint32_t n_last;          /* tokens of the last pass; 0: it left no logits */
-    uint32_t *counts, *next;  /* of each sequence; counts are 0 between passes */
-    uint32_t *order;          /* the pass's sequences as they first appear */
+    uint32_t *given;         /* which of the caller's tokens each one is */
+    uint32_t *row_of;        /* logits row of the caller's token i, AK_NONE where it has none */
+    uint32_t n_last;         /* tokens of the last pass; 0: it left no logits */
+    uint32_t *counts, *next; /* of each sequence; counts are 0 between passes */
+    uint32_t *order;         /* the pass's sequences as they first appear */
     struct akunu_batch_token *chunk; /* prefill's, embed's */
-    int32_t *texts;           /* [sequences]: those of the texts that are in the pass */
-    double *sums;             /* [width]: of a text's hidden states */
+    int32_t *texts;                  /* [sequences]: those of the texts that are in the pass */
+    double *sums;                    /* [width]: of a text's hidden states */
 
     uint64_t n_passes, n_tokens;
     struct ak_costs costs;
@@ -41,28 +42,35 @@ struct ak_session {
 
 /* How many threads to use: the host's number; else the environment's
  * (AKUNU_THREADS); else the chip profile's; else the physical cores. */
-ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out, struct ak_error *error);
+ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out,
+                            struct ak_error *error);
 
 /* Fields of `params` that are 0 take their defaults; all of it is reported through
  * its log. The caller owns *out after success. */
-ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params, struct ak_session **out,
-                            struct ak_error *error);
+ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params,
+                            struct ak_session **out, struct ak_error *error);
 void ak_session_free(struct ak_session *s); /* NULL and half-built ones allowed */
 
 ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struct ak_error *error);
-ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork, struct ak_error *error);
-ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length, struct ak_error *error);
-ak_status ak_session_find(const struct ak_session *s, int32_t sequence, const struct ak_kv_sequence **out, struct ak_error *error);
+ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork,
+                          struct ak_error *error);
+ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length,
+                            struct ak_error *error);
+ak_status ak_session_find(const struct ak_session *s, int32_t sequence,
+                          const struct ak_kv_sequence **out, struct ak_error *error);
 
 /* As akunu_decode, akunu_logits and akunu_prefill. */
-ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_error *error);
+ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                            struct ak_error *error);
 const float *ak_session_logits(const struct ak_session *s, size_t i);
-ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n, akunu_cancel_fn *cancel, void *user,
-                             size_t *last, struct ak_error *error);
+ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n,
+                             akunu_cancel_fn *cancel, void *user, size_t *last,
+                             struct ak_error *error);
 
 /* Runs n tokens in one pass of one of the session's tables, all or nothing. */
-ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared, const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_draw draw, struct ak_error *error);
+ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared,
+                          const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw,
+                          struct ak_error *error);
 
 /* AKUNU_ERROR_UNSUPPORTED where the model is an encoder. */
 ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error);
@@ -72,8 +80,8 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
 /* Appends n tokens, at most AK_FEW_TOKENS, of one where the backend is not exact, and draws what
  * follows each from its distribution at a temperature; at 0 the likeliest. All have .logits set.
  * Leaves no logits; next[i] is -1 where none of them is a number. */
-ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw, int32_t *next,
-                          struct ak_error *error);
+ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                          struct ak_draw draw, int32_t *next, struct ak_error *error);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_counts *out);

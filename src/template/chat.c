@@ -42,12 +42,14 @@ static ak_status finish(struct ak_chat **out, ak_status status)
     return status;
 }
 
-ak_status ak_chat_add(struct ak_chat *chat, struct ak_text name, struct ak_text text, struct ak_error *error)
+ak_status ak_chat_add(struct ak_chat *chat, struct ak_text name, struct ak_text text,
+                      struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     struct ak_chat_template *t = &chat->templates[chat->n];
     if (chat->n == AK_CHAT_MOST_TEMPLATES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the model has more than %d chat templates", AK_CHAT_MOST_TEMPLATES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the model has more than %d chat templates",
+                       AK_CHAT_MOST_TEMPLATES);
     t->name = ak_strndup(name.bytes, name.n);
     t->text = ak_strndup(text.bytes, text.n);
     t->n_bytes = text.n;
@@ -62,11 +64,14 @@ ak_status ak_chat_add(struct ak_chat *chat, struct ak_text name, struct ak_text 
     return status;
 }
 
-static ak_status open_model(struct ak_chat *chat, const struct ak_provider *p, struct ak_error *error)
+static ak_status open_model(struct ak_chat *chat, const struct ak_provider *p,
+                            struct ak_error *error)
 {
     AK_TRY(ak_chat_read(chat, p, error));
     chat->fallback = chat->n == 0;
-    return chat->fallback ? ak_chat_add(chat, default_name, (struct ak_text){ chatml, sizeof chatml - 1 }, error) : AKUNU_OK;
+    return chat->fallback ? ak_chat_add(chat, default_name,
+                                        (struct ak_text){ chatml, sizeof chatml - 1 }, error) :
+                            AKUNU_OK;
 }
 
 ak_status ak_chat_open(const struct ak_provider *p, struct ak_chat **out, struct ak_error *error)
@@ -77,7 +82,8 @@ ak_status ak_chat_open(const struct ak_provider *p, struct ak_chat **out, struct
     return finish(out, status);
 }
 
-ak_status ak_chat_from_text(struct ak_text text, const struct ak_chat *tokens, struct ak_chat **out, struct ak_error *error)
+ak_status ak_chat_from_text(struct ak_text text, const struct ak_chat *tokens, struct ak_chat **out,
+                            struct ak_error *error)
 {
     ak_status status = create(out, error);
     if (status == AKUNU_OK && tokens && json_object_update((*out)->tokens, tokens->tokens) != 0)
@@ -118,7 +124,8 @@ const struct ak_chat_template *ak_chat_find(const struct ak_chat *chat, const ch
     return NULL;
 }
 
-static const struct ak_chat_template *choose(const struct ak_chat *chat, const char *name, bool tools)
+static const struct ak_chat_template *choose(const struct ak_chat *chat, const char *name,
+                                             bool tools)
 {
     if (name)
         return ak_chat_find(chat, name);
@@ -132,7 +139,8 @@ struct ak_text ak_chat_text(const struct ak_chat *chat, const char *name, bool t
     return t ? (struct ak_text){ t->text, t->n_bytes } : (struct ak_text){ NULL, 0 };
 }
 
-ak_status ak_chat_choose(const struct ak_chat *chat, const char *name, bool tools, const struct ak_chat_template **out, struct ak_error *error)
+ak_status ak_chat_choose(const struct ak_chat *chat, const char *name, bool tools,
+                         const struct ak_chat_template **out, struct ak_error *error)
 {
     char names[256] = "";
     size_t at = 0;
@@ -140,6 +148,9 @@ ak_status ak_chat_choose(const struct ak_chat *chat, const char *name, bool tool
     if (*out)
         return AKUNU_OK;
     for (size_t i = 0; i < chat->n && at < sizeof names - 1; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", chat->templates[i].name);
-    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model has no chat template named \"%s\"; it has: %s", name ? name : default_name.bytes, names);
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
+                               chat->templates[i].name);
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                   "the model has no chat template named \"%s\"; it has: %s",
+                   name ? name : default_name.bytes, names);
 }

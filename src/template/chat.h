@@ -14,7 +14,8 @@ struct ak_chat;
 /* The templates of a model; ChatML where it has none. The caller frees *out. */
 ak_status ak_chat_open(const struct ak_provider *p, struct ak_chat **out, struct ak_error *error);
 /* One template, with the special tokens of `tokens` (NULL: none). */
-ak_status ak_chat_from_text(struct ak_text text, const struct ak_chat *tokens, struct ak_chat **out, struct ak_error *error);
+ak_status ak_chat_from_text(struct ak_text text, const struct ak_chat *tokens, struct ak_chat **out,
+                            struct ak_error *error);
 void ak_chat_free(struct ak_chat *chat); /* NULL allowed */
 
 bool ak_chat_is_fallback(const struct ak_chat *chat);
@@ -24,7 +25,7 @@ const char *ak_chat_name(const struct ak_chat *chat, size_t i);
 struct ak_text ak_chat_text(const struct ak_chat *chat, const char *name, bool tools);
 
 /* *out is terminated and the caller's to free (ak_free). */
-ak_status ak_chat_render(const struct ak_chat *chat, const struct akunu_chat *input, char **out, size_t *n_bytes,
-                         struct ak_error *error);
+ak_status ak_chat_render(const struct ak_chat *chat, const struct akunu_chat *input, char **out,
+                         size_t *n_bytes, struct ak_error *error);
 
 #endif

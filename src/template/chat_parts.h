@@ -23,10 +23,13 @@ struct ak_chat {
 };
 
 /* Copies and parses; the message begins with the template's name where it is not the only one. */
-ak_status ak_chat_add(struct ak_chat *chat, struct ak_text name, struct ak_text text, struct ak_error *error);
-const struct ak_chat_template *ak_chat_find(const struct ak_chat *chat, const char *name); /* NULL: none */
+ak_status ak_chat_add(struct ak_chat *chat, struct ak_text name, struct ak_text text,
+                      struct ak_error *error);
+/* NULL: none */
+const struct ak_chat_template *ak_chat_find(const struct ak_chat *chat, const char *name);
 /* name NULL: "tool_use" where there are tools and it exists, else "default". */
-ak_status ak_chat_choose(const struct ak_chat *chat, const char *name, bool tools, const struct ak_chat_template **out, struct ak_error *error);
+ak_status ak_chat_choose(const struct ak_chat *chat, const char *name, bool tools,
+                         const struct ak_chat_template **out, struct ak_error *error);
 
 /* Templates and special tokens of a model; none of them is no error. */
 ak_status ak_chat_read(struct ak_chat *chat, const struct ak_provider *p, struct ak_error *error);

@@ -17,25 +17,29 @@ static struct ak_text named(const char *name)
     return (struct ak_text){ name, (uint32_t)strlen(name) };
 }
 
-/* ---- Templates ---- */
-
+/* ---- Templates ---------------------------------------------------------- */
 /* "tokenizer.chat_template" and "tokenizer.chat_template.NAME". */
-static ak_status read_metadata(struct ak_chat *chat, const struct ak_provider *p, struct ak_error *error)
+static ak_status read_metadata(struct ak_chat *chat, const struct ak_provider *p,
+                               struct ak_error *error)
 {
     struct ak_meta meta;
     for (size_t i = 0; i < ak_provider_n_metas(p) && ak_provider_meta(p, i, &meta); i++) {
-        if (strncmp(meta.key, key, sizeof key - 1) != 0 || meta.kind != AK_META_STRING || meta.n > UINT32_MAX)
+        if (strncmp(meta.key, key, sizeof key - 1) != 0 || meta.kind != AK_META_STRING ||
+            meta.n > UINT32_MAX)
             continue;
         const char *rest = meta.key + sizeof key - 1;
         bool is_default = *rest == '\0';
-        if ((is_default || (rest[0] == '.' && rest[1])) && !ak_chat_find(chat, is_default ? "default" : rest + 1))
-            AK_TRY(ak_chat_add(chat, named(is_default ? "default" : rest + 1), (struct ak_text){ meta.as.string, (uint32_t)meta.n }, error));
+        if ((is_default || (rest[0] == '.' && rest[1])) &&
+            !ak_chat_find(chat, is_default ? "default" : rest + 1))
+            AK_TRY(ak_chat_add(chat, named(is_default ? "default" : rest + 1),
+                               (struct ak_text){ meta.as.string, (uint32_t)meta.n }, error));
     }
     return AKUNU_OK;
 }
 
 /* chat_template.jinja, and others in a folder of their own. */
-static ak_status read_files(struct ak_chat *chat, const struct ak_provider *p, struct ak_error *error)
+static ak_status read_files(struct ak_chat *chat, const struct ak_provider *p,
+                            struct ak_error *error)
 {
     static const struct {
         const char *file, *name;
@@ -56,16 +60,20 @@ static ak_status read_value(struct ak_chat *chat, const json_t *value, struct ak
         return ak_chat_add(chat, named("default"), text_of(value), error);
     for (size_t i = json_array_size(value); i-- > 0;) {
         const json_t *element = json_array_get(value, i);
-        const json_t *name = json_object_get(element, "name"), *text = json_object_get(element, "template");
+        const json_t *name = json_object_get(element, "name"),
+                     *text = json_object_get(element, "template");
         if (!json_is_string(name) || !json_is_string(text))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "chat_template: element %zu has no name and template, which must be strings", i);
+            return ak_fail(
+                error, AKUNU_ERROR_FORMAT,
+                "chat_template: element %zu has no name and template, which must be strings", i);
         if (!ak_chat_find(chat, json_string_value(name)))
             AK_TRY(ak_chat_add(chat, text_of(name), text_of(text), error));
     }
     return AKUNU_OK;
 }
 
-static ak_status read_json(struct ak_chat *chat, const struct ak_provider *p, const char *file, struct ak_error *error)
+static ak_status read_json(struct ak_chat *chat, const struct ak_provider *p, const char *file,
+                           struct ak_error *error)
 {
     json_t *root;
     AK_TRY(ak_provider_json(p, file, &root, error));
@@ -76,24 +84,30 @@ static ak_status read_json(struct ak_chat *chat, const struct ak_provider *p, co
     return status;
 }
 
-/* ---- Special tokens ---- */
-
-static const char *const token_names[] = { "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token" };
+/* ---- Special tokens ----------------------------------------------------- */
+static const char *const token_names[] = { "bos_token", "eos_token", "unk_token", "sep_token",
+                                           "pad_token", "cls_token", "mask_token" };
 enum { N_TOKENS = sizeof token_names / sizeof *token_names };
 
-static ak_status put_token(struct ak_chat *chat, const char *name, struct ak_text text, struct ak_error *error)
+static ak_status put_token(struct ak_chat *chat, const char *name, struct ak_text text,
+                           struct ak_error *error)
 {
-    json_t *value = json_stringn(text.bytes ? text.bytes : "", text.n); /* NULL too where it is not UTF-8, which no token needs be */
+    /* NULL too where it is not UTF-8, which no token needs be */
+    json_t *value = json_stringn(text.bytes ? text.bytes : "", text.n);
     if (!value)
         return AKUNU_OK;
-    return json_object_set_new(chat->tokens, name, value) == 0 ? AKUNU_OK : ak_fail_memory(error, "special tokens", text.n);
+    return json_object_set_new(chat->tokens, name, value) == 0 ?
+               AKUNU_OK :
+               ak_fail_memory(error, "special tokens", text.n);
 }
 
-static ak_status read_vocabulary(struct ak_chat *chat, const struct ak_provider *p, struct ak_error *error)
+static ak_status read_vocabulary(struct ak_chat *chat, const struct ak_provider *p,
+                                 struct ak_error *error)
 {
     struct ak_vocab vocab;
     AK_TRY(ak_provider_vocab(p, &vocab, error));
-    const int64_t ids[N_TOKENS] = { vocab.bos, vocab.eos, vocab.unknown, vocab.separator, vocab.padding, vocab.cls, vocab.mask };
+    const int64_t ids[N_TOKENS] = { vocab.bos,     vocab.eos, vocab.unknown, vocab.separator,
+                                    vocab.padding, vocab.cls, vocab.mask };
     for (size_t i = 0; vocab.tokens && i < N_TOKENS; i++)
         if (ids[i] >= 0 && ids[i] < vocab.n_tokens)
             AK_TRY(put_token(chat, token_names[i], vocab.tokens[ids[i]], error));
@@ -101,7 +115,8 @@ static ak_status read_vocabulary(struct ak_chat *chat, const struct ak_provider 
 }
 
 /* A string, or an object that has it as its content. */
-static ak_status read_config_tokens(struct ak_chat *chat, const struct ak_provider *p, const char *file, struct ak_error *error)
+static ak_status read_config_tokens(struct ak_chat *chat, const struct ak_provider *p,
+                                    const char *file, struct ak_error *error)
 {
     json_t *root;
     ak_status status = AKUNU_OK;

@@ -12,15 +12,17 @@
  * added by hand, which are taken out of the text before. */
 void ak_bpe_load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
-    struct ak_pieces_batch findable = {.n = 0};
+    struct ak_pieces_batch findable = { .n = 0 };
 
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
         uint8_t kind = ak_kind(t, id);
         char *out = ak_pieces_next(&t->pieces);
         uint32_t n = 0;
-        bool decoded = kind == AK_TOKEN_NORMAL && ak_bytes_of_printable(text.bytes, text.n, out, &n);
-        if (!decoded && kind != AK_TOKEN_UNUSED) { /* unused ones fill a vocabulary up and stand for nothing */
+        bool decoded =
+            kind == AK_TOKEN_NORMAL && ak_bytes_of_printable(text.bytes, text.n, out, &n);
+        /* unused ones fill a vocabulary up and stand for nothing */
+        if (!decoded && kind != AK_TOKEN_UNUSED) {
             n = text.n;
             memcpy(out, text.bytes, n);
         }
@@ -46,7 +48,8 @@ static void add_pair(struct ak_tokenizer *t, struct ak_pair pair, bool replace)
 {
     uint32_t at = hash_pair(pair.left, pair.right) & t->pair_mask;
 
-    while (t->pairs[at].left != UINT32_MAX && (t->pairs[at].left != pair.left || t->pairs[at].right != pair.right))
+    while (t->pairs[at].left != UINT32_MAX &&
+           (t->pairs[at].left != pair.left || t->pairs[at].right != pair.right))
         at = (at + 1) & t->pair_mask;
     if (replace || t->pairs[at].left == UINT32_MAX)
         t->pairs[at] = pair;
@@ -55,7 +58,8 @@ static void add_pair(struct ak_tokenizer *t, struct ak_pair pair, bool replace)
 enum { MERGES_AT_ONCE = AK_PIECES_AT_ONCE / 3 };
 
 /* Half of a line, as bytes in `out`. */
-static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t n, char *out, uint32_t *n_out)
+static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t n, char *out,
+                        uint32_t *n_out)
 {
     if (t->byte_level)
         return ak_bytes_of_printable(text, n, out, n_out);
@@ -66,7 +70,8 @@ static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t
 
 /* One line of the list. The bytes of both go to out, at least the line's; false
  * where the line is none. */
-static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char *out, struct ak_text parts[3])
+static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char *out,
+                         struct ak_text parts[3])
 {
     /* A blank at the start would be a token of its own. */
     const char *gap = line.n > 1 ? memchr(line.bytes + 1, '\0', line.n - 1) : NULL;
@@ -77,19 +82,21 @@ static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char
     if (!gap)
         return false;
     uint32_t left_bytes = (uint32_t)(gap - line.bytes);
-    if (!decode_half(t, line.bytes, left_bytes, out, &n_left) || !decode_half(t, gap + 1, line.n - left_bytes - 1, out + n_left, &n_right))
+    if (!decode_half(t, line.bytes, left_bytes, out, &n_left) ||
+        !decode_half(t, gap + 1, line.n - left_bytes - 1, out + n_left, &n_right))
         return false;
-    parts[0] = (struct ak_text){out, n_left};
-    parts[1] = (struct ak_text){out + n_left, n_right};
-    parts[2] = (struct ak_text){out, n_left + n_right};
+    parts[0] = (struct ak_text){ out, n_left };
+    parts[1] = (struct ak_text){ out + n_left, n_right };
+    parts[2] = (struct ak_text){ out, n_left + n_right };
     return true;
 }
 
 /* Lines [first, first + n) of the list; gives the first one that is no pair of
  * tokens that make a token, UINT32_MAX for none. Such a pair can never be wanted. */
-static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, uint32_t first, uint32_t n, bool replace, char *scratch)
+static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                                 uint32_t first, uint32_t n, bool replace, char *scratch)
 {
-    struct ak_text parts[AK_PIECES_AT_ONCE] = {{NULL, 0}};
+    struct ak_text parts[AK_PIECES_AT_ONCE] = { { NULL, 0 } };
     int32_t ids[AK_PIECES_AT_ONCE];
     uint32_t ranks[MERGES_AT_ONCE];
     size_t n_pairs = 0;
@@ -105,11 +112,13 @@ static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *
     }
     ak_pieces_find_all(ak_bpe_index(t), parts, 3 * n_pairs, ids);
     for (size_t i = 0; i < n_pairs; i++)
-        __builtin_prefetch(&t->pairs[hash_pair((uint32_t)ids[3 * i], (uint32_t)ids[3 * i + 1]) & t->pair_mask], 1);
+        __builtin_prefetch(
+            &t->pairs[hash_pair((uint32_t)ids[3 * i], (uint32_t)ids[3 * i + 1]) & t->pair_mask], 1);
     for (size_t i = 0; i < n_pairs; i++) {
         const int32_t *id = &ids[3 * i];
         if (id[0] >= 0 && id[1] >= 0 && id[2] >= 0)
-            add_pair(t, (struct ak_pair){(uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2]}, replace);
+            add_pair(t, (struct ak_pair){ (uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2] },
+                     replace);
         else
             odd = ranks[i] < odd ? ranks[i] : odd;
     }
@@ -134,10 +143,12 @@ static size_t scratch_bytes(const struct ak_vocab *vocab)
     return most;
 }
 
-ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json, struct ak_error *error)
+ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json,
+                             struct ak_error *error)
 {
     if (vocab->n_merges > INT32_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u merges: at most 2^31 are supported", vocab->n_merges);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u merges: at most 2^31 are supported",
+                       vocab->n_merges);
 
     size_t n_pairs = 16;
     while (n_pairs / 3 * 2 < vocab->n_merges)
@@ -146,18 +157,23 @@ ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     t->pairs = ak_alloc(n_pairs, sizeof *t->pairs);
     if (!scratch || !t->pairs) {
         ak_free(scratch);
-        return ak_fail_memory(error, "the merges of the vocabulary", (unsigned long long)n_pairs * sizeof *t->pairs);
+        return ak_fail_memory(error, "the merges of the vocabulary",
+                              (unsigned long long)n_pairs * sizeof *t->pairs);
     }
     t->pair_mask = (uint32_t)(n_pairs - 1);
     for (size_t i = 0; i < n_pairs; i++)
         t->pairs[i].left = UINT32_MAX;
     ak_status status = AKUNU_OK;
-    for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK; first += MERGES_AT_ONCE) {
-        uint32_t odd = load_some_merges(t, vocab, first, merges_from(vocab, first), is_json, scratch);
+    for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK;
+         first += MERGES_AT_ONCE) {
+        uint32_t odd =
+            load_some_merges(t, vocab, first, merges_from(vocab, first), is_json, scratch);
         if (odd != UINT32_MAX && is_json)
-            status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                             "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that together are a token", odd,
-                             (int)ak_min_size(vocab->merges[odd].n, 64), vocab->merges[odd].bytes);
+            status =
+                ak_fail(error, AKUNU_ERROR_FORMAT,
+                        "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that "
+                        "together are a token",
+                        odd, (int)ak_min_size(vocab->merges[odd].n, 64), vocab->merges[odd].bytes);
     }
     ak_free(scratch);
     return status;
@@ -166,7 +182,8 @@ ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
 ak_status ak_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
 {
     if (!vocab->merges)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the byte-level BPE vocabulary has no merges (tokenizer.ggml.merges)");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the byte-level BPE vocabulary has no merges (tokenizer.ggml.merges)");
     AK_TRY(ak_pretokenizer_create(vocab->pre, &t->pre, error));
     ak_bpe_load_pieces(t, vocab);
     AK_TRY(ak_bpe_load_merges(t, vocab, false, error));
@@ -176,7 +193,8 @@ ak_status ak_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
     return AKUNU_OK;
 }
 
-static bool join(const void *context, const struct ak_node *left, const struct ak_node *right, uint32_t *priority, int32_t *joined)
+static bool join(const void *context, const struct ak_node *left, const struct ak_node *right,
+                 uint32_t *priority, int32_t *joined)
 {
     const struct ak_tokenizer *t = context;
     uint32_t l = (uint32_t)left->id, r = (uint32_t)right->id, at = hash_pair(l, r) & t->pair_mask;
@@ -238,7 +256,8 @@ ak_status ak_bpe_word(struct ak_run *r, const char *word, size_t n, struct ak_er
 {
     const struct ak_tokenizer *t = r->t;
 
-    bool unmerged = t->whole_words || (t->pipeline && t->pipeline->whole_lines && n > 0 && word[0] == '\n');
+    bool unmerged =
+        t->whole_words || (t->pipeline && t->pipeline->whole_lines && n > 0 && word[0] == '\n');
     int32_t whole = unmerged ? ak_pieces_find(ak_bpe_index(t), word, n) : -1;
     if (whole >= 0) {
         ak_run_push(r, whole);

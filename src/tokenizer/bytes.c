@@ -28,7 +28,8 @@ bool ak_bytes_of_printable(const char *text, uint32_t n, char *out, uint32_t *n_
         }
         /* The others of the printable form have two bytes in UTF-8. */
         bool two = n - at >= 2 && (text[at] & 0xE0) == 0xC0 && (text[at + 1] & 0xC0) == 0x80;
-        uint32_t code = two ? (uint32_t)(text[at] & 0x1F) << 6 | (uint32_t)(text[at + 1] & 0x3F) : 0;
+        uint32_t code =
+            two ? (uint32_t)(text[at] & 0x1F) << 6 | (uint32_t)(text[at + 1] & 0x3F) : 0;
         int byte = code >= 0x80 ? byte_of_printable(code) : -1;
         if (byte < 0)
             return false;

@@ -16,8 +16,10 @@ ak_status ak_charsmap_load(struct ak_charsmap *map, struct ak_text bytes, struct
         return AKUNU_OK;
     uint32_t n_array = bytes.n < 4 ? UINT32_MAX : load_u32(bytes.bytes);
     if (n_array >= bytes.n - 4 || n_array % 4 != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the precompiled character map has %u bytes, which its array of %u bytes does not fit",
-                       bytes.n, n_array);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "the precompiled character map has %u bytes, which its array of %u bytes does not fit",
+            bytes.n, n_array);
     map->n_nodes = n_array / 4;
     map->n_texts = bytes.n - 4 - n_array;
     map->nodes = ak_alloc((size_t)map->n_nodes + 1, sizeof *map->nodes);
@@ -28,7 +30,8 @@ ak_status ak_charsmap_load(struct ak_charsmap *map, struct ak_text bytes, struct
         map->nodes[i] = load_u32(bytes.bytes + 4 + 4 * (size_t)i);
     memcpy(map->texts, bytes.bytes + 4 + n_array, map->n_texts);
     if (map->texts[map->n_texts - 1] != '\0')
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the precompiled character map does not end with NUL");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the precompiled character map does not end with NUL");
     return AKUNU_OK;
 }
 
@@ -36,7 +39,7 @@ void ak_charsmap_free(struct ak_charsmap *map)
 {
     ak_free(map->nodes);
     ak_free(map->texts);
-    *map = (struct ak_charsmap){0};
+    *map = (struct ak_charsmap){ 0 };
 }
 
 /* A node: bits 0–7 and 31 its label, bit 8 whether a string ends here, bits 10–30
@@ -46,7 +49,8 @@ static uint32_t children(uint32_t node)
     return (node >> 10) << ((node & (1u << 9)) >> 6);
 }
 
-size_t ak_charsmap_find(const struct ak_charsmap *map, const char *text, size_t n, bool shortest, struct ak_text *replacement)
+size_t ak_charsmap_find(const struct ak_charsmap *map, const char *text, size_t n, bool shortest,
+                        struct ak_text *replacement)
 {
     size_t found = 0;
     uint32_t at = map->n_nodes ? children(map->nodes[0]) : 0;
@@ -63,7 +67,7 @@ size_t ak_charsmap_find(const struct ak_charsmap *map, const char *text, size_t 
         uint32_t value = at < map->n_nodes ? map->nodes[at] & 0x7FFFFFFF : UINT32_MAX;
         if (value >= map->n_texts)
             break;
-        *replacement = (struct ak_text){map->texts + value, (uint32_t)strlen(map->texts + value)};
+        *replacement = (struct ak_text){ map->texts + value, (uint32_t)strlen(map->texts + value) };
         found = i + 1;
         if (shortest)
             break;

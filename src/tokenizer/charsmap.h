@@ -20,6 +20,7 @@ void ak_charsmap_free(struct ak_charsmap *map);
 
 /* The longest string of the map, or with `shortest` the shortest, that begins the
  * text: the number of its bytes, 0 where none does. */
-size_t ak_charsmap_find(const struct ak_charsmap *map, const char *text, size_t n, bool shortest, struct ak_text *replacement);
+size_t ak_charsmap_find(const struct ak_charsmap *map, const char *text, size_t n, bool shortest,
+                        struct ak_text *replacement);
 
 #endif

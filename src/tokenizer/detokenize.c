@@ -9,7 +9,8 @@ enum { REPLACEMENT_BYTES = 3, MAX_CARRY_BYTES = 3 };
 
 static ak_status outside(const struct ak_tokenizer *t, int32_t token, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %d is outside the vocabulary of %u tokens", token, t->pieces.n);
+    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %d is outside the vocabulary of %u tokens",
+                   token, t->pieces.n);
 }
 
 /* Whether a text that begins with a blank got it from the tokenizer. */
@@ -21,10 +22,11 @@ static bool drops_first_blank(const struct ak_tokenizer *t, unsigned flags)
 
 /* The bytes that a token gives. *drop_blank, true until the text has begun, takes
  * the first blank away. */
-static struct ak_text bytes_of(const struct ak_tokenizer *t, int32_t token, unsigned flags, bool *drop_blank)
+static struct ak_text bytes_of(const struct ak_tokenizer *t, int32_t token, unsigned flags,
+                               bool *drop_blank)
 {
     if ((flags & AKUNU_SKIP_SPECIAL) && ak_kind(t, (uint32_t)token) == AK_TOKEN_CONTROL)
-        return (struct ak_text){NULL, 0};
+        return (struct ak_text){ NULL, 0 };
     struct ak_text piece = ak_pieces_get(&t->pieces, (uint32_t)token);
     if (*drop_blank && t->pipeline && t->pipeline->joins_words) {
         /* The first word is as the vocabulary writes it, but for the mark. */
@@ -32,18 +34,19 @@ static struct ak_text bytes_of(const struct ak_tokenizer *t, int32_t token, unsi
         uint32_t mark = (uint32_t)strlen(t->pipeline->first_mark);
         bool marked = word.n >= mark && memcmp(word.bytes, t->pipeline->first_mark, mark) == 0;
         *drop_blank = word.n == 0;
-        return marked ? (struct ak_text){word.bytes + mark, word.n - mark} : word;
+        return marked ? (struct ak_text){ word.bytes + mark, word.n - mark } : word;
     }
     if (*drop_blank && piece.n > 0) {
         *drop_blank = false;
         if (piece.bytes[0] == ' ')
-            return (struct ak_text){piece.bytes + 1, piece.n - 1};
+            return (struct ak_text){ piece.bytes + 1, piece.n - 1 };
     }
     return piece;
 }
 
-ak_status ak_detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags, char *text, size_t capacity,
-                        size_t *n_bytes, struct ak_error *error)
+ak_status ak_detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,
+                        unsigned flags, char *text, size_t capacity, size_t *n_bytes,
+                        struct ak_error *error)
 {
     bool drop_blank = drops_first_blank(t, flags);
     size_t n = 0;
@@ -80,12 +83,14 @@ static size_t longest_of(const struct ak_pieces *pieces)
     return longest;
 }
 
-ak_status ak_text_stream_create(const struct ak_tokenizer *t, unsigned flags, struct ak_text_stream **out, struct ak_error *error)
+ak_status ak_text_stream_create(const struct ak_tokenizer *t, unsigned flags,
+                                struct ak_text_stream **out, struct ak_error *error)
 {
     size_t longest = longest_of(&t->pieces);
 
     *out = NULL;
-    if (t->pipeline && t->pipeline->joins_words) /* a first word may be longer than what it gives later */
+    if (t->pipeline &&
+        t->pipeline->joins_words) /* a first word may be longer than what it gives later */
         longest = ak_max_size(longest, longest_of(&t->pipeline->words));
     longest += MAX_CARRY_BYTES;
     struct ak_text_stream *s = ak_alloc(1, sizeof *s);
@@ -119,7 +124,8 @@ static size_t replace(struct ak_text_stream *s, size_t n)
     return n + REPLACEMENT_BYTES;
 }
 
-ak_status ak_text_stream_push(struct ak_text_stream *s, int32_t token, const char **text, size_t *n_bytes, struct ak_error *error)
+ak_status ak_text_stream_push(struct ak_text_stream *s, int32_t token, const char **text,
+                              size_t *n_bytes, struct ak_error *error)
 {
     *text = s->out;
     *n_bytes = 0;

@@ -7,7 +7,14 @@
 #include "tokenizer/state.h"
 
 /* GGUF's numbers of token types. */
-enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_UNUSED = 5, TYPE_BYTE = 6 };
+enum {
+    TYPE_NORMAL = 1,
+    TYPE_UNKNOWN = 2,
+    TYPE_CONTROL = 3,
+    TYPE_USER_DEFINED = 4,
+    TYPE_UNUSED = 5,
+    TYPE_BYTE = 6
+};
 
 static const char mark[] = "▁";
 
@@ -107,20 +114,26 @@ static ak_status add_unused(struct exporter *e, uint32_t id)
 static ak_status add_token(struct exporter *e, uint32_t id)
 {
     const struct ak_tokenizer *t = e->t;
-    const struct ak_pieces *written = t->byte_level || !t->pipeline ? &t->pieces : &t->pipeline->words;
-    if (id >= t->pieces.n || (ak_kind(t, id) == AK_TOKEN_UNUSED && ak_pieces_get(written, id).n == 0))
+    const struct ak_pieces *written =
+        t->byte_level || !t->pipeline ? &t->pieces : &t->pipeline->words;
+    if (id >= t->pieces.n ||
+        (ak_kind(t, id) == AK_TOKEN_UNUSED && ak_pieces_get(written, id).n == 0))
         return add_unused(e, id);
     struct ak_text text = ak_pieces_get(written, id);
     int byte = byte_of(t, id);
     switch (ak_kind(t, id)) {
     case AK_TOKEN_CONTROL:
-        e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level && !is_wordpiece(t) ? TYPE_UNKNOWN : TYPE_CONTROL;
+        e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level && !is_wordpiece(t) ?
+                                TYPE_UNKNOWN :
+                                TYPE_CONTROL;
         return add(e, text.bytes, text.n);
     case AK_TOKEN_ADDED: e->out->types[id] = TYPE_USER_DEFINED; return add_added(e, text);
     case AK_TOKEN_UNUSED: e->out->types[id] = TYPE_UNUSED; return add(e, text.bytes, text.n);
     default: break;
     }
-    e->out->types[id] = byte >= 0 ? TYPE_BYTE : (int32_t)id == t->unknown && !t->byte_level ? TYPE_UNKNOWN : TYPE_NORMAL;
+    e->out->types[id] = byte >= 0                                   ? TYPE_BYTE :
+                        (int32_t)id == t->unknown && !t->byte_level ? TYPE_UNKNOWN :
+                                                                      TYPE_NORMAL;
     return byte >= 0 ? add_byte_token(e, (unsigned)byte) : add_normal(e, id);
 }
 
@@ -130,21 +143,24 @@ static ak_status add_tokens(struct exporter *e)
     uint64_t *ends = ak_alloc(e->n, sizeof *ends);
     out->tokens = ak_alloc(e->n, sizeof *out->tokens);
     out->types = ak_alloc(e->n, sizeof *out->types);
-    ak_status status = ends && out->tokens && out->types ? AKUNU_OK : ak_fail_memory(e->error, "a vocabulary", e->n * sizeof *out->tokens);
+    ak_status status = ends && out->tokens && out->types ?
+                           AKUNU_OK :
+                           ak_fail_memory(e->error, "a vocabulary", e->n * sizeof *out->tokens);
     for (uint32_t id = 0; id < e->n && status == AKUNU_OK; id++) {
         status = add_token(e, id);
         ends[id] = out->bytes.n;
     }
     for (uint32_t id = 0; id < e->n && status == AKUNU_OK; id++) {
         uint64_t begin = id ? ends[id - 1] : 0;
-        out->tokens[id] = (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(ends[id] - begin) }; /* placed by `place` */
+        /* placed by `place` */
+        out->tokens[id] =
+            (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(ends[id] - begin) };
     }
     ak_free(ends);
     return status;
 }
 
-/* ---- Merges ----------------------------------------------------------------------- */
-
+/* ---- Merges ------------------------------------------------------------- */
 static int by_rank(const void *a, const void *b)
 {
     const struct ak_pair *x = a, *y = b;
@@ -152,12 +168,14 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* The pairs in the order of their ranks, to be freed. */
-static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_pair **out, uint32_t *n, struct ak_error *error)
+static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_pair **out, uint32_t *n,
+                            struct ak_error *error)
 {
     *n = 0;
     *out = ak_alloc(t->pairs ? (size_t)t->pair_mask + 1 : 0, sizeof **out);
     if (!*out)
-        return ak_fail_memory(error, "the merges of a vocabulary", (size_t)t->pair_mask * sizeof **out);
+        return ak_fail_memory(error, "the merges of a vocabulary",
+                              (size_t)t->pair_mask * sizeof **out);
     for (uint32_t i = 0; t->pairs && i <= t->pair_mask; i++)
         if (t->pairs[i].left != UINT32_MAX)
             (*out)[(*n)++] = t->pairs[i];
@@ -175,7 +193,8 @@ static ak_status add_merges(struct exporter *e, const struct ak_pair *pairs, uin
         AK_TRY(add_printable(e, ak_pieces_get(&e->t->pieces, pairs[i].left)));
         AK_TRY(add(e, " ", 1));
         AK_TRY(add_printable(e, ak_pieces_get(&e->t->pieces, pairs[i].right)));
-        e->out->merges[i] = (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
+        e->out->merges[i] =
+            (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
     }
     e->out->vocab.n_merges = n;
     return AKUNU_OK;
@@ -219,8 +238,7 @@ static ak_status add_scores(struct exporter *e)
     return AKUNU_OK;
 }
 
-/* ---- What goes with them ------------------------------------------------------------ */
-
+/* ---- What goes with them ------------------------------------------------ */
 static const struct ak_step *step_of(const struct ak_steps *steps, enum ak_step_kind kind)
 {
     for (uint32_t i = 0; i < steps->n; i++)
@@ -237,7 +255,8 @@ static bool puts_blank_first(const struct ak_tokenizer *t)
     const struct ak_step *prepend = step_of(&t->pipeline->normalizers, AK_STEP_PREPEND);
     const struct ak_step *marks = step_of(&t->pipeline->normalizers, AK_STEP_MARK_BLANKS);
     const struct ak_step *metaspace = step_of(&t->pipeline->splits, AK_STEP_METASPACE);
-    return prepend || (marks && (marks->flag || marks->flag2)) || (metaspace && metaspace->first != AK_FIRST_NEVER);
+    return prepend || (marks && (marks->flag || marks->flag2)) ||
+           (metaspace && metaspace->first != AK_FIRST_NEVER);
 }
 
 /* Whether two blanks are as one. */
@@ -255,7 +274,8 @@ static ak_status joins_blanks(const struct ak_tokenizer *t, bool *out, struct ak
 /* llama.cpp does where it makes small letters, unless it is told otherwise. */
 static bool strips_accents(const struct ak_tokenizer *t)
 {
-    static const enum ak_step_kind kinds[] = { AK_STEP_STRIP_ACCENTS, AK_STEP_PLAIN_MARKS, AK_STEP_BASE };
+    static const enum ak_step_kind kinds[] = { AK_STEP_STRIP_ACCENTS, AK_STEP_PLAIN_MARKS,
+                                               AK_STEP_BASE };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (step_of(&t->pipeline->normalizers, kinds[i]))
             return true;
@@ -273,7 +293,8 @@ static ak_status add_charsmap(struct exporter *e)
     AK_TRY(add(e, (const char *)&array, sizeof array));
     AK_TRY(add(e, (const char *)step->map.nodes, array));
     AK_TRY(add(e, step->map.texts, step->map.n_texts));
-    e->out->vocab.charsmap = (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
+    e->out->vocab.charsmap =
+        (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
     return AKUNU_OK;
 }
 
@@ -307,8 +328,10 @@ static ak_status fill_byte_level(struct exporter *e, struct ak_text pre)
     if (pre.n == 0 && e->t->pipeline)
         AK_TRY(ak_pre_name(e->t, &pre, e->error));
     if (pre.n == 0)
-        return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.json: none of the known pre-tokenizers cuts words as its pre_tokenizer "
-                       "does. Where one comes near enough, its name can be given (--pre)");
+        return ak_fail(
+            e->error, AKUNU_ERROR_UNSUPPORTED,
+            "tokenizer.json: none of the known pre-tokenizers cuts words as its pre_tokenizer "
+            "does. Where one comes near enough, its name can be given (--pre)");
     v->pre = pre;
     AK_TRY(sort_pairs(e->t, &pairs, &n, e->error));
     ak_status status = add_merges(e, pairs, n);
@@ -368,8 +391,8 @@ bool ak_tokenizer_takes_blanks(const struct ak_tokenizer *t)
     return false;
 }
 
-ak_status ak_tokenizer_export(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre, struct ak_export *out,
-                              struct ak_error *error)
+ak_status ak_tokenizer_export(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre,
+                              struct ak_export *out, struct ak_error *error)
 {
     struct exporter e = { .t = t, .out = out, .n = n_tokens, .error = error };
     *out = (struct ak_export){ .tokens = NULL };

@@ -20,8 +20,8 @@ struct ak_export {
  * to fill in. `pre`: the name of the pre-tokenizer of byte-level BPE; n = 0: it is looked
  * for, and AKUNU_ERROR_UNSUPPORTED where no known one cuts words alike. *out is for
  * ak_export_free also after a failure. */
-ak_status ak_tokenizer_export(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre, struct ak_export *out,
-                              struct ak_error *error);
+ak_status ak_tokenizer_export(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre,
+                              struct ak_export *out, struct ak_error *error);
 void ak_export_free(struct ak_export *e);
 
 /* Whether control tokens take the blanks to their right. GGUF has no key for it: llama.cpp

@@ -22,14 +22,16 @@ ak_status ak_json_core_find(struct ak_json_maker *m)
     struct ak_text type;
 
     AK_TRY(ak_json_text(m->model, "type", false, where_model, &type, m->error));
-    if (type.bytes ? is(type, "BPE") : json_object_get(m->model, "merges") != NULL) /* old files do not say */
+    if (type.bytes ? is(type, "BPE") :
+                     json_object_get(m->model, "merges") != NULL) /* old files do not say */
         p->core = AK_CORE_BPE;
     else if (type.bytes && is(type, "Unigram"))
         p->core = AK_CORE_UNIGRAM;
     else if (type.bytes && is(type, "WordPiece"))
         p->core = AK_CORE_WORDPIECE;
     else
-        return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED, "%s: the type '%.*s' is not supported; BPE, Unigram and WordPiece are",
+        return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: the type '%.*s' is not supported; BPE, Unigram and WordPiece are",
                        where_model, (int)ak_min_size(type.n, 64), type.bytes ? type.bytes : "");
     if (p->core == AK_CORE_UNIGRAM)
         return ak_json_list(m->model, "vocab", true, where_model, &m->vocab, m->error);
@@ -46,10 +48,12 @@ static ak_status read_pieces(struct ak_json_maker *m)
     p->scores = ak_alloc(m->n, sizeof *p->scores);
     if (!p->scores)
         return ak_fail_memory(m->error, "the scores of the vocabulary", m->n * sizeof *p->scores);
-    json_array_foreach(m->vocab, i, element) {
+    json_array_foreach (m->vocab, i, element) {
         const json_t *piece = json_array_get(element, 0), *score = json_array_get(element, 1);
         if (!json_is_string(piece) || !json_is_number(score))
-            return ak_fail(m->error, AKUNU_ERROR_FORMAT, "tokenizer.json: model.vocab[%zu] is no list of a string and a number", i);
+            return ak_fail(m->error, AKUNU_ERROR_FORMAT,
+                           "tokenizer.json: model.vocab[%zu] is no list of a string and a number",
+                           i);
         m->tokens[i] = ak_json_text_of(piece);
         m->of_model[i] = true;
         p->scores[i] = json_number_value(score);
@@ -68,7 +72,8 @@ ak_status ak_json_core_vocab(struct ak_json_maker *m)
     for (at = json_object_iter(m->vocab); at; at = json_object_iter_next(m->vocab, at)) {
         int64_t id = 0;
         ak_json_whole(json_object_iter_value(at), &id); /* checked by count_ids */
-        m->tokens[id] = (struct ak_text){json_object_iter_key(at), (uint32_t)strlen(json_object_iter_key(at))};
+        m->tokens[id] = (struct ak_text){ json_object_iter_key(at),
+                                          (uint32_t)strlen(json_object_iter_key(at)) };
         m->of_model[id] = true;
     }
     return AKUNU_OK;
@@ -77,7 +82,7 @@ ak_status ak_json_core_vocab(struct ak_json_maker *m)
 ak_status ak_json_core_words(struct ak_json_maker *m)
 {
     struct ak_pieces *words = &m->t->pipeline->words;
-    struct ak_pieces_batch findable = {.n = 0};
+    struct ak_pieces_batch findable = { .n = 0 };
     uint64_t bytes = 0;
 
     for (uint32_t id = 0; id < m->n; id++)
@@ -113,13 +118,12 @@ static void load_byte_tokens(struct ak_json_maker *m)
     const char digits[] = "0123456789ABCDEF";
 
     for (unsigned b = 0; b < 256; b++) {
-        const char text[6] = {'<', '0', 'x', digits[b >> 4], digits[b & 15], '>'};
+        const char text[6] = { '<', '0', 'x', digits[b >> 4], digits[b & 15], '>' };
         m->t->byte_tokens[b] = ak_pieces_find(&m->t->pipeline->words, text, sizeof text);
     }
 }
 
-/* ---- BPE --------------------------------------------------------------------------- */
-
+/* ---- BPE ---------------------------------------------------------------- */
 /* A line "left right", or a list of two, which may have blanks: then NUL parts them. */
 static ak_status read_merges(struct ak_json_maker *m)
 {
@@ -129,26 +133,29 @@ static ak_status read_merges(struct ak_json_maker *m)
     AK_TRY(ak_json_list(m->model, "merges", true, where_model, &m->merges, m->error));
     m->lines = ak_alloc(json_array_size(m->merges) + 1, sizeof *m->lines);
     if (!m->lines)
-        return ak_fail_memory(m->error, "the merges of the vocabulary", json_array_size(m->merges) * sizeof *m->lines);
-    json_array_foreach(m->merges, i, element) {
+        return ak_fail_memory(m->error, "the merges of the vocabulary",
+                              json_array_size(m->merges) * sizeof *m->lines);
+    json_array_foreach (m->merges, i, element) {
         const json_t *left = json_array_get(element, 0), *right = json_array_get(element, 1);
         bool pair = json_is_string(left) && json_is_string(right) && json_array_size(element) == 2;
         if (!pair && !json_is_string(element))
-            return ak_fail(m->error, AKUNU_ERROR_FORMAT, "tokenizer.json: model.merges[%zu] is neither a string nor two", i);
+            return ak_fail(m->error, AKUNU_ERROR_FORMAT,
+                           "tokenizer.json: model.merges[%zu] is neither a string nor two", i);
         n_bytes += pair ? json_string_length(left) + json_string_length(right) + 1 : 0;
     }
     AK_TRY(ak_buffer_room(&m->joined, n_bytes + 1, m->error));
-    json_array_foreach(m->merges, i, element) {
+    json_array_foreach (m->merges, i, element) {
         if (json_is_string(element)) {
             m->lines[i] = ak_json_text_of(element);
             continue;
         }
-        struct ak_text left = ak_json_text_of(json_array_get(element, 0)), right = ak_json_text_of(json_array_get(element, 1));
+        struct ak_text left = ak_json_text_of(json_array_get(element, 0)),
+                       right = ak_json_text_of(json_array_get(element, 1));
         char *line = m->joined.bytes + at;
         memcpy(line, left.bytes, left.n);
         line[left.n] = '\0';
         memcpy(line + left.n + 1, right.bytes, right.n);
-        m->lines[i] = (struct ak_text){line, left.n + right.n + 1};
+        m->lines[i] = (struct ak_text){ line, left.n + right.n + 1 };
         at += m->lines[i].n;
     }
     return AKUNU_OK;
@@ -161,8 +168,8 @@ static ak_status check_affix(struct ak_json_maker *m, const char *key)
     AK_TRY(ak_json_text(m->model, key, false, where_model, &text, m->error));
     if (text.n == 0)
         return AKUNU_OK;
-    return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED, "%s: %s '%.*s' is not supported", where_model, key, (int)ak_min_size(text.n, 64),
-                   text.bytes);
+    return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED, "%s: %s '%.*s' is not supported", where_model,
+                   key, (int)ak_min_size(text.n, 64), text.bytes);
 }
 
 static ak_status read_unknown(struct ak_json_maker *m)
@@ -180,13 +187,15 @@ static ak_status read_unknown(struct ak_json_maker *m)
 static ak_status load_bpe(struct ak_json_maker *m)
 {
     struct ak_tokenizer *t = m->t;
-    struct ak_vocab vocab = {.n_tokens = m->n, .tokens = m->tokens};
+    struct ak_vocab vocab = { .n_tokens = m->n, .tokens = m->tokens };
 
     AK_TRY(check_affix(m, "continuing_subword_prefix"));
     AK_TRY(check_affix(m, "end_of_word_suffix"));
     AK_TRY(read_unknown(m));
-    AK_TRY(ak_json_flag(m->model, "byte_fallback", false, where_model, &t->pipeline->byte_fallback, m->error));
-    AK_TRY(ak_json_flag(m->model, "fuse_unk", false, where_model, &t->pipeline->fuse_unknown, m->error));
+    AK_TRY(ak_json_flag(m->model, "byte_fallback", false, where_model, &t->pipeline->byte_fallback,
+                        m->error));
+    AK_TRY(ak_json_flag(m->model, "fuse_unk", false, where_model, &t->pipeline->fuse_unknown,
+                        m->error));
     AK_TRY(ak_json_flag(m->model, "ignore_merges", false, where_model, &t->whole_words, m->error));
     AK_TRY(read_merges(m));
     vocab.merges = m->lines;
@@ -201,19 +210,21 @@ static ak_status load_bpe(struct ak_json_maker *m)
     return status;
 }
 
-/* ---- Unigram, WordPiece ------------------------------------------------------------- */
-
+/* ---- Unigram, WordPiece ------------------------------------------------- */
 static ak_status load_unigram(struct ak_json_maker *m)
 {
     int64_t id = -1;
     const json_t *unknown = json_object_get(m->model, "unk_id");
 
-    if (unknown && !json_is_null(unknown) && (!ak_json_whole(unknown, &id) || id < 0 || id >= (int64_t)m->n))
-        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s: unk_id is no id of the %u tokens", where_model, m->n);
+    if (unknown && !json_is_null(unknown) &&
+        (!ak_json_whole(unknown, &id) || id < 0 || id >= (int64_t)m->n))
+        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s: unk_id is no id of the %u tokens",
+                       where_model, m->n);
     m->t->unknown = (int32_t)id;
     m->t->pipeline->fuse_unknown = true;
     load_byte_tokens(m);
-    AK_TRY(ak_json_flag(m->model, "byte_fallback", false, where_model, &m->t->pipeline->byte_fallback, m->error));
+    AK_TRY(ak_json_flag(m->model, "byte_fallback", false, where_model,
+                        &m->t->pipeline->byte_fallback, m->error));
     return load_trie(m);
 }
 
@@ -224,13 +235,16 @@ static ak_status load_wordpiece(struct ak_json_maker *m)
     int64_t most = MAX_WORD_CHARACTERS;
     const json_t *value = json_object_get(m->model, "max_input_chars_per_word");
 
-    AK_TRY(ak_json_text(m->model, "continuing_subword_prefix", true, where_model, &prefix, m->error));
+    AK_TRY(
+        ak_json_text(m->model, "continuing_subword_prefix", true, where_model, &prefix, m->error));
     if (prefix.n >= sizeof p->next_mark)
-        return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED, "%s: continuing_subword_prefix has %u bytes, more than %zu", where_model,
+        return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: continuing_subword_prefix has %u bytes, more than %zu", where_model,
                        prefix.n, sizeof p->next_mark - 1);
     memcpy(p->next_mark, prefix.bytes, prefix.n);
     if (value && (!ak_json_whole(value, &most) || most < 1 || most > INT32_MAX))
-        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s: max_input_chars_per_word is no number of characters", where_model);
+        return ak_fail(m->error, AKUNU_ERROR_FORMAT,
+                       "%s: max_input_chars_per_word is no number of characters", where_model);
     p->max_word = (uint32_t)most;
     AK_TRY(read_unknown(m));
     return load_trie(m);
@@ -239,11 +253,8 @@ static ak_status load_wordpiece(struct ak_json_maker *m)
 ak_status ak_json_core_load(struct ak_json_maker *m)
 {
     switch (m->t->pipeline->core) {
-    case AK_CORE_UNIGRAM:
-        return load_unigram(m);
-    case AK_CORE_WORDPIECE:
-        return load_wordpiece(m);
-    default:
-        return load_bpe(m);
+    case AK_CORE_UNIGRAM: return load_unigram(m);
+    case AK_CORE_WORDPIECE: return load_wordpiece(m);
+    default: return load_bpe(m);
     }
 }

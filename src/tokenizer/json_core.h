@@ -20,7 +20,7 @@ struct ak_json_maker {
 
 static inline struct ak_text ak_json_text_of(const json_t *string)
 {
-    return (struct ak_text){json_string_value(string), (uint32_t)json_string_length(string)};
+    return (struct ak_text){ json_string_value(string), (uint32_t)json_string_length(string) };
 }
 
 /* Which core the model is of, and where its vocabulary stands. */

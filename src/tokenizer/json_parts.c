@@ -2,27 +2,32 @@
 
 #include "base/mem.h"
 
-#define GPT2_WORDS "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define GPT2_WORDS                                                                                 \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-static ak_status wrong(const char *where, const char *key, const json_t *found, const char *wanted, struct ak_error *error)
+static ak_status wrong(const char *where, const char *key, const json_t *found, const char *wanted,
+                       struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s is %s, where %s is expected", where, key, ak_json_kind(found), wanted);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s is %s, where %s is expected", where, key,
+                   ak_json_kind(found), wanted);
 }
 
-ak_status ak_json_text(const json_t *object, const char *key, bool needed, const char *where, struct ak_text *out, struct ak_error *error)
+ak_status ak_json_text(const json_t *object, const char *key, bool needed, const char *where,
+                       struct ak_text *out, struct ak_error *error)
 {
     const json_t *value = json_object_get(object, key);
 
-    *out = (struct ak_text){NULL, 0};
+    *out = (struct ak_text){ NULL, 0 };
     if (!needed && (!value || json_is_null(value)))
         return AKUNU_OK;
     if (!json_is_string(value) || json_string_length(value) > INT32_MAX)
         return wrong(where, key, value, "a string", error);
-    *out = (struct ak_text){json_string_value(value), (uint32_t)json_string_length(value)};
+    *out = (struct ak_text){ json_string_value(value), (uint32_t)json_string_length(value) };
     return AKUNU_OK;
 }
 
-ak_status ak_json_flag(const json_t *object, const char *key, bool fallback, const char *where, bool *out, struct ak_error *error)
+ak_status ak_json_flag(const json_t *object, const char *key, bool fallback, const char *where,
+                       bool *out, struct ak_error *error)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -41,14 +46,16 @@ bool ak_json_whole(const json_t *value, int64_t *out)
 
     if (json_is_integer(value))
         *out = json_integer_value(value);
-    else if (json_is_real(value) && real >= -0x1p53 && real <= 0x1p53 && (double)(int64_t)real == real)
+    else if (json_is_real(value) && real >= -0x1p53 && real <= 0x1p53 &&
+             (double)(int64_t)real == real)
         *out = (int64_t)real;
     else
         return false;
     return true;
 }
 
-ak_status ak_json_object(const json_t *object, const char *key, bool needed, const char *where, json_t **out, struct ak_error *error)
+ak_status ak_json_object(const json_t *object, const char *key, bool needed, const char *where,
+                         json_t **out, struct ak_error *error)
 {
     *out = json_object_get(object, key);
     if (json_is_null(*out))
@@ -58,7 +65,8 @@ ak_status ak_json_object(const json_t *object, const char *key, bool needed, con
     return AKUNU_OK;
 }
 
-ak_status ak_json_list(const json_t *object, const char *key, bool needed, const char *where, json_t **out, struct ak_error *error)
+ak_status ak_json_list(const json_t *object, const char *key, bool needed, const char *where,
+                       json_t **out, struct ak_error *error)
 {
     *out = json_object_get(object, key);
     if (json_is_null(*out))
@@ -70,7 +78,8 @@ ak_status ak_json_list(const json_t *object, const char *key, bool needed, const
 
 static ak_status unknown(const char *where, struct ak_text type, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the type '%.*s' is not supported", where, (int)ak_min_size(type.n, 64), type.bytes);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the type '%.*s' is not supported", where,
+                   (int)ak_min_size(type.n, 64), type.bytes);
 }
 
 static bool is(struct ak_text text, const char *name)
@@ -89,7 +98,8 @@ static ak_status copy(struct ak_text text, char **out, uint32_t *n, struct ak_er
     return AKUNU_OK;
 }
 
-static ak_status add(struct ak_steps *steps, enum ak_step_kind kind, struct ak_step **out, struct ak_error *error)
+static ak_status add(struct ak_steps *steps, enum ak_step_kind kind, struct ak_step **out,
+                     struct ak_error *error)
 {
     *out = ak_steps_add(steps, kind);
     return *out ? AKUNU_OK : ak_fail_memory(error, "the tokenizer", sizeof **out);
@@ -102,7 +112,8 @@ static ak_status add_plain(struct ak_steps *steps, enum ak_step_kind kind, struc
 }
 
 /* {"String": …} or {"Regex": …}, or a string. */
-static ak_status read_pattern(const json_t *part, const char *where, struct ak_step *s, struct ak_error *error)
+static ak_status read_pattern(const json_t *part, const char *where, struct ak_step *s,
+                              struct ak_error *error)
 {
     const json_t *pattern = json_object_get(part, "pattern");
     struct ak_text text;
@@ -122,7 +133,8 @@ static ak_status read_pattern(const json_t *part, const char *where, struct ak_s
     return copy(text, &s->literal, &s->n_literal, error);
 }
 
-static ak_status read_replace(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_replace(const json_t *part, const char *where, struct ak_steps *steps,
+                              struct ak_error *error)
 {
     struct ak_step *s;
     struct ak_text content;
@@ -166,7 +178,8 @@ static bool decode64(struct ak_text text, char *out, uint32_t *n)
     return true;
 }
 
-static ak_status read_precompiled(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_precompiled(const json_t *part, const char *where, struct ak_steps *steps,
+                                  struct ak_error *error)
 {
     struct ak_text text;
     struct ak_step *s;
@@ -184,12 +197,13 @@ static ak_status read_precompiled(const json_t *part, const char *where, struct 
     if (!decode64(text, bytes, &n))
         status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: precompiled_charsmap is no base64", where);
     else
-        status = ak_charsmap_load(&s->map, (struct ak_text){bytes, n}, error);
+        status = ak_charsmap_load(&s->map, (struct ak_text){ bytes, n }, error);
     ak_free(bytes);
     return status;
 }
 
-static ak_status read_bert(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_bert(const json_t *part, const char *where, struct ak_steps *steps,
+                           struct ak_error *error)
 {
     bool clean, chinese, lower, strip;
 
@@ -208,7 +222,8 @@ static ak_status read_bert(const json_t *part, const char *where, struct ak_step
     return lower ? add_plain(steps, AK_STEP_LOWERCASE, error) : AKUNU_OK;
 }
 
-static ak_status read_strip(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_strip(const json_t *part, const char *where, struct ak_steps *steps,
+                            struct ak_error *error)
 {
     struct ak_step *s;
 
@@ -217,7 +232,8 @@ static ak_status read_strip(const json_t *part, const char *where, struct ak_ste
     return ak_json_flag(part, "strip_right", true, where, &s->flag2, error);
 }
 
-static ak_status read_prepend(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_prepend(const json_t *part, const char *where, struct ak_steps *steps,
+                              struct ak_error *error)
 {
     struct ak_text text;
     struct ak_step *s;
@@ -234,8 +250,12 @@ ak_status ak_json_normalizer(const json_t *part, struct ak_steps *steps, struct 
         const char *name;
         enum ak_step_kind kind;
     } plain[] = {
-        {"NFC", AK_STEP_NFC},   {"NFD", AK_STEP_NFD},           {"NFKC", AK_STEP_NFKC},
-        {"NFKD", AK_STEP_NFKD}, {"Lowercase", AK_STEP_LOWERCASE}, {"StripAccents", AK_STEP_STRIP_ACCENTS},
+        { "NFC", AK_STEP_NFC },
+        { "NFD", AK_STEP_NFD },
+        { "NFKC", AK_STEP_NFKC },
+        { "NFKD", AK_STEP_NFKD },
+        { "Lowercase", AK_STEP_LOWERCASE },
+        { "StripAccents", AK_STEP_STRIP_ACCENTS },
     };
     struct ak_text type;
     json_t *list, *element;
@@ -258,15 +278,16 @@ ak_status ak_json_normalizer(const json_t *part, struct ak_steps *steps, struct 
     if (!is(type, "Sequence"))
         return unknown(where, type, error);
     AK_TRY(ak_json_list(part, "normalizers", true, where, &list, error));
-    json_array_foreach(list, i, element)
+    json_array_foreach (list, i, element)
         AK_TRY(ak_json_normalizer(element, steps, error));
     return AKUNU_OK;
 }
 
-static ak_status read_behaviour(const json_t *part, const char *where, enum ak_behaviour fallback, enum ak_behaviour *out,
-                                struct ak_error *error)
+static ak_status read_behaviour(const json_t *part, const char *where, enum ak_behaviour fallback,
+                                enum ak_behaviour *out, struct ak_error *error)
 {
-    static const char *const names[] = {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
+    static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious",
+                                         "MergedWithNext", "Contiguous" };
     struct ak_text text;
 
     *out = fallback;
@@ -278,10 +299,12 @@ static ak_status read_behaviour(const json_t *part, const char *where, enum ak_b
         if (is(text, names[i]))
             return AKUNU_OK;
     }
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: behavior '%.*s' is not known", where, (int)ak_min_size(text.n, 64), text.bytes);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: behavior '%.*s' is not known", where,
+                   (int)ak_min_size(text.n, 64), text.bytes);
 }
 
-static ak_status read_split(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_split(const json_t *part, const char *where, struct ak_steps *steps,
+                            struct ak_error *error)
 {
     struct ak_step *s;
 
@@ -291,24 +314,29 @@ static ak_status read_split(const json_t *part, const char *where, struct ak_ste
     return read_behaviour(part, where, AK_ISOLATED, &s->behaviour, error);
 }
 
-static ak_status read_first(const json_t *part, const char *where, enum ak_first *out, struct ak_error *error)
+static ak_status read_first(const json_t *part, const char *where, enum ak_first *out,
+                            struct ak_error *error)
 {
     struct ak_text scheme;
     bool prefix;
 
-    AK_TRY(ak_json_flag(part, "add_prefix_space", true, where, &prefix, error)); /* older files have this alone */
+    /* older files have this alone */
+    AK_TRY(ak_json_flag(part, "add_prefix_space", true, where, &prefix, error));
     AK_TRY(ak_json_text(part, "prepend_scheme", false, where, &scheme, error));
     *out = prefix ? AK_FIRST_ALWAYS : AK_FIRST_NEVER;
     if (!scheme.bytes)
         return AKUNU_OK;
-    *out = is(scheme, "first") ? AK_FIRST_START : is(scheme, "never") ? AK_FIRST_NEVER : AK_FIRST_ALWAYS;
+    *out = is(scheme, "first") ? AK_FIRST_START :
+           is(scheme, "never") ? AK_FIRST_NEVER :
+                                 AK_FIRST_ALWAYS;
     if (*out != AK_FIRST_ALWAYS || is(scheme, "always"))
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: prepend_scheme '%.*s' is not known", where, (int)ak_min_size(scheme.n, 64),
-                   scheme.bytes);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: prepend_scheme '%.*s' is not known", where,
+                   (int)ak_min_size(scheme.n, 64), scheme.bytes);
 }
 
-static ak_status read_metaspace(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_metaspace(const json_t *part, const char *where, struct ak_steps *steps,
+                                struct ak_error *error)
 {
     struct ak_text mark;
     struct ak_step *s;
@@ -322,7 +350,8 @@ static ak_status read_metaspace(const json_t *part, const char *where, struct ak
     return copy(mark, &s->text, &s->n_text, error);
 }
 
-static ak_status read_byte_level(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_byte_level(const json_t *part, const char *where, struct ak_steps *steps,
+                                 struct ak_error *error)
 {
     bool prefix, words;
     struct ak_step *s;
@@ -335,10 +364,12 @@ static ak_status read_byte_level(const json_t *part, const char *where, struct a
         return AKUNU_OK;
     AK_TRY(add(steps, AK_STEP_SPLIT, &s, error));
     s->behaviour = AK_ISOLATED;
-    return ak_regex_compile((struct ak_text){GPT2_WORDS, sizeof GPT2_WORDS - 1}, false, &s->pattern, error);
+    return ak_regex_compile((struct ak_text){ GPT2_WORDS, sizeof GPT2_WORDS - 1 }, false,
+                            &s->pattern, error);
 }
 
-static ak_status add_behaving(struct ak_steps *steps, enum ak_step_kind kind, enum ak_behaviour behaviour, struct ak_error *error)
+static ak_status add_behaving(struct ak_steps *steps, enum ak_step_kind kind,
+                              enum ak_behaviour behaviour, struct ak_error *error)
 {
     struct ak_step *s;
 
@@ -347,7 +378,8 @@ static ak_status add_behaving(struct ak_steps *steps, enum ak_step_kind kind, en
     return AKUNU_OK;
 }
 
-static ak_status read_digits(const json_t *part, const char *where, struct ak_steps *steps, struct ak_error *error)
+static ak_status read_digits(const json_t *part, const char *where, struct ak_steps *steps,
+                             struct ak_error *error)
 {
     bool individual;
 
@@ -355,7 +387,8 @@ static ak_status read_digits(const json_t *part, const char *where, struct ak_st
     return add_behaving(steps, AK_STEP_DIGITS, individual ? AK_ISOLATED : AK_CONTIGUOUS, error);
 }
 
-ak_status ak_json_pre_tokenizer(const json_t *part, struct ak_steps *steps, bool *byte_level, struct ak_error *error)
+ak_status ak_json_pre_tokenizer(const json_t *part, struct ak_steps *steps, bool *byte_level,
+                                struct ak_error *error)
 {
     static const char where[] = "tokenizer.json: pre_tokenizer";
     struct ak_text type;
@@ -365,7 +398,8 @@ ak_status ak_json_pre_tokenizer(const json_t *part, struct ak_steps *steps, bool
 
     AK_TRY(ak_json_text(part, "type", true, where, &type, error));
     if (*byte_level)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %.*s comes after ByteLevel, which is not supported", where,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: %.*s comes after ByteLevel, which is not supported", where,
                        (int)ak_min_size(type.n, 64), type.bytes);
     if (is(type, "ByteLevel")) {
         *byte_level = true;
@@ -392,12 +426,13 @@ ak_status ak_json_pre_tokenizer(const json_t *part, struct ak_steps *steps, bool
     if (!is(type, "Sequence"))
         return unknown(where, type, error);
     AK_TRY(ak_json_list(part, "pretokenizers", true, where, &list, error));
-    json_array_foreach(list, i, element)
+    json_array_foreach (list, i, element)
         AK_TRY(ak_json_pre_tokenizer(element, steps, byte_level, error));
     return AKUNU_OK;
 }
 
-static ak_status decode_metaspace(const json_t *part, const char *where, struct ak_json_decoder *out, struct ak_error *error)
+static ak_status decode_metaspace(const json_t *part, const char *where,
+                                  struct ak_json_decoder *out, struct ak_error *error)
 {
     struct ak_text mark;
     struct ak_step *s;
@@ -410,19 +445,22 @@ static ak_status decode_metaspace(const json_t *part, const char *where, struct 
     out->drops_blank = first != AK_FIRST_NEVER;
     AK_TRY(add(&out->steps, AK_STEP_REPLACE, &s, error));
     AK_TRY(copy(mark, &s->literal, &s->n_literal, error));
-    return copy((struct ak_text){" ", 1}, &s->text, &s->n_text, error);
+    return copy((struct ak_text){ " ", 1 }, &s->text, &s->n_text, error);
 }
 
 /* Blanks at the beginning of the text as a whole: other ones are not in use. */
-static ak_status decode_strip(const json_t *part, const char *where, struct ak_json_decoder *out, struct ak_error *error)
+static ak_status decode_strip(const json_t *part, const char *where, struct ak_json_decoder *out,
+                              struct ak_error *error)
 {
     struct ak_text content;
     int64_t start = 0, stop = 0;
 
     AK_TRY(ak_json_text(part, "content", true, where, &content, error));
-    bool counts = ak_json_whole(json_object_get(part, "start"), &start) && ak_json_whole(json_object_get(part, "stop"), &stop);
+    bool counts = ak_json_whole(json_object_get(part, "start"), &start) &&
+                  ak_json_whole(json_object_get(part, "stop"), &stop);
     if (!counts || !is(content, " ") || start < 0 || start > 1 || stop != 0 || !out->fused)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: Strip is supported only of one blank at the start, after Fuse", where);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: Strip is supported only of one blank at the start, after Fuse", where);
     out->drops_blank = start == 1;
     return AKUNU_OK;
 }
@@ -460,12 +498,13 @@ ak_status ak_json_decoder(const json_t *part, struct ak_json_decoder *out, struc
     if (!is(type, "Sequence"))
         return unknown(where, type, error);
     AK_TRY(ak_json_list(part, "decoders", true, where, &list, error));
-    json_array_foreach(list, i, element)
+    json_array_foreach (list, i, element)
         AK_TRY(ak_json_decoder(element, out, error));
     return AKUNU_OK;
 }
 
-static ak_status put_around(struct ak_pipeline *p, bool after, const json_t *id, const char *where, struct ak_error *error)
+static ak_status put_around(struct ak_pipeline *p, bool after, const json_t *id, const char *where,
+                            struct ak_error *error)
 {
     int64_t value;
     uint32_t *n = after ? &p->n_after : &p->n_before;
@@ -473,7 +512,8 @@ static ak_status put_around(struct ak_pipeline *p, bool after, const json_t *id,
     if (!ak_json_whole(id, &value) || value < 0 || value > INT32_MAX)
         return wrong(where, "a special token's id", id, "an integer from 0 on", error);
     if (*n == AK_MAX_ADDED)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: more than %d special tokens are added", where, AK_MAX_ADDED);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: more than %d special tokens are added",
+                       where, AK_MAX_ADDED);
     (after ? p->after : p->before)[(*n)++] = (int32_t)value;
     return AKUNU_OK;
 }
@@ -492,7 +532,7 @@ static uint32_t count_between(const json_t *pair)
     uint32_t n = 0;
     bool inside = false;
 
-    json_array_foreach(pair, i, element) {
+    json_array_foreach (pair, i, element) {
         const char *special = special_of(element);
         if (inside && !special)
             return n;
@@ -503,7 +543,8 @@ static uint32_t count_between(const json_t *pair)
 }
 
 /* A list of special tokens and, once, the text. */
-static ak_status read_template(const json_t *part, const char *where, struct ak_pipeline *p, struct ak_error *error)
+static ak_status read_template(const json_t *part, const char *where, struct ak_pipeline *p,
+                               struct ak_error *error)
 {
     json_t *single, *specials, *element, *ids, *id;
     size_t i, k;
@@ -513,15 +554,16 @@ static ak_status read_template(const json_t *part, const char *where, struct ak_
     AK_TRY(ak_json_list(part, "single", true, where, &single, error));
     AK_TRY(ak_json_object(part, "special_tokens", true, where, &specials, error));
     p->n_between = count_between(json_object_get(part, "pair"));
-    json_array_foreach(single, i, element) {
+    json_array_foreach (single, i, element) {
         const json_t *special = json_object_get(element, "SpecialToken");
         if (!special) {
             after = true;
             continue;
         }
         AK_TRY(ak_json_text(special, "id", true, where, &name, error));
-        AK_TRY(ak_json_list(json_object_get(specials, name.bytes), "ids", true, where, &ids, error));
-        json_array_foreach(ids, k, id)
+        AK_TRY(
+            ak_json_list(json_object_get(specials, name.bytes), "ids", true, where, &ids, error));
+        json_array_foreach (ids, k, id)
             AK_TRY(put_around(p, after, id, where, error));
     }
     return AKUNU_OK;
@@ -547,7 +589,7 @@ ak_status ak_json_post_processor(const json_t *part, struct ak_pipeline *p, stru
     if (!is(type, "Sequence"))
         return unknown(where, type, error);
     AK_TRY(ak_json_list(part, "processors", true, where, &list, error));
-    json_array_foreach(list, i, element)
+    json_array_foreach (list, i, element)
         AK_TRY(ak_json_post_processor(element, p, error));
     return AKUNU_OK;
 }

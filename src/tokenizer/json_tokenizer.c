@@ -12,18 +12,23 @@ static const char where_added[] = "tokenizer.json: added_tokens";
 static const json_t *added_id(const struct ak_json_maker *m, const json_t *element)
 {
     const char *content = json_string_value(json_object_get(element, "content"));
-    const json_t *id = json_is_object(m->vocab) && content ? json_object_get(m->vocab, content) : NULL;
+    const json_t *id =
+        json_is_object(m->vocab) && content ? json_object_get(m->vocab, content) : NULL;
 
     return id ? id : json_object_get(element, "id");
 }
 
-static ak_status check_id(struct ak_json_maker *m, const char *where, const char *token, const json_t *value, uint32_t *id)
+static ak_status check_id(struct ak_json_maker *m, const char *where, const char *token,
+                          const json_t *value, uint32_t *id)
 {
     int64_t number;
 
     if (!ak_json_whole(value, &number) || number < 0 || (uint64_t)number >= m->limit)
-        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s: the id of '%.64s' is %s, where an integer from 0 on, below %llu, is expected",
-                       where, token, json_is_integer(value) ? "out of range" : ak_json_kind(value), (unsigned long long)m->limit);
+        return ak_fail(
+            m->error, AKUNU_ERROR_FORMAT,
+            "%s: the id of '%.64s' is %s, where an integer from 0 on, below %llu, is expected",
+            where, token, json_is_integer(value) ? "out of range" : ak_json_kind(value),
+            (unsigned long long)m->limit);
     *id = (uint32_t)number;
     m->n = *id >= m->n ? *id + 1 : m->n;
     return AKUNU_OK;
@@ -37,14 +42,15 @@ static ak_status count_ids(struct ak_json_maker *m)
     uint32_t id;
 
     AK_TRY(ak_json_list(m->root, "added_tokens", false, "tokenizer.json", &m->added, m->error));
-    m->limit = (uint64_t)(json_is_array(m->vocab) ? json_array_size(m->vocab) : json_object_size(m->vocab)) + json_array_size(m->added) +
-               MOST_HOLES;
+    m->limit = (uint64_t)(json_is_array(m->vocab) ? json_array_size(m->vocab) :
+                                                    json_object_size(m->vocab)) +
+               json_array_size(m->added) + MOST_HOLES;
     if (json_is_array(m->vocab))
         m->n = (uint32_t)json_array_size(m->vocab);
     else
-        json_object_foreach(m->vocab, token, value)
+        json_object_foreach (m->vocab, token, value)
             AK_TRY(check_id(m, "tokenizer.json: model.vocab", token, value, &id));
-    json_array_foreach(m->added, i, element) {
+    json_array_foreach (m->added, i, element) {
         struct ak_text content;
         AK_TRY(ak_json_text(element, "content", true, where_added, &content, m->error));
         AK_TRY(check_id(m, where_added, content.bytes, added_id(m, element), &id));
@@ -60,15 +66,15 @@ static ak_status count_ids(struct ak_json_maker *m)
     return AKUNU_OK;
 }
 
-/* ---- Added tokens ------------------------------------------------------------------- */
-
+/* ---- Added tokens ------------------------------------------------------- */
 struct special {
     struct ak_special found;
     size_t at; /* of its text in the arena, which may move */
     bool normalized;
 };
 
-static ak_status read_special(struct ak_json_maker *m, const json_t *element, struct special *out, struct ak_matcher *matcher, struct ak_work *w)
+static ak_status read_special(struct ak_json_maker *m, const json_t *element, struct special *out,
+                              struct ak_matcher *matcher, struct ak_work *w)
 {
     struct ak_pipeline *p = m->t->pipeline;
     bool special;
@@ -78,7 +84,8 @@ static ak_status read_special(struct ak_json_maker *m, const json_t *element, st
     AK_TRY(ak_json_text(element, "content", true, where_added, &content, m->error));
     AK_TRY(ak_json_flag(element, "special", false, where_added, &special, m->error));
     AK_TRY(ak_json_flag(element, "normalized", !special, where_added, &out->normalized, m->error));
-    AK_TRY(ak_json_flag(element, "single_word", false, where_added, &out->found.single_word, m->error));
+    AK_TRY(ak_json_flag(element, "single_word", false, where_added, &out->found.single_word,
+                        m->error));
     AK_TRY(ak_json_flag(element, "lstrip", false, where_added, &out->found.left, m->error));
     AK_TRY(ak_json_flag(element, "rstrip", false, where_added, &out->found.right, m->error));
     ak_json_whole(added_id(m, element), &id); /* checked by count_ids */
@@ -87,7 +94,7 @@ static ak_status read_special(struct ak_json_maker *m, const json_t *element, st
     m->t->marks[id] = special ? AK_TOKEN_CONTROL : AK_TOKEN_ADDED;
     if (out->normalized) {
         AK_TRY(ak_normalize(&p->normalizers, content.bytes, content.n, matcher, w, m->error));
-        content = (struct ak_text){w->text.bytes, (uint32_t)w->text.n};
+        content = (struct ak_text){ w->text.bytes, (uint32_t)w->text.n };
     }
     out->at = p->added_text.n;
     out->found.n = content.n;
@@ -95,7 +102,8 @@ static ak_status read_special(struct ak_json_maker *m, const json_t *element, st
 }
 
 /* Those of one sort. */
-static ak_status gather(struct ak_json_maker *m, const struct special *all, size_t n_all, bool normalized, struct ak_specials *out)
+static ak_status gather(struct ak_json_maker *m, const struct special *all, size_t n_all,
+                        bool normalized, struct ak_specials *out)
 {
     struct ak_special *list = ak_alloc(n_all + 1, sizeof *list);
     uint32_t n = 0;
@@ -117,8 +125,9 @@ static ak_status load_added(struct ak_json_maker *m)
     size_t n = json_array_size(m->added);
     struct special *all = ak_alloc(n + 1, sizeof *all);
     struct ak_matcher *matcher = NULL;
-    struct ak_work work = {.capacity = 0};
-    ak_status status = all ? ak_matcher_create(&matcher, m->error) : ak_fail_memory(m->error, "the added tokens", n * sizeof *all);
+    struct ak_work work = { .capacity = 0 };
+    ak_status status = all ? ak_matcher_create(&matcher, m->error) :
+                             ak_fail_memory(m->error, "the added tokens", n * sizeof *all);
 
     for (size_t i = 0; i < n && status == AKUNU_OK; i++)
         status = read_special(m, json_array_get(m->added, i), &all[i], matcher, &work);
@@ -132,18 +141,18 @@ static ak_status load_added(struct ak_json_maker *m)
     return status;
 }
 
-/* ---- What tokens give --------------------------------------------------------------- */
-
+/* ---- What tokens give --------------------------------------------------- */
 /* Puts what token `id` gives into w->text. */
-static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher *matcher, struct ak_work *w)
+static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher *matcher,
+                        struct ak_work *w)
 {
     const struct ak_pipeline *p = m->t->pipeline;
     struct ak_text token = m->tokens[id];
     int byte = m->decoder.byte_fallback ? ak_byte_of(token) : -1;
-    char bytes[1] = {(char)byte};
+    char bytes[1] = { (char)byte };
 
     if (byte >= 0)
-        token = (struct ak_text){bytes, 1};
+        token = (struct ak_text){ bytes, 1 };
     if (!m->decoder.wordpiece)
         return ak_normalize(&m->decoder.steps, token.bytes, token.n, matcher, w, m->error);
     uint32_t mark = (uint32_t)strlen(p->next_mark);
@@ -151,7 +160,7 @@ static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher 
     w->text.n = 0;
     AK_TRY(ak_buffer_room(&w->text, (size_t)token.n + 1, m->error));
     if (!begins)
-        token = (struct ak_text){token.bytes + mark, token.n - mark};
+        token = (struct ak_text){ token.bytes + mark, token.n - mark };
     if (m->decoder.cleanup) {
         w->text.n = ak_wordpiece_text(token.bytes, token.n, begins, w->text.bytes);
         return AKUNU_OK;
@@ -161,7 +170,8 @@ static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher 
     return ak_buffer_add(&w->text, token.bytes, token.n, m->error);
 }
 
-static ak_status decode_all(struct ak_json_maker *m, struct ak_matcher *matcher, struct ak_work *w, struct ak_buffer *all, uint32_t *sizes)
+static ak_status decode_all(struct ak_json_maker *m, struct ak_matcher *matcher, struct ak_work *w,
+                            struct ak_buffer *all, uint32_t *sizes)
 {
     for (uint32_t id = 0; id < m->n; id++) {
         if (m->tokens[id].bytes) {
@@ -184,10 +194,11 @@ static ak_status decode_all(struct ak_json_maker *m, struct ak_matcher *matcher,
 static ak_status load_texts(struct ak_json_maker *m)
 {
     struct ak_matcher *matcher = NULL;
-    struct ak_work work = {.capacity = 0};
-    struct ak_buffer all = {.n = 0};
+    struct ak_work work = { .capacity = 0 };
+    struct ak_buffer all = { .n = 0 };
     uint32_t *sizes = ak_alloc(m->n, sizeof *sizes);
-    ak_status status = sizes ? ak_matcher_create(&matcher, m->error) : ak_fail_memory(m->error, "the vocabulary", m->n * sizeof *sizes);
+    ak_status status = sizes ? ak_matcher_create(&matcher, m->error) :
+                               ak_fail_memory(m->error, "the vocabulary", m->n * sizeof *sizes);
 
     if (status == AKUNU_OK)
         status = decode_all(m, matcher, &work, &all, sizes);
@@ -200,8 +211,7 @@ static ak_status load_texts(struct ak_json_maker *m)
     return status;
 }
 
-/* ---- The whole ---------------------------------------------------------------------- */
-
+/* ---- The whole ---------------------------------------------------------- */
 static ak_status read_parts(struct ak_json_maker *m)
 {
     struct ak_pipeline *p = m->t->pipeline;
@@ -220,7 +230,8 @@ static ak_status read_parts(struct ak_json_maker *m)
     if (part)
         AK_TRY(ak_json_post_processor(part, p, m->error));
     if (m->t->byte_level && p->core != AK_CORE_BPE)
-        return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.json: ByteLevel is supported only with a model of type BPE");
+        return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED,
+                       "tokenizer.json: ByteLevel is supported only with a model of type BPE");
     return AKUNU_OK;
 }
 
@@ -235,7 +246,7 @@ static ak_status load_tokens(struct ak_json_maker *m)
         t->marks[id] = m->of_model[id] ? AK_TOKEN_NORMAL : AK_TOKEN_UNUSED;
     json_t *element;
     size_t i;
-    json_array_foreach(m->added, i, element) {
+    json_array_foreach (m->added, i, element) {
         int64_t id = 0;
         ak_json_whole(added_id(m, element), &id);
         m->tokens[id] = ak_json_text_of(json_object_get(element, "content"));
@@ -255,7 +266,9 @@ static ak_status check_around(const struct ak_json_maker *m)
     for (uint32_t i = 0; i < p->n_before + p->n_after; i++) {
         int32_t id = i < p->n_before ? p->before[i] : p->after[i - p->n_before];
         if ((uint32_t)id >= m->n)
-            return ak_fail(m->error, AKUNU_ERROR_FORMAT, "tokenizer.json: post_processor: %d is no id of the %u tokens", id, m->n);
+            return ak_fail(m->error, AKUNU_ERROR_FORMAT,
+                           "tokenizer.json: post_processor: %d is no id of the %u tokens", id,
+                           m->n);
     }
     return AKUNU_OK;
 }
@@ -265,7 +278,8 @@ static ak_status load(struct ak_json_maker *m)
     struct ak_tokenizer *t = m->t;
 
     if (!json_is_object(m->root))
-        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "tokenizer.json is %s, where an object is expected", ak_json_kind(m->root));
+        return ak_fail(m->error, AKUNU_ERROR_FORMAT,
+                       "tokenizer.json is %s, where an object is expected", ak_json_kind(m->root));
     AK_TRY(ak_json_object(m->root, "model", true, "tokenizer.json", &m->model, m->error));
     AK_TRY(ak_json_core_find(m));
     AK_TRY(read_parts(m));
@@ -277,8 +291,7 @@ static ak_status load(struct ak_json_maker *m)
     return t->byte_level ? AKUNU_OK : load_texts(m);
 }
 
-/* ---- Beside it ---------------------------------------------------------------------- */
-
+/* ---- Beside it ---------------------------------------------------------- */
 static const struct ak_special *named(const struct ak_tokenizer *t, const char *name)
 {
     const struct ak_special *special = ak_specials_named(&t->specials, name);
@@ -289,7 +302,8 @@ static const struct ak_special *named(const struct ak_tokenizer *t, const char *
 static int32_t token_of(const struct ak_tokenizer *t, const json_t *config, const char *key)
 {
     const json_t *value = json_object_get(config, key);
-    const char *name = json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
+    const char *name =
+        json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
     const struct ak_special *special = name ? named(t, name) : NULL;
 
     return special ? special->id : -1;
@@ -305,7 +319,7 @@ static void mark_end(struct ak_tokenizer *t, const json_t *id)
 
 static void mark_ends(struct ak_tokenizer *t, const json_t *generation)
 {
-    const struct ak_vocab none = {.eot = -1};
+    const struct ak_vocab none = { .eot = -1 };
     const json_t *ids = json_object_get(generation, "eos_token_id");
 
     ak_mark_ends(t, &none);
@@ -317,7 +331,7 @@ static void mark_ends(struct ak_tokenizer *t, const json_t *generation)
 
 static ak_status parse(struct ak_text bytes, const char *name, json_t **out, struct ak_error *error)
 {
-    struct ak_error why = {0};
+    struct ak_error why = { 0 };
 
     *out = NULL;
     if (bytes.n == 0)
@@ -347,9 +361,10 @@ static ak_status load_all(struct ak_json_maker *m, const struct ak_tokenizer_fil
     return status;
 }
 
-ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct ak_tokenizer **out, struct ak_error *error)
+ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct ak_tokenizer **out,
+                                 struct ak_error *error)
 {
-    struct ak_json_maker m = {.t = ak_alloc(1, sizeof *m.t), .error = error};
+    struct ak_json_maker m = { .t = ak_alloc(1, sizeof *m.t), .error = error };
 
     *out = NULL;
     if (m.t)
@@ -372,9 +387,10 @@ ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct 
     return status;
 }
 
-ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **out, struct ak_error *error)
+ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **out,
+                            struct ak_error *error)
 {
-    struct ak_tokenizer_files files = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    struct ak_tokenizer_files files = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
     struct ak_vocab vocab;
     struct ak_text model;
 
@@ -383,7 +399,9 @@ ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **o
     if (vocab.model.n > 0)
         return ak_tokenizer_create(&vocab, out, error);
     if (!ak_provider_file(p, "tokenizer.json", &files.tokenizer))
-        return ak_provider_file(p, "tokenizer.model", &model) ? ak_tokenizer_from_sentencepiece(model, out, error) : AKUNU_OK;
+        return ak_provider_file(p, "tokenizer.model", &model) ?
+                   ak_tokenizer_from_sentencepiece(model, out, error) :
+                   AKUNU_OK;
     ak_provider_file(p, "tokenizer_config.json", &files.config);
     ak_provider_file(p, "generation_config.json", &files.generation);
     if (files.tokenizer.n == 0)

@@ -17,7 +17,8 @@ ak_status ak_merge_begin(struct ak_merge *m, size_t n, struct ak_error *error)
     if (heap)
         m->heap = heap;
     if (!nodes || !heap)
-        return ak_fail_memory(error, "tokenizing a word", (unsigned long long)capacity * (sizeof *nodes + 2 * sizeof *heap));
+        return ak_fail_memory(error, "tokenizing a word",
+                              (unsigned long long)capacity * (sizeof *nodes + 2 * sizeof *heap));
     m->capacity = capacity;
     return AKUNU_OK;
 }
@@ -26,7 +27,7 @@ void ak_merge_free(struct ak_merge *m)
 {
     ak_free(m->nodes);
     ak_free(m->heap);
-    *m = (struct ak_merge){0};
+    *m = (struct ak_merge){ 0 };
 }
 
 static void sift_down(uint64_t *heap, size_t n, size_t at)
@@ -73,7 +74,8 @@ static bool look(struct ak_merge *m, uint32_t i, ak_join_fn *join, const void *c
 {
     struct ak_node *node = &m->nodes[i];
 
-    if (node->next != AK_NO_NODE && join(context, node, &m->nodes[node->next], &node->priority, &node->joined))
+    if (node->next != AK_NO_NODE &&
+        join(context, node, &m->nodes[node->next], &node->priority, &node->joined))
         return true;
     node->priority = UINT32_MAX;
     return false;

@@ -18,7 +18,8 @@ struct ak_node {
 
 /* Tells what joining two neighbours gives: false for nothing. A lower priority,
  * below UINT32_MAX, goes first; of equals the leftmost. */
-typedef bool ak_join_fn(const void *context, const struct ak_node *left, const struct ak_node *right, uint32_t *priority, int32_t *joined);
+typedef bool ak_join_fn(const void *context, const struct ak_node *left,
+                        const struct ak_node *right, uint32_t *priority, int32_t *joined);
 
 /* Reused for word after word; all zero at first. */
 struct ak_merge {
@@ -37,7 +38,8 @@ void ak_merge_free(struct ak_merge *m);
 static inline void ak_merge_add(struct ak_merge *m, uint32_t begin, uint32_t bytes, int32_t id)
 {
     uint32_t i = m->n_nodes++;
-    m->nodes[i] = (struct ak_node){begin, bytes, id, i ? i - 1 : AK_NO_NODE, AK_NO_NODE, UINT32_MAX, -1};
+    m->nodes[i] =
+        (struct ak_node){ begin, bytes, id, i ? i - 1 : AK_NO_NODE, AK_NO_NODE, UINT32_MAX, -1 };
     if (i)
         m->nodes[i - 1].next = i;
 }

@@ -16,7 +16,7 @@ struct ak_step *ak_steps_add(struct ak_steps *s, enum ak_step_kind kind)
     if (!list)
         return NULL;
     s->list = list;
-    s->list[s->n] = (struct ak_step){.kind = kind};
+    s->list[s->n] = (struct ak_step){ .kind = kind };
     return &s->list[s->n++];
 }
 
@@ -29,7 +29,7 @@ void ak_steps_free(struct ak_steps *s)
         ak_charsmap_free(&s->list[i].map);
     }
     ak_free(s->list);
-    *s = (struct ak_steps){0};
+    *s = (struct ak_steps){ 0 };
 }
 
 void ak_work_free(struct ak_work *w)
@@ -47,10 +47,12 @@ void ak_work_free(struct ak_work *w)
 
 /* One of Unicode's normal forms of valid UTF-8, of a part that begins and ends
  * where no character combines with what is outside. */
-static ak_status add_form(struct ak_buffer *out, const char *text, size_t n, utf8proc_option_t options, struct ak_error *error)
+static ak_status add_form(struct ak_buffer *out, const char *text, size_t n,
+                          utf8proc_option_t options, struct ak_error *error)
 {
     utf8proc_uint8_t *form = NULL;
-    utf8proc_ssize_t n_form = utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)n, &form, options);
+    utf8proc_ssize_t n_form =
+        utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)n, &form, options);
 
     if (n_form < 0)
         return ak_fail_memory(error, "the normal form of a text", n);
@@ -64,7 +66,8 @@ static ak_status add_form(struct ak_buffer *out, const char *text, size_t n, utf
  * of a bounded length, for utf8proc sorts marks in quadratic time. */
 enum { MAX_STRETCH = 4096 };
 
-static ak_status normal_form(const char *text, size_t n, utf8proc_option_t options, struct ak_buffer *out, struct ak_error *error)
+static ak_status normal_form(const char *text, size_t n, utf8proc_option_t options,
+                             struct ak_buffer *out, struct ak_error *error)
 {
     size_t at = 0;
 
@@ -79,7 +82,8 @@ static ak_status normal_form(const char *text, size_t n, utf8proc_option_t optio
         size_t to = at;
         while (to < n && (unsigned char)text[to] >= 0x80) {
             struct ak_utf8 c = ak_utf8_next(text + to, n - to);
-            if (!c.valid || (to - from >= MAX_STRETCH && utf8proc_get_property((utf8proc_int32_t)c.code)->combining_class == 0))
+            if (!c.valid || (to - from >= MAX_STRETCH &&
+                             utf8proc_get_property((utf8proc_int32_t)c.code)->combining_class == 0))
                 break;
             to += c.bytes;
         }
@@ -102,33 +106,35 @@ static ak_status add_base(uint32_t c, struct ak_buffer *out, struct ak_error *er
     int last = 0;
     char bytes[4];
 
-    if (c >= 0x80 && utf8proc_decompose_char((utf8proc_int32_t)c, codes, 32, UTF8PROC_DECOMPOSE, &last) > 0)
+    if (c >= 0x80 &&
+        utf8proc_decompose_char((utf8proc_int32_t)c, codes, 32, UTF8PROC_DECOMPOSE, &last) > 0)
         c = (uint32_t)codes[0];
     return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, bytes, ak_put_utf8(c, bytes), error);
 }
 
 /* What becomes of one character, where that does not depend on others. */
-static ak_status put(const struct ak_step *s, uint32_t c, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status put(const struct ak_step *s, uint32_t c, const char *text, size_t n,
+                     struct ak_buffer *out, struct ak_error *error)
 {
     char bytes[4];
 
     switch (s->kind) {
-    case AK_STEP_LOWERCASE:
-        return ak_buffer_add(out, bytes, ak_lower(c, bytes), error);
+    case AK_STEP_LOWERCASE: return ak_buffer_add(out, bytes, ak_lower(c, bytes), error);
     case AK_STEP_STRIP_ACCENTS:
         return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
     case AK_STEP_PLAIN_MARKS:
         return ak_is_plain_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
-    case AK_STEP_BASE:
-        return add_base(c, out, error);
+    case AK_STEP_BASE: return add_base(c, out, error);
     case AK_STEP_CLEAN:
         if (c == 0 || c == 0xFFFD || (ak_is_control(c) && c != '\t' && c != '\n' && c != '\r'))
             return AKUNU_OK;
-        return ak_is_space(c) ? ak_buffer_add(out, " ", 1, error) : ak_buffer_add(out, text, n, error);
+        return ak_is_space(c) ? ak_buffer_add(out, " ", 1, error) :
+                                ak_buffer_add(out, text, n, error);
     case AK_STEP_CLEAN_GGUF:
         if (ak_is_space(c))
             return ak_buffer_add(out, " ", 1, error);
-        return c == 0 || c == 0xFFFD || ak_is_control(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
+        return c == 0 || c == 0xFFFD || ak_is_control(c) ? AKUNU_OK :
+                                                           ak_buffer_add(out, text, n, error);
     default: /* AK_STEP_CHINESE */
         if (!ak_is_chinese(c))
             return ak_buffer_add(out, text, n, error);
@@ -138,21 +144,23 @@ static ak_status put(const struct ak_step *s, uint32_t c, const char *text, size
     }
 }
 
-static ak_status each_character(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status each_character(const struct ak_step *s, const char *text, size_t n,
+                                struct ak_buffer *out, struct ak_error *error)
 {
     for (size_t at = 0; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
         if (c.valid)
             AK_TRY(put(s, c.code, text + at, c.bytes, out, error));
-        else if (s->kind != AK_STEP_CLEAN && s->kind != AK_STEP_CLEAN_GGUF) /* there it goes the way of U+FFFD */
+        else if (s->kind != AK_STEP_CLEAN &&
+                 s->kind != AK_STEP_CLEAN_GGUF) /* there it goes the way of U+FFFD */
             AK_TRY(ak_buffer_add(out, text + at, c.bytes, error));
         at += c.bytes;
     }
     return AKUNU_OK;
 }
 
-static ak_status replace(const struct ak_step *s, const char *text, size_t n, struct ak_matcher *m, struct ak_buffer *out,
-                         struct ak_error *error)
+static ak_status replace(const struct ak_step *s, const char *text, size_t n, struct ak_matcher *m,
+                         struct ak_buffer *out, struct ak_error *error)
 {
     const char *seen = text;
     size_t at = 0, begin, end;
@@ -178,7 +186,8 @@ static ak_status replace(const struct ak_step *s, const char *text, size_t n, st
     return at < n ? ak_buffer_add(out, text + at, n - at, error) : AKUNU_OK;
 }
 
-static ak_status strip(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status strip(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out,
+                       struct ak_error *error)
 {
     size_t begin = 0, end = 0;
 
@@ -198,7 +207,8 @@ static ak_status strip(const struct ak_step *s, const char *text, size_t n, stru
 }
 
 /* As SentencePiece and llama.cpp do: the longest string of the map, else one character. */
-static ak_status longest_first(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status longest_first(const struct ak_step *s, const char *text, size_t n,
+                               struct ak_buffer *out, struct ak_error *error)
 {
     for (size_t at = 0; at < n;) {
         struct ak_text replacement;
@@ -222,7 +232,8 @@ enum { SHORT_GRAPHEME = 6 };
 
 /* As the `tokenizers` package does: what a short grapheme begins with replaces it
  * as a whole; else its characters one by one. */
-static ak_status put_grapheme(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status put_grapheme(const struct ak_step *s, const char *text, size_t n,
+                              struct ak_buffer *out, struct ak_error *error)
 {
     struct ak_text replacement;
 
@@ -239,7 +250,8 @@ static ak_status put_grapheme(const struct ak_step *s, const char *text, size_t 
     return AKUNU_OK;
 }
 
-static ak_status by_grapheme(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status by_grapheme(const struct ak_step *s, const char *text, size_t n,
+                             struct ak_buffer *out, struct ak_error *error)
 {
     utf8proc_int32_t state = 0, last = -1;
     size_t begin = 0;
@@ -259,7 +271,8 @@ static ak_status by_grapheme(const struct ak_step *s, const char *text, size_t n
 
 /* SentencePiece's blanks: ▁ for each, or with flag2 one for all between two words;
  * with flag one comes before the first word. */
-static ak_status mark_blanks(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+static ak_status mark_blanks(const struct ak_step *s, const char *text, size_t n,
+                             struct ak_buffer *out, struct ak_error *error)
 {
     bool in_word = false, prefixed = false;
 
@@ -280,34 +293,29 @@ static ak_status mark_blanks(const struct ak_step *s, const char *text, size_t n
     return AKUNU_OK;
 }
 
-static ak_status apply(const struct ak_step *s, const char *text, size_t n, struct ak_matcher *m, struct ak_buffer *out,
-                       struct ak_error *error)
+static ak_status apply(const struct ak_step *s, const char *text, size_t n, struct ak_matcher *m,
+                       struct ak_buffer *out, struct ak_error *error)
 {
     const utf8proc_option_t stable = UTF8PROC_STABLE;
 
     switch (s->kind) {
-    case AK_STEP_NFC:
-        return normal_form(text, n, stable | UTF8PROC_COMPOSE, out, error);
-    case AK_STEP_NFD:
-        return normal_form(text, n, stable | UTF8PROC_DECOMPOSE, out, error);
+    case AK_STEP_NFC: return normal_form(text, n, stable | UTF8PROC_COMPOSE, out, error);
+    case AK_STEP_NFD: return normal_form(text, n, stable | UTF8PROC_DECOMPOSE, out, error);
     case AK_STEP_NFKC:
         return normal_form(text, n, stable | UTF8PROC_COMPOSE | UTF8PROC_COMPAT, out, error);
     case AK_STEP_NFKD:
         return normal_form(text, n, stable | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, out, error);
-    case AK_STEP_STRIP:
-        return strip(s, text, n, out, error);
-    case AK_STEP_REPLACE:
-        return replace(s, text, n, m, out, error);
+    case AK_STEP_STRIP: return strip(s, text, n, out, error);
+    case AK_STEP_REPLACE: return replace(s, text, n, m, out, error);
     case AK_STEP_PREPEND:
         if (n > 0)
             AK_TRY(ak_buffer_add(out, s->text, s->n_text, error));
         return ak_buffer_add(out, text, n, error);
     case AK_STEP_PRECOMPILED:
-        return s->flag ? by_grapheme(s, text, n, out, error) : longest_first(s, text, n, out, error);
-    case AK_STEP_MARK_BLANKS:
-        return mark_blanks(s, text, n, out, error);
-    default:
-        return each_character(s, text, n, out, error);
+        return s->flag ? by_grapheme(s, text, n, out, error) :
+                         longest_first(s, text, n, out, error);
+    case AK_STEP_MARK_BLANKS: return mark_blanks(s, text, n, out, error);
+    default: return each_character(s, text, n, out, error);
     }
 }
 
@@ -315,8 +323,8 @@ static ak_status apply(const struct ak_step *s, const char *text, size_t n, stru
  * Published tokenizers stay far below these bytes a byte, and bytes of any text. */
 enum { MOST_OF_BYTE = 64, MOST_OF_NONE = 4096 };
 
-ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n, struct ak_matcher *m, struct ak_work *w,
-                       struct ak_error *error)
+ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n,
+                       struct ak_matcher *m, struct ak_work *w, struct ak_error *error)
 {
     w->text.most = w->spare.most = w->piece.most = MOST_OF_NONE + MOST_OF_BYTE * n;
     w->text.n = 0;

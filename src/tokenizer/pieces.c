@@ -17,8 +17,10 @@ static uint32_t hash_bytes(const char *bytes, size_t n)
 ak_status ak_pieces_reserve(struct ak_pieces *p, uint32_t n, uint64_t bytes, struct ak_error *error)
 {
     if (n > INT32_MAX || bytes > UINT32_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a vocabulary of %u tokens and %llu bytes: at most 2^31 and 2^32 are supported", n,
-                       (unsigned long long)bytes);
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "a vocabulary of %u tokens and %llu bytes: at most 2^31 and 2^32 are supported", n,
+            (unsigned long long)bytes);
     size_t n_slots = 16;
     while (n_slots / 3 * 2 < n)
         n_slots *= 2;
@@ -40,7 +42,7 @@ void ak_pieces_free(struct ak_pieces *p)
     ak_free(p->arena);
     ak_free(p->offsets);
     ak_free(p->slots);
-    *p = (struct ak_pieces){0};
+    *p = (struct ak_pieces){ 0 };
 }
 
 char *ak_pieces_next(struct ak_pieces *p)
@@ -55,7 +57,8 @@ void ak_pieces_append(struct ak_pieces *p, uint32_t n)
 }
 
 /* Whether slot `at` is free, or holds these bytes. */
-static bool ends_search(const struct ak_pieces *p, uint32_t at, uint32_t hash, const char *bytes, size_t n)
+static bool ends_search(const struct ak_pieces *p, uint32_t at, uint32_t hash, const char *bytes,
+                        size_t n)
 {
     if (p->slots[at].id == no_piece)
         return true;
@@ -93,7 +96,7 @@ void ak_pieces_index_end(struct ak_pieces *p, struct ak_pieces_batch *batch)
         uint32_t at = piece.n > 0 ? search(p, hashes[i], piece.bytes, piece.n) : 0;
         if (piece.n == 0 || p->slots[at].id != no_piece)
             continue;
-        p->slots[at] = (struct ak_piece_slot){hashes[i], batch->ids[i]};
+        p->slots[at] = (struct ak_piece_slot){ hashes[i], batch->ids[i] };
         if (p->longest < piece.n)
             p->longest = piece.n;
     }
@@ -109,7 +112,8 @@ int32_t ak_pieces_find(const struct ak_pieces *p, const char *bytes, size_t n)
 }
 
 /* Each step asks for the memory that the next one needs, for all of them. */
-void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, size_t n, int32_t *ids)
+void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, size_t n,
+                        int32_t *ids)
 {
     uint32_t hashes[AK_PIECES_AT_ONCE], likely[AK_PIECES_AT_ONCE];
     for (size_t i = 0; i < n; i++) {
@@ -126,7 +130,8 @@ void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, 
             __builtin_prefetch(p->arena + p->offsets[likely[i]]);
     for (size_t i = 0; i < n; i++) {
         bool possible = texts[i].n > 0 && texts[i].n <= p->longest;
-        uint32_t id = possible ? p->slots[search(p, hashes[i], texts[i].bytes, texts[i].n)].id : no_piece;
+        uint32_t id =
+            possible ? p->slots[search(p, hashes[i], texts[i].bytes, texts[i].n)].id : no_piece;
         ids[i] = id == no_piece ? -1 : (int32_t)id;
     }
 }

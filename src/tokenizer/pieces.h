@@ -23,7 +23,8 @@ struct ak_pieces {
 
 /* Makes room for n pieces of `bytes` bytes in all. p is all zero before, and may
  * be given to ak_pieces_free whatever comes back. */
-ak_status ak_pieces_reserve(struct ak_pieces *p, uint32_t n, uint64_t bytes, struct ak_error *error);
+ak_status ak_pieces_reserve(struct ak_pieces *p, uint32_t n, uint64_t bytes,
+                            struct ak_error *error);
 void ak_pieces_free(struct ak_pieces *p);
 
 /* Where the next piece's bytes are to be written, and that n of them were. Both
@@ -46,7 +47,8 @@ void ak_pieces_index_end(struct ak_pieces *p, struct ak_pieces_batch *batch);
 int32_t ak_pieces_find(const struct ak_pieces *p, const char *bytes, size_t n);
 
 /* The same for n ≤ AK_PIECES_AT_ONCE texts. */
-void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, size_t n, int32_t *ids);
+void ak_pieces_find_all(const struct ak_pieces *p, const struct ak_text *texts, size_t n,
+                        int32_t *ids);
 
 /* Gives back the index, where nothing will be looked up any more. */
 void ak_pieces_drop_index(struct ak_pieces *p);
@@ -55,7 +57,7 @@ uint64_t ak_pieces_bytes(const struct ak_pieces *p);
 
 static inline struct ak_text ak_pieces_get(const struct ak_pieces *p, uint32_t id)
 {
-    return (struct ak_text){p->arena + p->offsets[id], p->offsets[id + 1] - p->offsets[id]};
+    return (struct ak_text){ p->arena + p->offsets[id], p->offsets[id + 1] - p->offsets[id] };
 }
 
 #endif

@@ -33,16 +33,23 @@ enum ak_step_kind {
     AK_STEP_MARK_BLANKS, /* ▁ for blanks; flag: one before each word, flag2: for none of them */
 
     /* splits */
-    AK_STEP_SPLIT,           /* pattern or literal; flag: invert */
-    AK_STEP_DIGITS,          /* behaviour */
-    AK_STEP_PUNCTUATION,     /* behaviour */
-    AK_STEP_WHITESPACE,      /* removed */
-    AK_STEP_WORDS,           /* runs of word characters, runs of others */
-    AK_STEP_METASPACE,       /* text for each blank; flag: cut before each, first: where one is put first */
-    AK_STEP_BLANK_FIRST,     /* a blank before the piece if there is none */
+    AK_STEP_SPLIT,       /* pattern or literal; flag: invert */
+    AK_STEP_DIGITS,      /* behaviour */
+    AK_STEP_PUNCTUATION, /* behaviour */
+    AK_STEP_WHITESPACE,  /* removed */
+    AK_STEP_WORDS,       /* runs of word characters, runs of others */
+    /* text for each blank; flag: cut before each, first: where one is put first */
+    AK_STEP_METASPACE,
+    AK_STEP_BLANK_FIRST, /* a blank before the piece if there is none */
 };
 
-enum ak_behaviour { AK_REMOVED, AK_ISOLATED, AK_MERGED_WITH_PREVIOUS, AK_MERGED_WITH_NEXT, AK_CONTIGUOUS };
+enum ak_behaviour {
+    AK_REMOVED,
+    AK_ISOLATED,
+    AK_MERGED_WITH_PREVIOUS,
+    AK_MERGED_WITH_NEXT,
+    AK_CONTIGUOUS
+};
 enum ak_first { AK_FIRST_ALWAYS, AK_FIRST_START, AK_FIRST_NEVER };
 
 struct ak_step {
@@ -88,13 +95,13 @@ void ak_work_free(struct ak_work *w);
 
 /* Puts the normal form of the text into w->text, whose length is limited from then on: what is
  * much longer than the text is AKUNU_ERROR_UNSUPPORTED. */
-ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n, struct ak_matcher *m, struct ak_work *w,
-                       struct ak_error *error);
+ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n,
+                       struct ak_matcher *m, struct ak_work *w, struct ak_error *error);
 
 /* Cuts [begin, end) of w->text, `start` where that is at the beginning of the whole
  * text, into w->cuts of the new w->text. */
-ak_status ak_split_text(const struct ak_steps *steps, size_t begin, size_t end, bool start, struct ak_matcher *m, struct ak_work *w,
-                   struct ak_error *error);
+ak_status ak_split_text(const struct ak_steps *steps, size_t begin, size_t end, bool start,
+                        struct ak_matcher *m, struct ak_work *w, struct ak_error *error);
 
 enum ak_core { AK_CORE_BPE, AK_CORE_UNIGRAM, AK_CORE_WORDPIECE };
 
@@ -110,15 +117,17 @@ struct ak_pipeline {
     struct ak_trie trie; /* Unigram, WordPiece: those of `words` that text can become */
     double *scores;      /* Unigram */
     double unknown_score;
-    char first_mark[16], next_mark[16]; /* WordPiece: what the pieces at a word's beginning, and the others, begin with */
-    uint32_t max_word;                  /* WordPiece: characters, more are one unknown token; 0: any */
+    /* WordPiece: what the pieces at a word's beginning, and the others, begin with */
+    char first_mark[16], next_mark[16];
+    /* WordPiece: characters, more are one unknown token; 0: any */
+    uint32_t max_word;
 
     struct ak_specials normalized; /* tokens that are looked for in the normal form */
     struct ak_buffer added_text;   /* what the special tokens' texts point into */
     int32_t before[AK_MAX_ADDED], after[AK_MAX_ADDED];
     uint32_t n_before, n_after;
-    uint32_t n_between;  /* that end the first of two texts; 0: not said */
-    bool joins_words; /* decoding puts blanks between words (WordPiece) */
+    uint32_t n_between; /* that end the first of two texts; 0: not said */
+    bool joins_words;   /* decoding puts blanks between words (WordPiece) */
 };
 
 #endif

@@ -32,7 +32,8 @@ static ak_status load_trie(struct ak_tokenizer *t, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status load_words(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_words(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                            struct ak_error *error)
 {
     uint64_t bytes = 0;
 
@@ -46,7 +47,8 @@ static ak_status load_words(struct ak_tokenizer *t, const struct ak_vocab *vocab
     return AKUNU_OK;
 }
 
-static ak_status create(struct ak_tokenizer *t, enum ak_core core, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status create(struct ak_tokenizer *t, enum ak_core core, const struct ak_vocab *vocab,
+                        struct ak_error *error)
 {
     t->pipeline = ak_alloc(1, sizeof *t->pipeline);
     if (!t->pipeline)
@@ -57,8 +59,8 @@ static ak_status create(struct ak_tokenizer *t, enum ak_core core, const struct 
     return core == AK_CORE_BPE ? AKUNU_OK : load_trie(t, error);
 }
 
-static ak_status add_step(struct ak_steps *steps, enum ak_step_kind kind, bool flag, bool flag2, enum ak_behaviour behaviour,
-                          struct ak_error *error)
+static ak_status add_step(struct ak_steps *steps, enum ak_step_kind kind, bool flag, bool flag2,
+                          enum ak_behaviour behaviour, struct ak_error *error)
 {
     struct ak_step *s = ak_steps_add(steps, kind);
 
@@ -70,11 +72,13 @@ static ak_status add_step(struct ak_steps *steps, enum ak_step_kind kind, bool f
     return AKUNU_OK;
 }
 
-ak_status ak_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+ak_status ak_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                            struct ak_error *error)
 {
     AK_TRY(create(t, AK_CORE_WORDPIECE, vocab, error));
     struct ak_pipeline *p = t->pipeline;
-    bool lower = vocab->lowercase != 0, strip = vocab->strip_accents < 0 ? lower : vocab->strip_accents;
+    bool lower = vocab->lowercase != 0,
+         strip = vocab->strip_accents < 0 ? lower : vocab->strip_accents;
 
     memcpy(p->first_mark, mark, sizeof mark);
     p->joins_words = true;
@@ -90,8 +94,10 @@ ak_status ak_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab
         struct ak_text text = vocab->tokens[id];
         char *out = ak_pieces_next(&t->pieces);
         bool begins = text.n > MARK_BYTES && memcmp(text.bytes, mark, MARK_BYTES) == 0;
-        ak_pieces_append(&t->pieces, ak_wordpiece_text(begins ? text.bytes + MARK_BYTES : text.bytes,
-                                                       begins ? text.n - MARK_BYTES : text.n, begins || !is_word(t, id), out));
+        ak_pieces_append(&t->pieces,
+                         ak_wordpiece_text(begins ? text.bytes + MARK_BYTES : text.bytes,
+                                           begins ? text.n - MARK_BYTES : text.n,
+                                           begins || !is_word(t, id), out));
     }
     return AKUNU_OK;
 }
@@ -118,7 +124,8 @@ static void load_texts(struct ak_tokenizer *t, const struct ak_vocab *vocab, boo
         if (byte >= 0) {
             out[0] = (char)byte;
             t->byte_tokens[byte] = (int32_t)id;
-        } else if (marks_blanks && (ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED)) {
+        } else if (marks_blanks &&
+                   (ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED)) {
             n = ak_unmark(text.bytes, text.n, out);
         } else {
             n = text.n;
@@ -128,27 +135,30 @@ static void load_texts(struct ak_tokenizer *t, const struct ak_vocab *vocab, boo
     }
 }
 
-ak_status ak_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+ak_status ak_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                          struct ak_error *error)
 {
     if (!vocab->scores)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the Unigram vocabulary has no scores (tokenizer.ggml.scores)");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the Unigram vocabulary has no scores (tokenizer.ggml.scores)");
     AK_TRY(create(t, AK_CORE_UNIGRAM, vocab, error));
     struct ak_pipeline *p = t->pipeline;
     p->scores = ak_alloc(vocab->n_tokens, sizeof *p->scores);
     struct ak_step *map = ak_steps_add(&p->normalizers, AK_STEP_PRECOMPILED);
     if (!p->scores || !map)
-        return ak_fail_memory(error, "the scores of the vocabulary", vocab->n_tokens * sizeof *p->scores);
+        return ak_fail_memory(error, "the scores of the vocabulary",
+                              vocab->n_tokens * sizeof *p->scores);
     AK_TRY(ak_charsmap_load(&map->map, vocab->charsmap, error));
     t->add_space_prefix = vocab->add_space_prefix != 0;
-    AK_TRY(add_step(&p->normalizers, AK_STEP_MARK_BLANKS, t->add_space_prefix, vocab->remove_extra_whitespaces == 1, AK_REMOVED, error));
+    AK_TRY(add_step(&p->normalizers, AK_STEP_MARK_BLANKS, t->add_space_prefix,
+                    vocab->remove_extra_whitespaces == 1, AK_REMOVED, error));
     p->fuse_unknown = true;
     load_scores(t, vocab);
     load_texts(t, vocab, true);
     return AKUNU_OK;
 }
 
-/* ---- BPE over characters -------------------------------------------------------------- */
-
+/* ---- BPE over characters ------------------------------------------------ */
 static ak_status copy(const char *text, char **to, uint32_t *n, struct ak_error *error)
 {
     *n = (uint32_t)strlen(text);
@@ -156,7 +166,8 @@ static ak_status copy(const char *text, char **to, uint32_t *n, struct ak_error 
     return *to ? AKUNU_OK : ak_fail_memory(error, "the tokenizer", *n);
 }
 
-static ak_status add_raw_steps(struct ak_pipeline *p, const struct ak_raw_rule *rule, bool lower, struct ak_error *error)
+static ak_status add_raw_steps(struct ak_pipeline *p, const struct ak_raw_rule *rule, bool lower,
+                               struct ak_error *error)
 {
     if (rule->marks_blanks) {
         struct ak_step *blanks = ak_steps_add(&p->normalizers, AK_STEP_REPLACE);
@@ -173,15 +184,18 @@ static ak_status add_raw_steps(struct ak_pipeline *p, const struct ak_raw_rule *
     if (!cuts)
         return ak_fail_memory(error, "the tokenizer", sizeof *cuts);
     cuts->behaviour = AK_ISOLATED;
-    return ak_regex_compile((struct ak_text){rule->pattern, (uint32_t)strlen(rule->pattern)}, false, &cuts->pattern, error);
+    return ak_regex_compile((struct ak_text){ rule->pattern, (uint32_t)strlen(rule->pattern) },
+                            false, &cuts->pattern, error);
 }
 
-ak_status ak_raw_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, const struct ak_raw_rule *rule, struct ak_error *error)
+ak_status ak_raw_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                          const struct ak_raw_rule *rule, struct ak_error *error)
 {
-    struct ak_pieces_batch findable = {.n = 0};
+    struct ak_pieces_batch findable = { .n = 0 };
 
     if (!vocab->merges)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the BPE vocabulary has no merges (tokenizer.ggml.merges)");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the BPE vocabulary has no merges (tokenizer.ggml.merges)");
     t->unknown = -1;
     AK_TRY(create(t, AK_CORE_BPE, vocab, error));
     t->pipeline->byte_fallback = true;

@@ -15,11 +15,19 @@ static const char *const probes[] = {
     " (brackets) [x] {y} <tag> \"quoted\" 'single' `code` --flag == != <= >= -> => ...!!!???",
     " fooBarBaz HTTPServer iPhone XMLHttpRequest CamelCase snake_case kebab-case ALLCAPS McX",
     " don't DON'T can't CAN'T I'm I'M he'd HE'D we'll WE'LL 'Lately 'struth 'dear",
-    " na\xc3\xafve caf\xc3\xa9 \xc3\xbc" "ber stra\xc3\x9f" "e se\xc3\xb1or \xce\xb1\xce\xb2\xce\xb3 \xd0\xbf\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82",
-    " \xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xb8\x96\xe7\x95\x8c\xe3\x80\x82 \xe6\xbc\xa2\xe5\xad\x97\xe3\x81\x8b\xe3\x81\xaa\xe3\x82\xab\xe3\x83\x8a "
-    "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4 abc\xe4\xb8\xad\xe6\x96\x87" "123",
-    " e\xcc\x81 combining \xe0\xa4\xa8\xe0\xa4\xae\xe0\xa4\xb8\xe0\xa5\x8d\xe0\xa4\xa4\xe0\xa5\x87 \xe0\xb8\xaa\xe0\xb8\xa7\xe0\xb8\xb1\xe0\xb8\xaa\xe0\xb8\x94\xe0\xb8\xb5",
-    " \xf0\x9f\x98\x80\xf0\x9f\x91\x8d \xe2\x82\xac" "5 \xc2\xa3" "6 7\xc2\xb2 \xc2\xbd \xd9\xa1\xd9\xa2\xd9\xa3 \xe2\x80\x9cquotes\xe2\x80\x9d \xe2\x80\x94 \xe2\x80\xa6",
+    " na\xc3\xafve caf\xc3\xa9 \xc3\xbc"
+    "ber stra\xc3\x9f"
+    "e se\xc3\xb1or \xce\xb1\xce\xb2\xce\xb3 \xd0\xbf\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82",
+    " \xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xb8\x96\xe7\x95\x8c\xe3\x80\x82 "
+    "\xe6\xbc\xa2\xe5\xad\x97\xe3\x81\x8b\xe3\x81\xaa\xe3\x82\xab\xe3\x83\x8a "
+    "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4 abc\xe4\xb8\xad\xe6\x96\x87"
+    "123",
+    " e\xcc\x81 combining \xe0\xa4\xa8\xe0\xa4\xae\xe0\xa4\xb8\xe0\xa5\x8d\xe0\xa4\xa4\xe0\xa5\x87 "
+    "\xe0\xb8\xaa\xe0\xb8\xa7\xe0\xb8\xb1\xe0\xb8\xaa\xe0\xb8\x94\xe0\xb8\xb5",
+    " \xf0\x9f\x98\x80\xf0\x9f\x91\x8d \xe2\x82\xac"
+    "5 \xc2\xa3"
+    "6 7\xc2\xb2 \xc2\xbd \xd9\xa1\xd9\xa2\xd9\xa3 \xe2\x80\x9cquotes\xe2\x80\x9d \xe2\x80\x94 "
+    "\xe2\x80\xa6",
     " +a -b *c =d ~e ^f |g $h %i @j #k &l _m :n ;o ,p .q !r ?s",
     " a+b=c, x*y^2; f(x)={1,2,3}\n\tif (a && b) return 0;\n\t\tindent\n    four();  ",
     " word.\nword!\n\n?word\n/word/\n\"word\"\n",
@@ -44,7 +52,8 @@ static ak_status on_word(void *context, const char *word, size_t n, struct ak_er
 }
 
 /* What the tokenizer makes of a probe. */
-static ak_status cut_own(const struct ak_tokenizer *t, const char *probe, struct ak_matcher *m, struct ends *out, struct ak_error *error)
+static ak_status cut_own(const struct ak_tokenizer *t, const char *probe, struct ak_matcher *m,
+                         struct ends *out, struct ak_error *error)
 {
     struct ak_work w = { .capacity = 0 };
     ak_status status = ak_buffer_add(&w.text, probe, strlen(probe), error);
@@ -57,21 +66,24 @@ static ak_status cut_own(const struct ak_tokenizer *t, const char *probe, struct
 }
 
 /* Whether a known one cuts all of them so. */
-static ak_status agrees(const struct ak_pretokenizer *pre, const struct ends *own, struct ak_matcher *m, bool *out, struct ak_error *error)
+static ak_status agrees(const struct ak_pretokenizer *pre, const struct ends *own,
+                        struct ak_matcher *m, bool *out, struct ak_error *error)
 {
     *out = true;
     for (int i = 0; i < N_PROBES && *out; i++) {
         struct ends known = { .text = probes[i] };
-        ak_status status = ak_cut_words(pre, m, probes[i], strlen(probes[i]), on_word, &known, error);
-        *out = status == AKUNU_OK && known.list.n == own[i].list.n && memcmp(known.list.bytes, own[i].list.bytes, known.list.n) == 0;
+        ak_status status =
+            ak_cut_words(pre, m, probes[i], strlen(probes[i]), on_word, &known, error);
+        *out = status == AKUNU_OK && known.list.n == own[i].list.n &&
+               memcmp(known.list.bytes, own[i].list.bytes, known.list.n) == 0;
         ak_free(known.list.bytes);
         AK_TRY(status);
     }
     return AKUNU_OK;
 }
 
-static ak_status find(const struct ak_tokenizer *t, const struct ends *own, struct ak_matcher *m, struct ak_text *out,
-                      struct ak_error *error)
+static ak_status find(const struct ak_tokenizer *t, const struct ends *own, struct ak_matcher *m,
+                      struct ak_text *out, struct ak_error *error)
 {
     for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
         struct ak_text name = { rule->names + 1, (uint32_t)strcspn(rule->names + 1, " ") };

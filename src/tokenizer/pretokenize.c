@@ -16,7 +16,8 @@ static bool is_among(struct ak_text name, const char *names)
 {
     char wanted[64];
 
-    if (name.n == 0 || name.n + 3 > sizeof wanted || memchr(name.bytes, ' ', name.n) || memchr(name.bytes, '\0', name.n))
+    if (name.n == 0 || name.n + 3 > sizeof wanted || memchr(name.bytes, ' ', name.n) ||
+        memchr(name.bytes, '\0', name.n))
         return false;
     wanted[0] = ' ';
     memcpy(wanted + 1, name.bytes, name.n);
@@ -56,7 +57,8 @@ static ak_status refuse(struct ak_text name, struct ak_error *error)
         n += length;
     }
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                   "the pre-tokenizer '%.*s' (tokenizer.ggml.pre) is not known. Where the model cuts words as a known one does, "
+                   "the pre-tokenizer '%.*s' (tokenizer.ggml.pre) is not known. Where the model "
+                   "cuts words as a known one does, "
                    "--override-kv tokenizer.ggml.pre=str:NAME serves; NAME is one of:%s",
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
@@ -67,14 +69,15 @@ static ak_status fill(struct ak_pretokenizer *p, struct ak_text name, struct ak_
     if (!p->rule)
         return refuse(name, error);
     for (unsigned i = 0; i < AK_MAX_PATTERNS && p->rule->patterns[i]; i++) {
-        struct ak_text pattern = {p->rule->patterns[i], (uint32_t)strlen(p->rule->patterns[i])};
+        struct ak_text pattern = { p->rule->patterns[i], (uint32_t)strlen(p->rule->patterns[i]) };
         AK_TRY(ak_regex_compile(pattern, false, &p->patterns[i], error));
         p->n_patterns++;
     }
     return AKUNU_OK;
 }
 
-ak_status ak_pretokenizer_create(struct ak_text name, struct ak_pretokenizer **out, struct ak_error *error)
+ak_status ak_pretokenizer_create(struct ak_text name, struct ak_pretokenizer **out,
+                                 struct ak_error *error)
 {
     struct ak_pretokenizer *p = ak_alloc(1, sizeof *p);
 
@@ -138,7 +141,8 @@ static ak_status cut_range(const struct cut *k, unsigned level, size_t begin, si
     size_t n = end - begin, at = 0, from, to;
     while (at < n) {
         /* The range is a subject of its own, so that (?!…) sees its end. */
-        AK_TRY(ak_regex_find(k->p->patterns[level], k->matcher, k->seen + begin, n, at, false, &from, &to, k->error));
+        AK_TRY(ak_regex_find(k->p->patterns[level], k->matcher, k->seen + begin, n, at, false,
+                             &from, &to, k->error));
         if (from == SIZE_MAX)
             break;
         AK_TRY(cut_range(k, level + 1, begin + at, begin + from));
@@ -148,10 +152,11 @@ static ak_status cut_range(const struct cut *k, unsigned level, size_t begin, si
     return cut_range(k, level + 1, begin + at, end);
 }
 
-ak_status ak_cut_words(const struct ak_pretokenizer *p, struct ak_matcher *matcher, const char *text, size_t n, ak_word_fn *fn,
-                       void *context, struct ak_error *error)
+ak_status ak_cut_words(const struct ak_pretokenizer *p, struct ak_matcher *matcher,
+                       const char *text, size_t n, ak_word_fn *fn, void *context,
+                       struct ak_error *error)
 {
-    struct cut k = {p, matcher, text, text, fn, context, error};
+    struct cut k = { p, matcher, text, text, fn, context, error };
 
     AK_TRY(ak_matcher_see(matcher, text, n, &k.seen, error));
     return cut_range(&k, 0, 0, n);

@@ -14,27 +14,41 @@
  * \p{N} are those of the Unicode version that it was built with. What came after
  * Unicode 14, up to 16, is written out, so that a text has the same tokens on
  * every system. */
-#define SPACE "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-#define LETTER                                                                                                                             \
-    "\\p{L}\\x{1c89}-\\x{1c8a}\\x{a7cb}-\\x{a7cd}\\x{a7da}-\\x{a7dc}\\x{105c0}-\\x{105f3}\\x{10d4a}-\\x{10d65}"                            \
-    "\\x{10d6f}-\\x{10d85}\\x{10ec2}-\\x{10ec4}\\x{1123f}-\\x{11240}\\x{11380}-\\x{11389}\\x{1138b}\\x{1138e}"                             \
-    "\\x{11390}-\\x{113b5}\\x{113b7}\\x{113d1}\\x{113d3}\\x{11bc0}-\\x{11be0}\\x{11f02}\\x{11f04}-\\x{11f10}"                              \
-    "\\x{11f12}-\\x{11f33}\\x{1342f}\\x{13441}-\\x{13446}\\x{13460}-\\x{143fa}\\x{16100}-\\x{1611d}"                                       \
-    "\\x{16d40}-\\x{16d6c}\\x{18cff}\\x{1b132}\\x{1b155}\\x{1df25}-\\x{1df2a}\\x{1e030}-\\x{1e06d}"                                        \
-    "\\x{1e4d0}-\\x{1e4eb}\\x{1e5d0}-\\x{1e5ed}\\x{1e5f0}\\x{2b739}\\x{2ebf0}-\\x{2ee5d}\\x{31350}-\\x{323af}"
-#define NUMBER                                                                                                                             \
-    "\\p{N}\\x{10d40}-\\x{10d49}\\x{116d0}-\\x{116e3}\\x{11bf0}-\\x{11bf9}\\x{11f50}-\\x{11f59}\\x{16130}-\\x{16139}"                      \
-    "\\x{16d70}-\\x{16d79}\\x{1ccf0}-\\x{1ccf9}\\x{1d2c0}-\\x{1d2d3}\\x{1e4f0}-\\x{1e4f9}\\x{1e5f1}-\\x{1e5fa}"
+#define SPACE                                                                                      \
+    "\\t-\\r "                                                                                     \
+    "\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define LETTER                                                                                     \
+    "\\p{L}\\x{1c89}-\\x{1c8a}\\x{a7cb}-\\x{a7cd}\\x{a7da}-\\x{a7dc}\\x{105c0}-\\x{105f3}\\x{"     \
+    "10d4a}-\\x{10d65}"                                                                            \
+    "\\x{10d6f}-\\x{10d85}\\x{10ec2}-\\x{10ec4}\\x{1123f}-\\x{11240}\\x{11380}-\\x{11389}\\x{"     \
+    "1138b}\\x{1138e}"                                                                             \
+    "\\x{11390}-\\x{113b5}\\x{113b7}\\x{113d1}\\x{113d3}\\x{11bc0}-\\x{11be0}\\x{11f02}\\x{11f04}" \
+    "-\\x{11f10}"                                                                                  \
+    "\\x{11f12}-\\x{11f33}\\x{1342f}\\x{13441}-\\x{13446}\\x{13460}-\\x{143fa}\\x{16100}-\\x{"     \
+    "1611d}"                                                                                       \
+    "\\x{16d40}-\\x{16d6c}\\x{18cff}\\x{1b132}\\x{1b155}\\x{1df25}-\\x{1df2a}\\x{1e030}-\\x{"      \
+    "1e06d}"                                                                                       \
+    "\\x{1e4d0}-\\x{1e4eb}\\x{1e5d0}-\\x{1e5ed}\\x{1e5f0}\\x{2b739}\\x{2ebf0}-\\x{2ee5d}\\x{"      \
+    "31350}-\\x{323af}"
+#define NUMBER                                                                                     \
+    "\\p{N}\\x{10d40}-\\x{10d49}\\x{116d0}-\\x{116e3}\\x{11bf0}-\\x{11bf9}\\x{11f50}-\\x{11f59}"   \
+    "\\x{16130}-\\x{16139}"                                                                        \
+    "\\x{16d70}-\\x{16d79}\\x{1ccf0}-\\x{1ccf9}\\x{1d2c0}-\\x{1d2d3}\\x{1e4f0}-\\x{1e4f9}\\x{"     \
+    "1e5f1}-\\x{1e5fa}"
 
 static const struct {
     const char *written, *inside, *alone;
 } classes[] = {
-    {"\\s", SPACE, "[" SPACE "]"},
-    {"\\S", NULL, "[^" SPACE "]"},
-    {"\\p{L}", LETTER, "[" LETTER "]"},
-    {"\\p{N}", NUMBER, "[" NUMBER "]"},
+    { "\\s", SPACE, "[" SPACE "]" },
+    { "\\S", NULL, "[^" SPACE "]" },
+    { "\\p{L}", LETTER, "[" LETTER "]" },
+    { "\\p{N}", NUMBER, "[" NUMBER "]" },
 };
-enum { N_CLASSES = sizeof classes / sizeof classes[0], LONGEST_CLASS = sizeof LETTER + 2, MAX_PATTERN_BYTES = 1 << 16 };
+enum {
+    N_CLASSES = sizeof classes / sizeof classes[0],
+    LONGEST_CLASS = sizeof LETTER + 2,
+    MAX_PATTERN_BYTES = 1 << 16
+};
 
 /* Far more than patterns of published models need for a megabyte. */
 enum { MATCH_LIMIT = 50000000 };
@@ -95,11 +109,13 @@ static ak_status write_out(struct ak_text p, char *out, size_t *n_out, struct ak
         const char *from = class_at(p.bytes + i, p.n - i, depth > 0, &n);
         size_t n_from = from ? strlen(from) : 0;
         char c = p.bytes[i];
-        enum bracket bracket = from || i == first ? BRACKET_NONE : bracket_at(p.bytes + i, p.n - i, depth);
+        enum bracket bracket =
+            from || i == first ? BRACKET_NONE : bracket_at(p.bytes + i, p.n - i, depth);
         if (bracket == BRACKET_REFUSE)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                           "the pattern '%.*s' has what one class and not another has, which is not supported",
-                           (int)ak_min_size(p.n, 100), p.bytes);
+            return ak_fail(
+                error, AKUNU_ERROR_UNSUPPORTED,
+                "the pattern '%.*s' has what one class and not another has, which is not supported",
+                (int)ak_min_size(p.n, 100), p.bytes);
         if (!from) {
             n = c == '\\' && i + 1 < p.n ? 2 : 1;
             n_from = bracket == BRACKET_DROP ? 0 : n;
@@ -118,7 +134,8 @@ static ak_status write_out(struct ak_text p, char *out, size_t *n_out, struct ak
     return AKUNU_OK;
 }
 
-static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out, struct ak_error *error)
+static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out,
+                         struct ak_error *error)
 {
     size_t n;
     int code;
@@ -130,7 +147,8 @@ static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out, 
     r->code = pcre2_compile((PCRE2_SPTR)out, n, options, &code, &at, NULL);
     if (!r->code) {
         char what[160];
-        snprintf(what, sizeof what, "the pattern '%.*s' is none", (int)ak_min_size(pattern.n, 100), pattern.bytes);
+        snprintf(what, sizeof what, "the pattern '%.*s' is none", (int)ak_min_size(pattern.n, 100),
+                 pattern.bytes);
         return fail_pcre2(code, what, AKUNU_ERROR_FORMAT, error);
     }
     /* A system that forbids making code has PCRE2's interpreter instead. */
@@ -138,15 +156,19 @@ static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out, 
     return AKUNU_OK;
 }
 
-static ak_status fill(struct ak_regex *r, struct ak_text pattern, bool limited, struct ak_error *error)
+static ak_status fill(struct ak_regex *r, struct ak_text pattern, bool limited,
+                      struct ak_error *error)
 {
     if (pattern.n > MAX_PATTERN_BYTES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a pattern of %u bytes: at most %d are supported", pattern.n, MAX_PATTERN_BYTES);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a pattern of %u bytes: at most %d are supported", pattern.n,
+                       MAX_PATTERN_BYTES);
     r->limits = pcre2_match_context_create(NULL);
     char *out = ak_alloc((size_t)pattern.n + 1, LONGEST_CLASS);
     if (!r->limits || !out) {
         ak_free(out);
-        return ak_fail_memory(error, "a pattern", (unsigned long long)(pattern.n + 1) * LONGEST_CLASS);
+        return ak_fail_memory(error, "a pattern",
+                              (unsigned long long)(pattern.n + 1) * LONGEST_CLASS);
     }
     /* Our own patterns take time linear in the text: PCRE2's guard against those
      * that do not would only refuse long texts. */
@@ -158,7 +180,8 @@ static ak_status fill(struct ak_regex *r, struct ak_text pattern, bool limited, 
     return status;
 }
 
-ak_status ak_regex_compile(struct ak_text pattern, bool limited, struct ak_regex **out, struct ak_error *error)
+ak_status ak_regex_compile(struct ak_text pattern, bool limited, struct ak_regex **out,
+                           struct ak_error *error)
 {
     struct ak_regex *r = ak_alloc(1, sizeof *r);
 
@@ -225,7 +248,8 @@ void ak_matcher_free(struct ak_matcher *m)
     ak_free(m);
 }
 
-ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const char **seen, struct ak_error *error)
+ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const char **seen,
+                         struct ak_error *error)
 {
     size_t valid = ak_utf8_valid(text, n);
 
@@ -248,19 +272,21 @@ ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const
     return AKUNU_OK;
 }
 
-ak_status ak_regex_find(const struct ak_regex *r, struct ak_matcher *m, const char *text, size_t n, size_t from, bool empty, size_t *begin,
-                        size_t *end, struct ak_error *error)
+ak_status ak_regex_find(const struct ak_regex *r, struct ak_matcher *m, const char *text, size_t n,
+                        size_t from, bool empty, size_t *begin, size_t *end, struct ak_error *error)
 {
     uint32_t options = PCRE2_NO_UTF_CHECK | (empty ? 0 : PCRE2_NOTEMPTY_ATSTART);
     int rc = pcre2_match(r->code, (PCRE2_SPTR)text, n, from, options, m->match, r->limits);
 
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
-        rc = pcre2_match(r->code, (PCRE2_SPTR)text, n, from, options | PCRE2_NO_JIT, m->match, r->limits);
+        rc = pcre2_match(r->code, (PCRE2_SPTR)text, n, from, options | PCRE2_NO_JIT, m->match,
+                         r->limits);
     *begin = *end = SIZE_MAX;
     if (rc == PCRE2_ERROR_NOMATCH)
         return AKUNU_OK;
     if (rc < 0)
-        return fail_pcre2(rc, "cannot cut the text by the tokenizer's pattern", AKUNU_ERROR_SYSTEM, error);
+        return fail_pcre2(rc, "cannot cut the text by the tokenizer's pattern", AKUNU_ERROR_SYSTEM,
+                          error);
     *begin = pcre2_get_ovector_pointer(m->match)[0];
     *end = pcre2_get_ovector_pointer(m->match)[1];
     return AKUNU_OK;

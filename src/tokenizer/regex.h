@@ -12,7 +12,8 @@ struct ak_regex;
 /* With `limited` matching gives up with an error after some work: for patterns
  * that come out of a file. A pattern that is none is AKUNU_ERROR_FORMAT, one with
  * intersections of classes AKUNU_ERROR_UNSUPPORTED. */
-ak_status ak_regex_compile(struct ak_text pattern, bool limited, struct ak_regex **out, struct ak_error *error);
+ak_status ak_regex_compile(struct ak_text pattern, bool limited, struct ak_regex **out,
+                           struct ak_error *error);
 void ak_regex_free(struct ak_regex *r); /* NULL allowed */
 uint64_t ak_regex_bytes(const struct ak_regex *r);
 
@@ -24,12 +25,14 @@ void ak_matcher_free(struct ak_matcher *m); /* NULL allowed */
 /* The text that patterns see: `text` itself where it is UTF-8, else a copy, valid
  * until the next call, in which each byte that belongs to no character is U+0001,
  * neither letter nor number nor blank. */
-ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const char **seen, struct ak_error *error);
+ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const char **seen,
+                         struct ak_error *error);
 
 /* The first match at or after text[from] of valid UTF-8; what is before `from` is
  * seen by \b and the like. An empty match at `from` itself counts only with
  * `empty`. *begin is SIZE_MAX where there is none. */
-ak_status ak_regex_find(const struct ak_regex *r, struct ak_matcher *m, const char *text, size_t n, size_t from, bool empty, size_t *begin,
-                        size_t *end, struct ak_error *error);
+ak_status ak_regex_find(const struct ak_regex *r, struct ak_matcher *m, const char *text, size_t n,
+                        size_t from, bool empty, size_t *begin, size_t *end,
+                        struct ak_error *error);
 
 #endif

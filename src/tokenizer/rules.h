@@ -19,9 +19,9 @@ struct ak_cut_rule {
  * of line ends that is a token is not merged where `whole_lines`. */
 struct ak_raw_rule {
     const char *names, *pattern; /* NULL: words are parted by white space, which is left out */
-    bool marks_blanks; /* with ▁ */
+    bool marks_blanks;           /* with ▁ */
     bool whole_lines;
-    bool adds_bos;     /* whatever the file says */
+    bool adds_bos; /* whatever the file says */
 };
 
 extern const struct ak_raw_rule ak_raw_rules[]; /* the last one has no names */
@@ -29,6 +29,7 @@ extern const struct ak_raw_rule ak_raw_rules[]; /* the last one has no names */
 /* pretokenize.c: NULL where the name is none of theirs. */
 const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name);
 
-extern const struct ak_cut_rule ak_cut_rules[]; /* the first one is the default, the last one has no names */
+/* the first one is the default, the last one has no names */
+extern const struct ak_cut_rule ak_cut_rules[];
 
 #endif

@@ -13,8 +13,8 @@ struct reader {
 
 struct field {
     uint32_t number, wire;
-    uint64_t value;       /* wire 0 */
-    struct reader bytes;  /* wire 1, 2, 5 */
+    uint64_t value;      /* wire 0 */
+    struct reader bytes; /* wire 1, 2, 5 */
 };
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -24,7 +24,13 @@ enum { MODEL_PIECE = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3 };
 /* SentencePiece */
 enum { PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3 };
 /* TrainerSpec */
-enum { TRAINER_TYPE = 3, TRAINER_BYTES = 35, TRAINER_UNKNOWN = 40, TRAINER_BOS = 41, TRAINER_EOS = 42 };
+enum {
+    TRAINER_TYPE = 3,
+    TRAINER_BYTES = 35,
+    TRAINER_UNKNOWN = 40,
+    TRAINER_BOS = 41,
+    TRAINER_EOS = 42
+};
 /* NormalizerSpec */
 enum { NORMALIZER_CHARSMAP = 2, NORMALIZER_PREFIX = 3, NORMALIZER_EXTRA = 4 };
 
@@ -46,7 +52,7 @@ static bool take(struct reader *r, uint64_t n, struct reader *out)
 {
     if (n > (uint64_t)(r->end - r->at) || n > INT32_MAX)
         return false;
-    *out = (struct reader){r->at, r->at + n};
+    *out = (struct reader){ r->at, r->at + n };
     r->at += n;
     return true;
 }
@@ -56,7 +62,7 @@ static bool read_field(struct reader *r, struct field *f)
 {
     uint64_t key, n;
 
-    *f = (struct field){.value = 0};
+    *f = (struct field){ .value = 0 };
     if (!read_varint(r, &key) || key >> 3 > UINT32_MAX)
         return false;
     f->number = (uint32_t)(key >> 3);
@@ -72,7 +78,7 @@ static bool read_field(struct reader *r, struct field *f)
 
 static struct ak_text text_of(struct reader r)
 {
-    return (struct ak_text){r.at, (uint32_t)(r.end - r.at)};
+    return (struct ak_text){ r.at, (uint32_t)(r.end - r.at) };
 }
 
 static ak_status damaged(const char *where, struct ak_error *error)
@@ -96,14 +102,15 @@ static bool read_piece(struct reader r, struct model *m, uint32_t id)
     struct field f;
 
     m->types[id] = 1;
-    m->tokens[id] = (struct ak_text){"", 0};
+    m->tokens[id] = (struct ak_text){ "", 0 };
     while (r.at < r.end) {
         if (!read_field(&r, &f))
             return false;
         if (f.number == PIECE_TEXT && f.wire == WIRE_BYTES)
             m->tokens[id] = text_of(f.bytes);
         else if (f.number == PIECE_SCORE && f.wire == WIRE_32)
-            memcpy(&m->scores[id], f.bytes.at, sizeof(float)); /* little-endian, as all that akunu runs on */
+            memcpy(&m->scores[id], f.bytes.at,
+                   sizeof(float)); /* little-endian, as all that akunu runs on */
         else if (f.number == PIECE_TYPE && f.wire == WIRE_VARINT && f.value <= INT32_MAX)
             m->types[id] = (int32_t)f.value;
     }
@@ -183,7 +190,8 @@ static ak_status unmark_added(struct model *m, struct ak_error *error)
         if (m->types[id] != PIECE_ADDED || m->tokens[id].n == 0)
             continue;
         char *out = m->unmarked.bytes + m->unmarked.n;
-        m->tokens[id] = (struct ak_text){out, ak_unmark(m->tokens[id].bytes, m->tokens[id].n, out)};
+        m->tokens[id] =
+            (struct ak_text){ out, ak_unmark(m->tokens[id].bytes, m->tokens[id].n, out) };
         m->unmarked.n += m->tokens[id].n;
     }
     return AKUNU_OK;
@@ -206,20 +214,26 @@ static ak_status read_model(struct reader r, struct model *m, struct ak_error *e
             return damaged("normalizer_spec", error);
     }
     if (m->type != TYPE_BPE && m->type != TYPE_UNIGRAM)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.model: the model type %llu is not supported; UNIGRAM (1) and BPE (2) are",
-                       (unsigned long long)m->type);
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "tokenizer.model: the model type %llu is not supported; UNIGRAM (1) and BPE (2) are",
+            (unsigned long long)m->type);
     if (m->type == TYPE_BPE && (m->vocab.charsmap.n > 0 || m->vocab.remove_extra_whitespaces))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "tokenizer.model: a normalizer_spec that changes text is not supported with BPE");
-    m->vocab.model = m->type == TYPE_BPE ? (struct ak_text){"llama", 5} : (struct ak_text){"t5", 2};
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "tokenizer.model: a normalizer_spec that changes text is not supported with BPE");
+    m->vocab.model =
+        m->type == TYPE_BPE ? (struct ak_text){ "llama", 5 } : (struct ak_text){ "t5", 2 };
     m->vocab.tokens = m->tokens;
     m->vocab.scores = m->scores;
     m->vocab.types = m->types;
     return unmark_added(m, error);
 }
 
-ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out, struct ak_error *error)
+ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out,
+                                          struct ak_error *error)
 {
-    struct model m = {.type = TYPE_UNIGRAM};
+    struct model m = { .type = TYPE_UNIGRAM };
 
     /* Defaults of the format's definition; what is added is the model's affair, and
      * by custom BPE models begin with BOS, Unigram ones end with EOS. */
@@ -230,7 +244,7 @@ ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokeni
     m.vocab.add_bos = m.vocab.add_eos = m.vocab.lowercase = m.vocab.strip_accents = -1;
     m.vocab.add_space_prefix = m.vocab.remove_extra_whitespaces = 1;
     *out = NULL;
-    ak_status status = read_model((struct reader){bytes.bytes, bytes.bytes + bytes.n}, &m, error);
+    ak_status status = read_model((struct reader){ bytes.bytes, bytes.bytes + bytes.n }, &m, error);
     if (status == AKUNU_OK)
         status = ak_tokenizer_create(&m.vocab, out, error);
     if (*out && (*out)->pipeline)

@@ -17,7 +17,7 @@ static int by_bytes(const void *a, const void *b)
 
 void ak_specials_init(struct ak_specials *s, struct ak_special *sorted, uint32_t n)
 {
-    *s = (struct ak_specials){.sorted = sorted, .n = n};
+    *s = (struct ak_specials){ .sorted = sorted, .n = n };
     if (n)
         qsort(sorted, n, sizeof *sorted, by_bytes);
     uint32_t i = 0;
@@ -32,7 +32,7 @@ void ak_specials_init(struct ak_specials *s, struct ak_special *sorted, uint32_t
 void ak_specials_free(struct ak_specials *s)
 {
     ak_free(s->sorted);
-    *s = (struct ak_specials){0};
+    *s = (struct ak_specials){ 0 };
 }
 
 /* The byte at `depth`, 0 for the end and one more than the byte otherwise, so
@@ -43,7 +43,8 @@ static unsigned key_at(const struct ak_special *special, uint32_t depth)
 }
 
 /* The first of [low, high), all equal before `depth`, whose key there is ≥ `key`. */
-static uint32_t lower_bound(const struct ak_specials *s, uint32_t low, uint32_t high, uint32_t depth, unsigned key)
+static uint32_t lower_bound(const struct ak_specials *s, uint32_t low, uint32_t high,
+                            uint32_t depth, unsigned key)
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -57,13 +58,15 @@ static uint32_t lower_bound(const struct ak_specials *s, uint32_t low, uint32_t 
 
 /* The longest special token at the beginning of the text. The sorted array serves
  * as a trie: a range of it is a node. */
-static const struct ak_special *longest(const struct ak_specials *s, bool control, const char *text, size_t n)
+static const struct ak_special *longest(const struct ak_specials *s, bool control, const char *text,
+                                        size_t n)
 {
     const struct ak_special *best = NULL;
     uint32_t low = s->first[(unsigned char)text[0]], high = s->first[(unsigned char)text[0] + 1];
 
     for (uint32_t depth = 1; low < high; depth++) {
-        while (low < high && s->sorted[low].n == depth) { /* ends here; more than one where two tokens are the same text */
+        /* ends here; more than one where two tokens are the same text */
+        while (low < high && s->sorted[low].n == depth) {
             if ((control || s->sorted[low].always) && (!best || best->n < depth))
                 best = &s->sorted[low];
             low++;
@@ -77,7 +80,8 @@ static const struct ak_special *longest(const struct ak_specials *s, bool contro
     return best;
 }
 
-const struct ak_special *ak_specials_next(const struct ak_specials *s, bool control, const char *text, size_t n, size_t from, size_t *at)
+const struct ak_special *ak_specials_next(const struct ak_specials *s, bool control,
+                                          const char *text, size_t n, size_t from, size_t *at)
 {
     for (size_t i = from; s->n && i < n; i++) {
         unsigned char b = (unsigned char)text[i];

@@ -28,7 +28,8 @@ void ak_specials_free(struct ak_specials *s);
 
 /* The next special token at or after text[from], the longest where several begin
  * at one place; NULL where there is none. *at is where it begins. */
-const struct ak_special *ak_specials_next(const struct ak_specials *s, bool control, const char *text, size_t n, size_t from, size_t *at);
+const struct ak_special *ak_specials_next(const struct ak_specials *s, bool control,
+                                          const char *text, size_t n, size_t from, size_t *at);
 
 /* The token of exactly this text, NULL where it is none. */
 const struct ak_special *ak_specials_named(const struct ak_specials *s, const char *name);

@@ -3,7 +3,8 @@
 #include "base/unicode.h"
 #include "base/utf8.h"
 
-static ak_status add(struct ak_cuts *cuts, size_t begin, size_t end, bool start, struct ak_error *error)
+static ak_status add(struct ak_cuts *cuts, size_t begin, size_t end, bool start,
+                     struct ak_error *error)
 {
     if (begin == end)
         return AKUNU_OK;
@@ -15,18 +16,19 @@ static ak_status add(struct ak_cuts *cuts, size_t begin, size_t end, bool start,
         cuts->list = list;
         cuts->capacity = capacity;
     }
-    cuts->list[cuts->n++] = (struct ak_cut){begin, end, start};
+    cuts->list[cuts->n++] = (struct ak_cut){ begin, end, start };
     return AKUNU_OK;
 }
 
 /* Parts are matches and what is between them, in order; `start` is a match. */
-static ak_status add_part(struct ak_work *w, size_t begin, size_t end, bool match, struct ak_error *error)
+static ak_status add_part(struct ak_work *w, size_t begin, size_t end, bool match,
+                          struct ak_error *error)
 {
     return add(&w->parts, begin, end, match, error);
 }
 
-static ak_status find_pattern(const struct ak_step *s, const char *text, struct ak_cut cut, struct ak_matcher *m, struct ak_work *w,
-                              struct ak_error *error)
+static ak_status find_pattern(const struct ak_step *s, const char *text, struct ak_cut cut,
+                              struct ak_matcher *m, struct ak_work *w, struct ak_error *error)
 {
     size_t n = cut.end - cut.begin, at = 0, begin, end;
     const char *piece = text + cut.begin, *seen = piece;
@@ -51,7 +53,8 @@ static ak_status find_pattern(const struct ak_step *s, const char *text, struct 
 }
 
 /* Characters of a kind are matches one by one, others together. */
-static ak_status find_characters(bool (*is)(uint32_t c), const char *text, struct ak_cut cut, struct ak_work *w, struct ak_error *error)
+static ak_status find_characters(bool (*is)(uint32_t c), const char *text, struct ak_cut cut,
+                                 struct ak_work *w, struct ak_error *error)
 {
     size_t from = cut.begin;
 
@@ -78,7 +81,8 @@ static int word_kind(const char *text, size_t n, uint8_t *bytes)
 }
 
 /* Runs of word characters and runs of others are kept, blanks are matches. */
-static ak_status find_words(const char *text, struct ak_cut cut, struct ak_work *w, struct ak_error *error)
+static ak_status find_words(const char *text, struct ak_cut cut, struct ak_work *w,
+                            struct ak_error *error)
 {
     for (size_t at = cut.begin; at < cut.end;) {
         uint8_t bytes;
@@ -94,7 +98,8 @@ static ak_status find_words(const char *text, struct ak_cut cut, struct ak_work 
 }
 
 /* Makes pieces of the parts of `cut`. */
-static ak_status behave(enum ak_behaviour behaviour, struct ak_cut cut, struct ak_work *w, struct ak_error *error)
+static ak_status behave(enum ak_behaviour behaviour, struct ak_cut cut, struct ak_work *w,
+                        struct ak_error *error)
 {
     const struct ak_cuts *parts = &w->parts;
 
@@ -104,7 +109,8 @@ static ak_status behave(enum ak_behaviour behaviour, struct ak_cut cut, struct a
         if (behaviour == AK_CONTIGUOUS)
             while (to < parts->n && parts->list[to].start == match)
                 to++;
-        if (behaviour == AK_MERGED_WITH_PREVIOUS && !match && to < parts->n && parts->list[to].start)
+        if (behaviour == AK_MERGED_WITH_PREVIOUS && !match && to < parts->n &&
+            parts->list[to].start)
             to++;
         if (behaviour == AK_MERGED_WITH_NEXT && match && to < parts->n && !parts->list[to].start)
             to++;
@@ -116,40 +122,36 @@ static ak_status behave(enum ak_behaviour behaviour, struct ak_cut cut, struct a
     return AKUNU_OK;
 }
 
-static ak_status cut_piece(const struct ak_step *s, const char *text, struct ak_cut cut, struct ak_matcher *m, struct ak_work *w,
-                           struct ak_error *error)
+static ak_status cut_piece(const struct ak_step *s, const char *text, struct ak_cut cut,
+                           struct ak_matcher *m, struct ak_work *w, struct ak_error *error)
 {
     w->parts.n = 0;
     switch (s->kind) {
-    case AK_STEP_DIGITS:
-        AK_TRY(find_characters(ak_is_number, text, cut, w, error));
-        break;
+    case AK_STEP_DIGITS: AK_TRY(find_characters(ak_is_number, text, cut, w, error)); break;
     case AK_STEP_PUNCTUATION:
         AK_TRY(find_characters(ak_is_punctuation, text, cut, w, error));
         break;
-    case AK_STEP_WHITESPACE:
-        AK_TRY(find_characters(ak_is_space, text, cut, w, error));
-        break;
-    case AK_STEP_WORDS:
-        AK_TRY(find_words(text, cut, w, error));
-        break;
-    default:
-        AK_TRY(find_pattern(s, text, cut, m, w, error));
+    case AK_STEP_WHITESPACE: AK_TRY(find_characters(ak_is_space, text, cut, w, error)); break;
+    case AK_STEP_WORDS: AK_TRY(find_words(text, cut, w, error)); break;
+    default: AK_TRY(find_pattern(s, text, cut, m, w, error));
     }
     return behave(s->behaviour, cut, w, error);
 }
 
 /* Writes the piece anew with a mark for each blank, and cuts it before the marks. */
-static ak_status metaspace(const struct ak_step *s, const char *text, struct ak_cut cut, struct ak_work *w, struct ak_error *error)
+static ak_status metaspace(const struct ak_step *s, const char *text, struct ak_cut cut,
+                           struct ak_work *w, struct ak_error *error)
 {
     struct ak_buffer *out = &w->spare;
     size_t from = out->n, n = cut.end - cut.begin;
-    bool marked = text[cut.begin] == ' ' || (n >= s->n_text && memcmp(text + cut.begin, s->text, s->n_text) == 0);
+    bool marked = text[cut.begin] == ' ' ||
+                  (n >= s->n_text && memcmp(text + cut.begin, s->text, s->n_text) == 0);
 
     if (!marked && (s->first == AK_FIRST_ALWAYS || (s->first == AK_FIRST_START && cut.start)))
         AK_TRY(ak_buffer_add(out, s->text, s->n_text, error));
     for (size_t i = cut.begin; i < cut.end; i++)
-        AK_TRY(text[i] == ' ' ? ak_buffer_add(out, s->text, s->n_text, error) : ak_buffer_add(out, text + i, 1, error));
+        AK_TRY(text[i] == ' ' ? ak_buffer_add(out, s->text, s->n_text, error) :
+                                ak_buffer_add(out, text + i, 1, error));
     if (!s->flag)
         return add(&w->spare_cuts, from, out->n, cut.start, error);
     size_t begin = from;
@@ -162,7 +164,8 @@ static ak_status metaspace(const struct ak_step *s, const char *text, struct ak_
     return add(&w->spare_cuts, begin, out->n, cut.start && begin == from, error);
 }
 
-static ak_status blank_first(const char *text, struct ak_cut cut, struct ak_work *w, struct ak_error *error)
+static ak_status blank_first(const char *text, struct ak_cut cut, struct ak_work *w,
+                             struct ak_error *error)
 {
     size_t from = w->spare.n;
 
@@ -172,8 +175,8 @@ static ak_status blank_first(const char *text, struct ak_cut cut, struct ak_work
     return add(&w->spare_cuts, from, w->spare.n, cut.start, error);
 }
 
-ak_status ak_split_text(const struct ak_steps *steps, size_t begin, size_t end, bool start, struct ak_matcher *m, struct ak_work *w,
-                   struct ak_error *error)
+ak_status ak_split_text(const struct ak_steps *steps, size_t begin, size_t end, bool start,
+                        struct ak_matcher *m, struct ak_work *w, struct ak_error *error)
 {
     w->cuts.n = 0;
     AK_TRY(add(&w->cuts, begin, end, start, error));

@@ -21,7 +21,7 @@ static bool spans_words(struct ak_text piece)
  * tokens, and none that were added by hand, which are taken out of the text before. */
 static void load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
-    struct ak_pieces_batch findable = {.n = 0};
+    struct ak_pieces_batch findable = { .n = 0 };
 
     memset(t->byte_tokens, 0xFF, sizeof t->byte_tokens);
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
@@ -59,25 +59,30 @@ static uint32_t priority_of(float score)
 ak_status ak_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
 {
     if (!vocab->scores)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the SentencePiece vocabulary has no scores (tokenizer.ggml.scores)");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the SentencePiece vocabulary has no scores (tokenizer.ggml.scores)");
     t->priorities = ak_alloc(vocab->n_tokens, sizeof *t->priorities);
     if (!t->priorities)
-        return ak_fail_memory(error, "the scores of the vocabulary", (unsigned long long)vocab->n_tokens * sizeof *t->priorities);
+        return ak_fail_memory(error, "the scores of the vocabulary",
+                              (unsigned long long)vocab->n_tokens * sizeof *t->priorities);
     load_pieces(t, vocab);
     t->words_apart = true;
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         t->priorities[id] = priority_of(vocab->scores[id]);
-        if ((ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED) && spans_words(ak_pieces_get(&t->pieces, id)))
+        if ((ak_kind(t, id) == AK_TOKEN_NORMAL || ak_kind(t, id) == AK_TOKEN_UNUSED) &&
+            spans_words(ak_pieces_get(&t->pieces, id)))
             t->words_apart = false;
     }
     t->add_space_prefix = vocab->add_space_prefix != 0;
     return AKUNU_OK;
 }
 
-static bool join(const void *context, const struct ak_node *left, const struct ak_node *right, uint32_t *priority, int32_t *joined)
+static bool join(const void *context, const struct ak_node *left, const struct ak_node *right,
+                 uint32_t *priority, int32_t *joined)
 {
     const struct ak_run *r = context;
-    int32_t id = ak_pieces_find(&r->t->pieces, r->text + left->begin, (size_t)left->bytes + right->bytes);
+    int32_t id =
+        ak_pieces_find(&r->t->pieces, r->text + left->begin, (size_t)left->bytes + right->bytes);
 
     if (id < 0)
         return false;
@@ -100,13 +105,15 @@ static void push_bytes(struct ak_run *r, const struct ak_node *node, bool *unkno
 }
 
 /* Merges [begin, end) of the run's text. */
-static ak_status add_word(struct ak_run *r, size_t begin, size_t end, bool *unknown, struct ak_error *error)
+static ak_status add_word(struct ak_run *r, size_t begin, size_t end, bool *unknown,
+                          struct ak_error *error)
 {
     AK_TRY(ak_merge_begin(&r->merge, end - begin, error));
     while (begin < end) {
         struct ak_utf8 c = ak_utf8_next(r->text + begin, end - begin);
         uint8_t n = c.valid ? c.bytes : 1;
-        ak_merge_add(&r->merge, (uint32_t)begin, n, ak_pieces_find(&r->t->pieces, r->text + begin, n));
+        ak_merge_add(&r->merge, (uint32_t)begin, n,
+                     ak_pieces_find(&r->t->pieces, r->text + begin, n));
         begin += n;
     }
     ak_merge_run(&r->merge, join, r);

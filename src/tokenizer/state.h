@@ -16,11 +16,20 @@ struct ak_pair {
     int32_t joined;
 };
 
-enum { AK_TOKEN_NORMAL, AK_TOKEN_BYTE, AK_TOKEN_ADDED, AK_TOKEN_CONTROL, AK_TOKEN_UNUSED, AK_TOKEN_KIND = 7, AK_TOKEN_END = 8 };
+enum {
+    AK_TOKEN_NORMAL,
+    AK_TOKEN_BYTE,
+    AK_TOKEN_ADDED,
+    AK_TOKEN_CONTROL,
+    AK_TOKEN_UNUSED,
+    AK_TOKEN_KIND = 7,
+    AK_TOKEN_END = 8
+};
 
 struct ak_tokenizer {
-    bool byte_level;           /* byte-level BPE, else SentencePiece BPE */
-    struct ak_pieces pieces;   /* the bytes of each token; a blank is a blank, whatever the vocabulary writes for it */
+    bool byte_level; /* byte-level BPE, else SentencePiece BPE */
+    /* the bytes of each token; a blank is a blank, whatever the vocabulary writes for it */
+    struct ak_pieces pieces;
     uint8_t *marks;            /* of each token: its kind, and whether it ends a text */
     int32_t byte_tokens[256];  /* of single bytes, -1: none */
     int32_t bos, eos, unknown; /* -1: none */
@@ -31,9 +40,9 @@ struct ak_tokenizer {
     struct ak_pipeline *pipeline;
 
     /* BPE by pairs */
-    bool whole_words; /* a word that is a token is not merged */
+    bool whole_words;            /* a word that is a token is not merged */
     struct ak_pretokenizer *pre; /* NULL with a pipeline */
-    struct ak_pair *pairs; /* open addressing; a free one has left = UINT32_MAX */
+    struct ak_pair *pairs;       /* open addressing; a free one has left = UINT32_MAX */
     uint32_t pair_mask;
 
     /* SentencePiece BPE */
@@ -49,7 +58,7 @@ struct ak_run {
     size_t capacity, n; /* n counts on beyond the capacity */
     struct ak_merge merge;
     struct ak_matcher *matcher;
-    char *text;               /* SentencePiece BPE: the normalised text */
+    char *text; /* SentencePiece BPE: the normalised text */
     size_t text_capacity;
     struct ak_work work; /* a pipeline */
 };
@@ -70,7 +79,8 @@ ak_status ak_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
  * blank, or by NUL. Of equal merges in a tokenizer.json (`is_json`) the last one ranks,
  * as in `tokenizers`, and one that names no tokens is an error. In GGUF the first one ranks,
  * as in llama.cpp, and one that names no tokens does nothing. */
-ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json, struct ak_error *error);
+ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json,
+                             struct ak_error *error);
 /* Appends the bytes of all tokens of byte-level BPE and makes words findable. */
 void ak_bpe_load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
@@ -81,11 +91,14 @@ static inline const struct ak_pieces *ak_bpe_index(const struct ak_tokenizer *t)
 }
 
 /* BPE over characters, of GGUF. */
-ak_status ak_raw_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, const struct ak_raw_rule *rule, struct ak_error *error);
+ak_status ak_raw_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                          const struct ak_raw_rule *rule, struct ak_error *error);
 
 /* bert and t5 of GGUF. */
-ak_status ak_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error);
-ak_status ak_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error);
+ak_status ak_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                            struct ak_error *error);
+ak_status ak_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                          struct ak_error *error);
 /* The bytes that a token of WordPiece gives after others: a blank before it where it
  * begins a word, and none before a few signs and endings ("cleanup" of the
  * `tokenizers` package). `out` has room for n + 1 bytes; gives their number. */
@@ -97,7 +110,8 @@ uint64_t ak_pipeline_bytes(const struct ak_pipeline *p);
 ak_status ak_bpe_text(struct ak_run *r, const char *text, size_t n, struct ak_error *error);
 ak_status ak_spm_text(struct ak_run *r, const char *text, size_t n, struct ak_error *error);
 /* `start`: at the beginning of the whole text. */
-ak_status ak_pipeline_text(struct ak_run *r, const char *text, size_t n, bool control, bool start, struct ak_error *error);
+ak_status ak_pipeline_text(struct ak_run *r, const char *text, size_t n, bool control, bool start,
+                           struct ak_error *error);
 
 /* Tokenize a word: what the steps of a pipeline left of the text. */
 ak_status ak_bpe_word(struct ak_run *r, const char *word, size_t n, struct ak_error *error);
@@ -105,9 +119,10 @@ ak_status ak_unigram_word(struct ak_run *r, const char *text, size_t n, struct a
 ak_status ak_wordpiece_word(struct ak_run *r, const char *text, size_t n, struct ak_error *error);
 
 /* Splits the text at the special tokens and gives what is between them to `fn`. */
-typedef ak_status ak_part_fn(struct ak_run *r, const char *text, size_t n, bool control, bool start, struct ak_error *error);
-ak_status ak_add_parts(struct ak_run *r, const struct ak_specials *specials, const char *text, size_t n, bool control, bool start,
-                       ak_part_fn *fn, struct ak_error *error);
+typedef ak_status ak_part_fn(struct ak_run *r, const char *text, size_t n, bool control, bool start,
+                             struct ak_error *error);
+ak_status ak_add_parts(struct ak_run *r, const struct ak_specials *specials, const char *text,
+                       size_t n, bool control, bool start, ak_part_fn *fn, struct ak_error *error);
 
 /* bytes.c: what pieces are written as. */
 /* "<0x0A>" is 10; -1 for another text. */

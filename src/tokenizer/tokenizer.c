@@ -16,17 +16,12 @@ enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 
 static uint8_t kind_of(const struct ak_vocab *vocab, uint32_t id)
 {
     switch (vocab->types ? vocab->types[id] : TYPE_NORMAL) {
-    case TYPE_NORMAL:
-        return AK_TOKEN_NORMAL;
-    case TYPE_BYTE:
-        return AK_TOKEN_BYTE;
-    case TYPE_USER_DEFINED:
-        return AK_TOKEN_ADDED;
+    case TYPE_NORMAL: return AK_TOKEN_NORMAL;
+    case TYPE_BYTE: return AK_TOKEN_BYTE;
+    case TYPE_USER_DEFINED: return AK_TOKEN_ADDED;
     case TYPE_UNKNOWN:
-    case TYPE_CONTROL:
-        return AK_TOKEN_CONTROL;
-    default:
-        return AK_TOKEN_UNUSED;
+    case TYPE_CONTROL: return AK_TOKEN_CONTROL;
+    default: return AK_TOKEN_UNUSED;
     }
 }
 
@@ -56,11 +51,12 @@ static bool names(struct ak_text name, const char *part)
  * says: llama.cpp goes by the model's name. */
 static bool takes_blanks(const struct ak_vocab *vocab, struct ak_text text)
 {
-    return (names(vocab->name, "phi-3") || names(vocab->name, "phi3")) && !is(text, "<unk>") && !is(text, "<s>") &&
-           !is(text, "<|endoftext|>");
+    return (names(vocab->name, "phi-3") || names(vocab->name, "phi3")) && !is(text, "<unk>") &&
+           !is(text, "<s>") && !is(text, "<|endoftext|>");
 }
 
-static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                               struct ak_error *error)
 {
     /* as they are written: a text of theirs may have a blank more */
     const struct ak_pieces *written = t->pipeline ? &t->pipeline->words : &t->pieces;
@@ -70,14 +66,18 @@ static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vo
         n += ak_kind(t, id) == AK_TOKEN_CONTROL || ak_kind(t, id) == AK_TOKEN_ADDED;
     struct ak_special *specials = ak_alloc(n, sizeof *specials);
     if (!specials)
-        return ak_fail_memory(error, "the control tokens of the vocabulary", (unsigned long long)n * sizeof *specials);
+        return ak_fail_memory(error, "the control tokens of the vocabulary",
+                              (unsigned long long)n * sizeof *specials);
     n = 0;
     for (uint32_t id = 0; id < t->pieces.n; id++) {
         struct ak_text text = ak_pieces_get(written, id);
         bool added = ak_kind(t, id) == AK_TOKEN_ADDED;
         if (text.n > 0 && (added || ak_kind(t, id) == AK_TOKEN_CONTROL))
-            specials[n++] = (struct ak_special){
-                .text = text.bytes, .n = text.n, .id = (int32_t)id, .always = added, .right = takes_blanks(vocab, text)};
+            specials[n++] = (struct ak_special){ .text = text.bytes,
+                                                 .n = text.n,
+                                                 .id = (int32_t)id,
+                                                 .always = added,
+                                                 .right = takes_blanks(vocab, text) };
     }
     ak_specials_init(&t->specials, specials, n);
     return AKUNU_OK;
@@ -86,16 +86,20 @@ static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vo
 static ak_status check(const struct ak_vocab *vocab, struct ak_error *error)
 {
     if (vocab->model.n == 0 || vocab->n_tokens == 0 || !vocab->tokens)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
-    if (!is(vocab->model, "gpt2") && !ak_raw_rule_of(vocab->model) && !is(vocab->model, "llama") && !is(vocab->model, "bert") && !is(vocab->model, "t5"))
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
+    if (!is(vocab->model, "gpt2") && !ak_raw_rule_of(vocab->model) && !is(vocab->model, "llama") &&
+        !is(vocab->model, "bert") && !is(vocab->model, "t5"))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
+                       "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, "
+                       "gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
                        "bert (WordPiece) and t5 (Unigram) are",
                        (int)ak_min_size(vocab->model.n, 64), vocab->model.bytes);
     return AKUNU_OK;
 }
 
-static ak_status load_byte_level(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_byte_level(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                                 struct ak_error *error)
 {
     t->byte_level = true;
     AK_TRY(ak_bpe_load(t, vocab, error));
@@ -107,7 +111,8 @@ static ak_status load_byte_level(struct ak_tokenizer *t, const struct ak_vocab *
     return AKUNU_OK;
 }
 
-static ak_status load_raw_bpe(struct ak_tokenizer *t, const struct ak_vocab *vocab, const struct ak_raw_rule *rule, struct ak_error *error)
+static ak_status load_raw_bpe(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                              const struct ak_raw_rule *rule, struct ak_error *error)
 {
     AK_TRY(ak_raw_bpe_load(t, vocab, rule, error));
     t->bos = id_or(vocab, vocab->bos, -1);
@@ -117,10 +122,12 @@ static ak_status load_raw_bpe(struct ak_tokenizer *t, const struct ak_vocab *voc
     return AKUNU_OK;
 }
 
-static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                                    struct ak_error *error)
 {
     AK_TRY(ak_spm_load(t, vocab, error));
-    t->unknown = id_or(vocab, vocab->unknown, 0); /* <unk>, <s>, </s> come first by SentencePiece's custom */
+    /* <unk>, <s>, </s> come first by SentencePiece's custom */
+    t->unknown = id_or(vocab, vocab->unknown, 0);
     t->bos = id_or(vocab, vocab->bos, 1);
     t->eos = id_or(vocab, vocab->eos, 2);
     t->add_bos = vocab->add_bos != 0;
@@ -129,7 +136,8 @@ static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_voca
 }
 
 /* What stands for a text's beginning and end is added whatever the flags say, as in llama.cpp. */
-static ak_status load_wordpiece(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_wordpiece(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                                struct ak_error *error)
 {
     AK_TRY(ak_wordpiece_load(t, vocab, error));
     t->unknown = id_or(vocab, vocab->unknown, 100); /* [UNK], [CLS], [SEP] of the first BERT */
@@ -139,7 +147,8 @@ static ak_status load_wordpiece(struct ak_tokenizer *t, const struct ak_vocab *v
     return AKUNU_OK;
 }
 
-static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                              struct ak_error *error)
 {
     AK_TRY(ak_unigram_load(t, vocab, error));
     t->unknown = id_or(vocab, vocab->unknown, 2); /* <pad>, </s>, <unk> of T5 */
@@ -150,16 +159,19 @@ static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *voc
     return AKUNU_OK;
 }
 
-static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                           struct ak_error *error)
 {
-    const struct ak_raw_rule *rule = ak_raw_rule_of(is(vocab->model, "gpt2") ? vocab->pre : vocab->model);
+    const struct ak_raw_rule *rule =
+        ak_raw_rule_of(is(vocab->model, "gpt2") ? vocab->pre : vocab->model);
     if (rule)
         return load_raw_bpe(t, vocab, rule, error);
     if (is(vocab->model, "gpt2"))
         return load_byte_level(t, vocab, error);
     if (is(vocab->model, "llama"))
         return load_sentencepiece(t, vocab, error);
-    return is(vocab->model, "bert") ? load_wordpiece(t, vocab, error) : load_unigram(t, vocab, error);
+    return is(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :
+                                      load_unigram(t, vocab, error);
 }
 
 static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
@@ -167,7 +179,8 @@ static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
     uint64_t bytes = 0;
 
     for (uint32_t id = 0; id < vocab->n_tokens; id++)
-        bytes += (uint64_t)vocab->tokens[id].n + 1; /* 2^32 summands of at most 2^32: no overflow; WordPiece adds a blank */
+        bytes += (uint64_t)vocab->tokens[id].n +
+                 1; /* 2^32 summands of at most 2^32: no overflow; WordPiece adds a blank */
     AK_TRY(ak_pieces_reserve(&t->pieces, vocab->n_tokens, bytes, error));
     t->marks = ak_alloc(vocab->n_tokens, 1);
     if (!t->marks)
@@ -181,7 +194,8 @@ static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
     return AKUNU_OK;
 }
 
-ak_status ak_tokenizer_create(const struct ak_vocab *vocab, struct ak_tokenizer **out, struct ak_error *error)
+ak_status ak_tokenizer_create(const struct ak_vocab *vocab, struct ak_tokenizer **out,
+                              struct ak_error *error)
 {
     *out = NULL;
     AK_TRY(check(vocab, error));
@@ -218,7 +232,8 @@ size_t ak_tokenizer_n_tokens(const struct ak_tokenizer *t)
 
 uint64_t ak_tokenizer_bytes(const struct ak_tokenizer *t)
 {
-    uint64_t bytes = sizeof *t + ak_pieces_bytes(&t->pieces) + t->pieces.n + t->specials.n * sizeof *t->specials.sorted;
+    uint64_t bytes = sizeof *t + ak_pieces_bytes(&t->pieces) + t->pieces.n +
+                     t->specials.n * sizeof *t->specials.sorted;
 
     if (t->pairs)
         bytes += ((uint64_t)t->pair_mask + 1) * sizeof *t->pairs;
@@ -249,7 +264,8 @@ int32_t ak_tokenizer_bos(const struct ak_tokenizer *t)
     return t->bos;
 }
 
-static ak_status add_text(struct ak_run *r, const char *text, size_t n, bool control, bool start, struct ak_error *error)
+static ak_status add_text(struct ak_run *r, const char *text, size_t n, bool control, bool start,
+                          struct ak_error *error)
 {
     if (r->t->pipeline)
         return ak_pipeline_text(r, text, n, control, start, error);
@@ -262,13 +278,13 @@ static bool word_before(const char *text, size_t n)
 
     while (at > 0 && n - at < 4 && ((unsigned char)text[--at] & 0xC0) == 0x80)
         ;
-    struct ak_utf8 c = n ? ak_utf8_next(text + at, n - at) : (struct ak_utf8){0};
+    struct ak_utf8 c = n ? ak_utf8_next(text + at, n - at) : (struct ak_utf8){ 0 };
     return c.valid && at + c.bytes == n && ak_is_word(c.code);
 }
 
 static bool word_after(const char *text, size_t n)
 {
-    struct ak_utf8 c = n ? ak_utf8_next(text, n) : (struct ak_utf8){0};
+    struct ak_utf8 c = n ? ak_utf8_next(text, n) : (struct ak_utf8){ 0 };
     return c.valid && ak_is_word(c.code);
 }
 
@@ -300,8 +316,8 @@ static size_t blanks_after(const char *text, size_t at, size_t n)
     return at;
 }
 
-ak_status ak_add_parts(struct ak_run *r, const struct ak_specials *specials, const char *text, size_t n, bool control, bool start,
-                       ak_part_fn *fn, struct ak_error *error)
+ak_status ak_add_parts(struct ak_run *r, const struct ak_specials *specials, const char *text,
+                       size_t n, bool control, bool start, ak_part_fn *fn, struct ak_error *error)
 {
     size_t from = 0, search = 0, at;
     const struct ak_special *special;
@@ -332,19 +348,23 @@ static void push_all(struct ak_run *r, const int32_t *ids, uint32_t n)
         ak_run_push(r, ids[i]);
 }
 
-ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_bytes, unsigned flags, int32_t *ids, size_t capacity,
-                      size_t *n_ids, struct ak_error *error)
+ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
+                      unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
+                      struct ak_error *error)
 {
-    struct ak_run r = {.t = t, .ids = ids, .capacity = capacity};
+    struct ak_run r = { .t = t, .ids = ids, .capacity = capacity };
 
     *n_ids = 0;
     if (n_bytes > MAX_TEXT_BYTES)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a text of %zu bytes: at most %d are tokenized at once", n_bytes, MAX_TEXT_BYTES);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "a text of %zu bytes: at most %d are tokenized at once", n_bytes,
+                       MAX_TEXT_BYTES);
     if ((flags & AKUNU_ADD_SPECIAL) && t->add_bos && t->bos >= 0)
         ak_run_push(&r, t->bos);
     if ((flags & AKUNU_ADD_SPECIAL) && t->pipeline)
         push_all(&r, t->pipeline->before, t->pipeline->n_before);
-    ak_status status = ak_add_parts(&r, &t->specials, text, n_bytes, (flags & AKUNU_PARSE_SPECIAL) != 0, true, add_text, error);
+    ak_status status = ak_add_parts(&r, &t->specials, text, n_bytes,
+                                    (flags & AKUNU_PARSE_SPECIAL) != 0, true, add_text, error);
     if ((flags & AKUNU_ADD_SPECIAL) && t->pipeline)
         push_all(&r, t->pipeline->after, t->pipeline->n_after);
     if ((flags & AKUNU_ADD_SPECIAL) && t->add_eos && t->eos >= 0)

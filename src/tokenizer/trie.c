@@ -48,7 +48,7 @@ static void sort(const struct ak_pieces *p, uint32_t *order, size_t n)
 
 void ak_trie_init(struct ak_trie *t, const struct ak_pieces *pieces, uint32_t *order, uint32_t n)
 {
-    *t = (struct ak_trie){.pieces = pieces, .order = order, .n = n};
+    *t = (struct ak_trie){ .pieces = pieces, .order = order, .n = n };
     sort(pieces, order, n);
     uint32_t i = 0;
     for (unsigned b = 0; b < 256; b++) {
@@ -62,7 +62,7 @@ void ak_trie_init(struct ak_trie *t, const struct ak_pieces *pieces, uint32_t *o
 void ak_trie_free(struct ak_trie *t)
 {
     ak_free(t->order);
-    *t = (struct ak_trie){0};
+    *t = (struct ak_trie){ 0 };
 }
 
 /* The byte at `depth`, 0 for the end and one more than the byte otherwise. */
@@ -73,7 +73,8 @@ static unsigned key_at(const struct ak_trie *t, uint32_t i, uint32_t depth)
 }
 
 /* The first of [low, high) whose key at `depth` is ≥ `key`. */
-static uint32_t lower_bound(const struct ak_trie *t, uint32_t low, uint32_t high, uint32_t depth, unsigned key)
+static uint32_t lower_bound(const struct ak_trie *t, uint32_t low, uint32_t high, uint32_t depth,
+                            unsigned key)
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;

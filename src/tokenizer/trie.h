@@ -24,13 +24,14 @@ void ak_trie_free(struct ak_trie *t);
 
 static inline struct ak_trie_node ak_trie_root(const struct ak_trie *t)
 {
-    return (struct ak_trie_node){0, t->n, 0};
+    return (struct ak_trie_node){ 0, t->n, 0 };
 }
 
 /* Goes down by one byte: false where no piece goes on so, and the node is spent. */
 bool ak_trie_step(const struct ak_trie *t, struct ak_trie_node *node, unsigned char byte);
 
-/* The piece that ends at this node; of equal pieces the last one, as in `tokenizers` and llama.cpp; -1: none. */
+/* The piece that ends at this node; of equal pieces the last one, as in `tokenizers` and llama.cpp;
+ * -1: none. */
 int32_t ak_trie_here(const struct ak_trie *t, const struct ak_trie_node *node);
 
 #endif

@@ -20,7 +20,8 @@ static ak_status reserve(struct ak_work *w, size_t n, struct ak_error *error)
     if (tokens)
         w->tokens = tokens;
     if (!scores || !lengths || !tokens)
-        return ak_fail_memory(error, "tokenizing a text", capacity * (sizeof *scores + sizeof *lengths + sizeof *tokens));
+        return ak_fail_memory(error, "tokenizing a text",
+                              capacity * (sizeof *scores + sizeof *lengths + sizeof *tokens));
     w->capacity = capacity;
     return AKUNU_OK;
 }
@@ -35,7 +36,8 @@ static void offer(struct ak_work *w, size_t from, size_t to, int32_t token, doub
     w->tokens[to] = token;
 }
 
-static void offer_all(const struct ak_pipeline *p, struct ak_work *w, const char *text, size_t n, size_t at, size_t character)
+static void offer_all(const struct ak_pipeline *p, struct ak_work *w, const char *text, size_t n,
+                      size_t at, size_t character)
 {
     struct ak_trie_node node = ak_trie_root(&p->trie);
     bool single = false;

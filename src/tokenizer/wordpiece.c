@@ -15,7 +15,8 @@ static bool go_down(const struct ak_trie *trie, struct ak_trie_node *node, const
 
 /* The longest piece that is `mark` and a beginning of the text; *taken gets the
  * bytes of the text that it covers. With an empty mark that is at least one. */
-static int32_t longest(const struct ak_pipeline *p, const char *mark, const char *text, size_t n, size_t *taken)
+static int32_t longest(const struct ak_pipeline *p, const char *mark, const char *text, size_t n,
+                       size_t *taken)
 {
     struct ak_trie_node node = ak_trie_root(&p->trie);
     int32_t best = -1;
@@ -87,8 +88,9 @@ static uint32_t replace(char *text, uint32_t n, const char *what, const char *by
 uint32_t ak_wordpiece_text(const char *text, uint32_t n, bool begins, char *out)
 {
     static const char *const changes[][2] = {
-        {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
-        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+        { " .", "." },   { " ?", "?" },     { " !", "!" },     { " ,", "," },
+        { " ' ", "'" },  { " n't", "n't" }, { " 'm", "'m" },   { " do not", " don't" },
+        { " 's", "'s" }, { " 've", "'ve" }, { " 're", "'re" },
     };
 
     if (begins)

@@ -23,7 +23,8 @@ static enum ak_progress begin(struct ak_reply *r)
         r->seen = r->body.mark = r->at;
         return AK_ON;
     }
-    enum ak_match end = r->shape->end ? ak_match_loosely(r, r->at, r->shape->end, &after) : AK_MATCH_NO;
+    enum ak_match end =
+        r->shape->end ? ak_match_loosely(r, r->at, r->shape->end, &after) : AK_MATCH_NO;
     if (end == AK_MATCH_PART)
         return AK_WAIT;
     if (end == AK_MATCH_NO)

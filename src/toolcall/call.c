@@ -10,7 +10,7 @@ enum ak_progress ak_call_open(struct ak_reply *r, const char *marker, size_t raw
     r->section = NULL;
     r->thinking = NULL;
     r->complete = false;
-    r->body = (struct ak_body){0};
+    r->body = (struct ak_body){ 0 };
     r->place = AK_PLACE_SHAPE;
     return AK_ON;
 }
@@ -28,7 +28,8 @@ enum ak_progress ak_call_break(struct ak_reply *r)
 
 static bool named(const struct ak_call_shape *shape)
 {
-    return shape->body == AK_BODY_ARGUMENTS || shape->body == AK_BODY_PARAMETERS || shape->body == AK_BODY_GEMMA;
+    return shape->body == AK_BODY_ARGUMENTS || shape->body == AK_BODY_PARAMETERS ||
+           shape->body == AK_BODY_GEMMA;
 }
 
 static bool same(const char *a, const char *b)
@@ -43,18 +44,21 @@ static enum look look_at(const struct ak_reply *r)
 {
     size_t after;
 
-    if (ak_match_loosely(r, r->at, " {", &after) == AK_MATCH_YES || ak_match_loosely(r, r->at, " ```", &after) == AK_MATCH_YES)
+    if (ak_match_loosely(r, r->at, " {", &after) == AK_MATCH_YES ||
+        ak_match_loosely(r, r->at, " ```", &after) == AK_MATCH_YES)
         return LOOK_OBJECT;
     if (ak_match_loosely(r, r->at, " [", &after) == AK_MATCH_YES) {
         size_t ignored;
-        enum ak_match object = ak_match_loosely(r, after, " {", &ignored), end = ak_match_loosely(r, after, " ]", &ignored);
+        enum ak_match object = ak_match_loosely(r, after, " {", &ignored),
+                      end = ak_match_loosely(r, after, " ]", &ignored);
         if (object == AK_MATCH_PART)
             return LOOK_CUT;
         return object == AK_MATCH_YES || end == AK_MATCH_YES ? LOOK_OBJECT : LOOK_LIST;
     }
-    return ak_match_loosely(r, r->at, " {", &after) == AK_MATCH_PART || ak_match_loosely(r, r->at, " ```", &after) == AK_MATCH_PART
-               ? LOOK_CUT
-               : LOOK_OTHER;
+    return ak_match_loosely(r, r->at, " {", &after) == AK_MATCH_PART ||
+                   ak_match_loosely(r, r->at, " ```", &after) == AK_MATCH_PART ?
+               LOOK_CUT :
+               LOOK_OTHER;
 }
 
 /* How well a shape goes with that. */
@@ -78,7 +82,8 @@ static enum ak_progress choose(struct ak_reply *r)
     for (unsigned i = 0; i < r->format->n_shapes; i++) {
         const struct ak_call_shape *shape = &r->format->shapes[i];
         bool bare = !r->opened && !shape->section && !shape->begin;
-        bool opened = r->opened && (same(shape->section, r->opened) || same(shape->begin, r->opened));
+        bool opened =
+            r->opened && (same(shape->section, r->opened) || same(shape->begin, r->opened));
         if ((bare || opened) && suits(shape, look) > best_suits) {
             best_suits = suits(shape, look);
             best = shape;
@@ -99,7 +104,7 @@ static enum ak_progress begin_in_section(struct ak_reply *r, const struct ak_cal
 {
     r->shape = shape;
     r->at += strlen(shape->begin);
-    r->body = (struct ak_body){0};
+    r->body = (struct ak_body){ 0 };
     r->place = AK_PLACE_NAME;
     return AK_ON;
 }
@@ -119,7 +124,8 @@ static enum ak_progress section(struct ak_reply *r)
     }
     for (unsigned i = 0; i < r->format->n_shapes; i++) {
         const struct ak_call_shape *shape = &r->format->shapes[i];
-        if (!same(shape->section, r->section) || (best && strlen(shape->begin) <= strlen(best->begin)))
+        if (!same(shape->section, r->section) ||
+            (best && strlen(shape->begin) <= strlen(best->begin)))
             continue;
         enum ak_match match = ak_match(r, r->at, shape->begin);
         if (match == AK_MATCH_YES)
@@ -135,7 +141,8 @@ static enum ak_progress section(struct ak_reply *r)
         return AK_WAIT;
     }
     if (!r->complete)
-        return ak_broken(r, "neither \"%s\" nor \"%s\" follows", r->shape->begin, r->shape->section_end);
+        return ak_broken(r, "neither \"%s\" nor \"%s\" follows", r->shape->begin,
+                         r->shape->section_end);
     r->at = r->raw; /* the section was not ended */
     return ak_prose_begin(r, NULL);
 }
@@ -143,7 +150,8 @@ static enum ak_progress section(struct ak_reply *r)
 /* functions.NAME:NUMBER */
 static void split_id(struct ak_reply *r)
 {
-    char *from = strncmp(r->name, "functions.", 10) == 0 ? r->name + 10 : r->name, *colon = strrchr(from, ':');
+    char *from = strncmp(r->name, "functions.", 10) == 0 ? r->name + 10 : r->name,
+         *colon = strrchr(from, ':');
 
     strcpy(r->id, r->name);
     size_t n = colon ? (size_t)(colon - from) : strlen(from);
@@ -153,7 +161,8 @@ static void split_id(struct ak_reply *r)
 
 static enum ak_progress no_name_end(struct ak_reply *r, const char *end)
 {
-    return ak_broken(r, "its name is followed by something else than \"%s\"", end + strspn(end, " "));
+    return ak_broken(r, "its name is followed by something else than \"%s\"",
+                     end + strspn(end, " "));
 }
 
 static enum ak_progress name(struct ak_reply *r)
@@ -173,7 +182,8 @@ static enum ak_progress name(struct ak_reply *r)
         if (match == AK_MATCH_PART)
             return AK_WAIT;
         size_t n_begin = match == AK_MATCH_YES ? strlen(shape->id_begin) : 0;
-        for (from += n_begin; n_begin && from + n_id < r->text.n && r->text.bytes[from + n_id] != '['; n_id++)
+        for (from += n_begin;
+             n_begin && from + n_id < r->text.n && r->text.bytes[from + n_id] != '['; n_id++)
             if (n_id == AK_MOST_NAME)
                 return ak_broken(r, "an id of more than %d bytes", AK_MOST_NAME);
     }
@@ -207,7 +217,7 @@ static enum ak_progress body(struct ak_reply *r)
 /* Another object follows, with a comma, a semicolon or nothing between. */
 static enum ak_match another(const struct ak_reply *r, size_t *at)
 {
-    static const char *const between[] = {" {", " ; {", " , {"};
+    static const char *const between[] = { " {", " ; {", " , {" };
     enum ak_match best = AK_MATCH_NO;
 
     for (size_t i = 0, after; i < 3 && r->shape->body == AK_BODY_JSON; i++) {
@@ -227,11 +237,12 @@ static enum ak_progress end(struct ak_reply *r)
 
     if (more == AK_MATCH_YES) {
         r->at = after;
-        r->body = (struct ak_body){0};
+        r->body = (struct ak_body){ 0 };
         r->place = AK_PLACE_BODY;
         return AK_ON;
     }
-    enum ak_match match = r->shape->end ? ak_match_loosely(r, r->at, r->shape->end, &after) : AK_MATCH_NO;
+    enum ak_match match =
+        r->shape->end ? ak_match_loosely(r, r->at, r->shape->end, &after) : AK_MATCH_NO;
     if ((match == AK_MATCH_PART || more == AK_MATCH_PART) && match != AK_MATCH_YES) {
         if (!r->closed)
             return AK_WAIT;
@@ -262,7 +273,8 @@ static bool nothing_open(const struct ak_reply *r)
     bool nothing = r->complete && !r->begun;
 
     for (size_t i = r->raw; nothing && i < r->text.n; i++)
-        nothing = ak_is_blank(r->text.bytes[i]) || r->text.bytes[i] == ',' || r->text.bytes[i] == ';';
+        nothing =
+            ak_is_blank(r->text.bytes[i]) || r->text.bytes[i] == ',' || r->text.bytes[i] == ';';
     return nothing;
 }
 

@@ -1,5 +1,6 @@
-/* Which format a model's calls have, and whether its answer begins inside of reasoning. A template shows earlier calls in the form in which
- * the model is to make the next ones, or tells it of that form in words. */
+/* Which format a model's calls have, and whether its answer begins inside of reasoning. A template
+ * shows earlier calls in the form in which the model is to make the next ones, or tells it of that
+ * form in words. */
 #include "toolcall/format.h"
 
 #include <string.h>
@@ -22,10 +23,13 @@ static bool has_token(const struct ak_tokenizer *tokenizer, const char *text)
     size_t n;
     struct ak_error ignored;
 
-    return ak_tokenize(tokenizer, text, strlen(text), AKUNU_PARSE_SPECIAL, &id, 1, &n, &ignored) == AKUNU_OK && n == 1;
+    return ak_tokenize(tokenizer, text, strlen(text), AKUNU_PARSE_SPECIAL, &id, 1, &n, &ignored) ==
+               AKUNU_OK &&
+           n == 1;
 }
 
-const struct ak_call_format *ak_call_format_detect(const char *chat_template, const struct ak_tokenizer *tokenizer)
+const struct ak_call_format *ak_call_format_detect(const char *chat_template,
+                                                   const struct ak_tokenizer *tokenizer)
 {
     const struct ak_call_format *f;
 

@@ -53,7 +53,7 @@ enum ak_progress ak_emit_text(struct ak_reply *r, const char *text, size_t n)
 static void make_id(struct ak_reply *r)
 {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    uint64_t number = r->n_begun, state[2] = {r->seed, 0x616b756e75};
+    uint64_t number = r->n_begun, state[2] = { r->seed, 0x616b756e75 };
 
     ak_hash128(&number, sizeof number, state);
     ak_hash128(r->name, strlen(r->name), state);
@@ -83,10 +83,12 @@ enum ak_progress ak_emit_arguments(struct ak_reply *r, const char *text, size_t 
 
 enum ak_progress ak_emit_literal(struct ak_reply *r, enum ak_literal_step *step)
 {
-    struct ak_buffer json = {0};
+    struct ak_buffer json = { 0 };
     size_t used;
-    *step = ak_literal_read(&r->body.literal, r->text.bytes + r->at, r->text.n - r->at, r->closed, &used, &json, &r->error);
-    enum ak_progress went = *step == AK_LITERAL_FAILED ? AK_FAILED : ak_emit_arguments(r, json.bytes, json.n);
+    *step = ak_literal_read(&r->body.literal, r->text.bytes + r->at, r->text.n - r->at, r->closed,
+                            &used, &json, &r->error);
+    enum ak_progress went =
+        *step == AK_LITERAL_FAILED ? AK_FAILED : ak_emit_arguments(r, json.bytes, json.n);
     ak_buffer_free(&json);
     r->at += used;
     return went;
@@ -97,13 +99,14 @@ static void next_call(struct ak_reply *r)
     r->begun = false;
     r->name[0] = r->id[0] = '\0';
     r->arguments.n = 0;
-    r->why = (struct ak_error){0};
+    r->why = (struct ak_error){ 0 };
 }
 
 static enum ak_progress keep_call(struct ak_reply *r)
 {
-    json_t *call = json_pack("{s:s, s:s, s:{s:s, s:s%}}", "id", r->id, "type", "function", "function", "name", r->name, "arguments",
-                             r->arguments.bytes, r->arguments.n);
+    json_t *call =
+        json_pack("{s:s, s:s, s:{s:s, s:s%}}", "id", r->id, "type", "function", "function", "name",
+                  r->name, "arguments", r->arguments.bytes, r->arguments.n);
     if (!call || json_array_append_new(r->tool_calls, call) != 0)
         return ak_failed(r, AKUNU_ERROR_MEMORY);
     return AK_ON;
@@ -132,7 +135,8 @@ enum ak_progress ak_emit_call_end(struct ak_reply *r)
 static enum ak_progress note(struct ak_reply *r)
 {
     char line[AK_ERROR_MESSAGE_BYTES + AK_MOST_NAME + 64];
-    int n = snprintf(line, sizeof line, "%sa call%s%s is none: %s", r->notes.n ? "\n" : "", r->name[0] ? " of " : "", r->name, r->why.message);
+    int n = snprintf(line, sizeof line, "%sa call%s%s is none: %s", r->notes.n ? "\n" : "",
+                     r->name[0] ? " of " : "", r->name, r->why.message);
     AK_GO(ak_failed(r, ak_buffer_add(&r->notes, line, (size_t)n, &r->error)));
     AK_GO(ak_failed(r, ak_buffer_room(&r->notes, 1, &r->error)));
     r->notes.bytes[r->notes.n] = '\0';

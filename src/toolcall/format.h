@@ -32,16 +32,20 @@ struct ak_call_shape {
     const char *key, *key_end;         /* around a parameter's name */
     const char *value, *value_end;     /* around its value */
     const char *quote;                 /* around a string of Gemma's */
-    bool bare;      /* nothing marks it: it is a call only at the beginning of a message, and of a tool that is known */
-    bool list;      /* what the model was taught is a list, also of one call (for the grammar) */
-    bool lines;     /* a newline after `value` and one before `value_end` belong to them */
-    bool typed;     /* a parameter says whether it is a string: string="true" */
-    bool id_name;   /* the name is functions.NAME:NUMBER, and the call's id */
+    /* nothing marks it: it is a call only at the beginning of a message, and of a tool that is
+     * known */
+    bool bare;
+    bool list;         /* what the model was taught is a list, also of one call (for the grammar) */
+    bool lines;        /* a newline after `value` and one before `value_end` belong to them */
+    bool typed;        /* a parameter says whether it is a string: string="true" */
+    bool id_name;      /* the name is functions.NAME:NUMBER, and the call's id */
     bool in_reasoning; /* its first marker ends reasoning too */
-    /* JSON's names as the model was taught them, for the grammar; the parser takes any. NULL: "name", "arguments" */
+    /* JSON's names as the model was taught them, for the grammar; the parser takes any. NULL:
+     * "name", "arguments" */
     const char *json_name, *json_arguments;
-    const char *json_id; /* the name of an id: a number before the tool's name; NULL: there is none */
-    bool id_last;        /* it is nine letters or digits after the arguments, if it is there */
+    /* the name of an id: a number before the tool's name; NULL: there is none */
+    const char *json_id;
+    bool id_last; /* it is nine letters or digits after the arguments, if it is there */
 };
 
 enum { AK_MOST_SHAPES = 4, AK_MOST_SIGNS = 3, AK_MOST_DROPS = 6 };
@@ -51,7 +55,8 @@ struct ak_call_format {
     struct ak_call_shape shapes[AK_MOST_SHAPES]; /* the first one is what the model was taught */
     unsigned n_shapes;
     const char *signs[AK_MOST_SIGNS]; /* a template with all of them is of this format */
-    const char *token;                /* a vocabulary with this token too, where there is no template */
+    /* a vocabulary with this token too, where there is no template */
+    const char *token;
     const char *drops[AK_MOST_DROPS]; /* markers around what is said */
     bool harmony;                     /* messages with headers: harmony.c */
 };
@@ -70,6 +75,7 @@ const struct ak_thinking *ak_thinking_at(size_t i);
 const struct ak_thinking *ak_thinking_begun(const char *prompt);
 
 /* By the template's text, else by the vocabulary's tokens, else "generic". Either may be NULL. */
-const struct ak_call_format *ak_call_format_detect(const char *chat_template, const struct ak_tokenizer *tokenizer);
+const struct ak_call_format *ak_call_format_detect(const char *chat_template,
+                                                   const struct ak_tokenizer *tokenizer);
 
 #endif

@@ -8,16 +8,20 @@
 enum choice { CHOICE_AUTO, CHOICE_NONE, CHOICE_REQUIRED };
 
 /* Which tools may be called: `named` gets the one that is asked for. */
-static ak_status read_choice(const char *text, enum choice *choice, json_t **named, struct ak_error *error)
+static ak_status read_choice(const char *text, enum choice *choice, json_t **named,
+                             struct ak_error *error)
 {
     json_t *object = NULL;
 
-    *choice = !text || strcmp(text, "auto") == 0 ? CHOICE_AUTO : strcmp(text, "none") == 0 ? CHOICE_NONE : CHOICE_REQUIRED;
+    *choice = !text || strcmp(text, "auto") == 0 ? CHOICE_AUTO :
+              strcmp(text, "none") == 0          ? CHOICE_NONE :
+                                                   CHOICE_REQUIRED;
     if (*choice != CHOICE_REQUIRED || strcmp(text, "required") == 0)
         return AKUNU_OK;
     if (text[0] == '{')
         AK_TRY(ak_json_parse(text, strlen(text), &object, error));
-    json_t *name = object ? json_object_get(json_object_get(object, "function"), "name") : json_string(text);
+    json_t *name =
+        object ? json_object_get(json_object_get(object, "function"), "name") : json_string(text);
     if (object && !name)
         name = json_object_get(object, "name");
     if (object)
@@ -29,16 +33,17 @@ static ak_status read_choice(const char *text, enum choice *choice, json_t **nam
     return AKUNU_OK;
 }
 
-/* ---- one call ---- */
-
+/* ---- one call ----------------------------------------------------------- */
 static uint32_t quoted(struct ak_rules *r, const char *name)
 {
-    struct ak_buffer json = {0};
+    struct ak_buffer json = { 0 };
     struct ak_build *b = &r->build;
     uint32_t part = AK_BUILD_NOTHING;
 
     if (ak_json_escape(name, strlen(name), &json, NULL) == AKUNU_OK)
-        part = ak_build_two(b, ak_build_text(b, "\""), ak_build_two(b, ak_build_literal(b, json.bytes, json.n), ak_build_text(b, "\"")));
+        part = ak_build_two(
+            b, ak_build_text(b, "\""),
+            ak_build_two(b, ak_build_literal(b, json.bytes, json.n), ak_build_text(b, "\"")));
     else
         ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a name");
     ak_buffer_free(&json);
@@ -48,7 +53,8 @@ static uint32_t quoted(struct ak_rules *r, const char *name)
 /* A tool without parameters takes none. */
 static uint32_t arguments(struct ak_rules *r, const char *tool, const json_t *function)
 {
-    json_t *none = json_pack("{s:s, s:{}, s:b}", "type", "object", "properties", "additionalProperties", 0);
+    json_t *none =
+        json_pack("{s:s, s:{}, s:b}", "type", "object", "properties", "additionalProperties", 0);
     const json_t *given = json_object_get(function, "parameters");
 
     r->tool = tool;
@@ -66,7 +72,8 @@ static uint32_t json_id(struct ak_rules *r)
     if (!r->shape->json_id || r->shape->id_last)
         return AK_BUILD_EMPTY;
     uint32_t digits = ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), 1, 3);
-    uint32_t parts[] = {ak_build_text(b, r->shape->json_id), ak_build_text(b, "\": \""), digits, ak_build_text(b, "\", \"")};
+    uint32_t parts[] = { ak_build_text(b, r->shape->json_id), ak_build_text(b, "\": \""), digits,
+                         ak_build_text(b, "\", \"") };
     return ak_build_sequence(b, parts, 4);
 }
 
@@ -74,13 +81,14 @@ static uint32_t json_id(struct ak_rules *r)
 static uint32_t id(struct ak_rules *r, uint32_t before, uint32_t after)
 {
     struct ak_build *b = &r->build;
-    struct ak_byte_set set = {{0}};
+    struct ak_byte_set set = { { 0 } };
 
     for (unsigned c = '0'; c <= 'z'; c++)
         if (c <= '9' || (c >= 'A' && c <= 'Z') || c >= 'a')
             set.bits[c >> 6] |= (uint64_t)1 << (c & 63);
     uint32_t letters = ak_build_repeat(b, ak_build_bytes(b, &set), 9, 9);
-    return ak_build_either(b, AK_BUILD_EMPTY, ak_build_two(b, before, ak_build_two(b, letters, after)));
+    return ak_build_either(b, AK_BUILD_EMPTY,
+                           ak_build_two(b, before, ak_build_two(b, letters, after)));
 }
 
 /* {"name": "f", "arguments": {…}} */
@@ -89,9 +97,17 @@ static uint32_t json_call(struct ak_rules *r, const json_t *function)
     struct ak_build *b = &r->build;
     const struct ak_call_shape *s = r->shape;
     uint32_t parts[] = {
-        ak_build_text(b, r->opened ? "\"" : "{\""), json_id(r), ak_build_text(b, s->json_name ? s->json_name : "name"), ak_build_text(b, "\": "), quoted(r, r->tool),
-        ak_build_text(b, ", \""), ak_build_text(b, s->json_arguments ? s->json_arguments : "arguments"), ak_build_text(b, "\": "),
-        arguments(r, r->tool, function), s->id_last ? id(r, ak_build_text(b, ", \"id\": \""), ak_build_text(b, "\"")) : AK_BUILD_EMPTY,
+        ak_build_text(b, r->opened ? "\"" : "{\""),
+        json_id(r),
+        ak_build_text(b, s->json_name ? s->json_name : "name"),
+        ak_build_text(b, "\": "),
+        quoted(r, r->tool),
+        ak_build_text(b, ", \""),
+        ak_build_text(b, s->json_arguments ? s->json_arguments : "arguments"),
+        ak_build_text(b, "\": "),
+        arguments(r, r->tool, function),
+        s->id_last ? id(r, ak_build_text(b, ", \"id\": \""), ak_build_text(b, "\"")) :
+                     AK_BUILD_EMPTY,
         ak_build_text(b, "}"),
     };
     return ak_build_sequence(b, parts, sizeof parts / sizeof parts[0]);
@@ -106,7 +122,8 @@ static uint32_t name(struct ak_rules *r)
     if (!r->shape->id_name)
         return part;
     uint32_t number = ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), 1, 3);
-    return ak_build_two(b, ak_build_text(b, "functions."), ak_build_two(b, part, ak_build_two(b, ak_build_text(b, ":"), number)));
+    return ak_build_two(b, ak_build_text(b, "functions."),
+                        ak_build_two(b, part, ak_build_two(b, ak_build_text(b, ":"), number)));
 }
 
 static uint32_t call(struct ak_rules *r, const char *tool, const json_t *function)
@@ -118,9 +135,14 @@ static uint32_t call(struct ak_rules *r, const char *tool, const json_t *functio
     if (s->body == AK_BODY_JSON)
         return json_call(r, function);
     if (strpbrk(tool, " \t\r\n<>[](){}\"'=,;|`"))
-        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED, "the format %s cannot write the name of the tool %s", r->given->format->name, tool);
+        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
+                             "the format %s cannot write the name of the tool %s",
+                             r->given->format->name, tool);
     uint32_t parts[] = {
-        name(r), s->id_begin ? id(r, ak_rules_marker(r, s->id_begin), AK_BUILD_EMPTY) : AK_BUILD_EMPTY, ak_rules_loose_marker(r, s->name_end), s->body == AK_BODY_ARGUMENTS ? ak_rules_blanks(r) : AK_BUILD_EMPTY,
+        name(r),
+        s->id_begin ? id(r, ak_rules_marker(r, s->id_begin), AK_BUILD_EMPTY) : AK_BUILD_EMPTY,
+        ak_rules_loose_marker(r, s->name_end),
+        s->body == AK_BODY_ARGUMENTS ? ak_rules_blanks(r) : AK_BUILD_EMPTY,
         arguments(r, tool, function),
     };
     return ak_build_sequence(b, parts, 5);
@@ -132,7 +154,8 @@ typedef uint32_t call_fn(struct ak_rules *r, const char *tool, const json_t *fun
 static uint32_t any_call(struct ak_rules *r, call_fn *make)
 {
     struct ak_build *b = &r->build;
-    uint32_t *known = &r->calls[r->shape - r->given->format->shapes][r->opened], part = AK_BUILD_NOTHING;
+    uint32_t *known = &r->calls[r->shape - r->given->format->shapes][r->opened],
+             part = AK_BUILD_NOTHING;
     const char *tool;
     json_t *function;
 
@@ -142,14 +165,14 @@ static uint32_t any_call(struct ak_rules *r, call_fn *make)
         if (!r->named || strcmp(tool, json_string_value(r->named)) == 0)
             part = ak_build_either(b, part, make(r, tool, function));
     if (part == AK_BUILD_NOTHING && ak_build_ok(b))
-        ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s", r->named ? json_string_value(r->named) : "");
+        ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s",
+                      r->named ? json_string_value(r->named) : "");
     uint32_t rule = ak_build_rule(b, "call", 4);
     ak_build_define(b, rule, part);
     return *known = ak_build_call(b, rule);
 }
 
-/* ---- what stands around calls ---- */
-
+/* ---- what stands around calls ------------------------------------------- */
 static bool in_list(const struct ak_call_shape *s)
 {
     return s->list && (s->body == AK_BODY_JSON || s->body == AK_BODY_PYTHON);
@@ -163,8 +186,9 @@ static uint32_t one_marked(struct ak_rules *r, uint32_t inner, bool first)
     bool spaced = s->body == AK_BODY_JSON && s->begin;
     uint32_t begin = first || !s->begin ? AK_BUILD_EMPTY : ak_rules_marker(r, s->begin);
     uint32_t blanks = spaced ? ak_rules_blanks(r) : AK_BUILD_EMPTY;
-    uint32_t fence = s->begin && strcmp(s->begin, "Action:") == 0 ? ak_build_text(b, "```json\n") : AK_BUILD_EMPTY;
-    uint32_t parts[] = {begin, blanks, fence, inner, ak_rules_loose_marker(r, s->end)};
+    uint32_t fence = s->begin && strcmp(s->begin, "Action:") == 0 ? ak_build_text(b, "```json\n") :
+                                                                    AK_BUILD_EMPTY;
+    uint32_t parts[] = { begin, blanks, fence, inner, ak_rules_loose_marker(r, s->end) };
 
     return ak_build_sequence(b, parts, 5);
 }
@@ -175,39 +199,53 @@ uint32_t ak_rules_row(struct ak_rules *r, const char *behind)
     struct ak_build *b = &r->build;
     const struct ak_call_shape *s = r->shape;
     bool opened = behind && (!s->section || strcmp(behind, s->section) != 0);
-    uint32_t most = r->given->parallel ? AK_MANY : 0, blanks = ak_rules_blanks(r), one = any_call(r, call);
+    uint32_t most = r->given->parallel ? AK_MANY : 0, blanks = ak_rules_blanks(r),
+             one = any_call(r, call);
 
     if (in_list(s)) {
         uint32_t comma = ak_build_two(b, ak_build_text(b, ","), blanks);
         uint32_t more = ak_build_repeat(b, ak_build_two(b, comma, one), 0, most);
         uint32_t begin = opened && !s->begin ? (uint32_t)AK_BUILD_EMPTY : ak_build_text(b, "[");
-        uint32_t parts[] = {begin, blanks, one, more, blanks, ak_build_text(b, "]")};
+        uint32_t parts[] = { begin, blanks, one, more, blanks, ak_build_text(b, "]") };
         return one_marked(r, ak_build_sequence(b, parts, 6), opened);
     }
     r->opened = opened && !s->begin;
     uint32_t first = r->opened ? any_call(r, call) : one;
     r->opened = false;
-    uint32_t more = ak_build_repeat(b, ak_build_two(b, s->section || s->begin ? blanks : ak_build_text(b, "; "), one_marked(r, one, false)), 0, most);
+    uint32_t more =
+        ak_build_repeat(b,
+                        ak_build_two(b, s->section || s->begin ? blanks : ak_build_text(b, "; "),
+                                     one_marked(r, one, false)),
+                        0, most);
     if (!s->section || opened) /* the section's own marker was left out */
         return ak_build_two(b, one_marked(r, first, opened), more);
     uint32_t parts[] = {
-        behind ? (uint32_t)AK_BUILD_EMPTY : ak_rules_marker(r, s->section), blanks, one_marked(r, one, false), more, blanks, ak_rules_marker(r, s->section_end),
+        behind ? (uint32_t)AK_BUILD_EMPTY : ak_rules_marker(r, s->section),
+        blanks,
+        one_marked(r, one, false),
+        more,
+        blanks,
+        ak_rules_marker(r, s->section_end),
     };
     return ak_build_sequence(b, parts, 6);
 }
 
-/* ---- gpt-oss: a call is a message, and others come before it ---- */
-
-/* " to=functions.NAME<|channel|>commentary json<|message|>{…}", or the recipient after the channel. */
+/* ---- gpt-oss: a call is a message, and others come before it ------------ */
+/* " to=functions.NAME<|channel|>commentary json<|message|>{…}", or the recipient after the channel.
+ */
 static uint32_t harmony_call(struct ak_rules *r, const char *tool, const json_t *function)
 {
     struct ak_build *b = &r->build;
     uint32_t to = ak_build_two(b, ak_build_text(b, " to=functions."), ak_build_text(b, tool));
     uint32_t channel = ak_rules_marker(r, "<|channel|>commentary");
-    uint32_t header = ak_build_either(b, ak_build_two(b, to, channel), ak_build_two(b, channel, to));
-    uint32_t json = ak_build_either(b, ak_rules_marker(r, "<|constrain|>json"), ak_build_text(b, "json"));
-    uint32_t type = ak_build_either(b, AK_BUILD_EMPTY, ak_build_two(b, ak_build_text(b, " "), json));
-    uint32_t parts[] = {header, type, ak_rules_marker(r, "<|message|>"), arguments(r, tool, function)};
+    uint32_t header =
+        ak_build_either(b, ak_build_two(b, to, channel), ak_build_two(b, channel, to));
+    uint32_t json =
+        ak_build_either(b, ak_rules_marker(r, "<|constrain|>json"), ak_build_text(b, "json"));
+    uint32_t type =
+        ak_build_either(b, AK_BUILD_EMPTY, ak_build_two(b, ak_build_text(b, " "), json));
+    uint32_t parts[] = { header, type, ak_rules_marker(r, "<|message|>"),
+                         arguments(r, tool, function) };
 
     return ak_build_sequence(b, parts, 4);
 }
@@ -221,7 +259,8 @@ static uint32_t any_bytes(struct ak_rules *r)
 static uint32_t message(struct ak_rules *r, const char *channel, uint32_t text)
 {
     struct ak_build *b = &r->build;
-    uint32_t parts[] = {ak_rules_marker(r, "<|channel|>"), ak_build_text(b, channel), ak_rules_marker(r, "<|message|>"), text};
+    uint32_t parts[] = { ak_rules_marker(r, "<|channel|>"), ak_build_text(b, channel),
+                         ak_rules_marker(r, "<|message|>"), text };
 
     return ak_build_sequence(b, parts, 4);
 }
@@ -230,7 +269,8 @@ static uint32_t harmony(struct ak_rules *r, enum choice choice)
 {
     struct ak_build *b = &r->build;
     uint32_t next = ak_build_rule(b, "messages", 8);
-    uint32_t more = ak_build_two(b, ak_rules_marker(r, "<|start|>assistant"), ak_build_call(b, next));
+    uint32_t more =
+        ak_build_two(b, ak_rules_marker(r, "<|start|>assistant"), ak_build_call(b, next));
     uint32_t before = ak_rules_until(r, "<|end|>", more);
     uint32_t part = any_call(r, harmony_call);
 
@@ -242,11 +282,11 @@ static uint32_t harmony(struct ak_rules *r, enum choice choice)
     return ak_build_call(b, next);
 }
 
-/* ---- before calls ---- */
-
+/* ---- before calls ------------------------------------------------------- */
 static bool in_template(const struct ak_rules *r, const struct ak_thinking *t)
 {
-    return r->given->chat_template && strstr(r->given->chat_template, t->open) && strstr(r->given->chat_template, t->close);
+    return r->given->chat_template && strstr(r->given->chat_template, t->open) &&
+           strstr(r->given->chat_template, t->close);
 }
 
 /* Calls alone, after reasoning where the prompt began it, or where the template has it. */
@@ -260,7 +300,9 @@ static uint32_t calls_alone(struct ak_rules *r)
         return ak_rules_reasoning(r, t, &then);
     for (size_t i = 0; (t = ak_thinking_at(i)); i++)
         if (in_template(r, t))
-            part = ak_build_either(b, part, ak_build_two(b, ak_rules_marker(r, t->open), ak_rules_reasoning(r, t, &then)));
+            part = ak_build_either(
+                b, part,
+                ak_build_two(b, ak_rules_marker(r, t->open), ak_rules_reasoning(r, t, &then)));
     return part;
 }
 
@@ -276,9 +318,10 @@ static uint32_t root(struct ak_rules *r, enum choice choice)
     return t ? ak_rules_reasoning(r, t, NULL) : text;
 }
 
-ak_status ak_call_grammar(const struct ak_call_rules *given, struct ak_grammar **out, struct ak_error *error)
+ak_status ak_call_grammar(const struct ak_call_rules *given, struct ak_grammar **out,
+                          struct ak_error *error)
 {
-    struct ak_rules r = {.given = given, .shape = &given->format->shapes[0]};
+    struct ak_rules r = { .given = given, .shape = &given->format->shapes[0] };
     struct ak_tools tools;
     enum choice choice;
     json_t *named = NULL;

@@ -16,16 +16,21 @@
 
 struct ak_call_rules {
     const struct ak_call_format *format;
-    const struct ak_tokenizer *tokenizer; /* NULL: markers are plain text. Needed during the call only. */
-    const char *chat_template, *prompt;   /* tell of reasoning; NULL allowed */
-    const char *tools;                    /* as JSON text */
-    const char *choice; /* NULL, "auto", "none", "required", a tool's name, or OpenAI's object that names one */
-    bool parallel;      /* more than one call */
-    bool lax;           /* what a schema asks for and the format's grammar cannot keep is passed over */
-    struct ak_log log;  /* told of it */
+    /* NULL: markers are plain text. Needed during the call only. */
+    const struct ak_tokenizer *tokenizer;
+    const char *chat_template, *prompt; /* tell of reasoning; NULL allowed */
+    const char *tools;                  /* as JSON text */
+    /* NULL, "auto", "none", "required", a tool's name, or OpenAI's object that names one */
+    const char *choice;
+    bool parallel; /* more than one call */
+    /* what a schema asks for and the format's grammar cannot keep is passed over */
+    bool lax;
+    struct ak_log log; /* told of it */
 };
 
-/* *out is NULL, and that no error, where nothing is to be constrained: no tools, or "none". What cannot be kept is AKUNU_ERROR_UNSUPPORTED and named. */
-ak_status ak_call_grammar(const struct ak_call_rules *rules, struct ak_grammar **out, struct ak_error *error);
+/* *out is NULL, and that no error, where nothing is to be constrained: no tools, or "none". What
+ * cannot be kept is AKUNU_ERROR_UNSUPPORTED and named. */
+ak_status ak_call_grammar(const struct ak_call_rules *rules, struct ak_grammar **out,
+                          struct ak_error *error);
 
 #endif

@@ -2,7 +2,8 @@
  * what it is.
  *
  *     <|start|>assistant<|channel|>analysis<|message|>…<|end|>
- *     <|start|>assistant to=functions.NAME<|channel|>commentary <|constrain|>json<|message|>{…}<|call|>
+ *     <|start|>assistant to=functions.NAME<|channel|>commentary
+ * <|constrain|>json<|message|>{…}<|call|>
  *     <|start|>assistant<|channel|>final<|message|>…<|return|>
  *
  * The prompt ends with "<|start|>assistant". The recipient stands before the channel or
@@ -12,7 +13,7 @@
 enum { MOST_HEADER = 1024 };
 
 /* Has no markers of its own: the message's end ends it. */
-const struct ak_thinking ak_harmony_analysis = {"", "", false};
+const struct ak_thinking ak_harmony_analysis = { "", "", false };
 
 /* The word after the last `key` of the header; 0: there is none. */
 static size_t last_word(const char *header, size_t n, const char *key, const char **word)
@@ -23,7 +24,8 @@ static size_t last_word(const char *header, size_t n, const char *key, const cha
         if (memcmp(header + i, key, n_key) != 0)
             continue;
         *word = header + i + n_key;
-        for (length = 0; i + n_key + length < n && !ak_is_blank((*word)[length]) && (*word)[length] != '<';)
+        for (length = 0;
+             i + n_key + length < n && !ak_is_blank((*word)[length]) && (*word)[length] != '<';)
             length++;
     }
     return length;
@@ -54,7 +56,8 @@ static enum ak_progress begin_call(struct ak_reply *r, const char *name, size_t 
 static enum ak_progress begin(struct ak_reply *r, size_t n, size_t after)
 {
     const char *header = r->text.bytes + r->at, *channel = NULL, *to = NULL;
-    size_t n_channel = last_word(header, n, "<|channel|>", &channel), n_to = last_word(header, n, "to=", &to);
+    size_t n_channel = last_word(header, n, "<|channel|>", &channel),
+           n_to = last_word(header, n, "to=", &to);
 
     if (n_to && r->calls && !is(to, n_to, "assistant") && !is(to, n_to, "user"))
         return begin_call(r, to, n_to, after);
@@ -69,7 +72,7 @@ static enum ak_progress begin(struct ak_reply *r, size_t n, size_t after)
  * the prompt, and be a recipient alone; and a model may leave headers out. */
 static enum ak_match looks_like_header(const struct ak_reply *r)
 {
-    static const char *const beginnings[] = {" to=", "<|start|>", "<|channel|>", "<|message|>"};
+    static const char *const beginnings[] = { " to=", "<|start|>", "<|channel|>", "<|message|>" };
     enum ak_match best = AK_MATCH_NO;
 
     for (size_t i = 0, after; i < sizeof beginnings / sizeof beginnings[0]; i++) {
@@ -87,7 +90,9 @@ enum ak_progress ak_harmony_header(struct ak_reply *r)
     if (looks == AK_MATCH_PART && !r->closed)
         return AK_WAIT;
     if (looks == AK_MATCH_YES) {
-        const char *found = memmem(r->text.bytes + r->at, ak_min_size(r->text.n - r->at, MOST_HEADER), end, sizeof end - 1);
+        const char *found =
+            memmem(r->text.bytes + r->at, ak_min_size(r->text.n - r->at, MOST_HEADER), end,
+                   sizeof end - 1);
         if (found) {
             size_t n = (size_t)(found - r->text.bytes) - r->at;
             return begin(r, n, r->at + n + sizeof end - 1);

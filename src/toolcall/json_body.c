@@ -11,18 +11,22 @@ static const struct {
     const char *name;
     enum ak_member_name member;
 } members[] = {
-    {"name", AK_MEMBER_NAME},           {"tool_name", AK_MEMBER_NAME},
-    {"arguments", AK_MEMBER_ARGUMENTS}, {"parameters", AK_MEMBER_ARGUMENTS},
-    {"id", AK_MEMBER_ID},               {"tool_call_id", AK_MEMBER_ID},
-    {"call_id", AK_MEMBER_ID},          {"function", AK_MEMBER_FUNCTION},
-    {"type", AK_MEMBER_OTHER},
+    { "name", AK_MEMBER_NAME },
+    { "tool_name", AK_MEMBER_NAME },
+    { "arguments", AK_MEMBER_ARGUMENTS },
+    { "parameters", AK_MEMBER_ARGUMENTS },
+    { "id", AK_MEMBER_ID },
+    { "tool_call_id", AK_MEMBER_ID },
+    { "call_id", AK_MEMBER_ID },
+    { "function", AK_MEMBER_FUNCTION },
+    { "type", AK_MEMBER_OTHER },
 };
 
 static enum ak_progress begin_object(struct ak_reply *r)
 {
     struct ak_body *b = &r->body;
 
-    b->scan = (struct ak_scan){0};
+    b->scan = (struct ak_scan){ 0 };
     b->level = 1;
     b->member = AK_MEMBER_OTHER;
     b->streams = false;
@@ -61,7 +65,8 @@ static enum ak_progress before(struct ak_reply *r)
         if (json != AK_MATCH_NO)
             return json == AK_MATCH_YES ? AK_ON : AK_WAIT;
     }
-    return ak_broken(r, "it begins with \"%c\", where an object or a list of objects is expected", c < ' ' || c > '~' ? '?' : c);
+    return ak_broken(r, "it begins with \"%c\", where an object or a list of objects is expected",
+                     c < ' ' || c > '~' ? '?' : c);
 }
 
 static enum ak_progress begin_member(struct ak_reply *r, const char *name, size_t n)
@@ -77,7 +82,8 @@ static enum ak_progress begin_member(struct ak_reply *r, const char *name, size_
 
 static enum ak_progress begin_call(struct ak_reply *r)
 {
-    if (r->shape->bare && ak_tools_known(&r->tools) && !ak_tools_has(&r->tools, r->name, strlen(r->name)))
+    if (r->shape->bare && ak_tools_known(&r->tools) &&
+        !ak_tools_has(&r->tools, r->name, strlen(r->name)))
         return ak_broken(r, "no tool has this name");
     return ak_emit_call(r);
 }
@@ -115,7 +121,8 @@ static enum ak_progress decode(struct ak_reply *r, const char *json, size_t n, j
     return r->why.status == AKUNU_ERROR_MEMORY ? ak_failed(r, AKUNU_ERROR_MEMORY) : AK_BROKEN;
 }
 
-static enum ak_progress take_name(struct ak_reply *r, const char *json, size_t n, char *out, bool name)
+static enum ak_progress take_name(struct ak_reply *r, const char *json, size_t n, char *out,
+                                  bool name)
 {
     json_t *string;
 
@@ -125,7 +132,8 @@ static enum ak_progress take_name(struct ak_reply *r, const char *json, size_t n
     if (fits)
         memcpy(out, json_string_value(string), length + 1);
     json_decref(string);
-    return fits || !name ? AK_ON : ak_broken(r, "its name has no bytes, or more than %d", AK_MOST_NAME);
+    return fits || !name ? AK_ON :
+                           ak_broken(r, "its name has no bytes, or more than %d", AK_MOST_NAME);
 }
 
 /* Arguments that were not passed on as they came: before the name, or inside of a string. */
@@ -140,7 +148,8 @@ static enum ak_progress emit_arguments(struct ak_reply *r)
     if (json[0] == '{')
         return ak_emit_arguments(r, json, n);
     AK_GO(decode(r, json, n, &string));
-    enum ak_progress went = ak_emit_arguments(r, json_string_value(string), json_string_length(string));
+    enum ak_progress went =
+        ak_emit_arguments(r, json_string_value(string), json_string_length(string));
     json_decref(string);
     return went;
 }
@@ -196,12 +205,13 @@ static enum ak_progress follow(struct ak_reply *r, struct ak_scan was, size_t i)
 
     if (was.depth == b->level && was.state == AK_SCAN_VALUE && is->state != AK_SCAN_VALUE)
         AK_GO(begin_value(r, i));
-    else if (is->depth == b->level && is->state == AK_SCAN_STRING && is->name && was.state != AK_SCAN_STRING && was.state != AK_SCAN_ESCAPE &&
-             was.state != AK_SCAN_HEX)
+    else if (is->depth == b->level && is->state == AK_SCAN_STRING && is->name &&
+             was.state != AK_SCAN_STRING && was.state != AK_SCAN_ESCAPE && was.state != AK_SCAN_HEX)
         b->mark = i + 1;
     else if (is->depth == b->level && is->state == AK_SCAN_COLON && was.state == AK_SCAN_STRING)
         AK_GO(begin_member(r, r->text.bytes + b->mark, i - b->mark));
-    if (is->depth == b->level && is->state == AK_SCAN_AFTER && (was.state != AK_SCAN_AFTER || was.depth != is->depth))
+    if (is->depth == b->level && is->state == AK_SCAN_AFTER &&
+        (was.state != AK_SCAN_AFTER || was.depth != is->depth))
         AK_GO(end_value(r, i + 1));
     if (is->depth < b->level)
         b->level = is->depth;

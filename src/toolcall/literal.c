@@ -73,7 +73,8 @@ static enum went begin(struct reader *r)
     return c == (r->l->quote ? '{' : '(') ? open(r, c) : BAD;
 }
 
-/* Gemma's quote is several bytes; Python's is ' or ". ON: one stands here, and r->at is behind it. */
+/* Gemma's quote is several bytes; Python's is ' or ". ON: one stands here, and r->at is behind it.
+ */
 static enum went quote(struct reader *r, bool name)
 {
     struct ak_literal *l = r->l;
@@ -153,7 +154,9 @@ static enum went element(struct reader *r)
         l->state = VALUE;
         return ON;
     }
-    enum went went = begins_string(r) && l->depth > 1 ? quote(r, true) : l->quote || l->depth == 1 ? bare_name(r) : BAD;
+    enum went went = begins_string(r) && l->depth > 1 ? quote(r, true) :
+                     l->quote || l->depth == 1        ? bare_name(r) :
+                                                        BAD;
     if (went == WAIT) { /* again later, from the comma on */
         *any = before;
         r->json->n = n;
@@ -163,8 +166,9 @@ static enum went element(struct reader *r)
 
 static enum went scalar(struct reader *r)
 {
-    static const char *const words[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"},
-                                           {"true", "true"}, {"false", "false"}, {"null", "null"}};
+    static const char *const words[][2] = { { "True", "true" },   { "False", "false" },
+                                            { "None", "null" },   { "true", "true" },
+                                            { "false", "false" }, { "null", "null" } };
     const char *start;
     size_t n;
     enum went went = word(r, &start, &n);
@@ -175,7 +179,7 @@ static enum went scalar(struct reader *r)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (n == strlen(words[i][0]) && memcmp(start, words[i][0], n) == 0)
             return put(r, words[i][1], strlen(words[i][1]));
-    struct ak_scan scan = {.state = AK_SCAN_VALUE, .depth = 1};
+    struct ak_scan scan = { .state = AK_SCAN_VALUE, .depth = 1 };
     bool number = start[0] == '-' || (start[0] >= '0' && start[0] <= '9');
     for (size_t i = 0; i < n && number; i++)
         number = ak_scan_byte(&scan, start[i]) == AK_SCAN_MORE;
@@ -231,7 +235,8 @@ static int hex(const char *text, size_t n, uint32_t *code)
 {
     *code = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *digits = "0123456789abcdefABCDEF", *digit = text[i] ? strchr(digits, text[i]) : NULL;
+        const char *digits = "0123456789abcdefABCDEF",
+                   *digit = text[i] ? strchr(digits, text[i]) : NULL;
         if (!digit)
             return -1;
         uint32_t value = (uint32_t)(digit - digits);
@@ -258,14 +263,16 @@ static enum went escape(struct reader *r)
         char json[16];
         if (hex(text + 2, digits, &code) != 0 || code > 0x10FFFF)
             return BAD;
-        int n = code < 0x10000 ? snprintf(json, sizeof json, "\\u%04x", code)
-                               : snprintf(json, sizeof json, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF));
+        int n = code < 0x10000 ? snprintf(json, sizeof json, "\\u%04x", code) :
+                                 snprintf(json, sizeof json, "\\u%04x\\u%04x",
+                                          0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF));
         return put(r, json, (size_t)n);
     }
     const char *letter = c ? strchr("n\nt\tr\rb\bf\fa\av\v\\\\''\"\"", c) : NULL;
     if (letter)
         return put_escaped(r, letter + 1, 1);
-    return c == '\n' ? ON : put_escaped(r, text, 2); /* the line goes on; any other stays as it is */
+    /* the line goes on; any other stays as it is */
+    return c == '\n' ? ON : put_escaped(r, text, 2);
 }
 
 static enum went python_string(struct reader *r)
@@ -309,10 +316,10 @@ static enum went step(struct reader *r)
     return BAD;
 }
 
-enum ak_literal_step ak_literal_read(struct ak_literal *l, const char *text, size_t n, bool closed, size_t *used, struct ak_buffer *json,
-                                     struct ak_error *error)
+enum ak_literal_step ak_literal_read(struct ak_literal *l, const char *text, size_t n, bool closed,
+                                     size_t *used, struct ak_buffer *json, struct ak_error *error)
 {
-    struct reader r = {l, text, n, 0, closed, json, error};
+    struct reader r = { l, text, n, 0, closed, json, error };
     enum went went = ON;
 
     while (went == ON && r.at < n) {
@@ -322,14 +329,20 @@ enum ak_literal_step ak_literal_read(struct ak_literal *l, const char *text, siz
             went = step(&r);
     }
     *used = r.at;
-    return went == DONE ? AK_LITERAL_DONE : went == BAD ? AK_LITERAL_BAD : went == FAILED ? AK_LITERAL_FAILED : AK_LITERAL_MORE;
+    return went == DONE   ? AK_LITERAL_DONE :
+           went == BAD    ? AK_LITERAL_BAD :
+           went == FAILED ? AK_LITERAL_FAILED :
+                            AK_LITERAL_MORE;
 }
 
-enum ak_literal_step ak_literal_value(const char *text, size_t n, struct ak_buffer *json, struct ak_error *error)
+enum ak_literal_step ak_literal_value(const char *text, size_t n, struct ak_buffer *json,
+                                      struct ak_error *error)
 {
-    struct ak_literal l = {.state = VALUE, .depth = 1, .ends = ")"};
+    struct ak_literal l = { .state = VALUE, .depth = 1, .ends = ")" };
     size_t used;
     enum ak_literal_step step = ak_literal_read(&l, text, n, true, &used, json, error);
 
-    return step == AK_LITERAL_MORE ? used == n && l.state == AFTER && l.depth == 1 ? AK_LITERAL_DONE : AK_LITERAL_BAD : step;
+    return step == AK_LITERAL_MORE ?
+               used == n && l.state == AFTER && l.depth == 1 ? AK_LITERAL_DONE : AK_LITERAL_BAD :
+               step;
 }

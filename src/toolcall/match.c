@@ -13,7 +13,8 @@ enum ak_match ak_match(const struct ak_reply *r, size_t from, const char *marker
     return have >= n ? AK_MATCH_YES : AK_MATCH_PART;
 }
 
-enum ak_match ak_match_loosely(const struct ak_reply *r, size_t from, const char *marker, size_t *after)
+enum ak_match ak_match_loosely(const struct ak_reply *r, size_t from, const char *marker,
+                               size_t *after)
 {
     const char *text = r->text.bytes;
     size_t n_blanks = 0;

@@ -5,7 +5,8 @@
 
 static bool set_text(json_t *message, const char *key, const struct ak_buffer *text)
 {
-    return json_object_set_new(message, key, json_stringn(text->bytes ? text->bytes : "", text->n)) == 0;
+    return json_object_set_new(message, key,
+                               json_stringn(text->bytes ? text->bytes : "", text->n)) == 0;
 }
 
 static json_t *build(const struct ak_reply *r)

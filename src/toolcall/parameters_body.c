@@ -21,7 +21,8 @@ static enum ak_progress between(struct ak_reply *r)
 
     if (ak_skip_blanks(r, "") != AK_ON)
         return AK_WAIT;
-    enum ak_match end = ak_match_loosely(r, r->at, r->shape->end, &after), key = ak_match(r, r->at, r->shape->key);
+    enum ak_match end = ak_match_loosely(r, r->at, r->shape->end, &after),
+                  key = ak_match(r, r->at, r->shape->key);
     if (end == AK_MATCH_YES)
         return finish(r, after);
     if (end == AK_MATCH_NO && key == AK_MATCH_NO)
@@ -34,9 +35,10 @@ static enum ak_progress between(struct ak_reply *r)
 }
 
 /* What stands between a parameter's name and its value. string="false" is the one attribute. */
-static enum ak_match value_begins(const struct ak_reply *r, size_t from, size_t *after, bool *string)
+static enum ak_match value_begins(const struct ak_reply *r, size_t from, size_t *after,
+                                  bool *string)
 {
-    static const char *const types[] = {" string=\"true\"", " string=\"false\""};
+    static const char *const types[] = { " string=\"true\"", " string=\"false\"" };
     const char *value = r->shape->value ? r->shape->value : "";
 
     if (!r->shape->typed)
@@ -55,9 +57,10 @@ static enum ak_match value_begins(const struct ak_reply *r, size_t from, size_t 
 
 static enum ak_progress put_key(struct ak_reply *r, const char *key, size_t n)
 {
-    struct ak_buffer json = {0};
+    struct ak_buffer json = { 0 };
     const char *before = r->body.any ? ", \"" : "{\"", *behind = r->body.string ? "\": \"" : "\": ";
-    bool fine = ak_buffer_add(&json, before, strlen(before), &r->error) == AKUNU_OK && ak_json_escape(key, n, &json, &r->error) == AKUNU_OK &&
+    bool fine = ak_buffer_add(&json, before, strlen(before), &r->error) == AKUNU_OK &&
+                ak_json_escape(key, n, &json, &r->error) == AKUNU_OK &&
                 ak_buffer_add(&json, behind, strlen(behind), &r->error) == AKUNU_OK;
     enum ak_progress went = fine ? ak_emit_arguments(r, json.bytes, json.n) : AK_FAILED;
 
@@ -74,11 +77,14 @@ static enum ak_progress key(struct ak_reply *r)
     bool string = false;
 
     if (!found)
-        return have == most ? AK_WAIT : ak_broken(r, "a parameter's name of more than %d bytes", AK_MOST_NAME);
+        return have == most ?
+                   AK_WAIT :
+                   ak_broken(r, "a parameter's name of more than %d bytes", AK_MOST_NAME);
     size_t n = (size_t)(found - text);
     enum ak_match match = value_begins(r, r->at + n + strlen(end), &after, &string);
     if (match != AK_MATCH_YES)
-        return match == AK_MATCH_PART ? AK_WAIT : ak_broken(r, "no value follows the name of a parameter");
+        return match == AK_MATCH_PART ? AK_WAIT :
+                                        ak_broken(r, "no value follows the name of a parameter");
     if (r->shape->lines && after == r->text.n)
         return AK_WAIT;
     if (r->shape->lines && r->text.bytes[after] == '\n')
@@ -94,11 +100,12 @@ static enum ak_progress key(struct ak_reply *r)
 
 static enum ak_progress put_value(struct ak_reply *r, size_t end)
 {
-    struct ak_buffer json = {0};
+    struct ak_buffer json = { 0 };
     const char *text = r->text.bytes + r->body.mark;
-    ak_status status = r->body.string ? ak_json_escape(text, end - r->body.mark, &json, &r->error)
-                                      : ak_tools_value(text, end - r->body.mark, &json, &r->error);
-    enum ak_progress went = status == AKUNU_OK ? ak_emit_arguments(r, json.bytes, json.n) : AK_FAILED;
+    ak_status status = r->body.string ? ak_json_escape(text, end - r->body.mark, &json, &r->error) :
+                                        ak_tools_value(text, end - r->body.mark, &json, &r->error);
+    enum ak_progress went =
+        status == AKUNU_OK ? ak_emit_arguments(r, json.bytes, json.n) : AK_FAILED;
 
     ak_buffer_free(&json);
     r->body.mark = end;

@@ -1,8 +1,8 @@
 /* Reasoning and content: text up to the next marker. */
 #include "toolcall/state.h"
 
-static void add(struct ak_reply *r, const char *text, enum ak_marker_kind kind, bool start, bool in_reasoning,
-                const struct ak_thinking *thinking)
+static void add(struct ak_reply *r, const char *text, enum ak_marker_kind kind, bool start,
+                bool in_reasoning, const struct ak_thinking *thinking)
 {
     for (size_t i = 0; i < r->n_markers; i++)
         if (strcmp(r->markers[i].text, text) == 0 && r->markers[i].kind == kind) {
@@ -10,7 +10,8 @@ static void add(struct ak_reply *r, const char *text, enum ak_marker_kind kind, 
             r->markers[i].in_reasoning |= in_reasoning;
             return;
         }
-    r->markers[r->n_markers++] = (struct ak_marker){text, strlen(text), kind, thinking, start, in_reasoning};
+    r->markers[r->n_markers++] =
+        (struct ak_marker){ text, strlen(text), kind, thinking, start, in_reasoning };
     r->first[(unsigned char)text[0]] = true;
 }
 
@@ -29,7 +30,9 @@ static void add_shape(struct ak_reply *r, const struct ak_call_shape *shape)
 
 static void add_harmony(struct ak_reply *r)
 {
-    static const char *const heads[] = {"<|start|>", "<|channel|>"}, *const ends[] = {"<|end|>", "<|call|>", "<|return|>"};
+    static const char *const heads[] = { "<|start|>", "<|channel|>" }, *const ends[] = {
+        "<|end|>", "<|call|>", "<|return|>"
+    };
     for (size_t i = 0; i < 2; i++)
         add(r, heads[i], AK_MARK_HEADER, false, true, NULL);
     for (size_t i = 0; i < 3; i++)
@@ -56,8 +59,10 @@ void ak_prose_markers(struct ak_reply *r)
 static bool counts(const struct ak_reply *r, const struct ak_marker *m)
 {
     switch (m->kind) {
-    case AK_MARK_ANSWER: return r->thinking ? r->thinking == m->thinking : r->fresh; /* of a block left out */
-    case AK_MARK_THINK: return r->thinking ? r->fresh && r->thinking == m->thinking : r->fresh || !m->start;
+    /* of a block left out */
+    case AK_MARK_ANSWER: return r->thinking ? r->thinking == m->thinking : r->fresh;
+    case AK_MARK_THINK:
+        return r->thinking ? r->fresh && r->thinking == m->thinking : r->fresh || !m->start;
     default: return r->thinking ? m->in_reasoning : r->fresh || !m->start;
     }
 }
@@ -91,7 +96,8 @@ enum ak_progress ak_prose_begin(struct ak_reply *r, const struct ak_thinking *th
 }
 
 /* Reasoning that is not told apart keeps its markers. */
-static enum ak_progress keep_marker(struct ak_reply *r, const struct ak_thinking *thinking, size_t after)
+static enum ak_progress keep_marker(struct ak_reply *r, const struct ak_thinking *thinking,
+                                    size_t after)
 {
     AK_GO(ak_emit_text(r, r->text.bytes + r->at, after - r->at));
     r->at = r->seen = after;

@@ -18,7 +18,7 @@ static enum ak_progress before(struct ak_reply *r)
  * default_api., and Llama's NAME.call(. */
 static void take_name(struct ak_reply *r, const char *name, size_t n)
 {
-    static const char *const modules[] = {"functions.", "default_api."}, call[] = ".call";
+    static const char *const modules[] = { "functions.", "default_api." }, call[] = ".call";
 
     for (size_t i = 0; i < 2; i++)
         if (n > strlen(modules[i]) && memcmp(name, modules[i], strlen(modules[i])) == 0)
@@ -51,9 +51,10 @@ static enum ak_progress function(struct ak_reply *r)
         return AK_ON;
     }
     take_name(r, text, n);
-    if (r->shape->bare && ak_tools_known(&r->tools) && !ak_tools_has(&r->tools, r->name, strlen(r->name)))
+    if (r->shape->bare && ak_tools_known(&r->tools) &&
+        !ak_tools_has(&r->tools, r->name, strlen(r->name)))
         return ak_broken(r, "no tool has this name");
-    r->body.literal = (struct ak_literal){0};
+    r->body.literal = (struct ak_literal){ 0 };
     r->body.step = ARGUMENTS;
     return ak_emit_call(r);
 }

@@ -4,7 +4,8 @@
 
 #include "toolcall/state.h"
 
-ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_reply **out, struct ak_error *error)
+ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_reply **out,
+                          struct ak_error *error)
 {
     struct ak_reply *r = *out = ak_alloc(1, sizeof *r);
 
@@ -22,7 +23,8 @@ ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_re
     r->place = r->format->harmony ? AK_PLACE_HEADER : AK_PLACE_TEXT;
     ak_prose_markers(r);
     r->tool_calls = json_array();
-    ak_status status = r->tool_calls ? ak_buffer_room(&r->text, 1, error) : ak_fail_memory(error, "a reply", 0);
+    ak_status status =
+        r->tool_calls ? ak_buffer_room(&r->text, 1, error) : ak_fail_memory(error, "a reply", 0);
     if (status == AKUNU_OK)
         status = ak_tools_parse(settings->tools, &r->tools, error);
     if (status == AKUNU_OK)

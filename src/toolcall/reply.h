@@ -20,7 +20,8 @@ struct ak_reply_settings {
 };
 
 /* Copies what it needs of the settings. */
-ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_reply **out, struct ak_error *error);
+ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_reply **out,
+                          struct ak_error *error);
 void ak_reply_free(struct ak_reply *r); /* NULL allowed */
 
 ak_status ak_reply_push(struct ak_reply *r, const char *bytes, size_t n, struct ak_error *error);

@@ -27,14 +27,18 @@ static size_t cut(const struct ak_tokenizer *t, const char *marker, struct piece
     int32_t ids[MOST_PIECES];
     size_t n_ids, n = 0;
 
-    if (!t || ak_tokenize(t, marker, strlen(marker), AKUNU_PARSE_SPECIAL, ids, MOST_PIECES, &n_ids, NULL) != AKUNU_OK || n_ids > MOST_PIECES)
+    if (!t ||
+        ak_tokenize(t, marker, strlen(marker), AKUNU_PARSE_SPECIAL, ids, MOST_PIECES, &n_ids,
+                    NULL) != AKUNU_OK ||
+        n_ids > MOST_PIECES)
         return plain(p, marker);
     for (size_t i = 0; i < n_ids; i++) {
         bool control = ak_tokenizer_is_control(t, ids[i]) || ak_tokenizer_is_end(t, ids[i]);
         bool joins = n && !control && !p[n - 1].control;
         struct piece *at = joins ? &p[n - 1] : &p[n];
         size_t bytes, before = joins ? at->n : 0;
-        if (ak_detokenize(t, &ids[i], 1, AKUNU_CONTINUE, at->text + before, sizeof at->text - before, &bytes, NULL) != AKUNU_OK ||
+        if (ak_detokenize(t, &ids[i], 1, AKUNU_CONTINUE, at->text + before,
+                          sizeof at->text - before, &bytes, NULL) != AKUNU_OK ||
             bytes > sizeof at->text - before)
             return plain(p, marker);
         at->n = before + bytes;
@@ -46,7 +50,8 @@ static size_t cut(const struct ak_tokenizer *t, const char *marker, struct piece
 
 static uint32_t piece(struct ak_rules *r, const struct piece *p)
 {
-    return p->control ? ak_build_token(&r->build, 0, p->text, p->n, false) : ak_build_literal(&r->build, p->text, p->n);
+    return p->control ? ak_build_token(&r->build, 0, p->text, p->n, false) :
+                        ak_build_literal(&r->build, p->text, p->n);
 }
 
 static uint32_t pieces(struct ak_rules *r, const struct piece *p, size_t n, uint32_t then)
@@ -58,7 +63,7 @@ static uint32_t pieces(struct ak_rules *r, const struct piece *p, size_t n, uint
 
 uint32_t ak_rules_blanks(struct ak_rules *r)
 {
-    struct ak_byte_set set = {{0}};
+    struct ak_byte_set set = { { 0 } };
     set.bits[0] |= (uint64_t)1 << ' ' | (uint64_t)1 << '\n';
     return ak_build_repeat(&r->build, ak_build_bytes(&r->build, &set), 0, 5);
 }
@@ -66,7 +71,8 @@ uint32_t ak_rules_blanks(struct ak_rules *r)
 uint32_t ak_rules_marker(struct ak_rules *r, const char *marker)
 {
     struct piece p[MOST_PIECES];
-    return marker && *marker ? pieces(r, p, cut(r->given->tokenizer, marker, p), AK_BUILD_EMPTY) : AK_BUILD_EMPTY;
+    return marker && *marker ? pieces(r, p, cut(r->given->tokenizer, marker, p), AK_BUILD_EMPTY) :
+                               AK_BUILD_EMPTY;
 }
 
 uint32_t ak_rules_loose_marker(struct ak_rules *r, const char *marker)
@@ -103,21 +109,22 @@ static uint32_t until_text(struct ak_rules *r, const struct piece *word, uint32_
 {
     struct ak_build *b = &r->build;
     uint32_t rules[sizeof word->text];
-    size_t border[sizeof word->text + 1] = {0};
+    size_t border[sizeof word->text + 1] = { 0 };
 
     for (size_t i = 1; i < word->n; i++)
         border[i + 1] = follow(word, border, border[i], word->text[i]);
     for (size_t i = 0; i < word->n; i++)
         rules[i] = ak_build_rule(b, "until", 5);
     for (size_t i = 0; i < word->n; i++) {
-        struct ak_byte_set sets[sizeof word->text + 1] = {{{0}}};
+        struct ak_byte_set sets[sizeof word->text + 1] = { { { 0 } } };
         uint32_t part = AK_BUILD_NOTHING;
         for (unsigned byte = 0; byte < 256; byte++)
             sets[follow(word, border, i, (char)byte)].bits[byte >> 6] |= (uint64_t)1 << (byte & 63);
         for (size_t to = 0; to <= i + 1; to++) {
             uint32_t rest = to == word->n ? then : ak_build_call(b, rules[to]);
             if (sets[to].bits[0] | sets[to].bits[1] | sets[to].bits[2] | sets[to].bits[3])
-                part = ak_build_either(b, part, ak_build_two(b, ak_build_bytes(b, &sets[to]), rest));
+                part =
+                    ak_build_either(b, part, ak_build_two(b, ak_build_bytes(b, &sets[to]), rest));
         }
         ak_build_define(b, rules[i], part);
     }
@@ -128,7 +135,7 @@ uint32_t ak_rules_until(struct ak_rules *r, const char *marker, uint32_t then)
 {
     struct piece p[MOST_PIECES];
     size_t n = cut(r->given->tokenizer, marker, p);
-    struct ak_ending ending = {.text = marker, .n = strlen(marker), .then = then};
+    struct ak_ending ending = { .text = marker, .n = strlen(marker), .then = then };
 
     if (p[0].control) /* as that token, or spelt out: the parser sees its text */
         return ak_build_until(&r->build, &ending, 1, false);

@@ -16,9 +16,9 @@ static bool begins_with(const char *text, const char *begin)
     return text && strncmp(text, begin, strlen(begin)) == 0;
 }
 
-/* What the parser would read where this marker was written. Markers of two shapes are the first one's,
- * since that is what the model was taught; of its other shapes those remain that can hold all that a
- * schema asks for. */
+/* What the parser would read where this marker was written. Markers of two shapes are the first
+ * one's, since that is what the model was taught; of its other shapes those remain that can hold
+ * all that a schema asks for. */
 static uint32_t behind(struct ak_rules *r, const char *marker)
 {
     const struct ak_call_format *f = r->given->format;
@@ -26,14 +26,19 @@ static uint32_t behind(struct ak_rules *r, const char *marker)
 
     for (unsigned i = 0; i < f->n_shapes; i++) {
         const struct ak_call_shape *s = &f->shapes[i];
-        const char *whole = begins_with(s->section, marker) ? s->section : begins_with(s->begin, marker) ? s->begin : NULL;
-        bool bracket = !s->section && !s->begin && marker[0] == (s->list ? '[' : '{') && marker[1] == '\0';
+        const char *whole = begins_with(s->section, marker) ? s->section :
+                            begins_with(s->begin, marker)   ? s->begin :
+                                                              NULL;
+        bool bracket =
+            !s->section && !s->begin && marker[0] == (s->list ? '[' : '{') && marker[1] == '\0';
         if (!whole && !bracket)
             continue;
-        if (i > 0 && s->body != AK_BODY_JSON && s->body != AK_BODY_ARGUMENTS && s->body != f->shapes[0].body)
+        if (i > 0 && s->body != AK_BODY_JSON && s->body != AK_BODY_ARGUMENTS &&
+            s->body != f->shapes[0].body)
             continue;
         r->shape = s;
-        uint32_t rest = whole ? ak_rules_marker(r, whole + strlen(marker)) : (uint32_t)AK_BUILD_EMPTY;
+        uint32_t rest =
+            whole ? ak_rules_marker(r, whole + strlen(marker)) : (uint32_t)AK_BUILD_EMPTY;
         part = ak_build_two(&r->build, rest, ak_rules_row(r, whole ? whole : marker));
         break;
     }
@@ -52,9 +57,11 @@ static void add(struct ak_rules *r, struct words *w, const char *text, bool star
             return;
         }
     if (w->n == MOST_WORDS)
-        ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED, "more than %d markers of calls and of reasoning", MOST_WORDS);
+        ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED,
+                      "more than %d markers of calls and of reasoning", MOST_WORDS);
     else
-        w->list[w->n++] = (struct ak_ending){.text = text, .n = strlen(text), .then = then, .start = start};
+        w->list[w->n++] =
+            (struct ak_ending){ .text = text, .n = strlen(text), .then = then, .start = start };
 }
 
 static void add_call(struct ak_rules *r, struct words *w, const char *marker, bool start, bool held)
@@ -62,8 +69,8 @@ static void add_call(struct ak_rules *r, struct words *w, const char *marker, bo
     add(r, w, marker, start, held ? behind(r, marker) : (uint32_t)AK_BUILD_NOTHING);
 }
 
-/* The markers of calls; those alone that count in reasoning too. Unless calls are `held` to what follows
- * them, they are not to come. */
+/* The markers of calls; those alone that count in reasoning too. Unless calls are `held` to what
+ * follows them, they are not to come. */
 static void add_calls(struct ak_rules *r, struct words *w, bool in_reasoning, bool held)
 {
     const struct ak_call_format *f = r->given->format;
@@ -86,9 +93,11 @@ static void add_calls(struct ak_rules *r, struct words *w, bool in_reasoning, bo
 
 uint32_t ak_rules_reasoning(struct ak_rules *r, const struct ak_thinking *t, const uint32_t *then)
 {
-    struct words w = {.n = 0};
+    struct words w = { .n = 0 };
 
-    add(r, &w, t->close, false, then ? ak_build_two(&r->build, ak_rules_blanks(r), *then) : ak_build_call(&r->build, r->text));
+    add(r, &w, t->close, false,
+        then ? ak_build_two(&r->build, ak_rules_blanks(r), *then) :
+               ak_build_call(&r->build, r->text));
     add_calls(r, &w, true, !then);
     return ak_build_until(&r->build, w.list, w.n, !then);
 }
@@ -97,7 +106,7 @@ uint32_t ak_rules_text(struct ak_rules *r)
 {
     struct ak_build *b = &r->build;
     const struct ak_thinking *t;
-    struct words w = {.n = 0};
+    struct words w = { .n = 0 };
 
     r->text = ak_build_rule(b, "text", 4);
     add_calls(r, &w, false, true);

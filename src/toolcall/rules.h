@@ -12,12 +12,12 @@ struct ak_rules {
     const struct ak_call_shape *shape;
     const struct ak_tools *tools;
     const json_t *named; /* the tool that is asked for; NULL: any */
-    const json_t *root; /* the schema of the tool whose call is being built */
+    const json_t *root;  /* the schema of the tool whose call is being built */
     const char *tool;
-    bool opened;        /* the first bracket of the call that is being built was written */
-    uint32_t text;      /* the rule of ak_rules_text */
+    bool opened;   /* the first bracket of the call that is being built was written */
+    uint32_t text; /* the rule of ak_rules_text */
     uint32_t calls[AK_MOST_SHAPES][2]; /* of each shape, whole and opened; 0: not built yet */
-    uint32_t any; /* the rule of any value, plus 1; 0: there is none yet */
+    uint32_t any;                      /* the rule of any value, plus 1; 0: there is none yet */
 };
 
 /* grammar.c: a row of calls in the shape r->shape, as it goes on behind one of its markers: its
@@ -32,7 +32,8 @@ uint32_t ak_rules_arguments(struct ak_rules *r, const json_t *schema);
 
 /* rule_markers.c: a marker as text and control tokens; NULL: the empty text. */
 uint32_t ak_rules_marker(struct ak_rules *r, const char *marker);
-uint32_t ak_rules_loose_marker(struct ak_rules *r, const char *marker); /* in which a blank stands for any blanks */
+/* in which a blank stands for any blanks */
+uint32_t ak_rules_loose_marker(struct ak_rules *r, const char *marker);
 uint32_t ak_rules_blanks(struct ak_rules *r); /* some, or none */
 /* Any text up to the marker, then `then`. */
 uint32_t ak_rules_until(struct ak_rules *r, const char *marker, uint32_t then);

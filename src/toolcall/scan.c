@@ -185,9 +185,7 @@ enum ak_scan_step ak_scan_byte(struct ak_scan *s, char c)
     case AK_SCAN_NAME:
     case AK_SCAN_FIRST_NAME: return name(s, c);
     case AK_SCAN_AFTER: return s->depth ? after(s, c) : AK_SCAN_BAD;
-    case AK_SCAN_COLON:
-        s->state = AK_SCAN_VALUE;
-        return c == ':' ? AK_SCAN_MORE : AK_SCAN_BAD;
+    case AK_SCAN_COLON: s->state = AK_SCAN_VALUE; return c == ':' ? AK_SCAN_MORE : AK_SCAN_BAD;
     default: return value(s, c);
     }
 }

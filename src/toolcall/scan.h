@@ -10,23 +10,23 @@
 enum { AK_SCAN_MOST_DEPTH = 64 };
 
 enum ak_scan_state {
-    AK_SCAN_VALUE,  /* a value must come; all zero: the beginning */
+    AK_SCAN_VALUE,       /* a value must come; all zero: the beginning */
     AK_SCAN_FIRST_VALUE, /* or the end of the list */
-    AK_SCAN_NAME,   /* a member's name must come */
-    AK_SCAN_FIRST_NAME, /* or the end of the object */
+    AK_SCAN_NAME,        /* a member's name must come */
+    AK_SCAN_FIRST_NAME,  /* or the end of the object */
     AK_SCAN_COLON,
     AK_SCAN_AFTER,  /* a value is complete */
     AK_SCAN_STRING, /* inside a string … */
     AK_SCAN_ESCAPE,
     AK_SCAN_HEX,
     AK_SCAN_NUMBER,
-    AK_SCAN_WORD,   /* true, false, null */
+    AK_SCAN_WORD, /* true, false, null */
 };
 
 struct ak_scan {
-    uint8_t state; /* enum ak_scan_state */
-    uint8_t depth; /* how many objects and lists are open */
-    bool name;     /* the string is a member's name */
+    uint8_t state;  /* enum ak_scan_state */
+    uint8_t depth;  /* how many objects and lists are open */
+    bool name;      /* the string is a member's name */
     uint8_t n_left; /* hexadecimal digits of an escape, or letters of a word */
     uint8_t number; /* how far a number is: its own states, in scan.c */
     const char *word;

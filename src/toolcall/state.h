@@ -24,35 +24,48 @@ enum ak_place {
     AK_PLACE_SECTION, /* between the calls of a section */
     AK_PLACE_NAME,
     AK_PLACE_BODY,
-    AK_PLACE_END,     /* after a body */
+    AK_PLACE_END, /* after a body */
 };
 
 enum { AK_MOST_NAME = 256, AK_MOST_BLANKS = 256, AK_CALL_ID_BYTES = 9, AK_MOST_MARKERS = 48 };
 
-enum ak_marker_kind { AK_MARK_THINK, AK_MARK_ANSWER, AK_MARK_CALL, AK_MARK_DROP, AK_MARK_HEADER, AK_MARK_MESSAGE_END };
+enum ak_marker_kind {
+    AK_MARK_THINK,
+    AK_MARK_ANSWER,
+    AK_MARK_CALL,
+    AK_MARK_DROP,
+    AK_MARK_HEADER,
+    AK_MARK_MESSAGE_END
+};
 
 struct ak_marker {
     const char *text;
     size_t n;
     enum ak_marker_kind kind;
     const struct ak_thinking *thinking; /* of AK_MARK_THINK and AK_MARK_ANSWER */
-    bool start;        /* only where nothing but blanks stands before */
-    bool in_reasoning; /* counts there too */
+    bool start;                         /* only where nothing but blanks stands before */
+    bool in_reasoning;                  /* counts there too */
 };
 
 /* Where in a body, each kind of body with its own names. */
 struct ak_body {
     unsigned step;
-    bool list, print;     /* a list is open; inside of print( */
+    bool list, print; /* a list is open; inside of print( */
     struct ak_scan scan;
     struct ak_literal literal;
-    unsigned level;       /* of JSON: the depth at which a call's members stand */
-    enum ak_member_name { AK_MEMBER_OTHER, AK_MEMBER_NAME, AK_MEMBER_ARGUMENTS, AK_MEMBER_ID, AK_MEMBER_FUNCTION } member;
-    size_t mark;          /* where the string or the value began that is being read */
-    bool streams;         /* the arguments are passed on as they come */
+    unsigned level; /* of JSON: the depth at which a call's members stand */
+    enum ak_member_name {
+        AK_MEMBER_OTHER,
+        AK_MEMBER_NAME,
+        AK_MEMBER_ARGUMENTS,
+        AK_MEMBER_ID,
+        AK_MEMBER_FUNCTION
+    } member;
+    size_t mark;                   /* where the string or the value began that is being read */
+    bool streams;                  /* the arguments are passed on as they come */
     size_t arguments, n_arguments; /* else where they are; n 0: not seen */
-    bool string;          /* of parameters: the value is a string */
-    bool any;             /* a parameter was written */
+    bool string;                   /* of parameters: the value is a string */
+    bool any;                      /* a parameter was written */
 };
 
 struct ak_reply {
@@ -82,8 +95,8 @@ struct ak_reply {
     const char *section;               /* inside of which this is */
     const char *opened;                /* the marker that began it, NULL: a bare call */
     struct ak_body body;
-    bool begun;                        /* AKUNU_REPLY_CALL was told */
-    bool complete;                     /* there was a whole call since the first marker */
+    bool begun;    /* AKUNU_REPLY_CALL was told */
+    bool complete; /* there was a whole call since the first marker */
     size_t n_begun;
     char name[AK_MOST_NAME + 1], id[AK_MOST_NAME + 1];
     struct ak_buffer arguments;
@@ -127,13 +140,15 @@ enum ak_progress ak_python_body(struct ak_reply *r);
 enum ak_match { AK_MATCH_NO, AK_MATCH_PART /* the text ends inside of it */, AK_MATCH_YES };
 enum ak_match ak_match(const struct ak_reply *r, size_t from, const char *marker);
 /* The same where a blank of the marker stands for any blanks; *after gets where it ends. */
-enum ak_match ak_match_loosely(const struct ak_reply *r, size_t from, const char *marker, size_t *after);
+enum ak_match ak_match_loosely(const struct ak_reply *r, size_t from, const char *marker,
+                               size_t *after);
 /* Moves r->at over blanks, and over any of `also`; AK_WAIT where the text ends there. */
 enum ak_progress ak_skip_blanks(struct ak_reply *r, const char *also);
 /* From r->at to the first byte of `stops` or a blank: AK_ON with the bytes' number, AK_BROKEN
  * where that is more than AK_MOST_NAME. */
 enum ak_progress ak_read_word(struct ak_reply *r, const char *stops, size_t *n);
-enum ak_progress ak_broken(struct ak_reply *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum ak_progress ak_broken(struct ak_reply *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* emit.c: everything that leaves. AK_ON, or AK_FAILED. */
 enum ak_progress ak_emit_text(struct ak_reply *r, const char *text, size_t n);
@@ -148,11 +163,11 @@ enum ak_progress ak_emit_broken(struct ak_reply *r);
 enum ak_progress ak_failed(struct ak_reply *r, ak_status status);
 
 /* Goes on in the calling function only where the call went fine. */
-#define AK_GO(call)                            \
-    do {                                       \
-        enum ak_progress ak_went = (call);     \
-        if (ak_went != AK_ON)                  \
-            return ak_went;                    \
+#define AK_GO(call)                                                                                \
+    do {                                                                                           \
+        enum ak_progress ak_went = (call);                                                         \
+        if (ak_went != AK_ON)                                                                      \
+            return ak_went;                                                                        \
     } while (0)
 
 #endif

@@ -30,7 +30,7 @@ static ak_status add(struct ak_tools *tools, json_t *entry, size_t i, struct ak_
 
 ak_status ak_tools_parse(const char *text, struct ak_tools *out, struct ak_error *error)
 {
-    *out = (struct ak_tools){0};
+    *out = (struct ak_tools){ 0 };
     if (!text)
         return AKUNU_OK;
     ak_status status = ak_json_parse(text, strlen(text), &out->list, error);
@@ -42,7 +42,8 @@ ak_status ak_tools_parse(const char *text, struct ak_tools *out, struct ak_error
     if (!out->by_name)
         status = ak_fail_memory(error, "the tools", 0);
     else if (!json_is_array(out->list))
-        status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tools are %s, where a list is expected", ak_json_kind(out->list));
+        status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tools are %s, where a list is expected",
+                         ak_json_kind(out->list));
     for (size_t i = 0; status == AKUNU_OK && i < json_array_size(out->list); i++)
         status = add(out, json_array_get(out->list, i), i, error);
     if (status != AKUNU_OK)
@@ -54,7 +55,7 @@ void ak_tools_free(struct ak_tools *tools)
 {
     json_decref(tools->list);
     json_decref(tools->by_name);
-    *tools = (struct ak_tools){0};
+    *tools = (struct ak_tools){ 0 };
 }
 
 /* Names have a limit in the parser, and jansson 2.11 finds only what ends in a NUL. */
@@ -104,10 +105,12 @@ static bool any_string(const json_t *schema, int depth)
     for (size_t i = 0; !type && i < json_array_size(values); i++)
         if (json_is_string(json_array_get(values, i)))
             return true;
-    return one_is_string(json_object_get(schema, "anyOf"), depth - 1) || one_is_string(json_object_get(schema, "oneOf"), depth - 1);
+    return one_is_string(json_object_get(schema, "anyOf"), depth - 1) ||
+           one_is_string(json_object_get(schema, "oneOf"), depth - 1);
 }
 
-bool ak_tools_wants_string(const struct ak_tools *tools, const char *tool, const char *parameter, size_t n)
+bool ak_tools_wants_string(const struct ak_tools *tools, const char *tool, const char *parameter,
+                           size_t n)
 {
     enum { MOST_NESTING = 8 };
     json_t *schema = json_object_get(json_object_get(tools->by_name, tool), "parameters");
@@ -124,7 +127,8 @@ ak_status ak_json_escape(const char *text, size_t n, struct ak_buffer *out, stru
             continue;
         char escape[8];
         const char *letter = strchr("\nn\tt\rr\"\"\\\\", c);
-        int length = c && letter ? snprintf(escape, sizeof escape, "\\%c", letter[1]) : snprintf(escape, sizeof escape, "\\u%04x", c);
+        int length = c && letter ? snprintf(escape, sizeof escape, "\\%c", letter[1]) :
+                                   snprintf(escape, sizeof escape, "\\u%04x", c);
         AK_TRY(ak_buffer_add(out, text + plain, i - plain, error));
         AK_TRY(ak_buffer_add(out, escape, (size_t)length, error));
         plain = i + 1;
@@ -135,7 +139,9 @@ ak_status ak_json_escape(const char *text, size_t n, struct ak_buffer *out, stru
 /* What people and models who think in Python write for JSON's words. */
 static const char *python_word(const char *text, size_t n)
 {
-    static const char *const words[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
+    static const char *const words[][2] = { { "True", "true" },
+                                            { "False", "false" },
+                                            { "None", "null" } };
     for (size_t i = 0; i < 3; i++)
         if (n == strlen(words[i][0]) && memcmp(text, words[i][0], n) == 0)
             return words[i][1];

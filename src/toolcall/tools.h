@@ -12,7 +12,8 @@ struct ak_tools {
     json_t *by_name; /* name → its "function" */
 };
 
-/* `text` NULL: no tools are known. Refused: what is no list of functions with names, a name twice. */
+/* `text` NULL: no tools are known. Refused: what is no list of functions with names, a name twice.
+ */
 ak_status ak_tools_parse(const char *text, struct ak_tools *out, struct ak_error *error);
 void ak_tools_free(struct ak_tools *tools);
 
@@ -24,7 +25,8 @@ static inline bool ak_tools_known(const struct ak_tools *tools)
 bool ak_tools_has(const struct ak_tools *tools, const char *name, size_t n);
 
 /* Is the parameter's value a string, whatever it looks like? */
-bool ak_tools_wants_string(const struct ak_tools *tools, const char *tool, const char *parameter, size_t n);
+bool ak_tools_wants_string(const struct ak_tools *tools, const char *tool, const char *parameter,
+                           size_t n);
 
 /* Adds as JSON the value whose text is given, of a parameter that need not be a string:
  * what it looks like, a string where it looks like nothing. */

@@ -55,9 +55,11 @@ bool ak_assembly_fits_f16(enum ak_type type, const struct ak_plane *plane, uint6
 }
 
 /* No more of the row is looked at than the numbers take. */
-void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                        uint8_t *out)
 {
-    const uint8_t *at = (const uint8_t *)a->plane[0].data + (row * a->cols + first) / 32 * 4 * a->bits;
+    const uint8_t *at =
+        (const uint8_t *)a->plane[0].data + (row * a->cols + first) / 32 * 4 * a->bits;
     const unsigned bits = a->bits, mask = (1u << bits) - 1;
     unsigned held = 0, n_held = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -71,8 +73,7 @@ void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t firs
     }
 }
 
-/* ---- x = scale · q + minimum ------------------------------------------------------ */
-
+/* ---- x = scale · q + minimum -------------------------------------------- */
 static void put_factor(enum ak_type type, float x, uint8_t out[2])
 {
     uint16_t bits = type == AK_A4 || type == AK_A5 ? ak_float_to_bf16(x) : ak_float_to_f16(x);
@@ -100,7 +101,7 @@ static void put_fifth_bits(const uint8_t *q, uint8_t out[4])
 static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimum, uint8_t *out)
 {
     int half = 1 << (bits - 1);
-    struct ak_block_a8 block = {.d = scale, .m = fmaf((float)half, scale, minimum)};
+    struct ak_block_a8 block = { .d = scale, .m = fmaf((float)half, scale, minimum) };
     for (int i = 0; i < BLOCK; i++)
         block.q[i] = (int8_t)(q[i] - half);
     memcpy(out, &block, sizeof block);
@@ -121,7 +122,8 @@ static void put_symmetric(const struct ak_assembly *a, const uint8_t *q, float s
 }
 
 /* The first two of A4, Q4_1, A5 and Q5_1 are the factors, the last sixteen bytes nibbles. */
-static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale, float minimum, uint8_t *out)
+static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale, float minimum,
+                      uint8_t *out)
 {
     if (a->type == AK_A8) {
         put_bytes(a->bits, q, scale, minimum, out);
@@ -138,7 +140,8 @@ static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale
     put_nibbles(q, out + ak_type_info(a->type)->block_bytes - BLOCK / 2);
 }
 
-static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                          uint8_t *out)
 {
     uint8_t q[AK_ASSEMBLY_K];
     a->scheme->quants(a, row, first, n, q);
@@ -149,7 +152,8 @@ static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t fi
     }
 }
 
-static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                          float *out)
 {
     uint8_t q[AK_ASSEMBLY_K];
     a->scheme->quants(a, row, first, n, q);
@@ -161,13 +165,14 @@ static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t fi
     }
 }
 
-/* ---- MXFP4 ------------------------------------------------------------------------------ */
-
+/* ---- MXFP4 -------------------------------------------------------------- */
 /* GGML's blocks have the first half's numbers in the low nibbles. */
-static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                         uint8_t *out)
 {
     const uint64_t at = (row * a->cols + first) / BLOCK;
-    const uint8_t *scales = (const uint8_t *)a->plane[1].data + at, *pairs = (const uint8_t *)a->plane[0].data + at * (BLOCK / 2);
+    const uint8_t *scales = (const uint8_t *)a->plane[1].data + at,
+                  *pairs = (const uint8_t *)a->plane[0].data + at * (BLOCK / 2);
     for (uint32_t i = 0; i < n; i += BLOCK, pairs += BLOCK / 2) {
         *out++ = *scales++;
         for (int j = 0; j < BLOCK / 4; j++) {
@@ -177,11 +182,11 @@ static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t fir
     }
 }
 
-const struct ak_assembly_scheme ak_assembly_mxfp4 = {.blocks = mxfp4_blocks, .by_rows = true};
+const struct ak_assembly_scheme ak_assembly_mxfp4 = { .blocks = mxfp4_blocks, .by_rows = true };
 
-/* ---- All schemes --------------------------------------------------------------------- */
-
-static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+/* ---- All schemes -------------------------------------------------------- */
+static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                        float *out)
 {
     uint8_t blocks[AK_ASSEMBLY_K / BLOCK * sizeof(struct ak_block_a8)];
     if (a->scheme->values) {
@@ -194,7 +199,8 @@ static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t firs
     }
 }
 
-static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                        uint8_t *out)
 {
     float values[AK_ASSEMBLY_K];
     if (a->scheme->blocks) {
@@ -208,17 +214,20 @@ static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t firs
     }
 }
 
-void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, void *out)
+void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                        void *out)
 {
     const struct ak_type_info *info = ak_type_info(a->type);
     uint8_t *to = out;
-    for (uint32_t end = first + n, part; first < end; first += part, to += part / info->block_elems * info->block_bytes) {
+    for (uint32_t end = first + n, part; first < end;
+         first += part, to += part / info->block_elems * info->block_bytes) {
         part = end - first < AK_ASSEMBLY_K ? end - first : AK_ASSEMBLY_K;
         part_blocks(a, row, first, part, to);
     }
 }
 
-void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                       float *out)
 {
     for (uint32_t end = first + n, part; first < end; first += part, out += part) {
         part = end - first < AK_ASSEMBLY_K ? end - first : AK_ASSEMBLY_K;

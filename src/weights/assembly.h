@@ -5,9 +5,9 @@
  * part of a row on demand: for the packer, which is their only reader but for the
  * embedding's rows and those who look. Nothing is kept of them.
  *
- *     x = scale · q + minimum, q of up to 5 bits   Q4_1, Q5_1 where factors are F16, A4, A5 where BF16
- *     the same of more bits, or factors in F32     A8, its numbers with half of their range taken off
- *     x = scale · (q − half of q's range)          Q4_0 of up to 4 bits, Q8_0, where scales are F16
+ *     x = scale · q + minimum, q of up to 5 bits   Q4_1, Q5_1 if factors are F16; A4, A5 if BF16
+ *     the same of more bits, or factors in F32     A8, half of the range taken off its numbers
+ *     x = scale · (q − half of q's range)          Q4_0 up to 4 bits, Q8_0, if scales are F16
  *     MXFP4                                        MXFP4
  *     E4M3, 128 and more of a row of one scale     F8
  *     anything else                                F16, each rounded once
@@ -28,11 +28,15 @@ enum { AK_ASSEMBLY_NAME_BYTES = 24, AK_ASSEMBLY_K = 256 };
  * the columns or round otherwise. n is at most AK_ASSEMBLY_K; but for `values` alone, first
  * and n are multiples of the blocks. */
 struct ak_assembly_scheme {
-    void (*quants)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out);
+    void (*quants)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   uint8_t *out);
     /* Of the group that element k is in; 32 elements have one. */
-    void (*factors)(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum);
-    void (*values)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out);
-    void (*blocks)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out);
+    void (*factors)(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+                    float *minimum);
+    void (*values)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   float *out);
+    void (*blocks)(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   uint8_t *out);
     bool by_rows; /* planes have as many equal parts as there are rows, in their order */
 };
 
@@ -44,9 +48,11 @@ struct ak_assembly {
     uint64_t shape[AK_MAX_DIMS];       /* of the weight */
     unsigned n_dims;
     uint32_t rows, cols, bits, group;
-    uint32_t zero_offset;              /* what is to be added to a stored zero point */
-    uint32_t block_rows, scale_cols;   /* rows that share scales, scales of a row; `group` columns share one */
-    uint32_t *order;                   /* its own, [cols]: the column that is the k-th of the blocks; NULL: as stored */
+    uint32_t zero_offset; /* what is to be added to a stored zero point */
+    /* rows that share scales, scales of a row; `group` columns share one */
+    uint32_t block_rows, scale_cols;
+    /* its own, [cols]: the column that is the k-th of the blocks; NULL: as stored */
+    uint32_t *order;
     struct ak_plane plane[AK_MAX_PLANES];
 };
 
@@ -65,15 +71,18 @@ enum ak_type ak_assembly_symmetric_type(uint32_t bits, enum ak_type factor_type)
 
 /* `quants` of rows whose numbers stand after each other, the lowest bits first; 32 of them
  * are `bits` words. */
-void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out);
+void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                        uint8_t *out);
 
 /* Whether n factors of a plane are numbers that F16 has. */
 bool ak_assembly_fits_f16(enum ak_type type, const struct ak_plane *plane, uint64_t n);
 
 /* Elements [first, first + n) of a row, whole blocks, as these and as floats. The floats
  * are those that the scheme's makers would compute in float32. */
-void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, void *out);
-void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out);
+void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                        void *out);
+void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                       float *out);
 
 /* Element i of a plane of little-endian F32, F16 or BF16 at any address. */
 float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i);

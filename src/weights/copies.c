@@ -32,7 +32,8 @@ static size_t alignment(enum ak_type type)
     return info->block_elems == 1 ? info->block_bytes : 2;
 }
 
-const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_type type, const void *data, uint64_t bytes)
+const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_type type,
+                              const void *data, uint64_t bytes)
 {
     if ((uintptr_t)data % alignment(type) == 0)
         return data;

@@ -13,9 +13,10 @@ static int compare(const void *a, const void *b)
 
 ak_status ak_index_alloc(struct ak_index *index, size_t n, struct ak_error *error)
 {
-    *index = (struct ak_index){0};
+    *index = (struct ak_index){ 0 };
     if (n > UINT32_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%zu names, where at most 2^32 - 1 are supported", n);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%zu names, where at most 2^32 - 1 are supported", n);
     index->entries = ak_alloc(n, sizeof *index->entries);
     if (!index->entries)
         return ak_fail_memory(error, "an index of names", n * sizeof *index->entries);
@@ -34,8 +35,9 @@ const char *ak_index_sort(struct ak_index *index)
 
 bool ak_index_find(const struct ak_index *index, const char *name, uint32_t *position)
 {
-    struct ak_index_entry key = {name, 0};
-    const struct ak_index_entry *found = bsearch(&key, index->entries, index->n, sizeof *index->entries, compare);
+    struct ak_index_entry key = { name, 0 };
+    const struct ak_index_entry *found =
+        bsearch(&key, index->entries, index->n, sizeof *index->entries, compare);
     if (found)
         *position = found->position;
     return found != NULL;
@@ -44,5 +46,5 @@ bool ak_index_find(const struct ak_index *index, const char *name, uint32_t *pos
 void ak_index_free(struct ak_index *index)
 {
     ak_free(index->entries);
-    *index = (struct ak_index){0};
+    *index = (struct ak_index){ 0 };
 }

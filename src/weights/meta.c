@@ -9,46 +9,60 @@
 /* "string \"abc\"", "array of float": what was found, for a message. */
 static const char *found(const struct ak_meta *meta, char *out)
 {
-    static const char *const kinds[] = {"nothing", "bool", "integer", "unsigned integer", "float", "string", "array"};
+    static const char *const kinds[] = { "nothing", "bool",   "integer", "unsigned integer",
+                                         "float",   "string", "array" };
     char shown[AK_SHOW_BYTES];
     switch (meta->kind) {
-    case AK_META_BOOL: snprintf(out, AK_SHOW_BYTES, "the bool %s", meta->as.boolean ? "true" : "false"); break;
-    case AK_META_INT: snprintf(out, AK_SHOW_BYTES, "the integer %lld", (long long)meta->as.integer); break;
-    case AK_META_UINT: snprintf(out, AK_SHOW_BYTES, "the integer %llu", (unsigned long long)meta->as.unsigned_integer); break;
+    case AK_META_BOOL:
+        snprintf(out, AK_SHOW_BYTES, "the bool %s", meta->as.boolean ? "true" : "false");
+        break;
+    case AK_META_INT:
+        snprintf(out, AK_SHOW_BYTES, "the integer %lld", (long long)meta->as.integer);
+        break;
+    case AK_META_UINT:
+        snprintf(out, AK_SHOW_BYTES, "the integer %llu",
+                 (unsigned long long)meta->as.unsigned_integer);
+        break;
     case AK_META_FLOAT: snprintf(out, AK_SHOW_BYTES, "the float %g", meta->as.number); break;
     case AK_META_STRING:
         ak_show(meta->as.string, (size_t)meta->n, shown);
         snprintf(out, AK_SHOW_BYTES, "the string \"%.400s\"", shown);
         break;
     default:
-        snprintf(out, AK_SHOW_BYTES, "an array of %llu × %s", (unsigned long long)meta->n, kinds[meta->element_kind]);
+        snprintf(out, AK_SHOW_BYTES, "an array of %llu × %s", (unsigned long long)meta->n,
+                 kinds[meta->element_kind]);
         break;
     }
     return out;
 }
 
-static ak_status fail(const char *key, const struct ak_meta *meta, const char *expected, struct ak_error *error)
+static ak_status fail(const char *key, const struct ak_meta *meta, const char *expected,
+                      struct ak_error *error)
 {
     char shown_key[AK_SHOW_BYTES], shown[AK_SHOW_BYTES];
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is %s, where %s is expected", ak_show(key, strlen(key), shown_key),
-                   found(meta, shown), expected);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is %s, where %s is expected",
+                   ak_show(key, strlen(key), shown_key), found(meta, shown), expected);
 }
 
-ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback, uint32_t *out, struct ak_error *error)
+ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback,
+                      uint32_t *out, struct ak_error *error)
 {
     struct ak_meta meta;
     *out = fallback;
     if (!ak_provider_find_meta(p, key, &meta))
         return AKUNU_OK;
-    bool is_integer = meta.kind == AK_META_UINT || (meta.kind == AK_META_INT && meta.as.integer >= 0);
-    uint64_t value = meta.kind == AK_META_UINT ? meta.as.unsigned_integer : (uint64_t)meta.as.integer;
+    bool is_integer =
+        meta.kind == AK_META_UINT || (meta.kind == AK_META_INT && meta.as.integer >= 0);
+    uint64_t value =
+        meta.kind == AK_META_UINT ? meta.as.unsigned_integer : (uint64_t)meta.as.integer;
     if (!is_integer || value > UINT32_MAX)
         return fail(key, &meta, "an integer from 0 to 4294967295", error);
     *out = (uint32_t)value;
     return AKUNU_OK;
 }
 
-ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fallback, float *out, struct ak_error *error)
+ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fallback, float *out,
+                        struct ak_error *error)
 {
     struct ak_meta meta;
     *out = fallback;
@@ -66,7 +80,8 @@ ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fall
     }
 }
 
-ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out, struct ak_error *error)
+ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out,
+                       struct ak_error *error)
 {
     struct ak_meta meta;
     *out = fallback;
@@ -80,17 +95,19 @@ ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallba
 
 bool ak_meta_is(const struct ak_meta *meta, const char *text)
 {
-    return meta->kind == AK_META_STRING && meta->n == strlen(text) && memcmp(meta->as.string, text, (size_t)meta->n) == 0;
+    return meta->kind == AK_META_STRING && meta->n == strlen(text) &&
+           memcmp(meta->as.string, text, (size_t)meta->n) == 0;
 }
 
-ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out, struct ak_error *error)
+ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out,
+                       struct ak_error *error)
 {
     struct ak_meta meta;
-    *out = (struct ak_text){NULL, 0};
+    *out = (struct ak_text){ NULL, 0 };
     if (!ak_provider_find_meta(p, key, &meta))
         return AKUNU_OK;
     if (meta.kind != AK_META_STRING || meta.n > UINT32_MAX)
         return fail(key, &meta, "a string", error);
-    *out = (struct ak_text){meta.as.string, (uint32_t)meta.n};
+    *out = (struct ak_text){ meta.as.string, (uint32_t)meta.n };
     return AKUNU_OK;
 }

@@ -74,7 +74,14 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
 
 /* Longer ones first: the first that fits is the root. */
 const char *const ak_hf_roots[] = {
-    "model.language_model.", "language_model.model.", "language_model.", "model.", "transformer.", "bert.", "roberta.", NULL,
+    "model.language_model.",
+    "language_model.model.",
+    "language_model.",
+    "model.",
+    "transformer.",
+    "bert.",
+    "roberta.",
+    NULL,
 };
 
 const char *ak_hf_stem(const char *name)

@@ -25,7 +25,8 @@ static bool parse_int(const char *value, struct ak_meta *out)
 
     out->kind = AK_META_INT;
     out->as.integer = strtoll(value, &end, 10);
-    return *value != '\0' && *end == '\0' && out->as.integer != INT64_MAX && out->as.integer != INT64_MIN;
+    return *value != '\0' && *end == '\0' && out->as.integer != INT64_MAX &&
+           out->as.integer != INT64_MIN;
 }
 
 static bool parse_float(const char *value, struct ak_meta *out)
@@ -51,7 +52,10 @@ static bool parse(const char *typed, struct ak_meta *out)
     static const struct {
         const char *type;
         bool (*parse)(const char *value, struct ak_meta *out);
-    } types[] = {{"int:", parse_int}, {"float:", parse_float}, {"bool:", parse_bool}, {"str:", parse_string}};
+    } types[] = { { "int:", parse_int },
+                  { "float:", parse_float },
+                  { "bool:", parse_bool },
+                  { "str:", parse_string } };
 
     out->n = 1;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -75,7 +79,8 @@ ak_status ak_provider_override(struct ak_provider *p, const char *text, struct a
     if (!equals || equals == text || !parse(o->text + (equals - text) + 1, &o->meta)) {
         ak_free(o);
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "%s overrides no metadata: KEY=TYPE:VALUE is expected, where TYPE is int, float, bool or str",
+                       "%s overrides no metadata: KEY=TYPE:VALUE is expected, where TYPE is int, "
+                       "float, bool or str",
                        ak_show_path(text, shown));
     }
     o->meta.key = o->text;

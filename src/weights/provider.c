@@ -8,17 +8,32 @@
 #include "weights/formats.h"
 #include "weights/unknown.h"
 
-static const struct ak_provider_format *const formats[] = {&ak_format_gguf, &ak_format_whisper_ggml, &ak_format_npy_dir, &ak_format_hf,
-                                                         &ak_format_npy_file};
+static const struct ak_provider_format *const formats[] = {
+    &ak_format_gguf, &ak_format_whisper_ggml, &ak_format_npy_dir, &ak_format_hf, &ak_format_npy_file
+};
 
 const struct ak_vocab ak_vocab_none = {
-    .bos = -1, .eos = -1, .eot = -1, .unknown = -1, .separator = -1, .padding = -1, .cls = -1, .mask = -1,
-    .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .remove_extra_whitespaces = -1, .lowercase = -1, .strip_accents = -1,
+    .bos = -1,
+    .eos = -1,
+    .eot = -1,
+    .unknown = -1,
+    .separator = -1,
+    .padding = -1,
+    .cls = -1,
+    .mask = -1,
+    .add_bos = -1,
+    .add_eos = -1,
+    .add_space_prefix = -1,
+    .remove_extra_whitespaces = -1,
+    .lowercase = -1,
+    .strip_accents = -1,
 };
 
 void ak_identity_begin(struct ak_identity *identity, const struct ak_file *first)
 {
-    *identity = (struct ak_identity){ .path = first->path, .bytes = first->bytes, .mtime_ns = first->mtime_ns };
+    *identity = (struct ak_identity){ .path = first->path,
+                                      .bytes = first->bytes,
+                                      .mtime_ns = first->mtime_ns };
 }
 
 void ak_identity_add(struct ak_identity *identity, const struct ak_file *file, uint64_t bytes)
@@ -72,7 +87,8 @@ ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error)
     return p->format->ready ? p->format->ready(p, error) : AKUNU_OK;
 }
 
-bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
+bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                      struct ak_view *out)
 {
     return p->format->find(p, role, layer, hf, out);
 }
@@ -93,7 +109,8 @@ static bool added_meta(const struct ak_provider *p, size_t i, struct ak_meta *ou
     struct ak_meta other;
     for (size_t at = 0; ak_overrides_at(p->overrides, at, out); at++) {
         size_t earlier = 0;
-        while (earlier < at && ak_overrides_at(p->overrides, earlier, &other) && strcmp(other.key, out->key) != 0)
+        while (earlier < at && ak_overrides_at(p->overrides, earlier, &other) &&
+               strcmp(other.key, out->key) != 0)
             earlier++;
         if (earlier == at && !p->format->find_meta(p, out->key, &other) && i-- == 0)
             return true;
@@ -141,12 +158,14 @@ bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct 
     return ak_overrides_find(p->overrides, key, out) || p->format->find_meta(p, key, out);
 }
 
-bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                         struct ak_meta *out)
 {
     return p->format->element(p, array, i, out);
 }
 
-ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out,
+                            struct ak_error *error)
 {
     *out = ak_vocab_none;
     return p->format->vocab ? p->format->vocab(p, out, error) : AKUNU_OK;
@@ -154,11 +173,12 @@ ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, s
 
 bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out)
 {
-    *out = (struct ak_text){NULL, 0};
+    *out = (struct ak_text){ NULL, 0 };
     return p->format->file && p->format->file(p, name, out);
 }
 
-ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out, struct ak_error *error)
+ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out,
+                           struct ak_error *error)
 {
     struct ak_text text;
     *out = NULL;
@@ -185,7 +205,8 @@ void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out)
     p->format->identity(p, out);
 }
 
-void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use)
+void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes,
+                      enum ak_file_use use)
 {
     p->format->tell(p, data, bytes, use);
 }

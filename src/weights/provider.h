@@ -29,12 +29,16 @@ struct ak_view {
     uint32_t rows, cols;                  /* logical shape; a vector has rows = 1 */
     struct ak_plane plane[AK_MAX_PLANES]; /* unused ones are { NULL, 0 } */
     const char *name;                     /* as in the file, for messages */
-    unsigned n_dims;                      /* as stored, but for those of 1 before the last: a vector has 1 */
-    const struct ak_assembly *assembly;   /* NULL: rows lie as blocks, one after another, in plane[0] */
-    uint32_t first_row;                   /* the view's first row among those of the assembly */
-    const struct ak_view *matrices;       /* experts that are tensors of their own: one each; the planes then have
-                                           * the first one's address and the size of all. Else NULL */
-    bool every_other;                     /* its rows (of vectors: elements) stand between those of another view */
+    /* as stored, but for those of 1 before the last: a vector has 1 */
+    unsigned n_dims;
+    /* NULL: rows lie as blocks, one after another, in plane[0] */
+    const struct ak_assembly *assembly;
+    uint32_t first_row; /* the view's first row among those of the assembly */
+    /* experts that are tensors of their own: one each; the planes then have the first one's
+     * address and the size of all. Else NULL */
+    const struct ak_view *matrices;
+    /* its rows (of vectors: elements) stand between those of another view */
+    bool every_other;
 };
 
 /* One stored tensor as the file has it. */
@@ -46,13 +50,19 @@ struct ak_tensor {
     uint64_t bytes, offset;      /* offset from the start of its part */
     const void *data;
     const struct ak_assembly *assembly; /* NULL: data is blocks of `type` */
-    bool has_role;               /* role and layer are valid */
+    bool has_role;                      /* role and layer are valid */
     enum ak_role role;
     int layer;
 };
 
 enum ak_meta_kind {
-    AK_META_NONE, AK_META_BOOL, AK_META_INT, AK_META_UINT, AK_META_FLOAT, AK_META_STRING, AK_META_ARRAY
+    AK_META_NONE,
+    AK_META_BOOL,
+    AK_META_INT,
+    AK_META_UINT,
+    AK_META_FLOAT,
+    AK_META_STRING,
+    AK_META_ARRAY
 };
 
 /* A metadata value; strings point into the map and are not terminated. */
@@ -61,7 +71,8 @@ struct ak_meta {
     enum ak_meta_kind kind;
     enum ak_meta_kind element_kind; /* of an array */
     uint64_t n;                     /* bytes of a string, elements of an array, else 1 */
-    unsigned width;                 /* bytes of a number, or of an element that is one, where the format has several */
+    /* bytes of a number, or of an element that is one, where the format has several */
+    unsigned width;
     union {
         bool boolean;
         int64_t integer;
@@ -74,7 +85,10 @@ struct ak_meta {
 
 /* The vocabulary as the file has it, format-blind. Arrays have n entries or are
  * NULL; ids are -1 where the file gives none; flags -1 where it says nothing. */
-struct ak_text { const char *bytes; uint32_t n; };
+struct ak_text {
+    const char *bytes;
+    uint32_t n;
+};
 struct ak_vocab {
     struct ak_text model; /* "gpt2", "llama", …; n = 0: the file has no vocabulary */
     struct ak_text pre;   /* "smollm", …; n = 0: not said */
@@ -82,13 +96,15 @@ struct ak_vocab {
     uint32_t n_tokens;
     const struct ak_text *tokens;
     const float *scores;
-    const int32_t *types; /* GGUF: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte */
+    /* GGUF: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte */
+    const int32_t *types;
     uint32_t n_merges;
-    const struct ak_text *merges; /* "left right" */
-    int64_t bos, eos, eot, unknown, separator, padding, cls, mask; /* token ids */
+    const struct ak_text *merges;                                     /* "left right" */
+    int64_t bos, eos, eot, unknown, separator, padding, cls, mask;    /* token ids */
     int add_bos, add_eos, add_space_prefix, remove_extra_whitespaces; /* -1, 0, 1 */
-    int lowercase, strip_accents; /* of WordPiece: -1, 0, 1 */
-    struct ak_text charsmap; /* of Unigram: SentencePiece's precompiled character map; n = 0: none */
+    int lowercase, strip_accents;                                     /* of WordPiece: -1, 0, 1 */
+    /* of Unigram: SentencePiece's precompiled character map; n = 0: none */
+    struct ak_text charsmap;
 };
 extern const struct ak_vocab ak_vocab_none; /* of a file without one */
 
@@ -96,8 +112,9 @@ struct ak_provider;
 
 /* By which convention a checkpoint's tensors are named and laid out. */
 enum ak_scheme {
-    AK_SCHEME_GGUF, /* llama.cpp's names; rows of q and k, and norms, as its converter leaves them */
-    AK_SCHEME_HF    /* Hugging Face's: nothing permuted, nothing added */
+    /* llama.cpp's names; rows of q and k, and norms, as its converter leaves them */
+    AK_SCHEME_GGUF,
+    AK_SCHEME_HF /* Hugging Face's: nothing permuted, nothing added */
 };
 
 /* What tells a model file from any other, without its tensors. */
@@ -125,19 +142,24 @@ struct ak_provider_format {
     void (*close)(struct ak_provider *p);
     /* Whether weights are to be had, of a file that can be looked at; NULL: always. */
     ak_status (*ready)(const struct ak_provider *p, struct ak_error *error);
-    bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out);
+    bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                 struct ak_view *out);
     size_t (*n_tensors)(const struct ak_provider *p);
     bool (*tensor)(const struct ak_provider *p, size_t i, struct ak_tensor *out);
     size_t (*n_metas)(const struct ak_provider *p);
     bool (*meta)(const struct ak_provider *p, size_t i, struct ak_meta *out);
     bool (*find_meta)(const struct ak_provider *p, const char *key, struct ak_meta *out);
-    bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
-    ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error); /* NULL: it has none */
-    bool (*file)(const struct ak_provider *p, const char *name, struct ak_text *out); /* NULL: a format of one file */
+    bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                    struct ak_meta *out);
+    /* NULL: it has none */
+    ak_status (*vocab)(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+    /* NULL: a format of one file */
+    bool (*file)(const struct ak_provider *p, const char *name, struct ak_text *out);
     uint64_t (*bytes)(const struct ak_provider *p);
     const struct ak_file *(*part)(const struct ak_provider *p, size_t i);
     void (*identity)(const struct ak_provider *p, struct ak_identity *out);
-    void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
+    void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes,
+                 enum ak_file_use use);
 };
 
 /* A format embeds this as its first member. */
@@ -170,7 +192,8 @@ const struct ak_quantisation *ak_quantisation_at(size_t i);
  * where what the file does not have comes last, give it. */
 ak_status ak_provider_override(struct ak_provider *p, const char *text, struct ak_error *error);
 bool ak_overrides_find(const struct ak_override *list, const char *key, struct ak_meta *out);
-bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *out); /* false past the end */
+/* false past the end */
+bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *out);
 void ak_overrides_free(struct ak_override *list); /* NULL allowed */
 
 enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
@@ -183,7 +206,8 @@ ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error)
  * Formats of AK_SCHEME_HF know no roles: they look for `hf`, the architecture's
  * own name with "{n}" for the layer; NULL finds nothing there.
  * False where the file has no such tensor: optional weights are normal. */
-bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out);
+bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                      struct ak_view *out);
 
 size_t ak_provider_n_tensors(const struct ak_provider *p);
 bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out);
@@ -192,10 +216,12 @@ bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out
 /* False where there is no such key. */
 bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out);
 /* Element i of an array value; strings as AK_META_STRING. False past the end. */
-bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
+bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                         struct ak_meta *out);
 /* The arrays live as long as the provider. A file without a vocabulary is no
  * error: model.n is 0. */
-ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out,
+                            struct ak_error *error);
 /* A file that lies beside the weights, by its name in the model's folder:
  * "tokenizer.json", "tokenizer_config.json", "generation_config.json". The bytes
  * live as long as the provider and are as the file has them. False where there is
@@ -204,7 +230,8 @@ bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_t
 /* The same, parsed; NULL where there is none. The caller frees it (json_decref). The
  * message begins with the name. */
 struct json_t;
-ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out, struct ak_error *error);
+ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out,
+                           struct ak_error *error);
 /* Bytes of all parts of the file. */
 uint64_t ak_provider_bytes(const struct ak_provider *p);
 /* The i-th of the files that were opened, those beside the weights too; NULL past the
@@ -213,32 +240,40 @@ const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i);
 /* The path lives as long as the provider. */
 void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out);
 /* What will become of the tensor data at [data, data + bytes): ak_file_tell. */
-void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes, enum ak_file_use use);
+void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes,
+                      enum ak_file_use use);
 
 /* Typed access with a default. A key that is absent gives `fallback`; one
  * of another type, or out of range, is an error that names the key, the type
  * found and the type expected. Integers of any width and sign are accepted where
  * the value fits; floats accept integers. */
-ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback, uint32_t *out, struct ak_error *error);
-ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fallback, float *out, struct ak_error *error);
-ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out, struct ak_error *error);
+ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback,
+                      uint32_t *out, struct ak_error *error);
+ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fallback, float *out,
+                        struct ak_error *error);
+ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out,
+                       struct ak_error *error);
 /* Whether it is this string. */
 bool ak_meta_is(const struct ak_meta *meta, const char *text);
 /* *out is { NULL, 0 } where absent. */
-ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out, struct ak_error *error);
+ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out,
+                       struct ak_error *error);
 
 /* Streaming: calls `fn` for every tensor in file order with its rows
  * dequantised a few at a time: `first` and `n` count elements, whole rows unless
  * one row is larger than a piece of about 1 MiB, which is all that is allocated.
  * Stops at the first status that is not AKUNU_OK and returns it. */
-typedef ak_status ak_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n, const float *values, void *user);
-ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user, struct ak_error *error);
+typedef ak_status ak_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
+                               const float *values, void *user);
+ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user,
+                             struct ak_error *error);
 /* The same for one tensor. */
 /* Elements [first, first + n), whole blocks, of a tensor as floats; its type as people
  * call it. */
 void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out);
 const char *ak_tensor_type(const struct ak_tensor *tensor);
-ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user, struct ak_error *error);
+ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user,
+                           struct ak_error *error);
 
 /* names.c: GGUF's name of a role, the other way round. NULL, false: none. */
 const char *ak_gguf_name(enum ak_role role);

@@ -30,13 +30,16 @@ void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
 {
     const struct ak_type_info *info = ak_type_info(tensor->type);
     if (!tensor->assembly) {
-        info->dequantise((const uint8_t *)tensor->data + first / info->block_elems * info->block_bytes, out, (size_t)n);
+        info->dequantise((const uint8_t *)tensor->data +
+                             first / info->block_elems * info->block_bytes,
+                         out, (size_t)n);
         return;
     }
     const uint64_t cols = tensor->assembly->cols;
     for (uint64_t end = first + n, part; first < end; first += part, out += part) {
         part = cols - first % cols < end - first ? cols - first % cols : end - first;
-        ak_assembly_widen(tensor->assembly, first / cols, (uint32_t)(first % cols), (uint32_t)part, out);
+        ak_assembly_widen(tensor->assembly, first / cols, (uint32_t)(first % cols), (uint32_t)part,
+                          out);
     }
 }
 
@@ -51,7 +54,8 @@ static ak_status stream(const struct ak_tensor *tensor, float *values, ak_stream
     return AKUNU_OK;
 }
 
-ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user, struct ak_error *error)
+ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user,
+                           struct ak_error *error)
 {
     if (n_elems(tensor) == 0)
         return AKUNU_OK;
@@ -64,7 +68,8 @@ ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, voi
     return status;
 }
 
-ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user, struct ak_error *error)
+ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user,
+                             struct ak_error *error)
 {
     struct ak_tensor tensor;
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)

@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of SafeTensors or of NumPy arrays with a "
-                               "manifest.json, with config.json, a SafeTensors file beside its config.json, Whisper's GGML file and a "
+static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of "
+                               "SafeTensors or of NumPy arrays with a "
+                               "manifest.json, with config.json, a SafeTensors file beside its "
+                               "config.json, Whisper's GGML file and a "
                                "NumPy array are accepted";
 
 enum { MAGIC_BYTES = 4 };
@@ -20,11 +22,11 @@ static const struct {
     char magic[MAGIC_BYTES + 1];
     const char *what;
 } magics[] = {
-    {"fmgg", "an old GGML file (ggmf); convert the model to GGUF"},
-    {"tjgg", "an old GGML file (ggjt); convert the model to GGUF"},
-    {"algg", "a GGML adapter (ggla); not supported"},
-    {"FUGG", "a big-endian GGUF file; not supported"},
-    {"PK\x03\x04", "a ZIP archive, as PyTorch's checkpoints are; convert the model to GGUF"},
+    { "fmgg", "an old GGML file (ggmf); convert the model to GGUF" },
+    { "tjgg", "an old GGML file (ggjt); convert the model to GGUF" },
+    { "algg", "a GGML adapter (ggla); not supported" },
+    { "FUGG", "a big-endian GGUF file; not supported" },
+    { "PK\x03\x04", "a ZIP archive, as PyTorch's checkpoints are; convert the model to GGUF" },
 };
 
 static ak_status fail_file(const char *path, const struct ak_file *file, struct ak_error *error)
@@ -32,14 +34,17 @@ static ak_status fail_file(const char *path, const struct ak_file *file, struct 
     if (file->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty file; %s", path, accepted);
     if (file->bytes < MAGIC_BYTES)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the end of the file (%llu bytes) comes before that of the magic; %s", path,
-                       (unsigned long long)file->bytes, accepted);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: the end of the file (%llu bytes) comes before that of the magic; %s",
+                       path, (unsigned long long)file->bytes, accepted);
     char shown[AK_SHOW_BYTES];
     ak_show(file->data, MAGIC_BYTES, shown);
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
         if (memcmp(file->data, magics[i].magic, MAGIC_BYTES) == 0)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: begins with \"%s\", %s; %s", path, shown, magics[i].what, accepted);
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an unknown format, which begins with \"%s\"; %s", path, shown, accepted);
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: begins with \"%s\", %s; %s", path,
+                           shown, magics[i].what, accepted);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an unknown format, which begins with \"%s\"; %s",
+                   path, shown, accepted);
 }
 
 /* What a folder has in it, as far as it tells of a model. */
@@ -74,14 +79,20 @@ static ak_status fail_folder(const char *path, const struct folder *f, struct ak
     if (f->n_entries == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty folder; %s", path, accepted);
     if (f->n_gguf > 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder; give the GGUF file in it, such as %s", path,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: a folder; give the GGUF file in it, such as %s", path,
                        ak_show(f->gguf, strlen(f->gguf), shown));
     if (f->has_manifest)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder with manifest.json, which does not begin with the format \"akunu-npy\"; %s", path,
-                       accepted);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: a folder with manifest.json, which does not begin with the format "
+                       "\"akunu-npy\"; %s",
+                       path, accepted);
     if (f->has_config)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder with config.json, but without SafeTensors; %s", path, accepted);
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder without a model in it; %s", path, accepted);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: a folder with config.json, but without SafeTensors; %s", path,
+                       accepted);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder without a model in it; %s", path,
+                   accepted);
 }
 
 ak_status ak_fail_unknown_format(const char *path, struct ak_error *error)
@@ -92,8 +103,9 @@ ak_status ak_fail_unknown_format(const char *path, struct ak_error *error)
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         DIR *dir = opendir(path);
         if (!dir)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder that cannot be read; %s", shown, accepted);
-        struct folder folder = {0};
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder that cannot be read; %s", shown,
+                           accepted);
+        struct folder folder = { 0 };
         for (struct dirent *entry; (entry = readdir(dir));)
             look_at(entry->d_name, &folder);
         closedir(dir);

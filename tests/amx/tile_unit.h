@@ -55,7 +55,8 @@ static inline void ak_tile_store(int t, void *p, size_t stride)
 static inline void ak_tile_check(int c, int a, int b)
 {
     const struct ak_tile_config *s = &ak_tile_shape;
-    if (s->palette != 1 || s->rows[c] != s->rows[a] || s->row_bytes[c] != s->row_bytes[b] || s->row_bytes[a] != 4 * s->rows[b])
+    if (s->palette != 1 || s->rows[c] != s->rows[a] || s->row_bytes[c] != s->row_bytes[b] ||
+        s->row_bytes[a] != 4 * s->rows[b])
         abort();
 }
 
@@ -69,7 +70,8 @@ static inline void ak_tile_dot_bytes(int c, int a, int b, bool b_signed)
             for (size_t k = 0; k < ak_tile_shape.row_bytes[a] / 4u; k++)
                 for (size_t j = 0; j < 4; j++)
                     sum += (int8_t)ak_tile_data[a][m][4 * k + j] *
-                           (b_signed ? (int8_t)ak_tile_data[b][k][4 * n + j] : (int32_t)ak_tile_data[b][k][4 * n + j]);
+                           (b_signed ? (int8_t)ak_tile_data[b][k][4 * n + j] :
+                                       (int32_t)ak_tile_data[b][k][4 * n + j]);
             memcpy(&ak_tile_data[c][m][4 * n], &sum, sizeof sum);
         }
     }
@@ -110,7 +112,8 @@ static inline void ak_tile_dot_bf16(int c, int a, int b)
             memcpy(&sum, &ak_tile_data[c][m][4 * n], sizeof sum);
             for (size_t k = 0; k < ak_tile_shape.row_bytes[a] / 4u; k++)
                 for (size_t j = 0; j < 2; j++)
-                    pair[j] = ak_tile_flush(fmaf(ak_tile_bf16(a, m, 2 * k + j), ak_tile_bf16(b, k, 2 * n + j), pair[j]));
+                    pair[j] = ak_tile_flush(fmaf(ak_tile_bf16(a, m, 2 * k + j),
+                                                 ak_tile_bf16(b, k, 2 * n + j), pair[j]));
             sum = ak_tile_flush(ak_tile_flush(sum) + ak_tile_flush(pair[0] + pair[1]));
             memcpy(&ak_tile_data[c][m][4 * n], &sum, sizeof sum);
         }

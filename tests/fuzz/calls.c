@@ -9,13 +9,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static const char tools[] =
-    "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": \"object\", \"properties\": "
-    "{\"a\": {\"type\": \"string\"}, \"b\": {\"type\": \"integer\"}}}}}]";
+static const char tools[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                            "\"parameters\": {\"type\": \"object\", \"properties\": "
+                            "{\"a\": {\"type\": \"string\"}, \"b\": {\"type\": \"integer\"}}}}}]";
 
-static struct ak_reply *read_reply(const struct ak_call_format *format, const char *text, size_t n, size_t piece, const char **message)
+static struct ak_reply *read_reply(const struct ak_call_format *format, const char *text, size_t n,
+                                   size_t piece, const char **message)
 {
-    struct ak_reply_settings settings = {.format = format, .tools = tools, .calls = true, .reasoning = true};
+    struct ak_reply_settings settings = {
+        .format = format, .tools = tools, .calls = true, .reasoning = true
+    };
     struct ak_reply *r;
 
     if (ak_reply_create(&settings, &r, NULL) != AKUNU_OK)
@@ -38,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     while (ak_call_format_at(n_formats))
         n_formats++;
     const struct ak_call_format *format = ak_call_format_at(data[0] % n_formats);
-    struct ak_reply *a = read_reply(format, text, n - 2, n, &whole), *b = read_reply(format, text, n - 2, 1 + data[1] % 8, &cut);
+    struct ak_reply *a = read_reply(format, text, n - 2, n, &whole),
+                    *b = read_reply(format, text, n - 2, 1 + data[1] % 8, &cut);
     if (strcmp(whole, cut) != 0 || strcmp(ak_reply_notes(a), ak_reply_notes(b)) != 0)
         abort();
     ak_reply_free(a);

@@ -9,10 +9,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static const char variables[] =
-    "{\"messages\": [{\"role\": \"system\", \"content\": \"Be \\u00fc.\"}, {\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]},"
-    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": {\"a\": 1.5, \"b\": [null, true]}}}]}],"
-    "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"type\": \"object\", \"properties\": {}}}}],"
-    "\"add_generation_prompt\": true, \"bos_token\": \"<s>\", \"n\": -7, \"x\": 1e22, \"s\": \"a b\\tc\"}";
+    "{\"messages\": [{\"role\": \"system\", \"content\": \"Be \\u00fc.\"}, {\"role\": \"user\", "
+    "\"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]},"
+    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": "
+    "\"f\", \"arguments\": {\"a\": 1.5, \"b\": [null, true]}}}]}],"
+    "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": "
+    "{\"type\": \"object\", \"properties\": {}}}}],"
+    "\"add_generation_prompt\": true, \"bos_token\": \"<s>\", \"n\": -7, \"x\": 1e22, \"s\": \"a "
+    "b\\tc\"}";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

@@ -12,12 +12,60 @@
 /* All bytes, and longer tokens: some share beginnings, two are the same bytes as others, two are
  * longer than masks look closely, and one ends a text. */
 static const char *const masks_longer[] = {
-    "the", "th", " the", "{\"", "\":", "\": \"", "\",", "\"}", "],", "}}", "00", "12", "-1", "1e", ".5", "2024-02-29", "true", "false", "null",
-    "é", "é", "éa", "漢", "漢字", "漢", "\\u00", "\\n", "\\\"", "aa", "aaa", "aaaa", "aaaaaaaa", "aaaaaaaaaaaaaaaa", "ab", "aba", "abab", "ba", "b", "  ",
-    "    ", "\n\n", "a b", "a-", "0a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "abababababababababababababababababababababababababababababababab", "0000000000000000000000000000000000000000000000",
+    "the",
+    "th",
+    " the",
+    "{\"",
+    "\":",
+    "\": \"",
+    "\",",
+    "\"}",
+    "],",
+    "}}",
+    "00",
+    "12",
+    "-1",
+    "1e",
+    ".5",
+    "2024-02-29",
+    "true",
+    "false",
+    "null",
+    "é",
+    "é",
+    "éa",
+    "漢",
+    "漢字",
+    "漢",
+    "\\u00",
+    "\\n",
+    "\\\"",
+    "aa",
+    "aaa",
+    "aaaa",
+    "aaaaaaaa",
+    "aaaaaaaaaaaaaaaa",
+    "ab",
+    "aba",
+    "abab",
+    "ba",
+    "b",
+    "  ",
+    "    ",
+    "\n\n",
+    "a b",
+    "a-",
+    "0a",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "abababababababababababababababababababababababababababababababab",
+    "0000000000000000000000000000000000000000000000",
 };
-enum { MASKS_BYTES = 256, MASKS_LONGER = sizeof masks_longer / sizeof *masks_longer, MASKS_END = MASKS_BYTES + MASKS_LONGER, MASKS_TOKENS };
+enum {
+    MASKS_BYTES = 256,
+    MASKS_LONGER = sizeof masks_longer / sizeof *masks_longer,
+    MASKS_END = MASKS_BYTES + MASKS_LONGER,
+    MASKS_TOKENS
+};
 
 /* The bytes of token i; those of one byte are written to *byte. */
 static const char *masks_token(unsigned i, char *byte, size_t *n)
@@ -47,7 +95,8 @@ static const struct ak_token_trie *masks_trie(void)
         for (size_t k = 0; k < n; k++)
             at += ak_printable_of_byte((unsigned char)text[k], written[i] + at);
         types[i] = i < MASKS_END ? 1 : 3;
-        tokens[i] = i < MASKS_END ? (struct ak_text){ written[i], (uint32_t)at } : (struct ak_text){ "(end)", 5 };
+        tokens[i] = i < MASKS_END ? (struct ak_text){ written[i], (uint32_t)at } :
+                                    (struct ak_text){ "(end)", 5 };
     }
     vocab.model = (struct ak_text){ "gpt2", 4 };
     vocab.pre = (struct ak_text){ "gpt-2", 5 };
@@ -57,14 +106,16 @@ static const struct ak_token_trie *masks_trie(void)
     vocab.n_merges = 1;
     vocab.merges = &merge;
     vocab.eos = MASKS_END;
-    if (ak_tokenizer_create(&vocab, &t, &error) != AKUNU_OK || ak_token_trie_create(t, MASKS_TOKENS, &trie, &error) != AKUNU_OK) {
+    if (ak_tokenizer_create(&vocab, &t, &error) != AKUNU_OK ||
+        ak_token_trie_create(t, MASKS_TOKENS, &trie, &error) != AKUNU_OK) {
         fprintf(stderr, "the vocabulary of the masks: %s\n", error.message);
         abort();
     }
     return trie;
 }
 
-/* After `text`, or as much of it as the grammar allows. Grammars that name tokens are passed over. */
+/* After `text`, or as much of it as the grammar allows. Grammars that name tokens are passed over.
+ */
 static void masks_check(const struct ak_grammar *g, const char *text, size_t n)
 {
     struct ak_grammar_matcher *m = NULL, *plain = NULL;
@@ -74,16 +125,19 @@ static void masks_check(const struct ak_grammar *g, const char *text, size_t n)
     bool ok = ak_grammar_matcher_create(g, masks_trie(), &m, &error) == AKUNU_OK &&
               ak_grammar_matcher_create(g, NULL, &plain, &error) == AKUNU_OK;
 
-    ok = ok && ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK && ak_grammar_matcher_mask(m, &mask, &error) == AKUNU_OK;
+    ok = ok && ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK &&
+         ak_grammar_matcher_mask(m, &mask, &error) == AKUNU_OK;
     for (unsigned i = 0; ok && i < MASKS_TOKENS; i++) {
         char byte;
         size_t n_piece, before, after;
         const char *piece = masks_token(i, &byte, &n_piece);
-        ok = ak_grammar_matcher_reset(plain, &error) == AKUNU_OK && ak_grammar_matcher_bytes(plain, text, taken, &before, &error) == AKUNU_OK &&
+        ok = ak_grammar_matcher_reset(plain, &error) == AKUNU_OK &&
+             ak_grammar_matcher_bytes(plain, text, taken, &before, &error) == AKUNU_OK &&
              ak_grammar_matcher_bytes(plain, piece, n_piece, &after, &error) == AKUNU_OK;
         bool want = i == MASKS_END ? ak_grammar_matcher_may_end(plain) : after == n_piece;
         if (ok && want != ak_mask_has(mask, i)) {
-            fprintf(stderr, "after %zu bytes token %u \"%s\" is %s\n", taken, i, piece, want ? "not allowed" : "allowed");
+            fprintf(stderr, "after %zu bytes token %u \"%s\" is %s\n", taken, i, piece,
+                    want ? "not allowed" : "allowed");
             abort();
         }
     }

@@ -10,14 +10,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool accepts(const char *schema, size_t n, const char *text, size_t n_text, enum ak_schema_form form, bool lax, bool *known)
+static bool accepts(const char *schema, size_t n, const char *text, size_t n_text,
+                    enum ak_schema_form form, bool lax, bool *known)
 {
     struct ak_schema_options options = { .form = form, .lax = lax };
     struct ak_error error = { 0 };
     struct ak_grammar *g = NULL;
     struct ak_grammar_matcher *m = NULL;
     size_t taken = 0;
-    *known = ak_grammar_from_schema_text(schema, n, &options, &g, &error) == AKUNU_OK && ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK &&
+    *known = ak_grammar_from_schema_text(schema, n, &options, &g, &error) == AKUNU_OK &&
+             ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK &&
              ak_grammar_matcher_bytes(m, text, n_text, &taken, &error) == AKUNU_OK;
     if (*known)
         masks_check(g, text, n_text);

@@ -23,7 +23,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ADD = 1, PARSE = 2, SKIP = 4, CONTINUE = 8, EXPORT = 16, MOST_TEXT = 1 << 16, MOST_LINES = 1024 };
+enum {
+    ADD = 1,
+    PARSE = 2,
+    SKIP = 4,
+    CONTINUE = 8,
+    EXPORT = 16,
+    MOST_TEXT = 1 << 16,
+    MOST_LINES = 1024
+};
 
 static void must(bool holds)
 {
@@ -33,11 +41,10 @@ static void must(bool holds)
 
 static struct ak_text text_of(const char *string)
 {
-    return (struct ak_text){string, (uint32_t)strlen(string)};
+    return (struct ak_text){ string, (uint32_t)strlen(string) };
 }
 
-/* ---- What holds of any tokenizer ------------------------------------------------------ */
-
+/* ---- What holds of any tokenizer ---------------------------------------- */
 /* `text` with U+FFFD for what is no UTF-8; from malloc. */
 static char *readable(const char *text, size_t n, size_t *n_out)
 {
@@ -53,7 +60,8 @@ static char *readable(const char *text, size_t n, size_t *n_out)
     return out;
 }
 
-static void check_stream(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags, const char *text, size_t n)
+static void check_stream(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,
+                         unsigned flags, const char *text, size_t n)
 {
     struct ak_text_stream *s;
     struct ak_error error;
@@ -76,7 +84,8 @@ static void check_stream(const struct ak_tokenizer *t, const int32_t *ids, size_
 }
 
 /* Gives the text of the ids, from malloc. */
-static char *check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags, size_t *n_text)
+static char *check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,
+                        unsigned flags, size_t *n_text)
 {
     size_t n, again;
     struct ak_error error;
@@ -84,7 +93,8 @@ static char *check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t
     must(ak_detokenize(t, ids, n_ids, flags, NULL, 0, &n, &error) == AKUNU_OK);
     char *text = malloc(n + 1), *half = malloc(n / 2 + 1);
     must(ak_detokenize(t, ids, n_ids, flags, text, n, &again, &error) == AKUNU_OK && again == n);
-    must(ak_detokenize(t, ids, n_ids, flags, half, n / 2, &again, &error) == AKUNU_OK && again == n);
+    must(ak_detokenize(t, ids, n_ids, flags, half, n / 2, &again, &error) == AKUNU_OK &&
+         again == n);
     must(memcmp(text, half, n / 2) == 0);
     check_stream(t, ids, n_ids, flags, text, n);
     free(half);
@@ -104,7 +114,8 @@ static void check_hostile_ids(const struct ak_tokenizer *t, const char *text, si
         memcpy(&ids[i], text + i * sizeof *ids, sizeof *ids);
         ids[i] = ids[i] % 3 == 0 ? ids[i] : ids[i] % (n_tokens + 1);
         inside = inside && ids[i] >= 0 && ids[i] < n_tokens;
-        must(ak_tokenizer_is_end(t, ids[i]) + ak_tokenizer_is_control(t, ids[i]) == 0 || (ids[i] >= 0 && ids[i] < n_tokens));
+        must(ak_tokenizer_is_end(t, ids[i]) + ak_tokenizer_is_control(t, ids[i]) == 0 ||
+             (ids[i] >= 0 && ids[i] < n_tokens));
     }
     if (inside)
         free(check_text(t, ids, n_ids, 0, &n_text));
@@ -113,9 +124,11 @@ static void check_hostile_ids(const struct ak_tokenizer *t, const char *text, si
 }
 
 /* `same`: that the text comes back. */
-static void check(const struct ak_tokenizer *t, const char *text, size_t n, unsigned bits, bool same)
+static void check(const struct ak_tokenizer *t, const char *text, size_t n, unsigned bits,
+                  bool same)
 {
-    unsigned flags = (bits & ADD ? AKUNU_ADD_SPECIAL : 0) | (bits & PARSE ? AKUNU_PARSE_SPECIAL : 0);
+    unsigned flags =
+        (bits & ADD ? AKUNU_ADD_SPECIAL : 0) | (bits & PARSE ? AKUNU_PARSE_SPECIAL : 0);
     unsigned back = (bits & SKIP ? AKUNU_SKIP_SPECIAL : 0) | (bits & CONTINUE ? AKUNU_CONTINUE : 0);
     size_t n_ids, again, n_got;
     struct ak_error error;
@@ -124,7 +137,8 @@ static void check(const struct ak_tokenizer *t, const char *text, size_t n, unsi
         return;
     int32_t *ids = malloc((n_ids + 1) * sizeof *ids), *half = malloc((n_ids / 2 + 1) * sizeof *ids);
     must(ak_tokenize(t, text, n, flags, ids, n_ids, &again, &error) == AKUNU_OK && again == n_ids);
-    must(ak_tokenize(t, text, n, flags, half, n_ids / 2, &again, &error) == AKUNU_OK && again == n_ids);
+    must(ak_tokenize(t, text, n, flags, half, n_ids / 2, &again, &error) == AKUNU_OK &&
+         again == n_ids);
     must(memcmp(ids, half, n_ids / 2 * sizeof *ids) == 0);
     for (size_t i = 0; i < n_ids; i++)
         must(ids[i] >= 0 && (size_t)ids[i] < ak_tokenizer_n_tokens(t));
@@ -136,21 +150,22 @@ static void check(const struct ak_tokenizer *t, const char *text, size_t n, unsi
     free(ids);
 }
 
-/* ---- Our own -------------------------------------------------------------------------- */
-
+/* ---- Our own ------------------------------------------------------------ */
 /* All bytes, a few longer tokens, one that is control and one that was added. */
 enum { N_BYTES = 256, N_OURS = 266 };
 static const char *const longer[2][N_OURS - N_BYTES] = {
-    {"th", "he", "the", "Ġt", "Ġthe", "Ã©", "ĠĠ", "ĊĊ", "<s>", "<add>"},
-    {"th", "he", "the", "▁t", "▁the", "é", "▁▁", "▁", "<s>", "<add>"},
+    { "th", "he", "the", "Ġt", "Ġthe", "Ã©", "ĠĠ", "ĊĊ", "<s>", "<add>" },
+    { "th", "he", "the", "▁t", "▁the", "é", "▁▁", "▁", "<s>", "<add>" },
 };
-static const char *const merges[2][4] = {{"t h", "Ġ t", "th e", "Ġt he"}, {"t h", "▁ t", "th e", "▁t he"}};
+static const char *const merges[2][4] = { { "t h", "Ġ t", "th e", "Ġt he" },
+                                          { "t h", "▁ t", "th e", "▁t he" } };
 
-static struct ak_tokenizer *create_own(const char *model, const char *pre, bool printable, bool blank_first)
+static struct ak_tokenizer *create_own(const char *model, const char *pre, bool printable,
+                                       bool blank_first)
 {
     char written[N_BYTES][8];
     struct ak_text tokens[N_OURS], lines[4];
-    float scores[N_OURS] = {0};
+    float scores[N_OURS] = { 0 };
     int32_t types[N_OURS];
     struct ak_vocab vocab = ak_vocab_none;
     struct ak_error error;
@@ -189,26 +204,32 @@ static struct ak_tokenizer *create_own_json(const char *splits)
     struct ak_error error;
     struct ak_tokenizer *t;
     size_t at = (size_t)snprintf(json, sizeof json,
-                                 "{\"added_tokens\":[{\"id\":256,\"content\":\"<s>\",\"special\":true},{\"id\":257,\"content\":\"<add>\"}],"
-                                 "\"pre_tokenizer\":%s,\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"merges\":[],\"vocab\":{",
+                                 "{\"added_tokens\":[{\"id\":256,\"content\":\"<s>\",\"special\":"
+                                 "true},{\"id\":257,\"content\":\"<add>\"}],"
+                                 "\"pre_tokenizer\":%s,\"decoder\":{\"type\":\"ByteLevel\"},"
+                                 "\"model\":{\"type\":\"BPE\",\"merges\":[],\"vocab\":{",
                                  splits);
 
     for (unsigned i = 0; i < N_BYTES; i++) {
         char byte[4];
         struct ak_utf8 c = ak_utf8_next(byte, ak_printable_of_byte((unsigned char)i, byte));
-        at += (size_t)snprintf(json + at, sizeof json - at, "\"\\u%04x\":%u%s", c.code, i, i < N_BYTES - 1 ? "," : "}}}");
+        at += (size_t)snprintf(json + at, sizeof json - at, "\"\\u%04x\":%u%s", c.code, i,
+                               i < N_BYTES - 1 ? "," : "}}}");
     }
-    const struct ak_tokenizer_files files = {.tokenizer = {json, (uint32_t)at}};
+    const struct ak_tokenizer_files files = { .tokenizer = { json, (uint32_t)at } };
     must(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK);
     return t;
 }
 
 static const char *const own_splits[] = {
     "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}",
-    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\",\"individual_digits\":true},{\"type\":\"Punctuation\",\"behavior\":\"Contiguous\"},"
+    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\",\"individual_digits\":true},{"
+    "\"type\":\"Punctuation\",\"behavior\":\"Contiguous\"},"
     "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}",
-    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\s+|[a-f]|(?<=x).\"},\"behavior\":\"MergedWithNext\"},"
-    "{\"type\":\"Split\",\"pattern\":{\"String\":\"th\"},\"behavior\":\"MergedWithPrevious\",\"invert\":true},"
+    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\s+|"
+    "[a-f]|(?<=x).\"},\"behavior\":\"MergedWithNext\"},"
+    "{\"type\":\"Split\",\"pattern\":{\"String\":\"th\"},\"behavior\":\"MergedWithPrevious\","
+    "\"invert\":true},"
     "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}",
 };
 enum { N_SPLITS = sizeof own_splits / sizeof *own_splits, MOST_RULES = 64 };
@@ -222,7 +243,8 @@ static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
 
     while (ak_cut_rules[n_rules].names)
         n_rules++;
-    while (ak_raw_rules[n_raw].names && ak_raw_rules[n_raw].pattern) /* the one without takes blanks away */
+    while (ak_raw_rules[n_raw].names &&
+           ak_raw_rules[n_raw].pattern) /* the one without takes blanks away */
         n_raw++;
     must(n_rules + n_raw + N_SPLITS + 2 <= MOST_RULES);
     i %= n_rules + n_raw + N_SPLITS + 2;
@@ -261,15 +283,14 @@ static void check_own(unsigned which, const char *text, size_t n, unsigned bits)
     free(plain);
 }
 
-/* ---- Definitions ---------------------------------------------------------------------- */
-
+/* ---- Definitions -------------------------------------------------------- */
 /* model TAB pre-tokenizer TAB name
  * nine characters: six flags, "0" for -1, "1" and "2" for 0 and 1, then bos, eos and unknown
  *   as the character's distance from "0"
  * each token: a character for its type, one for its score, its text
  * (nothing), then each merge, (nothing), then the character map up to the end */
-static bool read_vocab(const char *text, size_t n, struct ak_vocab *vocab, struct ak_text *tokens, float *scores, int32_t *types,
-                       struct ak_text *lines)
+static bool read_vocab(const char *text, size_t n, struct ak_vocab *vocab, struct ak_text *tokens,
+                       float *scores, int32_t *types, struct ak_text *lines)
 {
     const char *end = text + n;
     unsigned part = 0;
@@ -277,20 +298,23 @@ static bool read_vocab(const char *text, size_t n, struct ak_vocab *vocab, struc
     *vocab = ak_vocab_none;
     for (const char *next; text < end && part < 4; text = next) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
-        struct ak_text line = {text, (uint32_t)((stop ? stop : end) - text)};
+        struct ak_text line = { text, (uint32_t)((stop ? stop : end) - text) };
         next = stop ? stop + 1 : end;
         if (part == 0) {
-            struct ak_text *const fields[] = {&vocab->model, &vocab->pre, &vocab->name};
+            struct ak_text *const fields[] = { &vocab->model, &vocab->pre, &vocab->name };
             for (unsigned i = 0; i < 3; i++) {
                 const char *tab = memchr(line.bytes, '\t', line.n);
-                *fields[i] = (struct ak_text){line.bytes, tab ? (uint32_t)(tab - line.bytes) : line.n};
-                line = tab ? (struct ak_text){tab + 1, line.n - fields[i]->n - 1} : (struct ak_text){end, 0};
+                *fields[i] =
+                    (struct ak_text){ line.bytes, tab ? (uint32_t)(tab - line.bytes) : line.n };
+                line = tab ? (struct ak_text){ tab + 1, line.n - fields[i]->n - 1 } :
+                             (struct ak_text){ end, 0 };
             }
             part++;
         } else if (part == 1) {
-            int *const flags[] = {&vocab->add_bos,   &vocab->add_eos,      &vocab->add_space_prefix, &vocab->remove_extra_whitespaces,
-                                  &vocab->lowercase, &vocab->strip_accents};
-            int64_t *const ids[] = {&vocab->bos, &vocab->eos, &vocab->unknown};
+            int *const flags[] = { &vocab->add_bos,          &vocab->add_eos,
+                                   &vocab->add_space_prefix, &vocab->remove_extra_whitespaces,
+                                   &vocab->lowercase,        &vocab->strip_accents };
+            int64_t *const ids[] = { &vocab->bos, &vocab->eos, &vocab->unknown };
             if (line.n < 9)
                 return false;
             for (unsigned i = 0; i < 6; i++)
@@ -301,11 +325,11 @@ static bool read_vocab(const char *text, size_t n, struct ak_vocab *vocab, struc
         } else if (line.n == 0) {
             part++;
             if (part == 4)
-                vocab->charsmap = (struct ak_text){next, (uint32_t)(end - next)};
+                vocab->charsmap = (struct ak_text){ next, (uint32_t)(end - next) };
         } else if (part == 2 && line.n >= 2 && vocab->n_tokens < MOST_LINES) {
             types[vocab->n_tokens] = line.bytes[0] - '0';
             scores[vocab->n_tokens] = (float)('a' - line.bytes[1]) / 4;
-            tokens[vocab->n_tokens++] = (struct ak_text){line.bytes + 2, line.n - 2};
+            tokens[vocab->n_tokens++] = (struct ak_text){ line.bytes + 2, line.n - 2 };
         } else if (part == 3 && vocab->n_merges < MOST_LINES) {
             lines[vocab->n_merges++] = line;
         }
@@ -349,7 +373,7 @@ static struct ak_tokenizer *create_of_gguf(const char *bytes, size_t n, struct a
 
 static struct ak_tokenizer *create(char kind, const char *bytes, size_t n)
 {
-    struct ak_text text = {bytes, (uint32_t)n};
+    struct ak_text text = { bytes, (uint32_t)n };
     const struct ak_tokenizer_files files = {
         .tokenizer = text,
         .config = text_of("{\"bos_token\":\"<s>\",\"eos_token\":{\"content\":\"</s>\"}}"),
@@ -370,11 +394,12 @@ static struct ak_tokenizer *create(char kind, const char *bytes, size_t n)
 /* A vocabulary that was written can be read again. */
 static void check_export(const struct ak_tokenizer *t)
 {
-    struct ak_export e = {.add_separator = -1};
+    struct ak_export e = { .add_separator = -1 };
     struct ak_tokenizer *again = NULL;
     struct ak_error error;
 
-    if (ak_tokenizer_export(t, (uint32_t)ak_tokenizer_n_tokens(t) + 1, text_of("gpt-2"), &e, &error) == AKUNU_OK)
+    if (ak_tokenizer_export(t, (uint32_t)ak_tokenizer_n_tokens(t) + 1, text_of("gpt-2"), &e,
+                            &error) == AKUNU_OK)
         ak_tokenizer_create(&e.vocab, &again, &error);
     ak_tokenizer_free(again);
     ak_export_free(&e);
@@ -382,7 +407,7 @@ static void check_export(const struct ak_tokenizer *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const size_t often[] = {1, 4, 64, 512};
+    static const size_t often[] = { 1, 4, 64, 512 };
 
     if (size < 3)
         return 0;
@@ -395,9 +420,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < repeat; i++)
         memcpy(text + i * n, data + begin, n);
     if (defined) {
-        struct ak_tokenizer *t = create((char)data[0], (const char *)data + begin + n, size - begin - n);
+        struct ak_tokenizer *t =
+            create((char)data[0], (const char *)data + begin + n, size - begin - n);
         if (t) {
-            must(ak_tokenizer_bytes(t) > 0 && ak_tokenizer_bos(t) < (int64_t)ak_tokenizer_n_tokens(t));
+            must(ak_tokenizer_bytes(t) > 0 &&
+                 ak_tokenizer_bos(t) < (int64_t)ak_tokenizer_n_tokens(t));
             check(t, text, n * repeat, data[1], false);
             if (data[1] & EXPORT)
                 check_export(t);

@@ -5,15 +5,16 @@
 
 #include "cpu/kernels.h"
 
-ak_open_slab_fn ak_amx_open_q4_0, ak_amx_open_q4_1, ak_amx_open_q5_0, ak_amx_open_q5_1, ak_amx_open_q8_0, ak_amx_open_q2_k, ak_amx_open_q3_k,
-    ak_amx_open_q4_k, ak_amx_open_q5_k, ak_amx_open_q6_k, ak_amx_open_iq4_nl, ak_amx_open_iq4_xs, ak_amx_open_mxfp4, ak_amx_open_a4,
+ak_open_slab_fn ak_amx_open_q4_0, ak_amx_open_q4_1, ak_amx_open_q5_0, ak_amx_open_q5_1,
+    ak_amx_open_q8_0, ak_amx_open_q2_k, ak_amx_open_q3_k, ak_amx_open_q4_k, ak_amx_open_q5_k,
+    ak_amx_open_q6_k, ak_amx_open_iq4_nl, ak_amx_open_iq4_xs, ak_amx_open_mxfp4, ak_amx_open_a4,
     ak_amx_open_a5, ak_amx_open_a8;
 
 /* By what is left to do when a slab is open: blocks of 32 with and without a minimum;
  * K-types without minimums (Q6_K, IQ4_XS), with those of 32 (Q4_K, Q5_K) or of 16
  * (Q2_K), and with an offset of 124 (Q3_K). */
-ak_dot_slab_fn ak_amx_dot_slab_32, ak_amx_dot_slab_32_minimum, ak_amx_dot_slab_k, ak_amx_dot_slab_k_minimum32, ak_amx_dot_slab_k_minimum16,
-    ak_amx_dot_slab_k_124;
+ak_dot_slab_fn ak_amx_dot_slab_32, ak_amx_dot_slab_32_minimum, ak_amx_dot_slab_k,
+    ak_amx_dot_slab_k_minimum32, ak_amx_dot_slab_k_minimum16, ak_amx_dot_slab_k_124;
 
 /* These round otherwise than the scalar kernels. */
 ak_open_bf16_fn ak_amx_open_bf16, ak_amx_open_f16;

@@ -4,9 +4,9 @@
 #include "cpu/amx/slab.h"
 #include "cpu/avx512/avx512.h"
 
-/* ---- Blocks of 32 --------------------------------------------------------------- */
-
-AK_KERNEL void open_tile32(ak_open_slab_fn *open, char offset, bool minimum, const uint8_t *tile, size_t k, uint8_t *to)
+/* ---- Blocks of 32 ------------------------------------------------------- */
+AK_KERNEL void open_tile32(ak_open_slab_fn *open, char offset, bool minimum, const uint8_t *tile,
+                           size_t k, uint8_t *to)
 {
     open(tile, 1, k, to);
     if (offset == 0)
@@ -14,12 +14,12 @@ AK_KERNEL void open_tile32(ak_open_slab_fn *open, char offset, bool minimum, con
     const __m512i taken = _mm512_set1_epi8(offset);
     for (size_t b = 0; b < k / AK_BLOCK_K; b++, to += block32_bytes(minimum))
         AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++)
-            store_line(to + i * AK_LINE_BYTES, _mm512_sub_epi8(load_line(to + i * AK_LINE_BYTES), taken));
+    for (size_t i = 0; i < BLOCK_WORDS; i++)
+        store_line(to + i * AK_LINE_BYTES,
+                   _mm512_sub_epi8(load_line(to + i * AK_LINE_BYTES), taken));
 }
 
-/* ---- K-types -------------------------------------------------------------------- */
-
+/* ---- K-types ------------------------------------------------------------ */
 /* scale · 128 or · 32: what is to be taken from a word times its scale, where AVX-512
  * takes it from the sum. */
 AK_KERNEL __m512i scaled_offset(enum form form, __m512i scale)
@@ -43,10 +43,14 @@ AK_KERNEL void fold_part(enum form form, const uint8_t *part, uint8_t *low)
         AK_UNROLL
         for (size_t i = 0; i < words; i++, low += AK_LINE_BYTES) {
             __m512i w = load_line(part + (sub * words + i) * AK_LINE_BYTES);
-            __m512i even = _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_and_si512(w, byte), scale), offset);
-            __m512i odd = _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_srli_epi16(w, 8), scale), offset);
-            store_line(low, _mm512_mask_mov_epi8(_mm512_slli_epi16(odd, 8), 0x5555555555555555u, even));
-            store_line(low + PLANE_BYTES, _mm512_mask_mov_epi8(odd, 0x5555555555555555u, _mm512_srli_epi16(even, 8)));
+            __m512i even =
+                _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_and_si512(w, byte), scale), offset);
+            __m512i odd =
+                _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_srli_epi16(w, 8), scale), offset);
+            store_line(low,
+                       _mm512_mask_mov_epi8(_mm512_slli_epi16(odd, 8), 0x5555555555555555u, even));
+            store_line(low + PLANE_BYTES,
+                       _mm512_mask_mov_epi8(odd, 0x5555555555555555u, _mm512_srli_epi16(even, 8)));
         }
     }
 }
@@ -64,28 +68,29 @@ AK_KERNEL void open_tile256(ak_open_slab_fn *open, enum form form, const uint8_t
     memcpy(to + 2 * PLANE_BYTES, slab + PARTS * part_bytes(form, 1), rest_bytes(form));
 }
 
-/* ---- Kernels -------------------------------------------------------------------- */
-
+/* ---- Kernels ------------------------------------------------------------ */
 /* Tiles of one tile row follow each other in memory, in a slab they lie side by side. */
-#define OPEN_SLAB(name, type, tile_bytes, open_tile) \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        for (size_t r = 0; r < n_tiles; r++) { \
-            uint8_t *to = slab; \
-            for (size_t left = k, part; left > 0; left -= part, to += n_tiles * (tile_bytes)) { \
-                part = ak_min_size(left, AK_TILE_K); \
-                open_tile; \
-                tiles += ak_tile_row_bytes(type, part); \
-            } \
-        } \
+#define OPEN_SLAB(name, type, tile_bytes, open_tile)                                               \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)     \
+    {                                                                                              \
+        for (size_t r = 0; r < n_tiles; r++) {                                                     \
+            uint8_t *to = slab;                                                                    \
+            for (size_t left = k, part; left > 0; left -= part, to += n_tiles * (tile_bytes)) {    \
+                part = ak_min_size(left, AK_TILE_K);                                               \
+                open_tile;                                                                         \
+                tiles += ak_tile_row_bytes(type, part);                                            \
+            }                                                                                      \
+        }                                                                                          \
     }
 
-#define OPEN_32(name, type, open, offset, minimum) \
-    OPEN_SLAB(name, type, part / AK_BLOCK_K * block32_bytes(minimum), \
-              open_tile32(open, (char)(offset), minimum, tiles, part, to + r * (part / AK_BLOCK_K) * block32_bytes(minimum)))
+#define OPEN_32(name, type, open, offset, minimum)                                                 \
+    OPEN_SLAB(name, type, part / AK_BLOCK_K * block32_bytes(minimum),                              \
+              open_tile32(open, (char)(offset), minimum, tiles, part,                              \
+                          to + r * (part / AK_BLOCK_K) * block32_bytes(minimum)))
 
-#define OPEN_256(name, type, open, form) \
-    OPEN_SLAB(name, type, folded_bytes(form), open_tile256(open, form, tiles, to + r * folded_bytes(form)))
+#define OPEN_256(name, type, open, form)                                                           \
+    OPEN_SLAB(name, type, folded_bytes(form),                                                      \
+              open_tile256(open, form, tiles, to + r * folded_bytes(form)))
 
 OPEN_32(ak_amx_open_q4_0, AK_Q4_0, ak_avx512_open_q4_0, 8, false)
 OPEN_32(ak_amx_open_q4_1, AK_Q4_1, ak_avx512_open_q4_1, 0, true)

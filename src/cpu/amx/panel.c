@@ -21,7 +21,8 @@ enum { TILE = GROUP * AK_LANES, TOKENS = MOST_GROUPS * GROUP, ROWS = MOST_TILES 
 _Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
 
 /* One tile's rows, 16 or fewer. */
-AK_KERNEL void open_tile(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *panel)
+AK_KERNEL void open_tile(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
+                         size_t k, uint16_t *panel)
 {
     for (size_t i = 0; i < k; i += AK_LANES, rows += AK_LINE_BYTES, panel += TILE) {
         __m512 v[AK_TILE_ROWS];
@@ -42,20 +43,24 @@ AK_KERNEL void open_tile(enum ak_type type, const uint8_t *rows, size_t row_byte
     }
 }
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
+                          size_t k, uint16_t *panel)
 {
-    for (; n_rows >= AK_TILE_ROWS; n_rows -= AK_TILE_ROWS, rows += AK_TILE_ROWS * row_bytes, panel += AK_TILE_ROWS * k)
+    for (; n_rows >= AK_TILE_ROWS;
+         n_rows -= AK_TILE_ROWS, rows += AK_TILE_ROWS * row_bytes, panel += AK_TILE_ROWS * k)
         open_tile(type, rows, row_bytes, AK_TILE_ROWS, k, panel);
     if (n_rows > 0)
         open_tile(type, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                      uint16_t *restrict panel)
 {
     open_panel(AK_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_amx_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+void ak_amx_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                     uint16_t *restrict panel)
 {
     open_panel(AK_F16, rows, row_bytes, n_rows, k, panel);
 }
@@ -64,7 +69,8 @@ void ak_amx_open_rounded(const float *restrict x, size_t k, size_t token, uint16
 {
     uint16_t *to = tokens + token / GROUP * GROUP * k + token % GROUP * AK_LANES;
     for (size_t i = 0; i < k; i += AK_LANES, to += TILE)
-        _mm512_store_si512(to, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
+        _mm512_store_si512(
+            to, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
 }
 
 /* How many of n fill register number i of two; one that is not used may have any shape. */
@@ -78,7 +84,8 @@ static void configure(size_t n_tokens, size_t n_rows)
     struct ak_tile_config config = { .palette = 1 };
     for (size_t i = 0; i < 8; i++) {
         config.rows[i] = (uint8_t)(i < 6 ? filled(n_tokens, i < 4 ? i / 2 : i - 4) : GROUP);
-        config.row_bytes[i] = (uint16_t)(i == 4 || i == 5 ? AK_LINE_BYTES : filled(n_rows, i % 2) * sizeof(float));
+        config.row_bytes[i] =
+            (uint16_t)(i == 4 || i == 5 ? AK_LINE_BYTES : filled(n_rows, i % 2) * sizeof(float));
     }
     ak_tile_configure(&config);
 }
@@ -96,7 +103,8 @@ AK_KERNEL void clear_sums(size_t n_groups, size_t n_tiles)
 
 /* Sums of (g, r) go to `to` + g · group_bytes + r · tile_bytes, a token's `stride` bytes
  * after those of the one before it. */
-AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t group_bytes, size_t tile_bytes, size_t stride)
+AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t group_bytes,
+                          size_t tile_bytes, size_t stride)
 {
     uint8_t *at = to;
     ak_tile_store(0, at, stride);
@@ -108,7 +116,8 @@ AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t grou
         ak_tile_store(3, at + group_bytes + tile_bytes, stride);
 }
 
-AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x, size_t k, float *y, size_t y_stride)
+AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x, size_t k,
+                    float *y, size_t y_stride)
 {
     clear_sums(n_groups, n_tiles);
     for (size_t i = 0; i < k; i += AK_LANES, w += TILE, x += TILE) {
@@ -126,11 +135,12 @@ AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const ui
                 ak_tile_dot_bf16(3, 5, 7);
         }
     }
-    store_sums(n_groups, n_tiles, y, GROUP * y_stride * sizeof *y, AK_TILE_ROWS * sizeof *y, y_stride * sizeof *y);
+    store_sums(n_groups, n_tiles, y, GROUP * y_stride * sizeof *y, AK_TILE_ROWS * sizeof *y,
+               y_stride * sizeof *y);
 }
 
-void ak_amx_dot_bf16(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
-                     float *restrict y, size_t y_stride)
+void ak_amx_dot_bf16(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens,
+                     size_t n, size_t k, float *restrict y, size_t y_stride)
 {
     size_t shape_tokens = 0, shape_rows = 0;
     for (size_t t = 0; t < n; t += TOKENS) {

@@ -17,10 +17,10 @@
 #include "cpu/avx512/slab.h"
 
 enum {
-    GROUP = 16,                      /* rows of a register: tokens, or word lines */
+    GROUP = 16, /* rows of a register: tokens, or word lines */
     TILE_WORDS = AK_TILE_K / 4,
     PLANE_BYTES = TILE_WORDS * AK_LINE_BYTES,
-    UNIT_K = 64                      /* k that one instruction takes */
+    UNIT_K = 64 /* k that one instruction takes */
 };
 
 typedef int32_t tile_sums[GROUP][AK_TILE_ROWS];

@@ -4,7 +4,13 @@
 #include "cpu/amx/slab.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
 
-enum { MOST_GROUPS = 2, PASS = MOST_GROUPS * GROUP, WORDS_BYTES = UNIT_K / 4 * AK_LINE_BYTES, LOW = 0, HIGH = 1 };
+enum {
+    MOST_GROUPS = 2,
+    PASS = MOST_GROUPS * GROUP,
+    WORDS_BYTES = UNIT_K / 4 * AK_LINE_BYTES,
+    LOW = 0,
+    HIGH = 1
+};
 
 typedef tile_sums super_sums[MOST_GROUPS][2];
 
@@ -12,7 +18,8 @@ typedef tile_sums super_sums[MOST_GROUPS][2];
  * 4, 5: tokens of each; 6, 7: low and high words. */
 static void configure(size_t n_tokens)
 {
-    const size_t first = ak_min_size(n_tokens, GROUP), second = n_tokens > GROUP ? n_tokens - GROUP : GROUP;
+    const size_t first = ak_min_size(n_tokens, GROUP),
+                 second = n_tokens > GROUP ? n_tokens - GROUP : GROUP;
     const size_t rows[8] = { first, first, second, second, first, second, GROUP, GROUP };
     struct ak_tile_config config = { .palette = 1 };
     for (size_t i = 0; i < 8; i++) {
@@ -31,7 +38,8 @@ AK_KERNEL void clear_sums(void)
 }
 
 /* Adds the products of UNIT_K of k. */
-AK_KERNEL void multiply(bool folded, size_t n_groups, const uint8_t *words, const uint8_t *acts, size_t act_bytes)
+AK_KERNEL void multiply(bool folded, size_t n_groups, const uint8_t *words, const uint8_t *acts,
+                        size_t act_bytes)
 {
     ak_tile_load(4, acts, act_bytes);
     ak_tile_load(6, words, AK_LINE_BYTES);
@@ -62,14 +70,16 @@ AK_KERNEL void store_sums(bool folded, size_t n_groups, super_sums sums)
 
 /* The end of a super-block for the tokens [begin, end). What is folded has no offset
  * any more. */
-AK_KERNEL void add_sums(enum form form, size_t begin, size_t end, const super_sums sums, const struct super_factors *factors,
-                        const uint8_t *acts, size_t act_bytes, float (*acc)[AK_TILE_ROWS])
+AK_KERNEL void add_sums(enum form form, size_t begin, size_t end, const super_sums sums,
+                        const struct super_factors *factors, const uint8_t *acts, size_t act_bytes,
+                        float (*acc)[AK_TILE_ROWS])
 {
     for (size_t t = begin; t < end; t++) {
         const struct ak_act256 *act = act_of(acts, act_bytes, t);
         __m512i sum = load_line(sums[t / GROUP][LOW][t % GROUP]);
         if (is_folded(form))
-            sum = _mm512_add_epi32(sum, _mm512_slli_epi32(load_line(sums[t / GROUP][HIGH][t % GROUP]), 8));
+            sum = _mm512_add_epi32(
+                sum, _mm512_slli_epi32(load_line(sums[t / GROUP][HIGH][t % GROUP]), 8));
         else
             sum = _mm512_add_epi32(sum, start_of(form, act, 0));
         _mm512_store_ps(acc[t], add_super(form, factors, sum, act, _mm512_load_ps(acc[t])));
@@ -79,26 +89,32 @@ AK_KERNEL void add_sums(enum form form, size_t begin, size_t end, const super_su
 /* Tile after tile of a slab: a quarter of one's products, then a quarter of the tokens of
  * the one before it, since the window in which a core sees both is shorter than a tile.
  * The first has no tile before it, the last round no products. */
-AK_KERNEL void dot_pass(enum form form, size_t n_groups, size_t n_tokens, const uint8_t *slab, size_t n_tiles, size_t n_supers,
-                        const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void dot_pass(enum form form, size_t n_groups, size_t n_tokens, const uint8_t *slab,
+                        size_t n_tiles, size_t n_supers, const uint8_t *acts, size_t act_bytes,
+                        float *y, size_t y_stride)
 {
     enum { QUARTERS = AK_TILE_K / UNIT_K };
     _Alignas(64) float acc[AK_SLAB_TILES][PASS][AK_TILE_ROWS];
     _Alignas(64) super_sums sums[2];
-    const size_t tile_bytes = folded_bytes(form), n = n_supers * n_tiles, few = (n_tokens + QUARTERS - 1) / QUARTERS;
+    const size_t tile_bytes = folded_bytes(form), n = n_supers * n_tiles,
+                 few = (n_tokens + QUARTERS - 1) / QUARTERS;
     struct super_factors factors = { 0 };
     memset(acc, 0, n_tiles * sizeof acc[0]);
     for (size_t i = 0; i <= n; i++, slab += tile_bytes) {
-        const uint8_t *now = acts + i / n_tiles * sizeof(struct ak_act256), *before = i ? acts + (i - 1) / n_tiles * sizeof(struct ak_act256) : acts;
+        const uint8_t *now = acts + i / n_tiles * sizeof(struct ak_act256),
+                      *before = i ? acts + (i - 1) / n_tiles * sizeof(struct ak_act256) : acts;
         if (i > 0)
             factors = load_factors(form, 1, slab - rest_bytes(form));
         clear_sums();
         for (size_t quarter = 0; quarter < QUARTERS; quarter++) {
             if (i < n)
-                multiply(is_folded(form), n_groups, slab + quarter * WORDS_BYTES, now + quarter * UNIT_K, act_bytes);
+                multiply(is_folded(form), n_groups, slab + quarter * WORDS_BYTES,
+                         now + quarter * UNIT_K, act_bytes);
             if (i > 0)
-                add_sums(form, ak_min_size(quarter * few, n_tokens), ak_min_size((quarter + 1) * few, n_tokens),
-                         (const tile_sums(*)[2])sums[(i - 1) % 2], &factors, before, act_bytes, acc[(i - 1) % n_tiles]);
+                add_sums(form, ak_min_size(quarter * few, n_tokens),
+                         ak_min_size((quarter + 1) * few, n_tokens),
+                         (const tile_sums(*)[2])sums[(i - 1) % 2], &factors, before, act_bytes,
+                         acc[(i - 1) % n_tiles]);
         }
         if (i < n)
             store_sums(is_folded(form), n_groups, sums[i % 2]);
@@ -108,8 +124,8 @@ AK_KERNEL void dot_pass(enum form form, size_t n_groups, size_t n_tokens, const 
             _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, _mm512_load_ps(acc[r][t]));
 }
 
-AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const size_t n_supers = k / AK_TILE_K;
     if (n >= PASS)

@@ -16,7 +16,8 @@ static void configure(size_t n_tokens)
     ak_tile_configure(&config);
 }
 
-AK_KERNEL void multiply_two(bool minimum, size_t n_blocks, const uint8_t *blocks, const uint8_t *acts, size_t act_bytes, tile_sums sums[2])
+AK_KERNEL void multiply_two(bool minimum, size_t n_blocks, const uint8_t *blocks,
+                            const uint8_t *acts, size_t act_bytes, tile_sums sums[2])
 {
     ak_tile_zero(0);
     ak_tile_load(2, acts, act_bytes);
@@ -33,8 +34,8 @@ AK_KERNEL void multiply_two(bool minimum, size_t n_blocks, const uint8_t *blocks
         ak_tile_store(1, sums[1], AK_LINE_BYTES);
 }
 
-AK_KERNEL void add_block(bool minimum, size_t n_tokens, const uint8_t *block, const uint8_t *acts, size_t act_bytes, const tile_sums sums,
-                         __m512 acc[GROUP])
+AK_KERNEL void add_block(bool minimum, size_t n_tokens, const uint8_t *block, const uint8_t *acts,
+                         size_t act_bytes, const tile_sums sums, __m512 acc[GROUP])
 {
     const uint8_t *factors = block + BLOCK_WORDS * AK_LINE_BYTES;
     __m512 scale = _mm512_loadu_ps(factors);
@@ -46,17 +47,20 @@ AK_KERNEL void add_block(bool minimum, size_t n_tokens, const uint8_t *block, co
         }
         if (t >= n_tokens)
             continue;
-        const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t % 4 * act_bytes);
+        const struct ak_act32 *act =
+            (const struct ak_act32 *)(const void *)(acts + t % 4 * act_bytes);
         __m512 sum = _mm512_cvtepi32_ps(load_line(sums[t]));
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), sum, acc[t]);
         if (minimum)
-            acc[t] = _mm512_fmadd_ps(_mm512_loadu_ps(factors + AK_LINE_BYTES), _mm512_set1_ps(act->scaled_sum), acc[t]);
+            acc[t] = _mm512_fmadd_ps(_mm512_loadu_ps(factors + AK_LINE_BYTES),
+                                     _mm512_set1_ps(act->scaled_sum), acc[t]);
     }
 }
 
 /* One tile: n_blocks ≤ AK_TILE_BLOCKS. */
-AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
-                        float *y, size_t y_stride, bool first)
+AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size_t n_blocks,
+                        const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride,
+                        bool first)
 {
     _Alignas(64) tile_sums sums[2][2];
     __m512 acc[GROUP] = { 0 };
@@ -66,13 +70,16 @@ AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size
         if (t < n_tokens && !first)
             acc[t] = _mm512_loadu_ps(y + t * y_stride);
     multiply_two(minimum, ak_min_size(n_blocks, 2), tile, acts, act_bytes, sums[0]);
-    for (size_t b = 0; b < n_blocks; b += 2, tile += 2 * block, acts += 2 * sizeof(struct ak_act32)) {
+    for (size_t b = 0; b < n_blocks;
+         b += 2, tile += 2 * block, acts += 2 * sizeof(struct ak_act32)) {
         const size_t left = n_blocks - b;
         if (left > 2)
-            multiply_two(minimum, ak_min_size(left - 2, 2), tile + 2 * block, acts + 2 * sizeof(struct ak_act32), act_bytes, sums[b / 2 % 2 ^ 1]);
+            multiply_two(minimum, ak_min_size(left - 2, 2), tile + 2 * block,
+                         acts + 2 * sizeof(struct ak_act32), act_bytes, sums[b / 2 % 2 ^ 1]);
         add_block(minimum, n_tokens, tile, acts, act_bytes, sums[b / 2 % 2][0], acc);
         if (left > 1)
-            add_block(minimum, n_tokens, tile + block, acts + sizeof(struct ak_act32), act_bytes, sums[b / 2 % 2][1], acc);
+            add_block(minimum, n_tokens, tile + block, acts + sizeof(struct ak_act32), act_bytes,
+                      sums[b / 2 % 2][1], acc);
     }
     AK_UNROLL
     for (size_t t = 0; t < GROUP; t++)
@@ -80,18 +87,20 @@ AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size
             _mm512_storeu_ps(y + t * y_stride, acc[t]);
 }
 
-AK_KERNEL void dot_group(bool minimum, size_t n_tokens, const uint8_t *slab, size_t n_tiles, size_t n_blocks, const uint8_t *acts,
-                         size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void dot_group(bool minimum, size_t n_tokens, const uint8_t *slab, size_t n_tiles,
+                         size_t n_blocks, const uint8_t *acts, size_t act_bytes, float *y,
+                         size_t y_stride)
 {
     for (size_t b = 0, blocks; b < n_blocks; b += blocks) {
         blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
         for (size_t r = 0; r < n_tiles; r++, slab += blocks * block32_bytes(minimum))
-            dot_tile(minimum, n_tokens, slab, blocks, acts + b * sizeof(struct ak_act32), act_bytes, y + r * AK_TILE_ROWS, y_stride, b == 0);
+            dot_tile(minimum, n_tokens, slab, blocks, acts + b * sizeof(struct ak_act32), act_bytes,
+                     y + r * AK_TILE_ROWS, y_stride, b == 0);
     }
 }
 
-AK_KERNEL void dot_slab(bool minimum, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(bool minimum, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n >= GROUP)
         configure(GROUP);

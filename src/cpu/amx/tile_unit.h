@@ -13,11 +13,12 @@ struct ak_tile_config {
     uint8_t rows[16];
 };
 
-/* gcc 12 tells the optimiser that 8 bytes of the configuration are read: all of memory is said to be. */
-#define ak_tile_configure(config) \
-    do { \
-        __asm__ volatile("" : : "r"(config) : "memory"); \
-        _tile_loadconfig(config); \
+/* gcc 12 tells the optimiser that 8 bytes of the configuration are read: all of memory is said to
+ * be. */
+#define ak_tile_configure(config)                                                                  \
+    do {                                                                                           \
+        __asm__ volatile("" : : "r"(config) : "memory");                                           \
+        _tile_loadconfig(config);                                                                  \
     } while (0)
 #define ak_tile_release() _tile_release()
 #define ak_tile_zero(t) _tile_zero(t)

@@ -42,7 +42,8 @@ AK_KERNEL float load_one(bool half, const void *base, size_t i)
 }
 
 /* Raw scores of `n_groups` groups of tokens from `group` on, for n rows. */
-AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct queries *b, size_t group)
+AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct queries *b,
+                            size_t group)
 {
     size_t head_dim = b->head_dim, group_elems = head_dim * AK_PAGE_GROUP;
     __m256 acc[ROWS][GROUPS][2];
@@ -92,7 +93,8 @@ AK_KERNEL void score(bool half, size_t n, const struct queries *b, size_t begin,
 /* All ones in the lanes of tokens t … t + 7 that lie in [first, end). */
 AK_KERNEL __m256 in_range(size_t t, size_t first, size_t end)
 {
-    __m256i token = _mm256_add_epi32(_mm256_set1_epi32((int)t), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256i token =
+        _mm256_add_epi32(_mm256_set1_epi32((int)t), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), token);
     __m256i until = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), token);
     return _mm256_castsi256_ps(_mm256_andnot_si256(before, until));
@@ -138,7 +140,8 @@ static void weigh(float *weights, size_t first, size_t end, float *max, float *s
 }
 
 /* Adds tokens begin … end − 1 to dimensions d … d + 8·wide − 1 of n rows. */
-AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, size_t d, size_t begin, size_t end)
+AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, size_t d,
+                        size_t begin, size_t end)
 {
     __m256 acc[ROWS][WIDE];
 #pragma GCC unroll 4
@@ -187,7 +190,8 @@ AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size
         for (size_t i = 0; i < n; i++) {
             float *out = b->out + i * b->out_stride + d;
             for (size_t t = begin; t < end; t++)
-                *out = fmaf(b->weights[i * AK_PAGE_TOKENS + t], load_one(half, b->v, t * b->head_dim + d), *out);
+                *out = fmaf(b->weights[i * AK_PAGE_TOKENS + t],
+                            load_one(half, b->v, t * b->head_dim + d), *out);
         }
 }
 
@@ -242,7 +246,8 @@ AK_KERNEL size_t block_rows(size_t left)
 
 AK_KERNEL void all_scores(bool half, struct queries b, size_t n_rows, size_t first, size_t end)
 {
-    for (size_t n; n_rows > 0; n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_PAGE_TOKENS) {
+    for (size_t n; n_rows > 0;
+         n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_PAGE_TOKENS) {
         n = block_rows(n_rows);
         switch (n) {
         case 1: score(half, 1, &b, first, end); break;
@@ -269,28 +274,34 @@ AK_KERNEL void all_values(bool half, struct rows b, size_t n_rows)
     }
 }
 
-void ak_avx2_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               size_t first, size_t end, float *restrict weights)
+void ak_avx2_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows,
+                               size_t head_dim, const void *restrict k, size_t first, size_t end,
+                               float *restrict weights)
 {
     all_scores(true, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
 }
 
-void ak_avx2_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               size_t first, size_t end, float *restrict weights)
+void ak_avx2_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
+                               size_t head_dim, const void *restrict k, size_t first, size_t end,
+                               float *restrict weights)
 {
     all_scores(false, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
 }
 
-void ak_avx2_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_avx2_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
+                               const void *restrict v, const uint16_t *restrict first,
+                               const uint16_t *restrict end, float *restrict max,
                                float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(true, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride }, n_rows);
+    all_values(true, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride },
+               n_rows);
 }
 
-void ak_avx2_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_avx2_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
+                               const void *restrict v, const uint16_t *restrict first,
+                               const uint16_t *restrict end, float *restrict max,
                                float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(false, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride }, n_rows);
+    all_values(false, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride },
+               n_rows);
 }

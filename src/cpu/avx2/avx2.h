@@ -11,40 +11,51 @@ void ak_avx2_products256(struct ak_kernels *k);
 
 ak_attend_scores_fn ak_avx2_attend_scores_f16, ak_avx2_attend_scores_f32;
 ak_attend_values_fn ak_avx2_attend_values_f16, ak_avx2_attend_values_f32;
-ak_dequantise_fn ak_avx2_widen_f16, ak_avx2_widen_bf16, ak_avx2_widen_q8_0, ak_avx2_widen_q4_0, ak_avx2_widen_f8;
+ak_dequantise_fn ak_avx2_widen_f16, ak_avx2_widen_bf16, ak_avx2_widen_q8_0, ak_avx2_widen_q4_0,
+    ak_avx2_widen_f8;
 ak_dot_stored_fn ak_avx2_dot_f32, ak_avx2_dot_f16, ak_avx2_dot_bf16, ak_avx2_dot_f8;
 ak_open_panel_fn ak_avx2_open_f32, ak_avx2_open_f16, ak_avx2_open_bf16, ak_avx2_open_f8;
 ak_open_token_fn ak_avx2_open_token;
 ak_dot_panel_fn ak_avx2_dot_panel;
 
-void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                      const float *restrict x, size_t x_stride, size_t n, size_t k,
                       float *restrict y, size_t y_stride);
 void ak_avx2_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
 void ak_avx2_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
-void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out);
+void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
+                      float *restrict out);
 void ak_avx2_add(float *restrict y, const float *restrict x, size_t n);
-void ak_avx2_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
-void ak_avx2_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
-                        float *restrict out);
+void ak_avx2_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out,
+                      size_t n);
+void ak_avx2_layer_norm(const float *restrict x, const float *restrict weight,
+                        const float *restrict bias, size_t n, float eps, float *restrict out);
 void ak_avx2_add_scaled(float *restrict y, const float *restrict x, float scale, size_t n);
 void ak_avx2_softcap(float *restrict x, float cap, size_t n);
 void ak_avx2_gelu_tanh(const float *restrict x, float *restrict out, size_t n);
-void ak_avx2_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
+void ak_avx2_gelu_tanh_mul(const float *restrict gate, const float *restrict up,
+                           float *restrict out, size_t n);
 void ak_avx2_gelu_erf(const float *restrict x, float *restrict out, size_t n);
-void ak_avx2_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
-void ak_avx2_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n);
-void ak_avx2_short_conv(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel,
-                        size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n);
+void ak_avx2_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out,
+                          size_t n);
+void ak_avx2_swiglu_clamped(const float *restrict gate, const float *restrict up,
+                            float *restrict out, size_t n);
+void ak_avx2_short_conv(const float *restrict b, const float *restrict c, const float *restrict x,
+                        const float *restrict kernel, size_t taps, float *restrict state,
+                        size_t stride, float *restrict out, size_t n);
 void ak_avx2_silu(float *restrict x, size_t n);
 void ak_avx2_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n);
-void ak_avx2_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
-                  float *restrict out, size_t n);
-void ak_avx2_delta_rule(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay, float beta,
-                        float *restrict state, size_t stride, float *restrict out, size_t n);
-void ak_avx2_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved);
+void ak_avx2_conv(const float *restrict x, const float *restrict kernel, size_t taps,
+                  float *restrict state, size_t stride, float *restrict out, size_t n);
+void ak_avx2_delta_rule(const float *restrict q, const float *restrict k, size_t rows,
+                        const float *restrict v, float decay, float beta, float *restrict state,
+                        size_t stride, float *restrict out, size_t n);
+void ak_avx2_rope(float *restrict x, const float *restrict cos, const float *restrict sin,
+                  size_t n_dims, bool interleaved);
 void ak_avx2_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
-void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
-                          const float *restrict page_out, size_t head_dim);
+void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
+                          float page_max, float page_sum, const float *restrict page_out,
+                          size_t head_dim);
 void ak_avx2_divide(float *restrict x, float divisor, size_t n);
 uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes);
 uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink);

@@ -6,8 +6,9 @@ enum { VECTORS = 4 }; /* of columns at once: more of them and their sums do not 
 
 _Static_assert(AK_DELTA_STEP == VECTORS * 8, "columns come in whole groups");
 
-void ak_avx2_delta_rule(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay, float beta,
-                        float *restrict state, size_t stride, float *restrict out, size_t n)
+void ak_avx2_delta_rule(const float *restrict q, const float *restrict k, size_t rows,
+                        const float *restrict v, float decay, float beta, float *restrict state,
+                        size_t stride, float *restrict out, size_t n)
 {
     const __m256 g = _mm256_set1_ps(decay), b = _mm256_set1_ps(beta);
     for (size_t j = 0; j < n; j += VECTORS * 8) {

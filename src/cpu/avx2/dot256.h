@@ -20,12 +20,14 @@
 #include "cpu/tile256.h"
 
 enum {
-    CHUNK_SUPERS = 2, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    CHUNK_SUPERS = 2,
     WIDE_BLOCKS = CHUNK_SUPERS * AK_TILE_BLOCKS,
     OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
     FACTOR_LINES = 26 /* at most */
 };
-_Static_assert(OPEN_QUANTS + FACTOR_LINES * AK_LINE_BYTES <= AK_TILE_BLOCKS * AK_SLAB_BYTES_32, "room for a super-block");
+_Static_assert(OPEN_QUANTS + FACTOR_LINES * AK_LINE_BYTES <= AK_TILE_BLOCKS * AK_SLAB_BYTES_32,
+               "room for a super-block");
 
 /* Scales of a super-block: of 16 or of 32 elements each. */
 AK_KERNEL size_t n_scales(enum ak_type type)
@@ -58,7 +60,11 @@ AK_KERNEL size_t n_pairs(enum ak_type type)
 /* The largest number that is not wide. */
 AK_KERNEL unsigned most_of(enum ak_type type)
 {
-    return type == AK_Q2_K ? 3 : type == AK_Q3_K ? 7 : type == AK_Q4_K ? 15 : type == AK_Q5_K ? 31 : 63;
+    return type == AK_Q2_K ? 3 :
+           type == AK_Q3_K ? 7 :
+           type == AK_Q4_K ? 15 :
+           type == AK_Q5_K ? 31 :
+                             63;
 }
 
 AK_KERNEL size_t factor_lines(enum ak_type type)
@@ -71,8 +77,7 @@ AK_KERNEL size_t open_super_bytes(enum ak_type type)
     return OPEN_QUANTS + factor_lines(type) * AK_LINE_BYTES;
 }
 
-/* ---- Factors ----------------------------------------------------------------- */
-
+/* ---- Factors ------------------------------------------------------------ */
 /* Half lines of bytes: [i] has those of scales 4i … 4i + 3 in the bytes of each
  * lane. The other numbers are minimums, or the scales again. */
 struct factors {
@@ -94,7 +99,8 @@ AK_KERNEL struct factors q2_k_factors(const uint8_t *lines)
 AK_KERNEL struct factors q3_k_factors(const uint8_t *lines)
 {
     struct factors f;
-    __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES), high = load_bytes(lines + 2 * AK_LINE_BYTES);
+    __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES),
+            high = load_bytes(lines + 2 * AK_LINE_BYTES);
     f.scales[0] = or_masked(low_nibbles(a), _mm256_slli_epi16(high, 4), 0x30);
     f.scales[1] = or_masked(low_nibbles(b), _mm256_slli_epi16(high, 2), 0x30);
     f.scales[2] = or_masked(high_nibbles(a), high, 0x30);
@@ -108,10 +114,13 @@ AK_KERNEL struct factors q3_k_factors(const uint8_t *lines)
 AK_KERNEL struct factors q45_k_factors(const uint8_t *lines)
 {
     const __m256i six = _mm256_set1_epi8(63);
-    __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES), c = load_bytes(lines + 2 * AK_LINE_BYTES);
+    __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES),
+            c = load_bytes(lines + 2 * AK_LINE_BYTES);
     return (struct factors){
-        .scales = { _mm256_and_si256(a, six), or_masked(low_nibbles(c), _mm256_srli_epi16(a, 2), 0x30) },
-        .others = { _mm256_and_si256(b, six), or_masked(high_nibbles(c), _mm256_srli_epi16(b, 2), 0x30) },
+        .scales = { _mm256_and_si256(a, six),
+                    or_masked(low_nibbles(c), _mm256_srli_epi16(a, 2), 0x30) },
+        .others = { _mm256_and_si256(b, six),
+                    or_masked(high_nibbles(c), _mm256_srli_epi16(b, 2), 0x30) },
     };
 }
 
@@ -130,12 +139,15 @@ AK_KERNEL struct factors iq4_xs_factors(const uint8_t *first, const uint8_t *low
     struct factors f;
     AK_UNROLL
     for (int i = 0; i < 2; i++) {
-        __m256i four = _mm256_srli_epi32(load_bytes(low), 16 * i), two = _mm256_srli_epi32(load_bytes(first), 16 + 8 * i);
+        __m256i four = _mm256_srli_epi32(load_bytes(low), 16 * i),
+                two = _mm256_srli_epi32(load_bytes(first), 16 + 8 * i);
         __m256i bytes = _mm256_setzero_si256();
         AK_UNROLL
         for (int j = 0; j < 4; j++) {
-            bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(four, 4 * j), _mm256_set1_epi32(15 << 8 * j)));
-            bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(two, 6 * j + 4), _mm256_set1_epi32(48 << 8 * j)));
+            bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(four, 4 * j),
+                                                            _mm256_set1_epi32(15 << 8 * j)));
+            bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(two, 6 * j + 4),
+                                                            _mm256_set1_epi32(48 << 8 * j)));
         }
         f.others[i] = f.scales[i] = _mm256_sub_epi8(bytes, _mm256_set1_epi8(32));
     }
@@ -148,7 +160,8 @@ AK_KERNEL struct factors factors_of(enum ak_type type, const uint8_t *tile)
     switch (type) {
     case AK_Q2_K: return q2_k_factors(lines);
     case AK_Q3_K: return q3_k_factors(lines);
-    case AK_Q4_K: case AK_Q5_K: return q45_k_factors(lines);
+    case AK_Q4_K:
+    case AK_Q5_K: return q45_k_factors(lines);
     case AK_Q6_K: return q6_k_factors(lines);
     default: return iq4_xs_factors(tile, lines);
     }
@@ -157,7 +170,8 @@ AK_KERNEL struct factors factors_of(enum ak_type type, const uint8_t *tile)
 /* Byte j (0 … 3) of each 32-bit lane, signed, in both its 16-bit halves. */
 AK_KERNEL __m256i byte_twice(__m256i bytes, size_t j)
 {
-    const __m256i lanes = _mm256_set_epi32(0xc800c80, 0x8800880, 0x4800480, 0x0800080, 0xc800c80, 0x8800880, 0x4800480, 0x0800080);
+    const __m256i lanes = _mm256_set_epi32(0xc800c80, 0x8800880, 0x4800480, 0x0800080, 0xc800c80,
+                                           0x8800880, 0x4800480, 0x0800080);
     __m256i pick = _mm256_add_epi16(lanes, _mm256_set1_epi16((int16_t)(j << 8)));
     return _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, pick), 8);
 }
@@ -167,30 +181,35 @@ AK_KERNEL void tile_factors(enum ak_type type, const uint8_t *tile, uint8_t *to)
     AK_UNROLL
     for (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
         struct factors f = factors_of(type, tile);
-        uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
+        uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES,
+                *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t j = 0; j < n_scales(type); j++)
             store_bytes(to + j * AK_LINE_BYTES, byte_twice(f.scales[j / 4], j % 4));
         AK_UNROLL
-        for (size_t i = 0; i < n_pairs(type) / 2; i++) { /* the even bytes of a lane, then the odd ones */
-            store_bytes(pairs + 2 * i * AK_LINE_BYTES, _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
+        for (size_t i = 0; i < n_pairs(type) / 2;
+             i++) { /* the even bytes of a lane, then the odd ones */
+            store_bytes(pairs + 2 * i * AK_LINE_BYTES,
+                        _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
             store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
         }
         if (type == AK_Q3_K || type == AK_Q6_K) {
             _mm256_storeu_ps((float *)(void *)rest, load_f16(tile - half * HALF_LINE + half * 16));
-        } else { /* a lane has the row's scale in its lower half, that of its minimums in the upper */
+        } else { /* a lane has the row's scale in its lower half, that of its minimums in the upper
+                  */
             __m256i both = load_bytes(tile);
-            both = _mm256_packus_epi32(_mm256_and_si256(both, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(both, 16));
+            both = _mm256_packus_epi32(_mm256_and_si256(both, _mm256_set1_epi32(0xffff)),
+                                       _mm256_srli_epi32(both, 16));
             both = _mm256_permute4x64_epi64(both, 0xd8);
             _mm256_storeu_ps((float *)(void *)rest, _mm256_cvtph_ps(_mm256_castsi256_si128(both)));
             if (has_minimums(type))
-                _mm256_storeu_ps((float *)(void *)(rest + AK_LINE_BYTES), _mm256_cvtph_ps(_mm256_extracti128_si256(both, 1)));
+                _mm256_storeu_ps((float *)(void *)(rest + AK_LINE_BYTES),
+                                 _mm256_cvtph_ps(_mm256_extracti128_si256(both, 1)));
         }
     }
 }
 
-/* ---- Numbers ----------------------------------------------------------------- */
-
+/* ---- Numbers ------------------------------------------------------------ */
 /* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K),
  * quarters of a half (Q2_K, Q6_K), all (Q3_K). An open one has nothing to share. */
 AK_KERNEL size_t parts_of_lines(enum ak_type type, bool open)
@@ -207,14 +226,16 @@ AK_KERNEL __m256i q3_k_word(const uint8_t *lines, size_t sub)
         __m256i v = load_bytes(lines + sub / 2 * AK_LINE_BYTES);
         return _mm256_and_si256(sub % 2 ? _mm256_srli_epi16(v, 3) : v, _mm256_set1_epi8(7));
     }
-    __m256i two = load_bytes(lines + (sub - 6) * AK_LINE_BYTES), one = load_bytes(lines + 2 * AK_LINE_BYTES);
+    __m256i two = load_bytes(lines + (sub - 6) * AK_LINE_BYTES),
+            one = load_bytes(lines + 2 * AK_LINE_BYTES);
     two = _mm256_and_si256(_mm256_srli_epi16(two, 5), _mm256_set1_epi8(6));
     return or_masked(two, _mm256_srli_epi16(one, (int)sub), 1);
 }
 
 AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
 {
-    __m256i low = load_bytes(lines + AK_Q6_K_LOW_AT + quarter % 2 * BLOCK_WORDS * AK_LINE_BYTES), high = load_bytes(lines);
+    __m256i low = load_bytes(lines + AK_Q6_K_LOW_AT + quarter % 2 * BLOCK_WORDS * AK_LINE_BYTES),
+            high = load_bytes(lines);
     low = quarter < 2 ? low_nibbles(low) : high_nibbles(low);
     if (quarter < 2)
         high = _mm256_slli_epi16(high, quarter == 0 ? 4 : 2);
@@ -224,7 +245,8 @@ AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
 }
 
 /* Rows 8·half … 8·half + 7 of word i of a part of group `group`. */
-AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, size_t group, size_t part, size_t i, size_t half)
+AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, size_t group,
+                             size_t part, size_t i, size_t half)
 {
     const uint8_t *line = w + i * AK_LINE_BYTES + half * HALF_LINE;
     if (open)
@@ -232,72 +254,87 @@ AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, siz
     switch (type) {
     case AK_Q2_K: {
         __m256i v = load_bytes(line + AK_Q2_K_QUANTS_AT + group * BLOCK_WORDS * AK_LINE_BYTES);
-        return _mm256_and_si256(part ? _mm256_srli_epi16(v, (int)(2 * part)) : v, _mm256_set1_epi8(3));
+        return _mm256_and_si256(part ? _mm256_srli_epi16(v, (int)(2 * part)) : v,
+                                _mm256_set1_epi8(3));
     }
-    case AK_Q3_K: return q3_k_word(w + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part);
-    case AK_Q4_K: case AK_Q5_K: {
-        __m256i v = load_bytes(line + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) + group * BLOCK_WORDS * AK_LINE_BYTES);
+    case AK_Q3_K:
+        return q3_k_word(w + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part);
+    case AK_Q4_K:
+    case AK_Q5_K: {
+        __m256i v = load_bytes(line + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) +
+                               group * BLOCK_WORDS * AK_LINE_BYTES);
         v = part == 0 ? low_nibbles(v) : high_nibbles(v);
         if (type == AK_Q4_K)
             return v;
         const __m256i bit = _mm256_set1_epi8((char)(1 << (2 * group + part)));
-        __m256i fifth = _mm256_cmpeq_epi8(_mm256_and_si256(load_bytes(line + AK_Q5_K_HIGH_AT), bit), bit);
+        __m256i fifth =
+            _mm256_cmpeq_epi8(_mm256_and_si256(load_bytes(line + AK_Q5_K_HIGH_AT), bit), bit);
         return or_masked(v, fifth, 16);
     }
     case AK_Q6_K: return q6_k_word(line + AK_Q6_K_HALVES_AT + group * AK_Q6_K_HALF_BYTES, part);
     default: {
         line = w + AK_IQ4_XS_QUANTS_AT + (group * 4 + i % 4) * AK_LINE_BYTES + half * HALF_LINE;
-        return nibble_values(type, WIDE_BIAS, i < 4 ? low_nibbles(load_bytes(line)) : high_nibbles(load_bytes(line)));
+        return nibble_values(type, WIDE_BIAS,
+                             i < 4 ? low_nibbles(load_bytes(line)) :
+                                     high_nibbles(load_bytes(line)));
     }
     }
 }
 
-/* ---- Products ---------------------------------------------------------------- */
-
+/* ---- Products ----------------------------------------------------------- */
 /* sums[t][half] += scale_j · Σ w·a over a part of 32 k, each of its scales. */
-AK_KERNEL void narrow_part(enum ak_type type, bool open, const uint8_t *w, size_t group, size_t part, const uint8_t *scales,
-                           const uint8_t *acts, size_t act_bytes, size_t n, __m256i sums[GROUP][2])
+AK_KERNEL void narrow_part(enum ak_type type, bool open, const uint8_t *w, size_t group,
+                           size_t part, const uint8_t *scales, const uint8_t *acts,
+                           size_t act_bytes, size_t n, __m256i sums[GROUP][2])
 {
-    const size_t sub_words = AK_TILE_K / 4 / n_scales(type), together = words_together(most_of(type), sub_words);
+    const size_t sub_words = AK_TILE_K / 4 / n_scales(type),
+                 together = words_together(most_of(type), sub_words);
     __m256i partial[GROUP][2];
     for (size_t first = 0; first < BLOCK_WORDS; first += together) {
         AK_UNROLL
         for (size_t j = 0; j < together; j++) {
             size_t i = first + j;
-            const __m256i word[2] = { super_word(type, open, w, group, part, i, 0), super_word(type, open, w, group, part, i, 1) };
+            const __m256i word[2] = { super_word(type, open, w, group, part, i, 0),
+                                      super_word(type, open, w, group, part, i, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 __m256i a = spread_word(acts + t * act_bytes + i * 4);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
-                    partial[t][half] = add_word(j == 0, _mm256_setzero_si256(), partial[t][half], word[half], a);
+                    partial[t][half] =
+                        add_word(j == 0, _mm256_setzero_si256(), partial[t][half], word[half], a);
             }
         }
         const uint8_t *scale = scales + first / sub_words * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             AK_UNROLL
-            for (size_t half = 0; half < 2; half++)
-                sums[t][half] = widen_scaled(sums[t][half], partial[t][half], load_bytes(scale + half * HALF_LINE));
+        for (size_t half = 0; half < 2; half++)
+            sums[t][half] =
+                widen_scaled(sums[t][half], partial[t][half], load_bytes(scale + half * HALF_LINE));
     }
 }
 
 /* The activations of up to CHUNK_SUPERS super-blocks for wide numbers. */
-AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_supers, struct wide_acts to[GROUP][WIDE_BLOCKS])
+AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_supers,
+                            struct wide_acts to[GROUP][WIDE_BLOCKS])
 {
     for (size_t t = 0; t < n; t++) {
-        const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+        const struct ak_act256 *act =
+            (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
         for (size_t b = 0; b < n_supers * AK_TILE_BLOCKS; b++) {
             const struct ak_act256 *own = act + b / AK_TILE_BLOCKS;
             const int32_t *sums = own->minus32_sum16 + b % AK_TILE_BLOCKS * 2;
-            set_wide_acts(own->q + b % AK_TILE_BLOCKS * AK_BLOCK_K, 4 * (sums[0] + sums[1]), &to[t][b]);
+            set_wide_acts(own->q + b % AK_TILE_BLOCKS * AK_BLOCK_K, 4 * (sums[0] + sums[1]),
+                          &to[t][b]);
         }
     }
 }
 
 /* As narrow_part; the part is block b of `acts`. */
-AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t group, const uint8_t *scale,
-                         struct wide_acts acts[GROUP][WIDE_BLOCKS], size_t b, size_t n, __m256i sums[GROUP][2])
+AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t group,
+                         const uint8_t *scale, struct wide_acts acts[GROUP][WIDE_BLOCKS], size_t b,
+                         size_t n, __m256i sums[GROUP][2])
 {
     __m256i block[GROUP][2];
     AK_UNROLL
@@ -306,7 +343,8 @@ AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t 
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
         AK_UNROLL
         for (size_t i = line; i < BLOCK_WORDS; i += 4) {
-            const __m256i word[2] = { super_word(type, open, w, group, 0, i, 0), super_word(type, open, w, group, 0, i, 1) };
+            const __m256i word[2] = { super_word(type, open, w, group, 0, i, 0),
+                                      super_word(type, open, w, group, 0, i, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 struct wide_word a = wide_word(&acts[t][b], i);
@@ -321,14 +359,17 @@ AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t 
         __m256i lanes = _mm256_srai_epi32(load_bytes(scale + half * HALF_LINE), 16);
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
-            sums[t][half] = in_order(_mm256_add_epi32(sums[t][half], _mm256_mullo_epi32(block[t][half], lanes)));
+            sums[t][half] = in_order(
+                _mm256_add_epi32(sums[t][half], _mm256_mullo_epi32(block[t][half], lanes)));
     }
 }
 
 /* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset; its
  * first block is number `first` of `wide`. */
-AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const uint8_t *scales, const uint8_t *acts, size_t act_bytes,
-                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t first, size_t n, __m256i sums[GROUP][2])
+AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const uint8_t *scales,
+                          const uint8_t *acts, size_t act_bytes,
+                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t first, size_t n,
+                          __m256i sums[GROUP][2])
 {
     const size_t parts = parts_of_lines(type, open);
     AK_UNROLL
@@ -336,11 +377,14 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
         sums[t][0] = sums[t][1] = _mm256_setzero_si256();
     for (size_t group = 0; group < 8 / parts; group++) {
         AK_UNROLL
-        for (size_t part = 0; part < parts; part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
+        for (size_t part = 0; part < parts;
+             part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
             if (!open)
-                ak_prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8), ak_tile256_bytes(type) / 8, ak_prefetch_ahead());
+                ak_prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8),
+                            ak_tile256_bytes(type) / 8, ak_prefetch_ahead());
             if (is_wide(type))
-                wide_part(type, open, w, group, scales, wide, first + group * parts + part, n, sums);
+                wide_part(type, open, w, group, scales, wide, first + group * parts + part, n,
+                          sums);
             else
                 narrow_part(type, open, w, group, part, scales, acts, act_bytes, n, sums);
         }
@@ -354,39 +398,47 @@ AK_KERNEL __m256i pair_sum(enum ak_type type, const uint8_t *pairs, const struct
     __m256i sum = _mm256_setzero_si256();
     AK_UNROLL
     for (size_t i = 0; i < n_pairs(type); i++)
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(load_bytes(pairs + i * AK_LINE_BYTES), spread_word(sums + 2 * i)));
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(load_bytes(pairs + i * AK_LINE_BYTES),
+                                                      spread_word(sums + 2 * i)));
     return sum;
 }
 
 /* Adds n_supers super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same
  * activations for wide numbers. */
-AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes,
-                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t n_supers,
+                          const uint8_t *acts, size_t act_bytes,
+                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t n, float *y,
+                          size_t y_stride)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
-    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), w += open ? open_super_bytes(type) : ak_tile256_bytes(type)) {
+    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256),
+                w += open ? open_super_bytes(type) : ak_tile256_bytes(type)) {
         const uint8_t *factors = open ? w + OPEN_QUANTS : own;
         if (!open)
             tile_factors(type, w, own);
         __m256i sums[GROUP][2];
         super_sums(type, open, w, factors, acts, act_bytes, wide, s * AK_TILE_BLOCKS, n, sums);
-        const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES, *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
+        const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES,
+                      *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            const struct ak_act256 *act = (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+            const struct ak_act256 *act =
+                (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
             __m256 act_scale = _mm256_set1_ps(act->scale);
             AK_UNROLL
             for (size_t half = 0; half < 2; half++) {
                 float *out = y + t * y_stride + half * 8;
                 const float *scale = (const float *)(const void *)(rest + half * HALF_LINE);
-                __m256i sum = sums[t][half], of_pairs = pair_sum(type, pairs + half * HALF_LINE, act);
+                __m256i sum = sums[t][half],
+                        of_pairs = pair_sum(type, pairs + half * HALF_LINE, act);
                 if (!has_minimums(type) && !is_wide(type))
                     sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(of_pairs, offset_bits(type)));
-                __m256 acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scale), act_scale), _mm256_cvtepi32_ps(sum),
-                                             _mm256_loadu_ps(out));
+                __m256 acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scale), act_scale),
+                                             _mm256_cvtepi32_ps(sum), _mm256_loadu_ps(out));
                 if (has_minimums(type))
-                    acc = _mm256_fnmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(scale + AK_TILE_ROWS), act_scale), _mm256_cvtepi32_ps(of_pairs),
-                                           acc);
+                    acc = _mm256_fnmadd_ps(
+                        _mm256_mul_ps(_mm256_loadu_ps(scale + AK_TILE_ROWS), act_scale),
+                        _mm256_cvtepi32_ps(of_pairs), acc);
                 _mm256_storeu_ps(out, acc);
             }
         }
@@ -394,8 +446,8 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
 }
 
 /* A tile times n ≤ GROUP tokens, n a constant. */
-AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                        size_t y_stride)
+AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts,
+                        size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct wide_acts wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
@@ -403,8 +455,9 @@ AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_supers, co
     dot_supers(type, false, w, n_supers, acts, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
-                              float *y, size_t y_stride)
+AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supers,
+                              const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                              size_t y_stride)
 {
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
         dot_tile(type, w, n_supers, acts, act_bytes, GROUP, y, y_stride);
@@ -416,58 +469,65 @@ AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supe
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                         float *y, size_t y_stride)
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     size_t n_supers = k / AK_TILE_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
         for (size_t s = 0; s < n_supers; s++, tiles += ak_tile256_bytes(type))
-            dot_few_tokens(type, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y, y_stride);
+            dot_few_tokens(type, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y,
+                           y_stride);
     }
 }
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         uint8_t *slab)
 {
     size_t parts = parts_of_lines(type, false);
     for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += ak_tile256_bytes(type)) {
         for (size_t group = 0; group < 8 / parts; group++)
             AK_UNROLL
-            for (size_t part = 0; part < parts; part++)
-                for (size_t i = 0; i < BLOCK_WORDS; i++, slab += AK_LINE_BYTES) {
-                    store_bytes(slab, super_word(type, false, tiles, group, part, i, 0));
-                    store_bytes(slab + HALF_LINE, super_word(type, false, tiles, group, part, i, 1));
-                }
+        for (size_t part = 0; part < parts; part++)
+            for (size_t i = 0; i < BLOCK_WORDS; i++, slab += AK_LINE_BYTES) {
+                store_bytes(slab, super_word(type, false, tiles, group, part, i, 0));
+                store_bytes(slab + HALF_LINE, super_word(type, false, tiles, group, part, i, 1));
+            }
         tile_factors(type, tiles, slab);
         slab += open_super_bytes(type) - OPEN_QUANTS;
     }
 }
 
 /* Some supers of all tile rows, row_bytes apart, times n tokens, n a constant. */
-AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes, size_t n_supers, const uint8_t *acts,
-                         size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes,
+                         size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
     struct wide_acts wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
         set_all_wide(acts, act_bytes, n, n_supers, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_supers(type, true, slab + i * row_bytes, n_supers, acts, act_bytes, wide, n, y + i * AK_TILE_ROWS, y_stride);
+        dot_supers(type, true, slab + i * row_bytes, n_supers, acts, act_bytes, wide, n,
+                   y + i * AK_TILE_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const size_t n_supers = k / AK_TILE_K, row_bytes = n_supers * open_super_bytes(type);
     for (size_t i = 0; i < n_tiles; i++)
         zero_rows(y + i * AK_TILE_ROWS, y_stride, n);
     for (size_t first = 0; first < n_supers; first += CHUNK_SUPERS) {
         const size_t count = ak_min_size(n_supers - first, CHUNK_SUPERS);
-        const uint8_t *chunk = slab + first * open_super_bytes(type), *a = acts + first * sizeof(struct ak_act256);
+        const uint8_t *chunk = slab + first * open_super_bytes(type),
+                      *a = acts + first * sizeof(struct ak_act256);
         size_t t = 0;
         for (; t + GROUP <= n; t += GROUP)
-            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP, y + t * y_stride, y_stride);
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP,
+                      y + t * y_stride, y_stride);
         for (; t < n; t++)
-            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, 1, y + t * y_stride, y_stride);
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, 1,
+                      y + t * y_stride, y_stride);
     }
 }
 
@@ -492,9 +552,9 @@ static AK_DOT_SLAB(q4_k_slab, AK_Q4_K)
 static AK_DOT_SLAB(q5_k_slab, AK_Q5_K)
 static AK_DOT_SLAB(q6_k_slab, AK_Q6_K)
 static AK_DOT_SLAB(iq4_xs_slab, AK_IQ4_XS)
-/* clang-format on */
+    /* clang-format on */
 
-AK_KERNEL void set_kernels256(struct ak_kernels *k)
+    AK_KERNEL void set_kernels256(struct ak_kernels *k)
 {
     k->tile[AK_Q2_K] = (struct ak_tile_kernels){ q2_k_dot, q2_k_open, q2_k_slab };
     k->tile[AK_Q3_K] = (struct ak_tile_kernels){ q3_k_dot, q3_k_open, q3_k_slab };

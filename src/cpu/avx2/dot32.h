@@ -13,7 +13,8 @@
 #include "cpu/avx2/tiles.h"
 
 enum {
-    CHUNK_BLOCKS = 16, /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    CHUNK_BLOCKS = 16,
     OPEN_QUANTS = BLOCK_WORDS * AK_LINE_BYTES
 };
 
@@ -54,7 +55,8 @@ AK_KERNEL __m256i block_offset(enum ak_type type, const struct ak_act32 *act)
 {
     switch (type) {
     case AK_Q4_0: return spread_word(&act->minus8_sum);
-    case AK_Q5_0: case AK_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
+    case AK_Q5_0:
+    case AK_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
     default: return _mm256_setzero_si256();
     }
 }
@@ -78,7 +80,8 @@ AK_KERNEL size_t line_bytes(enum ak_type type)
 /* What a block takes in a whole tile. */
 AK_KERNEL size_t packed_block_bytes(enum ak_type type)
 {
-    return line_bytes(type) + factor_bytes(type) * (has_minimum(type) ? 2 : 1) + (has_fifth_bits(type) ? 64 : 0);
+    return line_bytes(type) + factor_bytes(type) * (has_minimum(type) ? 2 : 1) +
+           (has_fifth_bits(type) ? 64 : 0);
 }
 
 /* Where the parts of one block are. */
@@ -86,16 +89,19 @@ struct block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
 
-AK_KERNEL struct block find_block(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks, size_t b)
+AK_KERNEL struct block find_block(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks,
+                                  size_t b)
 {
     if (open) {
         const uint8_t *lines = w + b * open_block_bytes(type);
-        return (struct block){ lines + OPEN_QUANTS, lines + OPEN_QUANTS + AK_LINE_BYTES, NULL, lines };
+        return (struct block){ lines + OPEN_QUANTS, lines + OPEN_QUANTS + AK_LINE_BYTES, NULL,
+                               lines };
     }
     size_t factors = n_blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
     const uint8_t *high = w + ak_round_up(factors, AK_LINE_BYTES);
     const uint8_t *lines = high + (has_fifth_bits(type) ? n_blocks * 64 : 0);
-    return (struct block){ w + b * factor_bytes(type), w + (n_blocks + b) * factor_bytes(type), high + b * 64, lines + b * line_bytes(type) };
+    return (struct block){ w + b * factor_bytes(type), w + (n_blocks + b) * factor_bytes(type),
+                           high + b * 64, lines + b * line_bytes(type) };
 }
 
 AK_KERNEL __m256 load_floats(const uint8_t *p)
@@ -109,7 +115,8 @@ AK_KERNEL __m256 load_exponents(const uint8_t *p)
     __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
     __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
     __m256i least = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e); /* of 0 and 1 */
-    return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, least, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+    return _mm256_castsi256_ps(
+        _mm256_blendv_epi8(normal, least, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
 }
 
 /* Scales or minimums of rows 8·half … 8·half + 7. */
@@ -119,7 +126,8 @@ AK_KERNEL __m256 load_factors(enum ak_type type, bool open, const uint8_t *facto
         return load_floats(factors + half * HALF_LINE);
     switch (type) {
     case AK_MXFP4: return load_exponents(factors + half * 8);
-    case AK_A4: case AK_A5: return load_bf16(factors + half * 16);
+    case AK_A4:
+    case AK_A5: return load_bf16(factors + half * 16);
     case AK_A8: return load_floats(factors + half * HALF_LINE);
     default: return load_f16(factors + half * 16);
     }
@@ -128,7 +136,8 @@ AK_KERNEL __m256 load_factors(enum ak_type type, bool open, const uint8_t *facto
 /* 16 in each byte whose bit is set in the 32 bits at `bits`. */
 AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
 {
-    const __m256i byte_of = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i byte_of =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit_of = _mm256_set1_epi64x((long long)0x8040201008040201u);
     __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(spread_word(bits), byte_of), bit_of);
     return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
@@ -136,14 +145,16 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
 
 /* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block, which is what lies
  * in that nibble of that line of a 4-bit type. */
-AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *at, size_t line, size_t nibble, size_t half)
+AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *at, size_t line,
+                             size_t nibble, size_t half)
 {
     size_t i = line + 4 * nibble;
     const uint8_t *lines = at->lines + half * HALF_LINE;
     if (open)
         return load_bytes(lines + i * AK_LINE_BYTES);
     if (has_bytes(type)) /* packed with a bias of 128 */
-        return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES), _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
+        return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES),
+                                _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
     __m256i v = load_bytes(lines + line * AK_LINE_BYTES);
     v = nibble == 0 ? low_nibbles(v) : high_nibbles(v);
     if (has_values(type))
@@ -152,37 +163,42 @@ AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *a
 }
 
 /* sums[t][half] = Σ w·a over the block for n ≤ GROUP tokens. */
-AK_KERNEL void narrow_sums(enum ak_type type, bool open, const struct block *at, const uint8_t *acts, size_t act_bytes, size_t n,
-                           __m256i sums[GROUP][2])
+AK_KERNEL void narrow_sums(enum ak_type type, bool open, const struct block *at,
+                           const uint8_t *acts, size_t act_bytes, size_t n, __m256i sums[GROUP][2])
 {
     const size_t together = words_together(most_of(type), BLOCK_WORDS), lines = together / 2;
     __m256i partial[GROUP][2];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
-        sums[t][0] = sums[t][1] = block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
+        sums[t][0] = sums[t][1] =
+            block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
     for (size_t line = 0; line < BLOCK_WORDS / 2; line += lines) {
         AK_UNROLL
-        for (size_t step = 0; step < together; step++) { /* both nibbles of a line while it is there */
+        for (size_t step = 0; step < together;
+             step++) { /* both nibbles of a line while it is there */
             size_t own = line + step / 2, nibble = step % 2;
-            const __m256i w[2] = { block_word(type, open, at, own, nibble, 0), block_word(type, open, at, own, nibble, 1) };
+            const __m256i w[2] = { block_word(type, open, at, own, nibble, 0),
+                                   block_word(type, open, at, own, nibble, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 __m256i a = spread_word(acts + t * act_bytes + (own + 4 * nibble) * 4);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
-                    partial[t][half] = add_word(step == 0, sums[t][half], partial[t][half], w[half], a);
+                    partial[t][half] =
+                        add_word(step == 0, sums[t][half], partial[t][half], w[half], a);
             }
         }
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             AK_UNROLL
-            for (size_t half = 0; half < 2; half++)
-                sums[t][half] = widen(sums[t][half], partial[t][half]);
+        for (size_t half = 0; half < 2; half++)
+            sums[t][half] = widen(sums[t][half], partial[t][half]);
     }
 }
 
 /* The activations of up to CHUNK_BLOCKS blocks for wide numbers. */
-AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_blocks, struct wide_acts to[GROUP][CHUNK_BLOCKS])
+AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_blocks,
+                            struct wide_acts to[GROUP][CHUNK_BLOCKS])
 {
     for (size_t t = 0; t < n; t++) {
         const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
@@ -191,8 +207,9 @@ AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, siz
     }
 }
 
-AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, struct wide_acts acts[GROUP][CHUNK_BLOCKS], size_t b,
-                         size_t n, __m256i sums[GROUP][2])
+AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at,
+                         struct wide_acts acts[GROUP][CHUNK_BLOCKS], size_t b, size_t n,
+                         __m256i sums[GROUP][2])
 {
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
@@ -200,7 +217,8 @@ AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, s
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
         AK_UNROLL
         for (size_t nibble = 0; nibble < 2; nibble++) {
-            const __m256i w[2] = { block_word(type, open, at, line, nibble, 0), block_word(type, open, at, line, nibble, 1) };
+            const __m256i w[2] = { block_word(type, open, at, line, nibble, 0),
+                                   block_word(type, open, at, line, nibble, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 struct wide_word a = wide_word(&acts[t][b], line + 4 * nibble);
@@ -214,8 +232,10 @@ AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at, s
 
 /* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same
  * activations for wide numbers. */
-AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
-                          struct wide_acts wide[GROUP][CHUNK_BLOCKS], size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks,
+                          const uint8_t *acts, size_t act_bytes,
+                          struct wide_acts wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
+                          size_t y_stride)
 {
     __m256 acc[GROUP][2];
     AK_UNROLL
@@ -226,22 +246,27 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
     for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
         struct block at = find_block(type, open, w, n_blocks, b);
         if (!open)
-            ak_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), ak_prefetch_ahead());
+            ak_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type),
+                        ak_prefetch_ahead());
         __m256i sums[GROUP][2];
         if (is_wide(type))
             wide_sums(type, open, &at, wide, b, n, sums);
         else
             narrow_sums(type, open, &at, acts, act_bytes, n, sums);
-        const __m256 scales[2] = { load_factors(type, open, at.scales, 0), load_factors(type, open, at.scales, 1) };
+        const __m256 scales[2] = { load_factors(type, open, at.scales, 0),
+                                   load_factors(type, open, at.scales, 1) };
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+            const struct ak_act32 *act =
+                (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
             __m256 act_scale = _mm256_set1_ps(act->scale);
             AK_UNROLL
             for (size_t half = 0; half < 2; half++) {
-                acc[t][half] = _mm256_fmadd_ps(_mm256_mul_ps(scales[half], act_scale), _mm256_cvtepi32_ps(sums[t][half]), acc[t][half]);
+                acc[t][half] = _mm256_fmadd_ps(_mm256_mul_ps(scales[half], act_scale),
+                                               _mm256_cvtepi32_ps(sums[t][half]), acc[t][half]);
                 if (has_minimum(type))
-                    acc[t][half] = _mm256_fmadd_ps(load_factors(type, open, at.minimums, half), _mm256_set1_ps(act->scaled_sum), acc[t][half]);
+                    acc[t][half] = _mm256_fmadd_ps(load_factors(type, open, at.minimums, half),
+                                                   _mm256_set1_ps(act->scaled_sum), acc[t][half]);
             }
         }
     }
@@ -253,8 +278,8 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
 }
 
 /* Blocks of a tile times n ≤ GROUP tokens, n a constant. */
-AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                        size_t y_stride)
+AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts,
+                        size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct wide_acts wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
@@ -262,8 +287,9 @@ AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_blocks, co
     dot_blocks(type, false, w, n_blocks, acts, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n,
-                              float *y, size_t y_stride)
+AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_blocks,
+                              const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                              size_t y_stride)
 {
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
         dot_tile(type, w, n_blocks, acts, act_bytes, GROUP, y, y_stride);
@@ -275,21 +301,23 @@ AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_bloc
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                         float *y, size_t y_stride)
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     size_t whole = ak_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
         for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
-            dot_few_tokens(type, tiles, blocks, acts + b * sizeof(struct ak_act32), act_bytes, n, y, y_stride);
+            dot_few_tokens(type, tiles, blocks, acts + b * sizeof(struct ak_act32), act_bytes, n, y,
+                           y_stride);
             tiles += blocks == AK_TILE_BLOCKS ? whole : ak_tile_bytes(type, blocks);
         }
     }
 }
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
     for (size_t i = 0; i < n_tiles; i++) {
@@ -303,11 +331,13 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
                     uint8_t *to = slab + half * HALF_LINE;
                     for (size_t line = 0; line < BLOCK_WORDS / 2; line++, to += AK_LINE_BYTES) {
                         store_bytes(to, block_word(type, false, &at, line, 0, half));
-                        store_bytes(to + 4 * AK_LINE_BYTES, block_word(type, false, &at, line, 1, half));
+                        store_bytes(to + 4 * AK_LINE_BYTES,
+                                    block_word(type, false, &at, line, 1, half));
                     }
                     _mm256_storeu_ps(scales + half * 8, load_factors(type, false, at.scales, half));
                     if (has_minimum(type))
-                        _mm256_storeu_ps(scales + AK_TILE_ROWS + half * 8, load_factors(type, false, at.minimums, half));
+                        _mm256_storeu_ps(scales + AK_TILE_ROWS + half * 8,
+                                         load_factors(type, false, at.minimums, half));
                 }
             }
             tiles += ak_tile_bytes(type, blocks);
@@ -316,30 +346,35 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* Some blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
-AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes, size_t n_blocks, const uint8_t *acts,
-                         size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes,
+                         size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
     struct wide_acts wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
         set_all_wide(acts, act_bytes, n, n_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_blocks(type, true, slab + i * row_bytes, n_blocks, acts, act_bytes, wide, n, y + i * AK_TILE_ROWS, y_stride);
+        dot_blocks(type, true, slab + i * row_bytes, n_blocks, acts, act_bytes, wide, n,
+                   y + i * AK_TILE_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const size_t n_blocks = k / AK_BLOCK_K, row_bytes = n_blocks * open_block_bytes(type);
     for (size_t i = 0; i < n_tiles; i++)
         zero_rows(y + i * AK_TILE_ROWS, y_stride, n);
     for (size_t first = 0; first < n_blocks; first += CHUNK_BLOCKS) {
         const size_t count = ak_min_size(n_blocks - first, CHUNK_BLOCKS);
-        const uint8_t *chunk = slab + first * open_block_bytes(type), *a = acts + first * sizeof(struct ak_act32);
+        const uint8_t *chunk = slab + first * open_block_bytes(type),
+                      *a = acts + first * sizeof(struct ak_act32);
         size_t t = 0;
         for (; t + GROUP <= n; t += GROUP)
-            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP, y + t * y_stride, y_stride);
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP,
+                      y + t * y_stride, y_stride);
         for (; t < n; t++)
-            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, 1, y + t * y_stride, y_stride);
+            dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, 1,
+                      y + t * y_stride, y_stride);
     }
 }
 
@@ -373,9 +408,9 @@ static AK_DOT_SLAB(q5_0_slab, AK_Q5_0)
 static AK_DOT_SLAB(q5_1_slab, AK_Q5_1)
 static AK_DOT_SLAB(q8_0_slab, AK_Q8_0)
 static AK_DOT_SLAB(a8_slab, AK_A8)
-/* clang-format on */
+    /* clang-format on */
 
-AK_KERNEL void set_kernels32(struct ak_kernels *k)
+    AK_KERNEL void set_kernels32(struct ak_kernels *k)
 {
     k->tile[AK_Q4_0] = (struct ak_tile_kernels){ q4_0_dot, q4_0_open, q4_0_slab };
     k->tile[AK_Q4_1] = (struct ak_tile_kernels){ q4_1_dot, q4_1_open, q4_1_slab };

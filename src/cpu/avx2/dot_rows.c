@@ -8,16 +8,12 @@
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
-enum {
-    ROWS = 4,
-    TOKENS = 3,
-    VECTORS = AK_LANES / 8,
-    CHUNK_K = 512
-};
+enum { ROWS = 4, TOKENS = 3, VECTORS = AK_LANES / 8, CHUNK_K = 512 };
 
 /* Adds a chunk's products to vectors first … first + n_vectors − 1 of the sums. */
-AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, const float *w, size_t w_stride, const float *x,
-                    size_t x_stride, size_t k, __m256 sums[VECTORS][ROWS][TOKENS])
+AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, const float *w,
+                    size_t w_stride, const float *x, size_t x_stride, size_t k,
+                    __m256 sums[VECTORS][ROWS][TOKENS])
 {
     __m256 acc[VECTORS][ROWS][TOKENS];
 #pragma GCC unroll 4
@@ -60,8 +56,8 @@ AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, 
 }
 
 /* `rows` rows and `tokens` tokens, as many vectors a pass as there are registers. */
-AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x, size_t x_stride, size_t k, float *y,
-                     size_t y_stride)
+AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x,
+                     size_t x_stride, size_t k, float *y, size_t y_stride)
 {
     const size_t n_vectors = rows * tokens <= TOKENS ? 4 : rows * tokens <= 6 ? 2 : 1;
     __m256 sums[VECTORS][ROWS][TOKENS];
@@ -71,17 +67,19 @@ AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride
                 sums[v][r][t] = _mm256_setzero_ps();
     for (size_t at = 0; at < k; at += CHUNK_K)
         for (size_t first = 0; first < VECTORS; first += n_vectors)
-            pass(rows, tokens, first, n_vectors, w + at, w_stride, x + at, x_stride, ak_min_size(k - at, CHUNK_K), sums);
+            pass(rows, tokens, first, n_vectors, w + at, w_stride, x + at, x_stride,
+                 ak_min_size(k - at, CHUNK_K), sums);
     for (size_t r = 0; r < rows; r++)
         for (size_t t = 0; t < tokens; t++) {
-            __m256 partial[VECTORS] = { sums[0][r][t], sums[1][r][t], sums[2][r][t], sums[3][r][t] };
+            __m256 partial[VECTORS] = { sums[0][r][t], sums[1][r][t], sums[2][r][t],
+                                        sums[3][r][t] };
             y[t * y_stride + r] = fold_32(partial);
         }
 }
 
 /* All rows times `tokens` tokens. */
-AK_KERNEL void column(size_t tokens, const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t k, float *y,
-                      size_t y_stride)
+AK_KERNEL void column(size_t tokens, const float *w, size_t w_stride, size_t n_rows, const float *x,
+                      size_t x_stride, size_t k, float *y, size_t y_stride)
 {
     size_t r = 0;
     for (; r + ROWS <= n_rows; r += ROWS)
@@ -90,12 +88,14 @@ AK_KERNEL void column(size_t tokens, const float *w, size_t w_stride, size_t n_r
         block(1, tokens, w + r * w_stride, w_stride, x, x_stride, k, y + r, y_stride);
 }
 
-void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                      const float *restrict x, size_t x_stride, size_t n, size_t k,
                       float *restrict y, size_t y_stride)
 {
     size_t t = 0;
     for (; t + TOKENS <= n; t += TOKENS)
-        column(TOKENS, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
+        column(TOKENS, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride,
+               y_stride);
     if (n - t == 2)
         column(2, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
     else if (n - t == 1)

@@ -12,25 +12,26 @@ enum {
 };
 
 /* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. */
-AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i, const float *x,
-                    size_t x_stride, __m256 sums[SUMS][VECTORS])
+AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+                    size_t row_bytes, size_t i, const float *x, size_t x_stride,
+                    __m256 sums[SUMS][VECTORS])
 {
     AK_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
         AK_UNROLL
-        for (size_t r = 0; r < rows; r++) {
-            __m256 a = load_stored(type, ak_stored_at(type, w + r * row_bytes, i + v * 8));
-            AK_UNROLL
-            for (size_t t = 0; t < tokens; t++) {
-                __m256 *sum = &sums[r * tokens + t][v];
-                *sum = _mm256_fmadd_ps(a, _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
-            }
+    for (size_t r = 0; r < rows; r++) {
+        __m256 a = load_stored(type, ak_stored_at(type, w + r * row_bytes, i + v * 8));
+        AK_UNROLL
+        for (size_t t = 0; t < tokens; t++) {
+            __m256 *sum = &sums[r * tokens + t][v];
+            *sum = _mm256_fmadd_ps(a, _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
         }
+    }
 }
 
 /* The same for rows of F8, which `w` has from the beginning of a block on. */
-AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i, const float *x, size_t x_stride,
-                       __m256 sums[SUMS][VECTORS])
+AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i,
+                       const float *x, size_t x_stride, __m256 sums[SUMS][VECTORS])
 {
     AK_UNROLL
     for (size_t r = 0; r < rows; r++) {
@@ -39,24 +40,25 @@ AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             AK_UNROLL
-            for (size_t t = 0; t < tokens; t++) {
-                __m256 *sum = &sums[r * tokens + t][v];
-                *sum = _mm256_fmadd_ps(a[v], _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
-            }
+        for (size_t t = 0; t < tokens; t++) {
+            __m256 *sum = &sums[r * tokens + t][v];
+            *sum = _mm256_fmadd_ps(a[v], _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
+        }
     }
 }
 
 /* rows and tokens are constants. */
-AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t cols, const float *x,
-                     size_t x_stride, float *y, size_t y_stride)
+AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+                     size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
+                     size_t y_stride)
 {
     const size_t element = ak_stored_element(type), whole = cols / AK_LANES * AK_LANES;
     __m256 sums[SUMS][VECTORS];
     AK_UNROLL
     for (size_t i = 0; i < rows * tokens; i++)
         AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            sums[i][v] = _mm256_setzero_ps();
+    for (size_t v = 0; v < VECTORS; v++)
+        sums[i][v] = _mm256_setzero_ps();
     for (size_t i = 0; type == AK_F8 && i < cols; i += AK_F8_K) {
         ak_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K);
         AK_UNROLL
@@ -76,23 +78,28 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
     AK_UNROLL
     for (size_t t = 0; t < tokens; t++)
         AK_UNROLL
-        for (size_t r = 0; r < rows; r++)
-            y[t * y_stride + r] = fold_32(sums[r * tokens + t]);
+    for (size_t r = 0; r < rows; r++)
+        y[t * y_stride + r] = fold_32(sums[r * tokens + t]);
 }
 
-AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows, size_t cols, const float *x,
-                          size_t x_stride, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows,
+                          size_t cols, const float *x, size_t x_stride, size_t n, float *y,
+                          size_t y_stride)
 {
-    for (; n == 1 && n_rows >= 3 && cols * sizeof *x > STAYS; n_rows -= 3, w += 3 * row_bytes, y += 3)
+    for (; n == 1 && n_rows >= 3 && cols * sizeof *x > STAYS;
+         n_rows -= 3, w += 3 * row_bytes, y += 3)
         block(type, 3, 1, w, row_bytes, cols, x, x_stride, y, y_stride);
     for (; n_rows > 0; n_rows--, w += row_bytes, y++) {
         size_t t = 0;
         for (; t + 3 <= n; t += 3)
-            block(type, 1, 3, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+            block(type, 1, 3, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
+                  y_stride);
         if (n - t == 2)
-            block(type, 1, 2, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+            block(type, 1, 2, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
+                  y_stride);
         else if (n - t == 1)
-            block(type, 1, 1, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+            block(type, 1, 1, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
+                  y_stride);
     }
 }
 

@@ -14,7 +14,8 @@ void ak_avx2_divide(float *restrict x, float divisor, size_t n)
     ak_generic_divide(x, divisor, n);
 }
 
-void ak_avx2_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_avx2_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out,
+                      size_t n)
 {
     const __m256 one = _mm256_set1_ps(1.0f), sign = _mm256_set1_ps(-0.0f);
     size_t whole = n / 8 * 8;
@@ -26,7 +27,8 @@ void ak_avx2_silu_mul(const float *restrict gate, const float *restrict up, floa
     ak_generic_silu_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
-void ak_avx2_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+void ak_avx2_rope(float *restrict x, const float *restrict cos, const float *restrict sin,
+                  size_t n_dims, bool interleaved)
 {
     ak_generic_rope(x, cos, sin, n_dims, interleaved);
 }
@@ -35,7 +37,8 @@ void ak_avx2_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t 
 {
     size_t whole = n / 8 * 8;
     for (size_t i = 0; i < whole; i += 8)
-        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((__m128i *)(void *)(out + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
     ak_generic_narrow_f16(x + whole, out + whole, n - whole);
 }
 
@@ -77,15 +80,18 @@ void ak_avx2_widen_q4_0(const void *restrict blocks, float *restrict out, size_t
     ak_block_widen_q4_0(blocks, out, n);
 }
 
-void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
-                          const float *restrict page_out, size_t head_dim)
+void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
+                          float page_max, float page_sum, const float *restrict page_out,
+                          size_t head_dim)
 {
     ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
 }
 
-void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
+                      float *restrict out)
 {
-    __m256 partial[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps() };
+    __m256 partial[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                          _mm256_setzero_ps() };
     float tail[AK_LANES] = { 0 };
     size_t whole = n / AK_LANES * AK_LANES;
     memcpy(tail, x + whole, (n - whole) * sizeof *x);
@@ -105,8 +111,8 @@ void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, siz
         out[i] = x[i] * scale * weight[i];
 }
 
-void ak_avx2_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
-                        float *restrict out)
+void ak_avx2_layer_norm(const float *restrict x, const float *restrict weight,
+                        const float *restrict bias, size_t n, float eps, float *restrict out)
 {
     ak_generic_layer_norm(x, weight, bias, n, eps, out);
 }
@@ -124,8 +130,10 @@ void ak_avx2_softcap(float *restrict x, float cap, size_t n)
 /* x / (1 + e^(x·(linear + cubic·x²))) */
 AK_KERNEL __m256 gelu_tanh(__m256 x)
 {
-    __m256 inner = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(AK_GELU_CUBIC), _mm256_set1_ps(AK_GELU_LINEAR));
-    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), exp_lanes(_mm256_mul_ps(x, inner))));
+    __m256 inner = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(AK_GELU_CUBIC),
+                                   _mm256_set1_ps(AK_GELU_LINEAR));
+    return _mm256_div_ps(x,
+                         _mm256_add_ps(_mm256_set1_ps(1.0f), exp_lanes(_mm256_mul_ps(x, inner))));
 }
 
 /* x/2 · (1 + erf(x/sqrt(2))) */
@@ -143,11 +151,13 @@ void ak_avx2_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
     ak_generic_gelu_tanh(x + whole, out + whole, n - whole);
 }
 
-void ak_avx2_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_avx2_gelu_tanh_mul(const float *restrict gate, const float *restrict up,
+                           float *restrict out, size_t n)
 {
     size_t whole = n / 8 * 8;
     for (size_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(gelu_tanh(_mm256_loadu_ps(gate + i)), _mm256_loadu_ps(up + i)));
+        _mm256_storeu_ps(
+            out + i, _mm256_mul_ps(gelu_tanh(_mm256_loadu_ps(gate + i)), _mm256_loadu_ps(up + i)));
     ak_generic_gelu_tanh_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
@@ -159,21 +169,25 @@ void ak_avx2_gelu_erf(const float *restrict x, float *restrict out, size_t n)
     ak_generic_gelu_erf(x + whole, out + whole, n - whole);
 }
 
-void ak_avx2_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_avx2_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out,
+                          size_t n)
 {
     size_t whole = n / 8 * 8;
     for (size_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(gelu_erf(_mm256_loadu_ps(gate + i)), _mm256_loadu_ps(up + i)));
+        _mm256_storeu_ps(
+            out + i, _mm256_mul_ps(gelu_erf(_mm256_loadu_ps(gate + i)), _mm256_loadu_ps(up + i)));
     ak_generic_gelu_erf_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
-void ak_avx2_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_avx2_swiglu_clamped(const float *restrict gate, const float *restrict up,
+                            float *restrict out, size_t n)
 {
     ak_generic_swiglu_clamped(gate, up, out, n);
 }
 
-void ak_avx2_short_conv(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel,
-                        size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n)
+void ak_avx2_short_conv(const float *restrict b, const float *restrict c, const float *restrict x,
+                        const float *restrict kernel, size_t taps, float *restrict state,
+                        size_t stride, float *restrict out, size_t n)
 {
     ak_generic_short_conv(b, c, x, kernel, taps, state, stride, out, n);
 }
@@ -188,8 +202,8 @@ void ak_avx2_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n
     ak_generic_sigmoid_mul(y, gate, n);
 }
 
-void ak_avx2_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
-                  float *restrict out, size_t n)
+void ak_avx2_conv(const float *restrict x, const float *restrict kernel, size_t taps,
+                  float *restrict state, size_t stride, float *restrict out, size_t n)
 {
     ak_generic_conv(x, kernel, taps, state, stride, out, n);
 }

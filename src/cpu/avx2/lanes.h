@@ -40,7 +40,8 @@ AK_KERNEL __m256 load_f16(const void *p)
 
 AK_KERNEL __m256 load_bf16(const void *p)
 {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
 
 /* Adds the upper half to the lower until one is left. */
@@ -54,7 +55,8 @@ AK_KERNEL float fold_lanes(__m256 x)
 /* As ak_generic_fold of 32 partial sums. */
 AK_KERNEL float fold_32(const __m256 partial[4])
 {
-    return fold_lanes(_mm256_add_ps(_mm256_add_ps(partial[0], partial[2]), _mm256_add_ps(partial[1], partial[3])));
+    return fold_lanes(_mm256_add_ps(_mm256_add_ps(partial[0], partial[2]),
+                                    _mm256_add_ps(partial[1], partial[3])));
 }
 
 /* ak_expf, the same operations in the same order. */
@@ -72,10 +74,12 @@ AK_KERNEL __m256 exp_lanes(__m256 x)
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(AK_EXP_C2));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-    __m256i scale = _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23), _mm256_set1_epi32(0x3f800000));
+    __m256i scale = _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23),
+                                     _mm256_set1_epi32(0x3f800000));
     __m256 y = _mm256_mul_ps(p, _mm256_castsi256_ps(scale));
     y = _mm256_andnot_ps(_mm256_cmp_ps(x, _mm256_set1_ps(AK_EXP_LOW), _CMP_LT_OQ), y);
-    return _mm256_blendv_ps(y, _mm256_set1_ps(INFINITY), _mm256_cmp_ps(x, _mm256_set1_ps(AK_EXP_HIGH), _CMP_GT_OQ));
+    return _mm256_blendv_ps(y, _mm256_set1_ps(INFINITY),
+                            _mm256_cmp_ps(x, _mm256_set1_ps(AK_EXP_HIGH), _CMP_GT_OQ));
 }
 
 /* ak_erff, the same operations in the same order. */
@@ -100,7 +104,8 @@ AK_KERNEL __m256 erf_lanes(__m256 x)
     q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C0));
     __m256 rest = _mm256_sub_ps(_mm256_set1_ps(1.0f), exp_lanes(q));
     __m256 large = _mm256_or_ps(_mm256_andnot_ps(sign, rest), _mm256_and_ps(sign, x));
-    return _mm256_blendv_ps(large, _mm256_mul_ps(p, x), _mm256_cmp_ps(a, _mm256_set1_ps(AK_ERF_SMALL), _CMP_LT_OQ));
+    return _mm256_blendv_ps(large, _mm256_mul_ps(p, x),
+                            _mm256_cmp_ps(a, _mm256_set1_ps(AK_ERF_SMALL), _CMP_LT_OQ));
 }
 
 #endif

@@ -7,7 +7,15 @@
 #include "cpu/avx2/stored.h"
 #include "cpu/panel.h"
 
-enum { LANES = 8, VECTORS = 2, ROWS = VECTORS * LANES, TOKENS = 6, TOKENS_LEFT = 4, GROUPS = 4, QUAD = 4 };
+enum {
+    LANES = 8,
+    VECTORS = 2,
+    ROWS = VECTORS * LANES,
+    TOKENS = 6,
+    TOKENS_LEFT = 4,
+    GROUPS = 4,
+    QUAD = 4
+};
 
 AK_KERNEL __m128i load_word(const void *p)
 {
@@ -24,7 +32,8 @@ AK_KERNEL __m256 load_quads(enum ak_type type, const uint8_t *a, const uint8_t *
         return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
     if (type == AK_F8) {
         __m128i bytes = _mm_unpacklo_epi32(load_word(p), load_word(q));
-        __m256i halves = halves_of_f8(_mm256_castsi128_si256(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes)));
+        __m256i halves =
+            halves_of_f8(_mm256_castsi128_si256(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes)));
         __m256 scales = _mm256_blend_ps(load_scale(a, i), load_scale(b, i), 0xf0);
         return _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), scales);
     }
@@ -51,7 +60,8 @@ AK_KERNEL void transpose(__m256 v[QUAD])
 
 /* Puts 32 k of 16 rows, from number i on, in their places: turns are `stride` apart.
  * Whole lines are written at once. */
-AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t i, float *to, size_t stride)
+AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t i, float *to,
+                         size_t stride)
 {
     for (size_t j = 0; j < AK_LANES; j += QUAD) {
         float *turns = to + ak_panel_turn(j) * stride;
@@ -69,19 +79,22 @@ AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], siz
     }
 }
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t cols, float *panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
+                          size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
         const uint8_t *row[ROWS];
         for (size_t r = 0; r < ROWS; r++)
-            row[r] = rows + ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
+            row[r] = rows +
+                     ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
         for (size_t i = 0; i < cols / AK_LANES; i++)
             open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
         if (rest > 0 && type != AK_F8) {
             uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
             for (size_t r = 0; r < ROWS; r++) {
-                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest), rest * ak_stored_element(type));
+                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest),
+                       rest * ak_stored_element(type));
                 row[r] = tail[r];
             }
             open_step(type, row, 0, panel + (steps - 1) * ROWS, stride);
@@ -101,16 +114,16 @@ void ak_avx2_open_token(const float *restrict x, size_t k, size_t token, float *
 
 /* One partial sum of 16 rows × the first n tokens of a group, added to those before it
  * that wait in `waiting`, and left with them. n is a constant. */
-AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS],
-                    struct ak_panel_ahead *ahead)
+AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn,
+                    __m256 (*waiting)[TOKENS][VECTORS], struct ak_panel_ahead *ahead)
 {
     const struct ak_panel_lines lines_ahead = ak_panel_lines(ahead, steps);
     __m256 acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            acc[t][v] = _mm256_setzero_ps();
+    for (size_t v = 0; v < VECTORS; v++)
+        acc[t][v] = _mm256_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += ROWS, x += TOKENS) {
         __m256 row[VECTORS];
         ak_panel_ask_line(&lines_ahead, i);
@@ -127,19 +140,19 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
     }
     for (; turn & 1; turn >>= 1, waiting++)
         AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            AK_UNROLL
-            for (size_t v = 0; v < VECTORS; v++)
-                acc[t][v] = _mm256_add_ps((*waiting)[t][v], acc[t][v]);
+    for (size_t t = 0; t < n; t++)
+        AK_UNROLL
+    for (size_t v = 0; v < VECTORS; v++)
+        acc[t][v] = _mm256_add_ps((*waiting)[t][v], acc[t][v]);
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            (*waiting)[t][v] = acc[t][v];
+    for (size_t v = 0; v < VECTORS; v++)
+        (*waiting)[t][v] = acc[t][v];
 }
 
-static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn, __m256 (*waiting)[TOKENS][VECTORS],
-                      struct ak_panel_ahead *ahead)
+static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn,
+                      __m256 (*waiting)[TOKENS][VECTORS], struct ak_panel_ahead *ahead)
 {
     if (n > TOKENS_LEFT)
         pass(TOKENS, w, x, steps, turn, waiting, ahead);
@@ -148,25 +161,29 @@ static void pass_some(size_t n, const float *w, const float *x, size_t steps, si
 }
 
 /* A block of rows and up to GROUPS groups of tokens. */
-static void dot_groups(const float *block, size_t n_rows, const float *tokens, size_t n, size_t k, float *y, size_t y_stride,
-                       struct ak_panel_ahead *ahead)
+static void dot_groups(const float *block, size_t n_rows, const float *tokens, size_t n, size_t k,
+                       float *y, size_t y_stride, struct ak_panel_ahead *ahead)
 {
     __m256 waiting[GROUPS][AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t turn = 0; turn < AK_LANES; turn++)
         for (size_t t = 0; t < n; t += TOKENS)
-            pass_some(n - t, block + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[t / TOKENS], ahead);
+            pass_some(n - t, block + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS,
+                      steps, turn, waiting[t / TOKENS], ahead);
     for (size_t t = 0; t < n; t++)
-        memcpy(y + t * y_stride, waiting[t / TOKENS][AK_PANEL_LEVELS][t % TOKENS], n_rows * sizeof *y);
+        memcpy(y + t * y_stride, waiting[t / TOKENS][AK_PANEL_LEVELS][t % TOKENS],
+               n_rows * sizeof *y);
 }
 
-void ak_avx2_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                       size_t y_stride, const uint8_t *next, size_t next_bytes)
+void ak_avx2_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                       size_t n, size_t k, float *restrict y, size_t y_stride, const uint8_t *next,
+                       size_t next_bytes)
 {
     size_t blocks = (n_rows + ROWS - 1) / ROWS, groups = (n + TOKENS - 1) / TOKENS;
     struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, blocks * groups * AK_LANES);
     for (size_t t = 0; t < n; t += GROUPS * TOKENS)
         for (size_t r = 0; r < n_rows; r += ROWS)
-            dot_groups(panel + r * k, ak_min_size(n_rows - r, ROWS), tokens + t * k, ak_min_size(n - t, GROUPS * TOKENS), k,
-                       y + t * y_stride + r, y_stride, &ahead);
+            dot_groups(panel + r * k, ak_min_size(n_rows - r, ROWS), tokens + t * k,
+                       ak_min_size(n - t, GROUPS * TOKENS), k, y + t * y_stride + r, y_stride,
+                       &ahead);
 }

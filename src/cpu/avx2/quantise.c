@@ -10,7 +10,8 @@ AK_KERNEL uint32_t largest_magnitude(const float *x, size_t n)
 #pragma GCC unroll 4
     for (size_t i = 0; i < n; i += 8)
         largest = _mm256_max_epu32(largest, _mm256_and_si256(load_bytes(x + i), magnitude));
-    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+    __m128i four =
+        _mm_max_epu32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
     __m128i two = _mm_max_epu32(four, _mm_shuffle_epi32(four, 0x4e));
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
@@ -31,7 +32,8 @@ AK_KERNEL __m256i round_32(const float *x, __m256 inverse)
 AK_KERNEL void sum_16s(__m256i q, int32_t *first, int32_t *second)
 {
     /* vpsadbw adds 8 unsigned bytes: 128 too much each */
-    __m256i eights = _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)), _mm256_setzero_si256());
+    __m256i eights =
+        _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)), _mm256_setzero_si256());
     __m256i sixteens = _mm256_add_epi32(eights, _mm256_shuffle_epi32(eights, 0x4e));
     *first = _mm256_cvtsi256_si32(sixteens) - 16 * 128;
     *second = _mm_cvtsi128_si32(_mm256_extracti128_si256(sixteens, 1)) - 16 * 128;

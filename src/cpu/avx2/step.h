@@ -49,8 +49,7 @@ AK_KERNEL __m256i widen_scaled(__m256i sum, __m256i partial, __m256i scale)
     return in_order(_mm256_add_epi32(sum, _mm256_madd_epi16(partial, scale)));
 }
 
-/* ---- Numbers of 8 bits ------------------------------------------------------- */
-
+/* ---- Numbers of 8 bits -------------------------------------------------- */
 enum { WIDE_BIAS = 0 }; /* what they have added to them */
 
 /* 32 activations: |a|, and −1 where a < 0. Sums start from `start`. */
@@ -64,7 +63,8 @@ struct wide_acts {
 AK_KERNEL void set_wide_acts(const int8_t *q, int32_t minus128_sum, struct wide_acts *to)
 {
     (void)minus128_sum;
-    __m256i a = load_bytes(q), magnitudes = _mm256_abs_epi8(a), signs = _mm256_cmpgt_epi8(_mm256_setzero_si256(), a);
+    __m256i a = load_bytes(q), magnitudes = _mm256_abs_epi8(a),
+            signs = _mm256_cmpgt_epi8(_mm256_setzero_si256(), a);
     __m256i sums = _mm256_sad_epu8(_mm256_and_si256(magnitudes, signs), _mm256_setzero_si256());
     __m128i half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
     store_bytes(to->magnitudes, magnitudes);
@@ -78,7 +78,8 @@ struct wide_word {
 
 AK_KERNEL struct wide_word wide_word(const struct wide_acts *acts, size_t i)
 {
-    return (struct wide_word){ spread_word(acts->magnitudes + 4 * i), spread_word(acts->signs + 4 * i) };
+    return (struct wide_word){ spread_word(acts->magnitudes + 4 * i),
+                               spread_word(acts->signs + 4 * i) };
 }
 
 /* `sum` with one word more. */

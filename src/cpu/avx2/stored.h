@@ -30,7 +30,8 @@ AK_KERNEL void load_f8(const uint8_t *row, size_t i, __m256 out[4])
 {
     const __m256i zero = _mm256_setzero_si256();
     __m256i bytes = load_bytes(ak_stored_at(AK_F8, row, i));
-    __m256i even = halves_of_f8(_mm256_unpacklo_epi8(zero, bytes)), odd = halves_of_f8(_mm256_unpackhi_epi8(zero, bytes));
+    __m256i even = halves_of_f8(_mm256_unpacklo_epi8(zero, bytes)),
+            odd = halves_of_f8(_mm256_unpackhi_epi8(zero, bytes));
     __m256 scale = load_scale(row, i);
     out[0] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(even)), scale);
     out[1] = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(odd)), scale);

@@ -14,15 +14,15 @@ enum {
 
 /* weights[i][t] = q_i · k_t for n_rows and the tokens of n_groups groups from
  * `group` on; both counts are constants. */
-AK_KERNEL void scores(enum ak_type type, size_t n_rows, size_t n_groups, const float *q, size_t q_stride, size_t head_dim, const void *k,
-                      size_t group, float *weights)
+AK_KERNEL void scores(enum ak_type type, size_t n_rows, size_t n_groups, const float *q,
+                      size_t q_stride, size_t head_dim, const void *k, size_t group, float *weights)
 {
     __m512 s[ROWS][GROUPS];
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
-        for (size_t g = 0; g < n_groups; g++)
-            s[r][g] = _mm512_setzero_ps();
+    for (size_t g = 0; g < n_groups; g++)
+        s[r][g] = _mm512_setzero_ps();
     size_t at = group * head_dim * AK_PAGE_GROUP, step = head_dim * AK_PAGE_GROUP;
     for (size_t d = 0; d < head_dim; d++, at += AK_PAGE_GROUP) {
         __m512 key[GROUPS];
@@ -40,13 +40,13 @@ AK_KERNEL void scores(enum ak_type type, size_t n_rows, size_t n_groups, const f
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
-        for (size_t g = 0; g < n_groups; g++)
-            _mm512_storeu_ps(weights + r * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP, s[r][g]);
+    for (size_t g = 0; g < n_groups; g++)
+        _mm512_storeu_ps(weights + r * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP, s[r][g]);
 }
 
 /* The groups of tokens [first, end). */
-AK_KERNEL void row_scores(enum ak_type type, size_t n_rows, const float *q, size_t q_stride, size_t head_dim, const void *k, size_t first,
-                          size_t end, float *weights)
+AK_KERNEL void row_scores(enum ak_type type, size_t n_rows, const float *q, size_t q_stride,
+                          size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
     size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
     for (; stop - group >= 4; group += 4)
@@ -86,7 +86,8 @@ AK_KERNEL __m512 largest_score(const float *scores, size_t first, size_t end)
             most = _mm512_max_ps(_mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
     } else {
         for (size_t g = first / AK_PAGE_GROUP; g * AK_PAGE_GROUP < end; g++)
-            most = _mm512_mask_max_ps(most, seen(g, first, end), _mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
+            most = _mm512_mask_max_ps(most, seen(g, first, end),
+                                      _mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
     }
     most = largest_lane(most);
     if (_mm512_cvtss_f32(most) == 0.0f)
@@ -126,29 +127,34 @@ AK_KERNEL __m512 load_q8_0(const void *blocks, size_t i)
     const struct ak_block_q8_0 *block = (const struct ak_block_q8_0 *)blocks + i / AK_BLOCK_K;
     int16_t scale;
     memcpy(&scale, block->d, sizeof scale);
-    __m512i quants = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(block->q + i % AK_BLOCK_K)));
+    __m512i quants = _mm512_cvtepi8_epi32(
+        _mm_loadu_si128((const __m128i *)(const void *)(block->q + i % AK_BLOCK_K)));
     return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_set1_epi16(scale)), _mm512_cvtepi32_ps(quants));
 }
 
 /* Elements d … d + 15 of token t's values; of F16 and F32 those in `lanes`, where `some`. */
-AK_KERNEL __m512 load_value(enum ak_type type, const void *v, size_t head_dim, size_t t, size_t d, bool some, __mmask16 lanes)
+AK_KERNEL __m512 load_value(enum ak_type type, const void *v, size_t head_dim, size_t t, size_t d,
+                            bool some, __mmask16 lanes)
 {
     if (type == AK_Q8_0)
         return load_q8_0(v, t * head_dim + d);
-    return some ? load_some_stored(type, v, t * head_dim + d, lanes) : load_stored(type, v, t * head_dim + d);
+    return some ? load_some_stored(type, v, t * head_dim + d, lanes) :
+                  load_stored(type, v, t * head_dim + d);
 }
 
 /* out[i][d] goes on over tokens [first, end), or begins with them, for n_rows rows and
  * n columns of 16 elements, of the last one only `lanes`; d is the first one. */
-AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t n, __mmask16 lanes, const float *weights, size_t first, size_t end,
-                          const void *v, size_t head_dim, size_t d, float *out, size_t out_stride)
+AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t n, __mmask16 lanes,
+                          const float *weights, size_t first, size_t end, const void *v,
+                          size_t head_dim, size_t d, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
-        for (size_t c = 0; c < n; c++)
-            acc[r][c] = begins ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
+    for (size_t c = 0; c < n; c++)
+        acc[r][c] = begins ? _mm512_setzero_ps() :
+                             _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
     for (size_t t = first; t < end; t++) {
         __m512 value[COLUMNS];
         AK_UNROLL
@@ -165,27 +171,31 @@ AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t 
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
-        for (size_t c = 0; c < n; c++)
-            _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
+    for (size_t c = 0; c < n; c++)
+        _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
 }
 
 /* All columns. */
-AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const float *weights, size_t first, size_t end, const void *v,
-                        size_t head_dim, float *out, size_t out_stride)
+AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const float *weights,
+                        size_t first, size_t end, const void *v, size_t head_dim, float *out,
+                        size_t out_stride)
 {
     size_t d = 0;
     for (; head_dim - d >= COLUMNS * 16; d += COLUMNS * 16)
-        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, v, head_dim, d, out + d, out_stride);
+        add_values(type, begins, n_rows, COLUMNS, 0xffff, weights, first, end, v, head_dim, d,
+                   out + d, out_stride);
     for (; d < head_dim; d += 16) {
         __mmask16 lanes = head_dim - d < 16 ? first_lanes(head_dim - d) : (__mmask16)0xffff;
-        add_values(type, begins, n_rows, 1, lanes, weights, first, end, v, head_dim, d, out + d, out_stride);
+        add_values(type, begins, n_rows, 1, lanes, weights, first, end, v, head_dim, d, out + d,
+                   out_stride);
     }
 }
 
 /* The tokens that all rows see are added for all of them at once; those before and
  * after for each row alone. */
-AK_KERNEL void row_values(enum ak_type type, size_t n_rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
-                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
+AK_KERNEL void row_values(enum ak_type type, size_t n_rows, float *weights, size_t head_dim,
+                          const void *v, const uint16_t *first, const uint16_t *end, float *max,
+                          float *sum, float *out, size_t out_stride)
 {
     size_t low = AK_PAGE_TOKENS, low_all = 0, high_all = AK_PAGE_TOKENS, high = 0;
     __m512 largest[ROWS], total[ROWS];
@@ -208,7 +218,8 @@ AK_KERNEL void row_values(enum ak_type type, size_t n_rows, float *weights, size
     }
     bool shared = low_all < high_all, begins = low == low_all;
     for (size_t r = 0; r < n_rows && !(shared && begins); r++)
-        add_rows(type, true, 1, weights + r * AK_PAGE_TOKENS, first[r], shared ? low_all : end[r], v, head_dim, out + r * out_stride, 0);
+        add_rows(type, true, 1, weights + r * AK_PAGE_TOKENS, first[r], shared ? low_all : end[r],
+                 v, head_dim, out + r * out_stride, 0);
     if (!shared)
         return;
     if (begins)
@@ -216,7 +227,8 @@ AK_KERNEL void row_values(enum ak_type type, size_t n_rows, float *weights, size
     else
         add_rows(type, false, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
     for (size_t r = 0; r < n_rows && high > high_all; r++)
-        add_rows(type, false, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim, out + r * out_stride, 0);
+        add_rows(type, false, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim,
+                 out + r * out_stride, 0);
 }
 
 /* Rows of the next block: whole ones, and two of about one size at the end. */
@@ -225,8 +237,8 @@ AK_KERNEL size_t block_rows(size_t left)
     return left >= 2 * ROWS || left == ROWS ? ROWS : left > ROWS ? (left + 1) / 2 : left;
 }
 
-AK_KERNEL void all_scores(enum ak_type type, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, size_t first,
-                          size_t end, float *weights)
+AK_KERNEL void all_scores(enum ak_type type, const float *q, size_t q_stride, size_t n_rows,
+                          size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
         n = block_rows(n_rows);
@@ -241,52 +253,70 @@ AK_KERNEL void all_scores(enum ak_type type, const float *q, size_t q_stride, si
     }
 }
 
-AK_KERNEL void all_values(enum ak_type type, float *weights, size_t n_rows, size_t head_dim, const void *v, const uint16_t *first,
-                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
+AK_KERNEL void all_values(enum ak_type type, float *weights, size_t n_rows, size_t head_dim,
+                          const void *v, const uint16_t *first, const uint16_t *end, float *max,
+                          float *sum, float *out, size_t out_stride)
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = block_rows(n_rows);
         switch (n) {
-        case 1: row_values(type, 1, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 2: row_values(type, 2, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 3: row_values(type, 3, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 4: row_values(type, 4, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 5: row_values(type, 5, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        default: row_values(type, 6, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 1:
+            row_values(type, 1, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 2:
+            row_values(type, 2, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 3:
+            row_values(type, 3, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 4:
+            row_values(type, 4, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 5:
+            row_values(type, 5, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        default:
+            row_values(type, 6, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
         }
         weights += n * AK_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }
 }
 
-void ak_avx512_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                                 size_t first, size_t end, float *restrict weights)
+void ak_avx512_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows,
+                                 size_t head_dim, const void *restrict k, size_t first, size_t end,
+                                 float *restrict weights)
 {
     all_scores(AK_F16, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_avx512_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                                 size_t first, size_t end, float *restrict weights)
+void ak_avx512_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
+                                 size_t head_dim, const void *restrict k, size_t first, size_t end,
+                                 float *restrict weights)
 {
     all_scores(AK_F32, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                                 const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
+                                 const void *restrict v, const uint16_t *restrict first,
+                                 const uint16_t *restrict end, float *restrict max,
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
     all_values(AK_F16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
-void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                                 const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
+                                 const void *restrict v, const uint16_t *restrict first,
+                                 const uint16_t *restrict end, float *restrict max,
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
     all_values(AK_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
-void ak_avx512_attend_values_q8_0(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                                  const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_avx512_attend_values_q8_0(float *restrict weights, size_t n_rows, size_t head_dim,
+                                  const void *restrict v, const uint16_t *restrict first,
+                                  const uint16_t *restrict end, float *restrict max,
                                   float *restrict sum, float *restrict out, size_t out_stride)
 {
     all_values(AK_Q8_0, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);

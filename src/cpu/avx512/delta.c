@@ -5,8 +5,8 @@
 enum { VECTORS = 4 }; /* of columns at once, each with a chain of sums of its own */
 
 /* 16 · n columns, n a constant. */
-AK_KERNEL void columns(size_t n, const float *q, const float *k, size_t rows, const float *v, float decay, float beta, float *state,
-                       size_t stride, float *out)
+AK_KERNEL void columns(size_t n, const float *q, const float *k, size_t rows, const float *v,
+                       float decay, float beta, float *state, size_t stride, float *out)
 {
     const __m512 g = _mm512_set1_ps(decay), b = _mm512_set1_ps(beta);
     __m512 d[VECTORS], o[VECTORS];
@@ -37,10 +37,12 @@ AK_KERNEL void columns(size_t n, const float *q, const float *k, size_t rows, co
         _mm512_storeu_ps(out + c * 16, o[c]);
 }
 
-void ak_avx512_delta_rule(const float *restrict q, const float *restrict k, size_t rows, const float *restrict v, float decay, float beta,
-                          float *restrict state, size_t stride, float *restrict out, size_t n)
+void ak_avx512_delta_rule(const float *restrict q, const float *restrict k, size_t rows,
+                          const float *restrict v, float decay, float beta, float *restrict state,
+                          size_t stride, float *restrict out, size_t n)
 {
-    _Static_assert(AK_DELTA_COLUMNS == VECTORS * 16 && AK_DELTA_STEP == VECTORS * 8, "columns are all or half of them");
+    _Static_assert(AK_DELTA_COLUMNS == VECTORS * 16 && AK_DELTA_STEP == VECTORS * 8,
+                   "columns are all or half of them");
     if (n == AK_DELTA_COLUMNS)
         columns(VECTORS, q, k, rows, v, decay, beta, state, stride, out);
     else

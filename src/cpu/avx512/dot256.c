@@ -9,7 +9,8 @@ AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, 
 }
 
 /* acc[t] += one tile of Q4_K or Q5_K. */
-AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead,
+                          const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     const uint8_t *quants = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS], fifth[BLOCK_WORDS];
@@ -21,7 +22,8 @@ AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size
         scaled[t] = minimum[t] = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < 4; i++)
-            minimum[t] = _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i), spread(pairs + 2 * i));
+            minimum[t] =
+                _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i), spread(pairs + 2 * i));
     }
     AK_UNROLL
     for (size_t i = 0; i < BLOCK_WORDS; i++)
@@ -50,23 +52,28 @@ AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size
                 high[t] = _mm512_dpbusd_epi32(high[t], w[1], spread(a + 32));
             }
         }
-        __m512i s0 = byte_of_lane(scales[c / 2], c % 2 * 2), s1 = byte_of_lane(scales[c / 2], c % 2 * 2 + 1);
+        __m512i s0 = byte_of_lane(scales[c / 2], c % 2 * 2),
+                s1 = byte_of_lane(scales[c / 2], c % 2 * 2 + 1);
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
-            scaled[t] = _mm512_add_epi32(scaled[t], _mm512_add_epi32(_mm512_mullo_epi32(low[t], s0), _mm512_mullo_epi32(high[t], s1)));
+            scaled[t] =
+                _mm512_add_epi32(scaled[t], _mm512_add_epi32(_mm512_mullo_epi32(low[t], s0),
+                                                             _mm512_mullo_epi32(high[t], s1)));
     }
     __m512 d = lower_halves(both), dmin = upper_halves(both);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
-        acc[t] = _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
+        acc[t] =
+            _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
     }
 }
 
 /* acc[t] += one Q6_K tile, its lines in the order in which they lie: memory gives
  * a third of its speed to anything else. */
-AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
+                         size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     __m512i scaled[MOST_TOKENS];
     AK_UNROLL
@@ -83,23 +90,28 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         for (size_t part = 0; part < 4; part++) {
             /* 16 k of each of two quarters, which share their lines of low bits */
             if (ahead)
-                ak_prefetch(lines + part * 6 * AK_LINE_BYTES, 6 * AK_LINE_BYTES, ahead); /* of the half's 24 */
+                ak_prefetch(lines + part * 6 * AK_LINE_BYTES, 6 * AK_LINE_BYTES,
+                            ahead); /* of the half's 24 */
             const size_t quarters[2] = { part / 2, part / 2 + 2 }, first = part % 2 * 4;
             __m512i sums[2][MOST_TOKENS];
             AK_UNROLL
             for (size_t j = 0; j < 2; j++)
                 AK_UNROLL
-                for (size_t t = 0; t < n; t++)
-                    sums[j][t] = _mm512_set1_epi32(act_of(acts, act_bytes, t)->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
+            for (size_t t = 0; t < n; t++)
+                sums[j][t] =
+                    _mm512_set1_epi32(act_of(acts, act_bytes, t)
+                                          ->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
             AK_UNROLL
             for (size_t i = first; i < first + 4; i++) {
-                __m512i low = load_line(lines + AK_Q6_K_LOW_AT + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
+                __m512i low = load_line(lines + AK_Q6_K_LOW_AT +
+                                        (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t j = 0; j < 2; j++) {
                     __m512i w = q6_k_word(low, high[i], quarters[j]);
                     AK_UNROLL
                     for (size_t t = 0; t < n; t++) {
-                        const int8_t *a = act_of(acts, act_bytes, t)->q + half * 128 + quarters[j] * 32 + i * 4;
+                        const int8_t *a =
+                            act_of(acts, act_bytes, t)->q + half * 128 + quarters[j] * 32 + i * 4;
                         sums[j][t] = _mm512_dpbusd_epi32(sums[j][t], w, spread(a));
                     }
                 }
@@ -123,17 +135,20 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
 }
 
 /* Two sums that fit 16 bits as a pair: first >> first_shift, second >> second_shift. */
-AK_KERNEL __m512i pair_of(__m512i first, unsigned first_shift, __m512i second, unsigned second_shift)
+AK_KERNEL __m512i pair_of(__m512i first, unsigned first_shift, __m512i second,
+                          unsigned second_shift)
 {
     if (first_shift)
         first = _mm512_srli_epi32(first, first_shift);
-    return _mm512_mask_blend_epi16(0xaaaaaaaau, first, _mm512_slli_epi32(second, 16 - second_shift));
+    return _mm512_mask_blend_epi16(0xaaaaaaaau, first,
+                                   _mm512_slli_epi32(second, 16 - second_shift));
 }
 
 /* acc[t] += one tile of Q2_K. Numbers are left where they are in their bytes: a sum
  * is 4^quarter times too large until it is paired. Sums of 16 are within 3 · 127 · 16,
  * so that pairs of them meet pairs of scales. */
-AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
+                         size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     __m512i scaled[MOST_TOKENS], minimum[MOST_TOKENS];
     __m512i both = load_line_now(tile);
@@ -147,19 +162,21 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         scaled[t] = minimum[t] = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < 8; i++)
-            minimum[t] = _mm512_dpwssd_epi32(minimum[t], q2_k_minimum_pairs(scales[i / 2], i % 2), spread(pairs + 2 * i));
+            minimum[t] = _mm512_dpwssd_epi32(minimum[t], q2_k_minimum_pairs(scales[i / 2], i % 2),
+                                             spread(pairs + 2 * i));
     }
     AK_UNROLL
     for (size_t part = 0; part < 4; part++) {
         const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
         if (ahead) /* five lines each, and the one that is left */
-            ak_prefetch(tile + part * 5 * AK_LINE_BYTES, (part == 3 ? 6 : 5) * AK_LINE_BYTES, ahead);
+            ak_prefetch(tile + part * 5 * AK_LINE_BYTES, (part == 3 ? 6 : 5) * AK_LINE_BYTES,
+                        ahead);
         __m512i sums[4][MOST_TOKENS];
         AK_UNROLL
         for (size_t s = 0; s < 4; s++)
             AK_UNROLL
-            for (size_t t = 0; t < n; t++)
-                sums[s][t] = _mm512_setzero_si512();
+        for (size_t t = 0; t < n; t++)
+            sums[s][t] = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < 4; i++) {
             __m512i line = load_line(lines + i * AK_LINE_BYTES);
@@ -168,7 +185,8 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                 __m512i w = _mm512_and_si512(line, _mm512_set1_epi8((char)(3 << 2 * s)));
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
-                    const int8_t *a = act_of(acts, act_bytes, t)->q + part / 2 * 128 + s * 32 + part % 2 * 16 + i * 4;
+                    const int8_t *a = act_of(acts, act_bytes, t)->q + part / 2 * 128 + s * 32 +
+                                      part % 2 * 16 + i * 4;
                     sums[s][t] = _mm512_dpbusd_epi32(sums[s][t], w, spread(a));
                 }
             }
@@ -178,7 +196,8 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
             __m512i pairs = q2_k_scale_pairs(scales[part / 2 * 2 + s / 2], part % 2);
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                __m512i sum = pair_of(sums[s][t], (unsigned)(2 * s), sums[s + 1][t], (unsigned)(2 * s + 2));
+                __m512i sum =
+                    pair_of(sums[s][t], (unsigned)(2 * s), sums[s + 1][t], (unsigned)(2 * s + 2));
                 scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
             }
         }
@@ -188,13 +207,15 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     for (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
-        acc[t] = _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
+        acc[t] =
+            _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
     }
 }
 
 /* acc[t] += one tile of Q3_K, as Q2_K: sums of 16 unsigned numbers are within
  * 7 · 127 · 16. The offset of 4 is taken with the scales, all at once. */
-AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
+                         size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     const __m512i half_range = _mm512_set1_epi16(32);
     __m512i scales[4], scaled[MOST_TOKENS], offset[MOST_TOKENS];
@@ -208,7 +229,8 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         __m512i lines[4][3];
         AK_UNROLL
         for (size_t i = 0; i < 12; i++)
-            lines[i / 3][i % 3] = load_line_now(tile + AK_Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
+            lines[i / 3][i % 3] =
+                load_line_now(tile + AK_Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
         AK_UNROLL
         for (size_t s = 0; s < 8; s += 2) {
             __m512i sums[2][MOST_TOKENS];
@@ -233,7 +255,9 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
             for (size_t t = 0; t < n; t++) {
                 __m512i sum = pair_of(sums[0][t], q3_k_shift(s), sums[1][t], q3_k_shift(s + 1));
                 scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
-                offset[t] = _mm512_dpwssd_epi32(offset[t], pairs, spread(act_of(acts, act_bytes, t)->pair_sum16 + 2 * (s + part)));
+                offset[t] = _mm512_dpwssd_epi32(
+                    offset[t], pairs,
+                    spread(act_of(acts, act_bytes, t)->pair_sum16 + 2 * (s + part)));
             }
         }
     }
@@ -246,10 +270,12 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
 }
 
 /* acc[t] += one tile of IQ4_XS. */
-AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
+                           size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     const __m512i table = value_table(AK_IQ4_XS);
-    __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT), scaled[MOST_TOKENS];
+    __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT),
+            scaled[MOST_TOKENS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
@@ -265,7 +291,8 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const ui
         AK_UNROLL
         for (size_t i = 0; i < 4; i++) {
             __m512i line = load_line(lines + i * AK_LINE_BYTES);
-            __m512i w[2] = { _mm512_shuffle_epi8(table, low_nibbles(line)), _mm512_shuffle_epi8(table, high_nibbles(line)) };
+            __m512i w[2] = { _mm512_shuffle_epi8(table, low_nibbles(line)),
+                             _mm512_shuffle_epi8(table, high_nibbles(line)) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 const int8_t *a = act_of(acts, act_bytes, t)->q + j * 32 + i * 4;
@@ -286,21 +313,23 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const ui
     }
 }
 
-AK_KERNEL void k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts, size_t act_bytes,
-                      __m512 acc[MOST_TOKENS])
+AK_KERNEL void k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead,
+                      const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     switch (type) {
     case AK_Q2_K: q2_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
     case AK_Q3_K: q3_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
-    case AK_Q4_K: case AK_Q5_K: q45_k_tile(type, n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_Q4_K:
+    case AK_Q5_K: q45_k_tile(type, n, tile, ahead, acts, act_bytes, acc); break;
     case AK_Q6_K: q6_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
     default: iq4_xs_tile(n, tile, ahead, acts, act_bytes, acc); break;
     }
 }
 
 /* `ahead`: how many bytes behind its tile this pass asks for lines; 0: it need not. */
-AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, size_t ahead,
-                             const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles,
+                             size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes,
+                             float *y, size_t y_stride)
 {
     const size_t bytes = ak_tile256_bytes(type);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
@@ -316,8 +345,9 @@ AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, 
     }
 }
 
-AK_KERNEL void dot_tokens(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles, size_t k, size_t ahead,
-                          const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles,
+                          size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes, float *y,
+                          size_t y_stride)
 {
     switch (n) {
     case 1: dot_tile_rows(type, 1, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
@@ -339,8 +369,8 @@ AK_KERNEL size_t ahead_of(enum ak_type type, size_t n)
 
 /* More tokens than a pass has registers for: tile row by tile row, so that later
  * passes find it in the cache; the last one meanwhile asks for the next row. */
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                         float *y, size_t y_stride)
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n <= MOST_TOKENS) {
         dot_tokens(type, n, tiles, n_tiles, k, ahead_of(type, n), acts, act_bytes, y, y_stride);
@@ -350,8 +380,8 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     for (size_t i = 0; i < n_tiles; i++, tiles += bytes, y += AK_TILE_ROWS) {
         for (size_t t = 0; t < n; t += MOST_TOKENS) {
             size_t ahead = t + MOST_TOKENS < n ? 0 : bytes;
-            dot_tokens(type, ak_min_size(n - t, MOST_TOKENS), tiles, 1, k, ahead, acts + t * act_bytes, act_bytes, y + t * y_stride,
-                       y_stride);
+            dot_tokens(type, ak_min_size(n - t, MOST_TOKENS), tiles, 1, k, ahead,
+                       acts + t * act_bytes, act_bytes, y + t * y_stride, y_stride);
         }
     }
 }

@@ -9,16 +9,18 @@ AK_KERNEL const struct ak_act32 *act_at(const uint8_t *acts, size_t act_bytes, s
     return (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
 }
 
-AK_KERNEL __m512 add_block(enum ak_type type, __m512 acc, __m512i sum, __m512 scale, __m512 minimum, const struct ak_act32 *act)
+AK_KERNEL __m512 add_block(enum ak_type type, __m512 acc, __m512i sum, __m512 scale, __m512 minimum,
+                           const struct ak_act32 *act)
 {
-    acc = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sum), acc);
+    acc = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sum),
+                          acc);
     return has_minimum(type) ? _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc) : acc;
 }
 
 /* Sums of one packed block. With one or two tokens high nibbles are left where
  * they are, summed apart and shifted once; with more a shift a word is cheaper. */
-AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const uint8_t *acts, size_t act_bytes, size_t n,
-                          __m512i sums[MOST_TOKENS])
+AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const uint8_t *acts,
+                          size_t act_bytes, size_t n, __m512i sums[MOST_TOKENS])
 {
     const __m512i upper = _mm512_set1_epi8((char)0xf0);
     bool apart = n <= 2 && (type == AK_Q4_0 || type == AK_Q4_1 || type == AK_A4);
@@ -30,9 +32,12 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
     }
     AK_UNROLL
     for (size_t step = 0; step < BLOCK_WORDS; step++) {
-        size_t i = has_bytes(type) ? step : step % 2 * 4 + step / 2; /* both nibbles of a line while it is there */
+        /* both nibbles of a line while it is there */
+        size_t i = has_bytes(type) ? step : step % 2 * 4 + step / 2;
         bool shifted = apart && i >= 4;
-        __m512i w = shifted ? _mm512_and_si512(load_line(at->lines + i % 4 * AK_LINE_BYTES), upper) : block_word(type, at, i);
+        __m512i w = shifted ?
+                        _mm512_and_si512(load_line(at->lines + i % 4 * AK_LINE_BYTES), upper) :
+                        block_word(type, at, i);
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512i *sum = shifted ? &times16[t] : &sums[t];
@@ -49,8 +54,9 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
  * Lines are asked for `ahead` bytes before they are needed. Where ahead is 0 only
  * a tile's scales are, so that they come before its quants, as they lie: memory
  * gives a third of its speed to anything but one sequential stream. */
-AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes,
-                                      size_t n, float *y, size_t y_stride)
+AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_t k, size_t ahead,
+                                      const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                                      size_t y_stride)
 {
     __m512 acc[MOST_TOKENS];
     AK_UNROLL
@@ -60,15 +66,18 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
         struct tile_block at = first_block(type, w, blocks);
         ak_prefetch(w, (size_t)(at.lines - w), ahead);
-        for (size_t b = 0; b < blocks; b++, acts += sizeof(struct ak_act32), next_block(type, &at)) {
+        for (size_t b = 0; b < blocks;
+             b++, acts += sizeof(struct ak_act32), next_block(type, &at)) {
             __m512i sums[MOST_TOKENS];
             if (ahead)
                 ak_prefetch(at.lines, block_bytes(type), ahead);
             block_sums(type, &at, acts, act_bytes, n, sums);
-            __m512 scale = block_scale(type, &at), minimum = has_minimum(type) ? block_minimum(type, &at) : scale;
+            __m512 scale = block_scale(type, &at),
+                   minimum = has_minimum(type) ? block_minimum(type, &at) : scale;
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
-                acc[t] = add_block(type, acc[t], sums[t], scale, minimum, act_at(acts, act_bytes, t));
+                acc[t] =
+                    add_block(type, acc[t], sums[t], scale, minimum, act_at(acts, act_bytes, t));
         }
         w = at.lines;
     }
@@ -78,8 +87,9 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_
     return w;
 }
 
-AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes,
-                                 size_t n, float *y, size_t y_stride)
+AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, size_t ahead,
+                                 const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                                 size_t y_stride)
 {
     switch (n) {
     case 3: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 3, y, y_stride);
@@ -101,15 +111,15 @@ AK_KERNEL size_t ahead_of(enum ak_type type, size_t n)
     return wanted ? ak_prefetch_ahead() : 0;
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                         float *y, size_t y_stride)
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     size_t ahead = ahead_of(type, n);
     if (n <= MOST_TOKENS) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = n == 1   ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 1, y, y_stride)
-                    : n == 2 ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 2, y, y_stride)
-                             : dot_few(type, tiles, k, ahead, acts, act_bytes, n, y, y_stride);
+            tiles = n == 1 ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 1, y, y_stride) :
+                    n == 2 ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 2, y, y_stride) :
+                             dot_few(type, tiles, k, ahead, acts, act_bytes, n, y, y_stride);
         return;
     }
     /* Two passes a row of tiles: the second finds it in the cache, and meanwhile
@@ -117,7 +127,8 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     size_t first = (n + 1) / 2;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         const uint8_t *next = dot_few(type, tiles, k, 0, acts, act_bytes, first, y, y_stride);
-        dot_few(type, tiles, k, (size_t)(next - tiles), acts + first * act_bytes, act_bytes, n - first, y + first * y_stride, y_stride);
+        dot_few(type, tiles, k, (size_t)(next - tiles), acts + first * act_bytes, act_bytes,
+                n - first, y + first * y_stride, y_stride);
         tiles = next;
     }
 }

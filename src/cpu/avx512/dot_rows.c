@@ -6,15 +6,15 @@
 enum { ROWS = 3, TOKENS = 4 };
 
 /* n_rows ≤ ROWS times n ≤ TOKENS, both constants. */
-AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k, float *y,
-                         size_t y_stride)
+AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const float *x,
+                         size_t x_stride, size_t n, size_t k, float *y, size_t y_stride)
 {
     __m512 low[ROWS][TOKENS], high[ROWS][TOKENS];
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            low[r][t] = high[r][t] = _mm512_setzero_ps();
+    for (size_t t = 0; t < n; t++)
+        low[r][t] = high[r][t] = _mm512_setzero_ps();
     for (size_t i = 0; i < k; i += AK_LANES) {
         __m512 v[ROWS];
         AK_UNROLL
@@ -41,12 +41,12 @@ AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const f
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t r = 0; r < n_rows; r++)
-            y[t * y_stride + r] = fold_lanes(_mm512_add_ps(low[r][t], high[r][t]));
+    for (size_t r = 0; r < n_rows; r++)
+        y[t * y_stride + r] = fold_lanes(_mm512_add_ps(low[r][t], high[r][t]));
 }
 
-AK_KERNEL void dot_tokens(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_tokens(const float *w, size_t w_stride, size_t n_rows, const float *x,
+                          size_t x_stride, size_t n, size_t k, float *y, size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
         dot_block(w, w_stride, n_rows, x, x_stride, TOKENS, k, y, y_stride);
@@ -54,8 +54,9 @@ AK_KERNEL void dot_tokens(const float *w, size_t w_stride, size_t n_rows, const 
         dot_block(w, w_stride, n_rows, x, x_stride, 1, k, y, y_stride);
 }
 
-void ak_avx512_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
-                        size_t k, float *restrict y, size_t y_stride)
+void ak_avx512_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                        const float *restrict x, size_t x_stride, size_t n, size_t k,
+                        float *restrict y, size_t y_stride)
 {
     for (; n_rows >= ROWS; n_rows -= ROWS, w += ROWS * w_stride, y += ROWS)
         dot_tokens(w, w_stride, ROWS, x, x_stride, n, k, y, y_stride);

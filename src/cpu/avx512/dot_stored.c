@@ -13,12 +13,13 @@ enum {
 
 /* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. The
  * sums of a row and token are two registers. */
-AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i, const float *x,
-                    size_t x_stride, __m512 sums[SUMS])
+AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+                    size_t row_bytes, size_t i, const float *x, size_t x_stride, __m512 sums[SUMS])
 {
     AK_UNROLL
     for (size_t r = 0; r < rows; r++) {
-        __m512 a = load_stored(type, w + r * row_bytes, i), b = load_stored(type, w + r * row_bytes, i + 16);
+        __m512 a = load_stored(type, w + r * row_bytes, i),
+               b = load_stored(type, w + r * row_bytes, i + 16);
         AK_UNROLL
         for (size_t t = 0; t < tokens; t++) {
             __m512 *sum = &sums[2 * (r * tokens + t)];
@@ -29,8 +30,9 @@ AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t
 }
 
 /* rows and tokens are constants. */
-AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t cols, const float *x,
-                     size_t x_stride, float *y, size_t y_stride)
+AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+                     size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
+                     size_t y_stride)
 {
     const size_t element = ak_stored_element(type), whole = cols / AK_LANES * AK_LANES;
     __m512 sums[SUMS];
@@ -50,13 +52,15 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
     AK_UNROLL
     for (size_t t = 0; t < tokens; t++)
         AK_UNROLL
-        for (size_t r = 0; r < rows; r++)
-            y[t * y_stride + r] = fold_lanes(_mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
+    for (size_t r = 0; r < rows; r++)
+        y[t * y_stride + r] =
+            fold_lanes(_mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
 }
 
 /* All rows and `tokens` tokens, `shared` rows at a time. Both are constants. */
-AK_KERNEL void all_rows(enum ak_type type, size_t shared, size_t tokens, const uint8_t *w, size_t row_bytes, size_t n_rows, size_t cols,
-                        const float *x, size_t x_stride, float *y, size_t y_stride)
+AK_KERNEL void all_rows(enum ak_type type, size_t shared, size_t tokens, const uint8_t *w,
+                        size_t row_bytes, size_t n_rows, size_t cols, const float *x,
+                        size_t x_stride, float *y, size_t y_stride)
 {
     for (; n_rows >= shared; n_rows -= shared, w += shared * row_bytes, y += shared)
         block(type, shared, tokens, w, row_bytes, cols, x, x_stride, y, y_stride);
@@ -65,8 +69,9 @@ AK_KERNEL void all_rows(enum ak_type type, size_t shared, size_t tokens, const u
 }
 
 /* `rows` rows and all tokens. */
-AK_KERNEL void all_tokens(enum ak_type type, size_t rows, const uint8_t *w, size_t row_bytes, size_t cols, const float *x, size_t x_stride,
-                          size_t n, float *y, size_t y_stride)
+AK_KERNEL void all_tokens(enum ak_type type, size_t rows, const uint8_t *w, size_t row_bytes,
+                          size_t cols, const float *x, size_t x_stride, size_t n, float *y,
+                          size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
         block(type, rows, TOKENS, w, row_bytes, cols, x, x_stride, y, y_stride);
@@ -78,8 +83,9 @@ AK_KERNEL void all_tokens(enum ak_type type, size_t rows, const uint8_t *w, size
         block(type, rows, 1, w, row_bytes, cols, x, x_stride, y, y_stride);
 }
 
-AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows, size_t cols, const float *x,
-                          size_t x_stride, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows,
+                          size_t cols, const float *x, size_t x_stride, size_t n, float *y,
+                          size_t y_stride)
 {
     bool stays = cols * sizeof *x <= STAYS;
     if (n == 1 && stays)

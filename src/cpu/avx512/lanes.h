@@ -35,7 +35,8 @@ AK_KERNEL __m512 load_halves(const void *p)
 /* The same of BF16. */
 AK_KERNEL __m512 load_bf16(const void *p)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 
 /* The 32-bit word at p in every lane: one load. */
@@ -64,11 +65,11 @@ AK_KERNEL void transpose_lanes(__m512 v[16])
     AK_UNROLL
     for (size_t i = 0; i < 16; i += 4)
         AK_UNROLL
-        for (size_t j = 0; j < 2; j++) {
-            __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
-            fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-            fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        }
+    for (size_t j = 0; j < 2; j++) {
+        __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
+        fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+        fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+    }
     AK_UNROLL
     for (size_t j = 0; j < 4; j++) {
         __m512 even[2], odd[2];
@@ -108,7 +109,8 @@ AK_KERNEL __m512 exp_lanes(__m512 x)
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(AK_EXP_C2));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-    __m512i scale = _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23), _mm512_set1_epi32(0x3f800000));
+    __m512i scale = _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23),
+                                     _mm512_set1_epi32(0x3f800000));
     __mmask16 low = _mm512_cmp_ps_mask(x, _mm512_set1_ps(AK_EXP_LOW), _CMP_LT_OQ);
     __mmask16 high = _mm512_cmp_ps_mask(x, _mm512_set1_ps(AK_EXP_HIGH), _CMP_GT_OQ);
     __m512 y = _mm512_maskz_mul_ps((__mmask16)~low, p, _mm512_castsi512_ps(scale));
@@ -137,7 +139,8 @@ AK_KERNEL __m512 erf_lanes(__m512 x)
     q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C0));
     __m512 rest = _mm512_sub_ps(_mm512_set1_ps(1.0f), exp_lanes(q));
     __m512 large = _mm512_or_ps(_mm512_andnot_ps(sign, rest), _mm512_and_ps(sign, x));
-    return _mm512_mask_mul_ps(large, _mm512_cmp_ps_mask(a, _mm512_set1_ps(AK_ERF_SMALL), _CMP_LT_OQ), p, x);
+    return _mm512_mask_mul_ps(
+        large, _mm512_cmp_ps_mask(a, _mm512_set1_ps(AK_ERF_SMALL), _CMP_LT_OQ), p, x);
 }
 
 #endif

@@ -36,12 +36,13 @@ AK_KERNEL __m512i or_masked(__m512i a, __m512i b, char mask)
  * values + 128, MXFP4's + 16. */
 AK_KERNEL __m512i value_table(enum ak_type type)
 {
-    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
-    return _mm512_broadcast_i32x4(_mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_MXFP4 ? 16 : 0x80))));
+    __m128i values = _mm_loadu_si128(
+        (const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
+    return _mm512_broadcast_i32x4(
+        _mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_MXFP4 ? 16 : 0x80))));
 }
 
-/* ---- Blocks of 32 ---------------------------------------------------------- */
-
+/* ---- Blocks of 32 ------------------------------------------------------- */
 AK_KERNEL bool has_minimum(enum ak_type type)
 {
     return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
@@ -76,8 +77,10 @@ AK_KERNEL enum offset offset_of(enum ak_type type)
 {
     switch (type) {
     case AK_Q4_0: return OFFSET_8;
-    case AK_Q5_0: case AK_MXFP4: return OFFSET_16;
-    case AK_Q8_0: case AK_IQ4_NL: return OFFSET_128;
+    case AK_Q5_0:
+    case AK_MXFP4: return OFFSET_16;
+    case AK_Q8_0:
+    case AK_IQ4_NL: return OFFSET_128;
     case AK_A8: return OFFSET_128_MINIMUM;
     default: return OFFSET_0;
     }
@@ -89,7 +92,8 @@ AK_KERNEL __m512i block_offset(enum offset offset, const struct ak_act32 *act)
     switch (offset) {
     case OFFSET_8: return _mm512_set1_epi32(act->minus8_sum);
     case OFFSET_16: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 1);
-    case OFFSET_128: case OFFSET_128_MINIMUM: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 4);
+    case OFFSET_128:
+    case OFFSET_128_MINIMUM: return _mm512_slli_epi32(_mm512_set1_epi32(act->minus8_sum), 4);
     default: return _mm512_setzero_si512();
     }
 }
@@ -145,7 +149,8 @@ AK_KERNEL __m512 block_factors(enum ak_type type, const uint8_t *p)
 {
     switch (type) {
     case AK_MXFP4: return load_exponents(p);
-    case AK_A4: case AK_A5: return load_bf16(p);
+    case AK_A4:
+    case AK_A5: return load_bf16(p);
     case AK_A8: return _mm512_loadu_ps(p);
     default: return load_halves(p);
     }
@@ -177,18 +182,21 @@ AK_KERNEL __m512i block_word(enum ak_type type, const struct tile_block *at, siz
     return add_fifth_bits(word, bits);
 }
 
-/* ---- K-types ----------------------------------------------------------------- */
-
+/* ---- K-types ------------------------------------------------------------ */
 /* Q4_K's 12 bytes of scales and mins, three lines, as bytes: scales[0] has those
  * of sub-blocks 0 … 3 in the bytes of each lane, scales[1] those of 4 … 7. */
 AK_KERNEL void q4_k_scales(const uint8_t *lines, __m512i scales[2], __m512i minimums[2])
 {
-    const __m512i six = _mm512_set1_epi8(63), four = _mm512_set1_epi8(15), top = _mm512_set1_epi8(48);
-    __m512i a = load_line(lines), b = load_line(lines + AK_LINE_BYTES), c = load_line(lines + 2 * AK_LINE_BYTES);
+    const __m512i six = _mm512_set1_epi8(63), four = _mm512_set1_epi8(15),
+                  top = _mm512_set1_epi8(48);
+    __m512i a = load_line(lines), b = load_line(lines + AK_LINE_BYTES),
+            c = load_line(lines + 2 * AK_LINE_BYTES);
     scales[0] = _mm512_and_si512(a, six);
     minimums[0] = _mm512_and_si512(b, six);
-    scales[1] = _mm512_or_si512(_mm512_and_si512(c, four), _mm512_and_si512(_mm512_srli_epi16(a, 2), top));
-    minimums[1] = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(c, 4), four), _mm512_and_si512(_mm512_srli_epi16(b, 2), top));
+    scales[1] =
+        _mm512_or_si512(_mm512_and_si512(c, four), _mm512_and_si512(_mm512_srli_epi16(a, 2), top));
+    minimums[1] = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(c, 4), four),
+                                  _mm512_and_si512(_mm512_srli_epi16(b, 2), top));
 }
 
 /* Byte j of each lane, as an unsigned or a signed number. */
@@ -222,7 +230,9 @@ AK_KERNEL __m512 upper_halves(__m512i x)
 
 AK_KERNEL __m512i shift_bits(__m512i x, int left)
 {
-    return left > 0 ? _mm512_slli_epi32(x, (unsigned)left) : left < 0 ? _mm512_srli_epi32(x, (unsigned)-left) : x;
+    return left > 0 ? _mm512_slli_epi32(x, (unsigned)left) :
+           left < 0 ? _mm512_srli_epi32(x, (unsigned)-left) :
+                      x;
 }
 
 /* A word of Q5_K's sub-block `sub` from its nibbles and its line of fifth bits. */
@@ -246,25 +256,30 @@ AK_KERNEL __m512i q6_k_word(__m512i low, __m512i high, size_t quarter)
  * the pairs of ak_act256. */
 AK_KERNEL __m512i byte_pairs(__m512i x, size_t first)
 {
-    return first == 0 ? _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)) : _mm512_srli_epi16(x, 8);
+    return first == 0 ? _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)) :
+                        _mm512_srli_epi16(x, 8);
 }
 
 /* Q2_K: pairs of scales and of minimums from a line of four a row. */
 AK_KERNEL __m512i q2_k_scale_pairs(__m512i line, size_t first)
 {
-    return _mm512_and_si512(first == 0 ? line : _mm512_srli_epi16(line, 8), _mm512_set1_epi32(0x000f000f));
+    return _mm512_and_si512(first == 0 ? line : _mm512_srli_epi16(line, 8),
+                            _mm512_set1_epi32(0x000f000f));
 }
 
 AK_KERNEL __m512i q2_k_minimum_pairs(__m512i line, size_t first)
 {
-    return first == 0 ? _mm512_and_si512(_mm512_srli_epi16(line, 4), _mm512_set1_epi32(0x000f000f)) : _mm512_srli_epi16(line, 12);
+    return first == 0 ?
+               _mm512_and_si512(_mm512_srli_epi16(line, 4), _mm512_set1_epi32(0x000f000f)) :
+               _mm512_srli_epi16(line, 12);
 }
 
 /* Q3_K's 12 bytes of scales, three lines: scales[q] has 4q … 4q + 3 in the bytes of
  * each lane, 32 still to be taken. */
 AK_KERNEL void q3_k_scales(const uint8_t *lines, __m512i scales[4])
 {
-    __m512i a = load_line(lines), b = load_line(lines + AK_LINE_BYTES), high = load_line(lines + 2 * AK_LINE_BYTES);
+    __m512i a = load_line(lines), b = load_line(lines + AK_LINE_BYTES),
+            high = load_line(lines + 2 * AK_LINE_BYTES);
     scales[0] = or_masked(low_nibbles(a), _mm512_slli_epi16(high, 4), 0x30);
     scales[1] = or_masked(low_nibbles(b), _mm512_slli_epi16(high, 2), 0x30);
     scales[2] = or_masked(high_nibbles(a), high, 0x30);
@@ -291,8 +306,10 @@ AK_KERNEL unsigned q3_k_shift(size_t sub)
 /* IQ4_XS: scale j of 8 as int32. `first` is the line of d and high bits. */
 AK_KERNEL __m512i iq4_xs_scale(__m512i first, __m512i low, size_t j)
 {
-    __m512i scale = _mm512_and_si512(_mm512_srli_epi32(low, (unsigned)(4 * j)), _mm512_set1_epi32(15));
-    scale = _mm512_ternarylogic_epi32(scale, _mm512_srli_epi32(first, (unsigned)(12 + 2 * j)), _mm512_set1_epi32(0x30), 0xf8);
+    __m512i scale =
+        _mm512_and_si512(_mm512_srli_epi32(low, (unsigned)(4 * j)), _mm512_set1_epi32(15));
+    scale = _mm512_ternarylogic_epi32(scale, _mm512_srli_epi32(first, (unsigned)(12 + 2 * j)),
+                                      _mm512_set1_epi32(0x30), 0xf8);
     return _mm512_sub_epi32(scale, _mm512_set1_epi32(32));
 }
 
@@ -301,7 +318,8 @@ AK_KERNEL __m512i iq4_xs_offset(const struct ak_act256 *act, size_t j)
 {
     const size_t at = j % 4 == 1 ? j + 1 : j % 4 == 2 ? j - 1 : j; /* in the order of pairs */
     const int factors = at % 2 ? -128 * 65536 : -128 & 0xffff;
-    return _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_set1_epi32(factors), spread(act->pair_sum32 + at / 2 * 2));
+    return _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_set1_epi32(factors),
+                               spread(act->pair_sum32 + at / 2 * 2));
 }
 
 #endif

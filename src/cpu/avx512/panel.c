@@ -13,20 +13,28 @@
 
 enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4 };
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t cols, float *panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
+                          size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, width = ak_round_up(n_rows, LANES);
     for (size_t first = 0; first < n_rows; first += LANES) {
         for (size_t i = 0; i < steps * AK_LANES; i += LANES) {
             __m512 v[LANES];
-            __mmask16 lanes = i + LANES <= cols ? (__mmask16)0xffff : i < cols ? first_lanes(cols - i) : (__mmask16)0;
+            __mmask16 lanes = i + LANES <= cols ? (__mmask16)0xffff :
+                              i < cols          ? first_lanes(cols - i) :
+                                                  (__mmask16)0;
             AK_UNROLL
             for (size_t r = 0; r < LANES; r++)
-                v[r] = first + r < n_rows ? load_some_stored(type, rows + (first + r) * row_bytes, i, lanes) : _mm512_setzero_ps();
+                v[r] = first + r < n_rows ?
+                           load_some_stored(type, rows + (first + r) * row_bytes, i, lanes) :
+                           _mm512_setzero_ps();
             transpose_lanes(v);
             AK_UNROLL
             for (size_t j = 0; j < LANES; j++)
-                _mm512_store_ps(panel + (ak_panel_turn(i % AK_LANES + j) * steps + i / AK_LANES) * width + first, v[j]);
+                _mm512_store_ps(
+                    panel + (ak_panel_turn(i % AK_LANES + j) * steps + i / AK_LANES) * width +
+                        first,
+                    v[j]);
         }
     }
 }
@@ -44,17 +52,17 @@ void ak_avx512_open_token(const float *restrict x, size_t k, size_t token, float
 /* One partial sum of `vectors` vectors of rows × the first n tokens of a group, added to
  * those before it that wait in `waiting`; the last one goes to y, of the last vector only
  * `lanes` and of the tokens the first `tokens`. Both sizes are constants. */
-AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, size_t steps, size_t turn,
-                    __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes, float *y, size_t y_stride,
-                    struct ak_panel_ahead *ahead)
+AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, size_t steps,
+                    size_t turn, __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
+                    float *y, size_t y_stride, struct ak_panel_ahead *ahead)
 {
     const struct ak_panel_lines lines_ahead = ak_panel_lines(ahead, steps);
     __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
-            acc[t][v] = _mm512_setzero_ps();
+    for (size_t v = 0; v < vectors; v++)
+        acc[t][v] = _mm512_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += vectors * LANES, x += TOKENS) {
         __m512 row[VECTORS];
         ak_panel_ask_line(&lines_ahead, i);
@@ -71,54 +79,63 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
     }
     for (; turn & 1; turn >>= 1, waiting++)
         AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            AK_UNROLL
-            for (size_t v = 0; v < vectors; v++)
-                acc[t][v] = _mm512_add_ps((*waiting)[t][v], acc[t][v]);
+    for (size_t t = 0; t < n; t++)
+        AK_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        acc[t][v] = _mm512_add_ps((*waiting)[t][v], acc[t][v]);
     if (y) {
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             AK_UNROLL
-            for (size_t v = 0; v < vectors; v++)
-                if (t < tokens)
-                    _mm512_mask_storeu_ps(y + t * y_stride + v * LANES, v + 1 < vectors ? (__mmask16)0xffff : lanes, acc[t][v]);
+        for (size_t v = 0; v < vectors; v++)
+            if (t < tokens)
+                _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
+                                      v + 1 < vectors ? (__mmask16)0xffff : lanes, acc[t][v]);
         return;
     }
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
-            (*waiting)[t][v] = acc[t][v];
+    for (size_t v = 0; v < vectors; v++)
+        (*waiting)[t][v] = acc[t][v];
 }
 
 /* The last group of tokens goes by twos: those beyond would cost what a token costs. */
-AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t turn, __m512 (*waiting)[TOKENS][VECTORS],
-                         size_t tokens, __mmask16 lanes, float *y, size_t y_stride, struct ak_panel_ahead *ahead)
+AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t turn,
+                         __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
+                         float *y, size_t y_stride, struct ak_panel_ahead *ahead)
 {
     switch ((tokens + 1) / 2) {
     case 1: pass(vectors, 2, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
     case 2: pass(vectors, 4, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
     case 3: pass(vectors, 6, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
-    default: pass(vectors, TOKENS, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
+    default:
+        pass(vectors, TOKENS, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead);
+        break;
     }
 }
 
-AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens, size_t n, size_t k, float *y,
-                         size_t y_stride, struct ak_panel_ahead *ahead)
+AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens,
+                         size_t n, size_t k, float *y, size_t y_stride,
+                         struct ak_panel_ahead *ahead)
 {
     __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t first = 0; first < n; first += GROUPS * TOKENS)
         for (size_t turn = 0; turn < AK_LANES; turn++)
             for (size_t g = 0, t = first; g < GROUPS && t < n; g++, t += TOKENS)
-                pass_some(vectors, panel + turn * steps * vectors * LANES, tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
-                          ak_min_size(n - t, TOKENS), lanes, turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, ahead);
+                pass_some(vectors, panel + turn * steps * vectors * LANES,
+                          tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
+                          ak_min_size(n - t, TOKENS), lanes,
+                          turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, ahead);
 }
 
-void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                         size_t y_stride, const uint8_t *next, size_t next_bytes)
+void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                         size_t n, size_t k, float *restrict y, size_t y_stride,
+                         const uint8_t *next, size_t next_bytes)
 {
-    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
+    struct ak_panel_ahead ahead =
+        ak_panel_ahead(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
     case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;

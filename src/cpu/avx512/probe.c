@@ -72,7 +72,8 @@ __attribute__((target("avx512bf16"))) uint64_t ak_avx512_probe_bf16(size_t round
     __m512 sum[CHAINS];
     for (int j = 0; j < CHAINS; j++)
         sum[j] = _mm512_set1_ps((float)j);
-    const __m512bh w = (__m512bh)_mm512_set1_epi16((short)(0x3f80 + (rounds & 7))), x = (__m512bh)_mm512_set1_epi16(0x3f00);
+    const __m512bh w = (__m512bh)_mm512_set1_epi16((short)(0x3f80 + (rounds & 7))),
+                   x = (__m512bh)_mm512_set1_epi16(0x3f00);
     for (size_t i = 0; i < rounds; i++) {
 #pragma GCC unroll 12
         for (int j = 0; j < CHAINS; j++)

@@ -33,7 +33,8 @@ AK_KERNEL enum form form_of(enum ak_type type)
     switch (type) {
     case AK_Q2_K: return NO_SCALES_MINIMUMS_16;
     case AK_Q3_K: return NO_SCALES_OFFSET_124;
-    case AK_Q4_K: case AK_Q5_K: return SCALES_32_MINIMUMS;
+    case AK_Q4_K:
+    case AK_Q5_K: return SCALES_32_MINIMUMS;
     case AK_Q6_K: return SCALES_16_OFFSET_32;
     default: return SCALES_32_OFFSET_128;
     }
@@ -42,7 +43,9 @@ AK_KERNEL enum form form_of(enum ak_type type)
 /* Scales of 32 k. */
 AK_KERNEL size_t scales_of_part(enum form form)
 {
-    return form == SCALES_16_OFFSET_32 ? 2 : form == SCALES_32_MINIMUMS || form == SCALES_32_OFFSET_128 ? 1 : 0;
+    return form == SCALES_16_OFFSET_32                                ? 2 :
+           form == SCALES_32_MINIMUMS || form == SCALES_32_OFFSET_128 ? 1 :
+                                                                        0;
 }
 
 AK_KERNEL size_t minimum_pairs(enum form form)
@@ -71,7 +74,9 @@ AK_KERNEL __m512i start_of(enum form form, const struct ak_act256 *act, size_t s
 {
     switch (form) {
     case SCALES_16_OFFSET_32: return _mm512_set1_epi32(act->minus32_sum16[scale]);
-    case SCALES_32_OFFSET_128: return _mm512_set1_epi32(4 * (act->minus32_sum16[2 * scale] + act->minus32_sum16[2 * scale + 1]));
+    case SCALES_32_OFFSET_128:
+        return _mm512_set1_epi32(
+            4 * (act->minus32_sum16[2 * scale] + act->minus32_sum16[2 * scale + 1]));
     case NO_SCALES_OFFSET_124: return _mm512_set1_epi32(-124 * act->sum);
     default: return _mm512_setzero_si512();
     }
@@ -96,7 +101,8 @@ AK_KERNEL struct super_factors load_factors(enum form form, size_t n_tiles, cons
 }
 
 /* acc + d·scale·scaled − dmin·scale·minimums */
-AK_KERNEL __m512 add_super(enum form form, const struct super_factors *f, __m512i scaled, const struct ak_act256 *act, __m512 acc)
+AK_KERNEL __m512 add_super(enum form form, const struct super_factors *f, __m512i scaled,
+                           const struct ak_act256 *act, __m512 acc)
 {
     __m512 scale = _mm512_set1_ps(act->scale);
     acc = _mm512_fmadd_ps(_mm512_mul_ps(f->d, scale), _mm512_cvtepi32_ps(scaled), acc);

@@ -7,8 +7,10 @@ enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
 /* Byte j of each lane as the number in both its halves. */
 AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
 {
-    const __m512i lanes = _mm512_broadcast_i32x4(_mm_set_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
-    return _mm512_maskz_shuffle_epi8(0x5555555555555555u, x, _mm512_or_si512(lanes, _mm512_set1_epi8((char)j)));
+    const __m512i lanes =
+        _mm512_broadcast_i32x4(_mm_set_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
+    return _mm512_maskz_shuffle_epi8(0x5555555555555555u, x,
+                                     _mm512_or_si512(lanes, _mm512_set1_epi8((char)j)));
 }
 
 /* A word of 2 bits times a scale of 4 bits: at most 45, so that nothing is carried
@@ -21,10 +23,12 @@ AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
         const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + half * BLOCK_WORDS * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t quarter = 0; quarter < 4; quarter++) {
-            __m512i scales = low_nibbles(load_line(tile + AK_K_SCALES_AT + (half * 2 + quarter / 2) * AK_LINE_BYTES));
+            __m512i scales = low_nibbles(
+                load_line(tile + AK_K_SCALES_AT + (half * 2 + quarter / 2) * AK_LINE_BYTES));
             AK_UNROLL
             for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
-                __m512i w = _mm512_srli_epi32(load_line(lines + i * AK_LINE_BYTES), (unsigned)(2 * quarter));
+                __m512i w = _mm512_srli_epi32(load_line(lines + i * AK_LINE_BYTES),
+                                              (unsigned)(2 * quarter));
                 w = _mm512_and_si512(w, _mm512_set1_epi8(3));
                 store_line(to, _mm512_mullo_epi16(w, byte_twice(scales, quarter % 2 * 2 + i / 4)));
             }
@@ -34,7 +38,9 @@ AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to + step, _mm512_castps_si512(upper_halves(both)));
     AK_UNROLL
     for (size_t i = 0; i < 8; i++)
-        store_line(to + (2 + i) * step, q2_k_minimum_pairs(load_line(tile + AK_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
+        store_line(
+            to + (2 + i) * step,
+            q2_k_minimum_pairs(load_line(tile + AK_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
 }
 
 /* Bytes of scale · (q − 4) + 124, where −32 ≤ scale ≤ 31: 0 … 252. As 16-bit numbers,
@@ -48,13 +54,15 @@ AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     for (size_t sub = 0; sub < PARTS; sub++) {
         AK_UNROLL
         for (size_t first = 0; first < 2; first++) {
-            __m512i scale = _mm512_sub_epi16(byte_twice(scales[sub / 2], sub % 2 * 2 + first), _mm512_set1_epi16(32));
+            __m512i scale = _mm512_sub_epi16(byte_twice(scales[sub / 2], sub % 2 * 2 + first),
+                                             _mm512_set1_epi16(32));
             __m512i rest = _mm512_sub_epi16(_mm512_set1_epi16(124), _mm512_slli_epi16(scale, 2));
             rest = _mm512_add_epi16(rest, _mm512_slli_epi16(rest, 8));
             AK_UNROLL
             for (size_t i = 0; i < 4; i++, to += step) {
                 const uint8_t *at = tile + AK_Q3_K_QUANTS_AT + (first * 4 + i) * 3 * AK_LINE_BYTES;
-                const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES), load_line(at + 2 * AK_LINE_BYTES) };
+                const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES),
+                                           load_line(at + 2 * AK_LINE_BYTES) };
                 __m512i w = _mm512_srli_epi32(q3_k_word(lines, sub), q3_k_shift(sub));
                 store_line(to, _mm512_add_epi16(_mm512_mullo_epi16(w, scale), rest));
             }
@@ -75,7 +83,10 @@ AK_KERNEL void open_q45_k(enum ak_type type, const uint8_t *tile, size_t n_tiles
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(quants + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w = part % 2 ? high_nibbles(line) : low_nibbles(line);
-            store_line(to, type == AK_Q5_K ? q5_k_word(w, load_line(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES), part) : w);
+            store_line(
+                to, type == AK_Q5_K ?
+                        q5_k_word(w, load_line(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES), part) :
+                        w);
         }
         store_line(to, byte_of_lane(scales[part / 4], part % 4));
         to += step;
@@ -98,7 +109,8 @@ AK_KERNEL void open_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(lines + i % 4 * AK_LINE_BYTES);
-            store_line(to, _mm512_shuffle_epi8(table, i < 4 ? low_nibbles(line) : high_nibbles(line)));
+            store_line(to,
+                       _mm512_shuffle_epi8(table, i < 4 ? low_nibbles(line) : high_nibbles(line)));
         }
         store_line(to, iq4_xs_scale(first, low, part));
         to += step;
@@ -115,7 +127,8 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
         const uint8_t *low = high + AK_Q6_K_LOW_AT + part % 2 * BLOCK_WORDS * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step)
-            store_line(to, q6_k_word(load_line(low + i * AK_LINE_BYTES), load_line(high + i * AK_LINE_BYTES), part % 4));
+            store_line(to, q6_k_word(load_line(low + i * AK_LINE_BYTES),
+                                     load_line(high + i * AK_LINE_BYTES), part % 4));
         __m512i scales = load_line(tile + AK_K_SCALES_AT + part / 2 * AK_LINE_BYTES);
         store_line(to, signed_byte_of_lane(scales, part % 2 * 2));
         store_line(to + step, signed_byte_of_lane(scales, part % 2 * 2 + 1));
@@ -124,7 +137,8 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to, _mm512_castps_si512(load_halves(tile)));
 }
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         uint8_t *slab)
 {
     for (size_t r = 0; r < n_tiles; r++) {
         for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += ak_tile256_bytes(type)) {
@@ -132,7 +146,8 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
             switch (type) {
             case AK_Q2_K: open_q2_k(tiles, n_tiles, to); break;
             case AK_Q3_K: open_q3_k(tiles, n_tiles, to); break;
-            case AK_Q4_K: case AK_Q5_K: open_q45_k(type, tiles, n_tiles, to); break;
+            case AK_Q4_K:
+            case AK_Q5_K: open_q45_k(type, tiles, n_tiles, to); break;
             case AK_Q6_K: open_q6_k(tiles, n_tiles, to); break;
             default: open_iq4_xs(tiles, n_tiles, to); break;
             }
@@ -141,8 +156,8 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* sums[r][t] += words of a part times activations. */
-AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t n_words, const uint8_t *acts, size_t act_bytes,
-                         __m512i sums[MOST_TILES][GROUP])
+AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t n_words,
+                         const uint8_t *acts, size_t act_bytes, __m512i sums[MOST_TILES][GROUP])
 {
     AK_UNROLL
     for (size_t i = 0; i < n_words; i++) {
@@ -161,8 +176,8 @@ AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t 
 }
 
 /* One super-block times n ≤ GROUP tokens, where it has no scales. */
-AK_KERNEL void plain_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, const uint8_t *acts, size_t act_bytes,
-                          __m512i sums[MOST_TILES][GROUP])
+AK_KERNEL void plain_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab,
+                          const uint8_t *acts, size_t act_bytes, __m512i sums[MOST_TILES][GROUP])
 {
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
@@ -176,15 +191,15 @@ AK_KERNEL void plain_sums(enum form form, size_t n_tiles, size_t n, const uint8_
 }
 
 /* The same with scales: scaled[r][t] = Σ_j scale_j · Σ w·a. */
-AK_KERNEL void scaled_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, const uint8_t *acts, size_t act_bytes,
-                           __m512i scaled[MOST_TILES][GROUP])
+AK_KERNEL void scaled_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab,
+                           const uint8_t *acts, size_t act_bytes, __m512i scaled[MOST_TILES][GROUP])
 {
     const size_t subs = scales_of_part(form), words = BLOCK_WORDS / (subs ? subs : 1);
     AK_UNROLL
     for (size_t r = 0; r < n_tiles; r++)
         AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            scaled[r][t] = _mm512_setzero_si512();
+    for (size_t t = 0; t < n; t++)
+        scaled[r][t] = _mm512_setzero_si512();
     for (size_t part = 0; part < PARTS; part++, slab += part_bytes(form, n_tiles)) {
         AK_UNROLL
         for (size_t sub = 0; sub < subs; sub++) {
@@ -196,26 +211,29 @@ AK_KERNEL void scaled_sums(enum form form, size_t n_tiles, size_t n, const uint8
                 for (size_t r = 0; r < n_tiles; r++)
                     sums[r][t] = start;
             }
-            add_words(n_tiles, n, slab + sub * words * n_tiles * AK_LINE_BYTES, words, acts + part * AK_BLOCK_K + sub * words * 4, act_bytes,
-                      sums);
+            add_words(n_tiles, n, slab + sub * words * n_tiles * AK_LINE_BYTES, words,
+                      acts + part * AK_BLOCK_K + sub * words * 4, act_bytes, sums);
             AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++) {
-                __m512i scale = load_line(slab + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
+                __m512i scale =
+                    load_line(slab + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++)
-                    scaled[r][t] = _mm512_add_epi32(scaled[r][t], _mm512_mullo_epi32(sums[r][t], scale));
+                    scaled[r][t] =
+                        _mm512_add_epi32(scaled[r][t], _mm512_mullo_epi32(sums[r][t], scale));
             }
         }
     }
 }
 
 /* n_tiles tile rows times n ≤ GROUP tokens; float sums are in y between supers. */
-AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers, const uint8_t *acts,
-                     size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers,
+                     const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
 {
     for (size_t t = 0; t < n; t++)
         memset(y + t * y_stride, 0, n_tiles * AK_TILE_ROWS * sizeof *y);
-    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256), slab += super_bytes(form, n_tiles)) {
+    for (size_t s = 0; s < n_supers;
+         s++, acts += sizeof(struct ak_act256), slab += super_bytes(form, n_tiles)) {
         __m512i scaled[MOST_TILES][GROUP];
         if (scales_of_part(form))
             scaled_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
@@ -224,18 +242,21 @@ AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *sl
         const uint8_t *rest = slab + PARTS * part_bytes(form, n_tiles);
         AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++) {
-            const struct super_factors factors = load_factors(form, n_tiles, rest + r * AK_LINE_BYTES);
+            const struct super_factors factors =
+                load_factors(form, n_tiles, rest + r * AK_LINE_BYTES);
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 float *out = y + t * y_stride + r * AK_TILE_ROWS;
-                _mm512_storeu_ps(out, add_super(form, &factors, scaled[r][t], act_of(acts, act_bytes, t), _mm512_loadu_ps(out)));
+                _mm512_storeu_ps(out, add_super(form, &factors, scaled[r][t],
+                                                act_of(acts, act_bytes, t), _mm512_loadu_ps(out)));
             }
         }
     }
 }
 
-AK_KERNEL void dot_groups(enum form form, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                          float *y, size_t y_stride)
+AK_KERNEL void dot_groups(enum form form, size_t n_tiles, const uint8_t *slab, size_t k,
+                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
     size_t n_supers = k / AK_TILE_K;
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
@@ -246,8 +267,8 @@ AK_KERNEL void dot_groups(enum form form, size_t n_tiles, const uint8_t *slab, s
         micro(form, n_tiles, 1, slab, n_supers, acts, act_bytes, y, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n_tiles == 2)
         dot_groups(form, 2, slab, k, acts, act_bytes, n, y, y_stride);

@@ -6,7 +6,8 @@
 
 enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         uint8_t *slab)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     for (size_t r = 0; r < n_tiles; r++) {
@@ -14,7 +15,8 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
         for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
             blocks = ak_min_size(left, AK_TILE_BLOCKS);
             struct tile_block at = first_block(type, tiles, blocks);
-            for (size_t b = 0; b < blocks; b++, to += slab_block_bytes(has_minimum(type), n_tiles), next_block(type, &at)) {
+            for (size_t b = 0; b < blocks;
+                 b++, to += slab_block_bytes(has_minimum(type), n_tiles), next_block(type, &at)) {
                 uint8_t *factors = to + BLOCK_WORDS * step;
                 AK_UNROLL
                 for (size_t i = 0; i < BLOCK_WORDS; i++)
@@ -29,20 +31,23 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* n_tiles tile rows times n ≤ GROUP tokens over all blocks. */
-AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_blocks, const uint8_t *acts,
-                     size_t act_bytes, float *y, size_t y_stride)
+AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t *slab,
+                     size_t n_blocks, const uint8_t *acts, size_t act_bytes, float *y,
+                     size_t y_stride)
 {
     __m512 acc[MOST_TILES][GROUP];
     __m512i sums[MOST_TILES][GROUP];
     AK_UNROLL
     for (size_t r = 0; r < n_tiles; r++)
         AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            acc[r][t] = _mm512_setzero_ps();
-    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32), slab += slab_block_bytes(offset_has_minimum(offset), n_tiles)) {
+    for (size_t t = 0; t < n; t++)
+        acc[r][t] = _mm512_setzero_ps();
+    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32),
+                slab += slab_block_bytes(offset_has_minimum(offset), n_tiles)) {
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            __m512i start = block_offset(offset, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
+            __m512i start =
+                block_offset(offset, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
             AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++)
                 sums[r][t] = start;
@@ -67,15 +72,19 @@ AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t
             __m512 scale = _mm512_loadu_ps(factors + r * AK_LINE_BYTES);
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
-                acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sums[r][t]), acc[r][t]);
+                const struct ak_act32 *act =
+                    (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+                acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)),
+                                            _mm512_cvtepi32_ps(sums[r][t]), acc[r][t]);
             }
             if (offset_has_minimum(offset)) {
                 __m512 minimum = _mm512_loadu_ps(factors + (n_tiles + r) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
-                    const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
-                    acc[r][t] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc[r][t]);
+                    const struct ak_act32 *act =
+                        (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+                    acc[r][t] =
+                        _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc[r][t]);
                 }
             }
         }
@@ -83,12 +92,13 @@ AK_KERNEL void micro(enum offset offset, size_t n_tiles, size_t n, const uint8_t
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++)
-            _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
+    for (size_t r = 0; r < n_tiles; r++)
+        _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
 }
 
-AK_KERNEL void dot_groups(enum offset offset, size_t n_tiles, const uint8_t *slab, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                          float *y, size_t y_stride)
+AK_KERNEL void dot_groups(enum offset offset, size_t n_tiles, const uint8_t *slab, size_t k,
+                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
     size_t n_blocks = k / AK_BLOCK_K;
     for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
@@ -103,8 +113,8 @@ AK_KERNEL void dot_groups(enum offset offset, size_t n_tiles, const uint8_t *sla
     }
 }
 
-AK_KERNEL void dot_slab(enum offset offset, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(enum offset offset, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n_tiles == 2)
         dot_groups(offset, 2, slab, k, acts, act_bytes, n, y, y_stride);

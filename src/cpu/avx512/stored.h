@@ -8,7 +8,9 @@
 /* 16 halves, AK_F16 or AK_BF16, as floats. */
 AK_KERNEL __m512 widen_halves(enum ak_type type, __m256i halves)
 {
-    return type == AK_F16 ? _mm512_cvtph_ps(halves) : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+    return type == AK_F16 ?
+               _mm512_cvtph_ps(halves) :
+               _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
 /* 16 E4M3 numbers of F8. One is a short F16 once its exponent has a fifth bit, 0: what
@@ -18,7 +20,9 @@ AK_KERNEL __m512 widen_f8(__m128i numbers, const uint8_t *scale)
     __m256i halves = _mm256_slli_epi16(_mm256_cvtepi8_epi16(numbers), 7);
     float factor;
     memcpy(&factor, scale, sizeof factor);
-    return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_and_si256(halves, _mm256_set1_epi16((int16_t)0xbfff))), _mm512_set1_ps(factor));
+    return _mm512_mul_ps(
+        _mm512_cvtph_ps(_mm256_and_si256(halves, _mm256_set1_epi16((int16_t)0xbfff))),
+        _mm512_set1_ps(factor));
 }
 
 /* Of 16 elements from number i on those in `lanes`, else zeros; all of F8. */
@@ -27,7 +31,8 @@ AK_KERNEL __m512 load_some_stored(enum ak_type type, const void *row, size_t i, 
     const uint8_t *p = ak_stored_at(type, row, i);
     if (type == AK_F8)
         return widen_f8(_mm_loadu_si128((const __m128i *)(const void *)p), ak_stored_scale(row, i));
-    return type == AK_F32 ? _mm512_maskz_loadu_ps(lanes, p) : widen_halves(type, _mm256_maskz_loadu_epi16(lanes, p));
+    return type == AK_F32 ? _mm512_maskz_loadu_ps(lanes, p) :
+                            widen_halves(type, _mm256_maskz_loadu_epi16(lanes, p));
 }
 
 /* 16 elements from number i on. */
@@ -36,7 +41,9 @@ AK_KERNEL __m512 load_stored(enum ak_type type, const void *row, size_t i)
     const uint8_t *p = ak_stored_at(type, row, i);
     if (type == AK_F8)
         return widen_f8(_mm_loadu_si128((const __m128i *)(const void *)p), ak_stored_scale(row, i));
-    return type == AK_F32 ? _mm512_loadu_ps(p) : widen_halves(type, _mm256_loadu_si256((const __m256i *)(const void *)p));
+    return type == AK_F32 ?
+               _mm512_loadu_ps(p) :
+               widen_halves(type, _mm256_loadu_si256((const __m256i *)(const void *)p));
 }
 
 #endif

@@ -17,8 +17,8 @@ enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4, CHUN
 
 enum { PAIR = 2 }; /* numbers of BF16 that meet those of a token in one lane */
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                          uint16_t *restrict panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_t row_bytes,
+                          size_t n_rows, size_t k, uint16_t *restrict panel)
 {
     size_t width = ak_round_up(n_rows, LANES) * PAIR;
     for (size_t first = 0; first < n_rows; first += LANES, rows += LANES * row_bytes) {
@@ -27,8 +27,9 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_
             __m512 v[LANES];
             AK_UNROLL
             for (size_t r = 0; r < LANES; r++)
-                v[r] = first + r < n_rows ? _mm512_castsi512_ps(load_rounded(type, rows + r * row_bytes + i * sizeof *panel))
-                                          : _mm512_setzero_ps();
+                v[r] = first + r < n_rows ? _mm512_castsi512_ps(load_rounded(
+                                                type, rows + r * row_bytes + i * sizeof *panel)) :
+                                            _mm512_setzero_ps();
             transpose_lanes(v);
             AK_UNROLL
             for (size_t pair = 0; pair < LANES; pair++, to += width)
@@ -37,22 +38,26 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_
     }
 }
 
-void ak_avx512bf16_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+void ak_avx512bf16_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                             size_t k, uint16_t *restrict panel)
 {
     open_panel(AK_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k, uint16_t *restrict panel)
+void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                            uint16_t *restrict panel)
 {
     open_panel(AK_F16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
+void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token,
+                              uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * PAIR;
     for (size_t i = 0; i < k; i += AK_LANES) {
         uint16_t rounded[AK_LANES];
-        store_line(rounded, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
+        store_line(rounded,
+                   round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
         for (size_t j = 0; j < AK_LANES; j += PAIR, to += TOKENS * PAIR)
             memcpy(to, rounded + j, PAIR * sizeof *to);
     }
@@ -60,15 +65,15 @@ void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token, u
 
 /* Adds the products of `pairs` pairs to the sums that wait, if there are any. `vectors` and n
  * are constants. Brings the same tokens' next chunk nearer. */
-AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs, bool is_first,
-                    __m512 (*waiting)[VECTORS])
+AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs,
+                    bool is_first, __m512 (*waiting)[VECTORS])
 {
     __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
-            acc[t][v] = is_first ? _mm512_setzero_ps() : waiting[t][v];
+    for (size_t v = 0; v < vectors; v++)
+        acc[t][v] = is_first ? _mm512_setzero_ps() : waiting[t][v];
     for (size_t i = 0; i < pairs; i++, w += vectors * LANES * PAIR, x += TOKENS * PAIR) {
         __m512bh row[VECTORS];
         _mm_prefetch((const char *)(x + pairs * TOKENS * PAIR), _MM_HINT_T0);
@@ -86,13 +91,13 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
-            waiting[t][v] = acc[t][v];
+    for (size_t v = 0; v < vectors; v++)
+        waiting[t][v] = acc[t][v];
 }
 
 /* The last group of tokens goes by twos: those beyond would cost what a token costs. */
-AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x, size_t pairs, bool is_first,
-                         __m512 (*waiting)[VECTORS])
+AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x,
+                         size_t pairs, bool is_first, __m512 (*waiting)[VECTORS])
 {
     switch ((tokens + 1) / 2) {
     case 1: pass(vectors, 2, w, x, pairs, is_first, waiting); break;
@@ -102,28 +107,32 @@ AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const
     }
 }
 
-AK_KERNEL void dot_panel(size_t vectors, const uint16_t *panel, __mmask16 lanes, const uint16_t *tokens, size_t n, size_t k, float *y,
-                         size_t y_stride)
+AK_KERNEL void dot_panel(size_t vectors, const uint16_t *panel, __mmask16 lanes,
+                         const uint16_t *tokens, size_t n, size_t k, float *y, size_t y_stride)
 {
     __m512 waiting[GROUPS * TOKENS][VECTORS];
-    for (size_t first = 0, some; first < n; first += some, tokens += some * k, y += some * y_stride) {
+    for (size_t first = 0, some; first < n;
+         first += some, tokens += some * k, y += some * y_stride) {
         some = ak_min_size(n - first, GROUPS * TOKENS);
         for (size_t at = 0; at < k; at += CHUNK) {
             size_t pairs = ak_min_size(k - at, CHUNK) / PAIR;
             for (size_t t = 0; t < some; t += TOKENS) {
                 const uint16_t *x = tokens + t * k + at * TOKENS;
-                pass_some(vectors, ak_min_size(some - t, TOKENS), panel + at * vectors * LANES, x, pairs, at == 0, waiting + t);
+                pass_some(vectors, ak_min_size(some - t, TOKENS), panel + at * vectors * LANES, x,
+                          pairs, at == 0, waiting + t);
             }
         }
         for (size_t t = 0; t < some; t++)
             AK_UNROLL
-            for (size_t v = 0; v < vectors; v++)
-                _mm512_mask_storeu_ps(y + t * y_stride + v * LANES, v + 1 < vectors ? (__mmask16)0xffff : lanes, waiting[t][v]);
+        for (size_t v = 0; v < vectors; v++)
+            _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
+                                  v + 1 < vectors ? (__mmask16)0xffff : lanes, waiting[t][v]);
     }
 }
 
-void ak_avx512bf16_dot_panel(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens, size_t n, size_t k,
-                             float *restrict y, size_t y_stride)
+void ak_avx512bf16_dot_panel(const uint16_t *restrict panel, size_t n_rows,
+                             const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
+                             size_t y_stride)
 {
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {

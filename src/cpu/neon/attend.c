@@ -8,7 +8,8 @@
 #include "cpu/neon/floats.h"
 #include "cpu/neon/neon.h"
 
-enum { ROWS = 8, REGS = 4 }; /* most rows, most registers of columns; 16 registers of sums at most */
+/* most rows, most registers of columns; 16 registers of sums at most */
+enum { ROWS = 8, REGS = 4 };
 
 AK_KERNEL float32x4_t load4(bool half, const void *base, size_t i)
 {
@@ -23,8 +24,8 @@ AK_KERNEL const void *element(bool half, const void *base, size_t i)
 }
 
 /* acc[r] += a[r][lane] · b[step] for 4·regs columns. */
-AK_KERNEL void add_step(bool half, size_t rows, size_t regs, const float32x4_t a[ROWS], int lane, const void *b,
-                        float32x4_t acc[ROWS][REGS])
+AK_KERNEL void add_step(bool half, size_t rows, size_t regs, const float32x4_t a[ROWS], int lane,
+                        const void *b, float32x4_t acc[ROWS][REGS])
 {
     float32x4_t columns[REGS];
 #pragma GCC unroll 4
@@ -46,8 +47,9 @@ AK_KERNEL void add_step(bool half, size_t rows, size_t regs, const float32x4_t a
 
 /* c[r][…] += Σ_i a[r][i] · b[i][…], i ascending, for 4·regs columns. half, rows
  * and regs are constants where this is used. */
-AK_KERNEL void add_product(bool half, size_t rows, size_t regs, const float *a, size_t a_stride, const void *b, size_t b_stride,
-                           size_t n_steps, float *c, size_t c_stride)
+AK_KERNEL void add_product(bool half, size_t rows, size_t regs, const float *a, size_t a_stride,
+                           const void *b, size_t b_stride, size_t n_steps, float *c,
+                           size_t c_stride)
 {
     float32x4_t acc[ROWS][REGS], steps[ROWS];
 #pragma GCC unroll 8
@@ -79,7 +81,8 @@ AK_KERNEL void add_product(bool half, size_t rows, size_t regs, const float *a, 
 }
 
 /* One row and the columns that add_products leaves over, fewer than 16. */
-AK_KERNEL void add_last_columns(bool half, const float *a, const void *b, size_t b_stride, size_t n_steps, float *c, size_t n_columns)
+AK_KERNEL void add_last_columns(bool half, const float *a, const void *b, size_t b_stride,
+                                size_t n_steps, float *c, size_t n_columns)
 {
     size_t j = 0;
     for (; j + 4 <= n_columns; j += 4)
@@ -87,32 +90,38 @@ AK_KERNEL void add_last_columns(bool half, const float *a, const void *b, size_t
     for (; j < n_columns; j++) {
         for (size_t i = 0; i < n_steps; i++) {
             const void *x = element(half, b, i * b_stride + j);
-            c[j] = fmaf(a[i], half ? ak_f16_to_float(*(const uint16_t *)x) : *(const float *)x, c[j]);
+            c[j] =
+                fmaf(a[i], half ? ak_f16_to_float(*(const uint16_t *)x) : *(const float *)x, c[j]);
         }
     }
 }
 
-static void add_last_columns_f16(const float *a, const void *b, size_t b_stride, size_t n_steps, float *c, size_t n_columns)
+static void add_last_columns_f16(const float *a, const void *b, size_t b_stride, size_t n_steps,
+                                 float *c, size_t n_columns)
 {
     add_last_columns(true, a, b, b_stride, n_steps, c, n_columns);
 }
 
-static void add_last_columns_f32(const float *a, const void *b, size_t b_stride, size_t n_steps, float *c, size_t n_columns)
+static void add_last_columns_f32(const float *a, const void *b, size_t b_stride, size_t n_steps,
+                                 float *c, size_t n_columns)
 {
     add_last_columns(false, a, b, b_stride, n_steps, c, n_columns);
 }
 
 /* As add_product for all of n_columns. */
-AK_KERNEL void add_products(bool half, size_t rows, const float *a, size_t a_stride, const void *b, size_t b_stride, size_t n_steps,
-                            float *c, size_t c_stride, size_t n_columns)
+AK_KERNEL void add_products(bool half, size_t rows, const float *a, size_t a_stride, const void *b,
+                            size_t b_stride, size_t n_steps, float *c, size_t c_stride,
+                            size_t n_columns)
 {
     const size_t regs = rows > 4 ? 2 : 4;
     size_t j = 0;
     for (; j + 4 * regs <= n_columns; j += 4 * regs)
-        add_product(half, rows, regs, a, a_stride, element(half, b, j), b_stride, n_steps, c + j, c_stride);
+        add_product(half, rows, regs, a, a_stride, element(half, b, j), b_stride, n_steps, c + j,
+                    c_stride);
     for (size_t r = 0; r < rows && j < n_columns; r++)
-        (half ? add_last_columns_f16 : add_last_columns_f32)(a + r * a_stride, element(half, b, j), b_stride, n_steps, c + r * c_stride + j,
-                                                             n_columns - j);
+        (half ? add_last_columns_f16 : add_last_columns_f32)(a + r * a_stride, element(half, b, j),
+                                                             b_stride, n_steps,
+                                                             c + r * c_stride + j, n_columns - j);
 }
 
 /* All ones for those of tokens t … t+3 that are in [first, end). */
@@ -120,14 +129,16 @@ AK_KERNEL uint32x4_t inside(size_t t, size_t first, size_t end)
 {
     static const uint32_t iota[4] = { 0, 1, 2, 3 };
     uint32x4_t token = vaddq_u32(vld1q_u32(iota), vdupq_n_u32((uint32_t)t));
-    return vandq_u32(vcgeq_u32(token, vdupq_n_u32((uint32_t)first)), vcltq_u32(token, vdupq_n_u32((uint32_t)end)));
+    return vandq_u32(vcgeq_u32(token, vdupq_n_u32((uint32_t)first)),
+                     vcltq_u32(token, vdupq_n_u32((uint32_t)end)));
 }
 
 static float largest_of(const float *scores, size_t first, size_t end)
 {
     float32x4_t largest = vdupq_n_f32(-INFINITY);
     for (size_t t = first / 4 * 4; t < end; t += 4) /* NaNs are passed over, as by > */
-        largest = vmaxnmq_f32(largest, vbslq_f32(inside(t, first, end), vld1q_f32(scores + t), vdupq_n_f32(-INFINITY)));
+        largest = vmaxnmq_f32(largest, vbslq_f32(inside(t, first, end), vld1q_f32(scores + t),
+                                                 vdupq_n_f32(-INFINITY)));
     float max = vmaxnmvq_f32(largest);
     /* of zeros of both signs the first one counts */
     for (size_t t = first; max == 0.0f && t < end; t++)
@@ -140,46 +151,54 @@ static float largest_of(const float *scores, size_t first, size_t end)
 static void soften(float *weights, size_t first, size_t end, float *max, float *sum)
 {
     const float32x4_t largest = vdupq_n_f32(*max = largest_of(weights, first, end));
-    float32x4_t partial[4] = { vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f) };
+    float32x4_t partial[4] = { vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f),
+                               vdupq_n_f32(0.0f) };
     for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP) {
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++) {
             float32x4_t p = ak_neon_expf(vsubq_f32(vld1q_f32(weights + t + 4 * j), largest));
-            p = vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(p), inside(t + 4 * j, first, end)));
+            p = vreinterpretq_f32_u32(
+                vandq_u32(vreinterpretq_u32_f32(p), inside(t + 4 * j, first, end)));
             vst1q_f32(weights + t + 4 * j, p);
             partial[j] = vaddq_f32(partial[j], p);
         }
     }
-    *sum = ak_neon_fold4(vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
+    *sum = ak_neon_fold4(
+        vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
 }
 
 /* One row's sum over tokens [first, end). */
-static void add_values_f16(const float *weights, const void *v, size_t first, size_t end, size_t head_dim, float *out)
+static void add_values_f16(const float *weights, const void *v, size_t first, size_t end,
+                           size_t head_dim, float *out)
 {
     if (first < end)
-        add_products(true, 1, weights + first, 0, element(true, v, first * head_dim), head_dim, end - first, out, 0, head_dim);
+        add_products(true, 1, weights + first, 0, element(true, v, first * head_dim), head_dim,
+                     end - first, out, 0, head_dim);
 }
 
-static void add_values_f32(const float *weights, const void *v, size_t first, size_t end, size_t head_dim, float *out)
+static void add_values_f32(const float *weights, const void *v, size_t first, size_t end,
+                           size_t head_dim, float *out)
 {
     if (first < end)
-        add_products(false, 1, weights + first, 0, element(false, v, first * head_dim), head_dim, end - first, out, 0, head_dim);
+        add_products(false, 1, weights + first, 0, element(false, v, first * head_dim), head_dim,
+                     end - first, out, 0, head_dim);
 }
 
 /* half and rows are constants where this is used. */
-AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim, const void *k, size_t first,
-                          size_t end, float *weights)
+AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim,
+                          const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP) {
         for (size_t r = 0; r < rows; r++)
             memset(weights + r * AK_PAGE_TOKENS + t, 0, AK_PAGE_GROUP * sizeof *weights);
-        add_products(half, rows, q, q_stride, element(half, k, t * head_dim), AK_PAGE_GROUP, head_dim, weights + t, AK_PAGE_TOKENS,
-                     AK_PAGE_GROUP);
+        add_products(half, rows, q, q_stride, element(half, k, t * head_dim), AK_PAGE_GROUP,
+                     head_dim, weights + t, AK_PAGE_TOKENS, AK_PAGE_GROUP);
     }
 }
 
-AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_dim, const void *v, const uint16_t *first,
-                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
+AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_dim, const void *v,
+                          const uint16_t *first, const uint16_t *end, float *max, float *sum,
+                          float *out, size_t out_stride)
 {
     size_t common = 0, common_end = AK_PAGE_TOKENS; /* what all rows see */
     for (size_t r = 0; r < rows; r++) {
@@ -191,18 +210,20 @@ AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_di
     for (size_t r = 0; r < rows; r++) {
         soften(weights + r * AK_PAGE_TOKENS, first[r], end[r], max + r, sum + r);
         memset(out + r * out_stride, 0, head_dim * sizeof *out);
-        (half ? add_values_f16 : add_values_f32)(weights + r * AK_PAGE_TOKENS, v, first[r], ak_min_size(common, end[r]), head_dim,
+        (half ? add_values_f16 : add_values_f32)(weights + r * AK_PAGE_TOKENS, v, first[r],
+                                                 ak_min_size(common, end[r]), head_dim,
                                                  out + r * out_stride);
     }
-    add_products(half, rows, weights + common, AK_PAGE_TOKENS, element(half, v, common * head_dim), head_dim, common_end - common, out,
-                 out_stride, head_dim);
+    add_products(half, rows, weights + common, AK_PAGE_TOKENS, element(half, v, common * head_dim),
+                 head_dim, common_end - common, out, out_stride, head_dim);
     for (size_t r = 0; r < rows; r++)
-        (half ? add_values_f16 : add_values_f32)(weights + r * AK_PAGE_TOKENS, v, ak_max_size(common_end, first[r]), end[r], head_dim,
-                                                 out + r * out_stride);
+        (half ? add_values_f16 : add_values_f32)(weights + r * AK_PAGE_TOKENS, v,
+                                                 ak_max_size(common_end, first[r]), end[r],
+                                                 head_dim, out + r * out_stride);
 }
 
-AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim, const void *k, size_t first,
-                          size_t end, float *weights)
+AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows,
+                          size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
         n = ak_min_size(n_rows, ROWS);
@@ -219,47 +240,68 @@ AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_r
     }
 }
 
-AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v, const uint16_t *first,
-                          const uint16_t *end, float *max, float *sum, float *out, size_t out_stride)
+AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v,
+                          const uint16_t *first, const uint16_t *end, float *max, float *sum,
+                          float *out, size_t out_stride)
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = ak_min_size(n_rows, ROWS);
         switch (n) {
-        case 1: row_values(half, 1, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 2: row_values(half, 2, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 3: row_values(half, 3, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 4: row_values(half, 4, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 5: row_values(half, 5, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 6: row_values(half, 6, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        case 7: row_values(half, 7, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
-        default: row_values(half, 8, weights, head_dim, v, first, end, max, sum, out, out_stride); break;
+        case 1:
+            row_values(half, 1, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 2:
+            row_values(half, 2, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 3:
+            row_values(half, 3, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 4:
+            row_values(half, 4, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 5:
+            row_values(half, 5, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 6:
+            row_values(half, 6, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        case 7:
+            row_values(half, 7, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
+        default:
+            row_values(half, 8, weights, head_dim, v, first, end, max, sum, out, out_stride);
+            break;
         }
         weights += n * AK_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }
 }
 
-void ak_neon_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               size_t first, size_t end, float *restrict weights)
+void ak_neon_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows,
+                               size_t head_dim, const void *restrict k, size_t first, size_t end,
+                               float *restrict weights)
 {
     all_scores(true, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_neon_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim, const void *restrict k,
-                               size_t first, size_t end, float *restrict weights)
+void ak_neon_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
+                               size_t head_dim, const void *restrict k, size_t first, size_t end,
+                               float *restrict weights)
 {
     all_scores(false, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_neon_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_neon_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
+                               const void *restrict v, const uint16_t *restrict first,
+                               const uint16_t *restrict end, float *restrict max,
                                float *restrict sum, float *restrict out, size_t out_stride)
 {
     all_values(true, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
-void ak_neon_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,
-                               const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,
+void ak_neon_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
+                               const void *restrict v, const uint16_t *restrict first,
+                               const uint16_t *restrict end, float *restrict max,
                                float *restrict sum, float *restrict out, size_t out_stride)
 {
     all_values(false, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);

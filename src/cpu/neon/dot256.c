@@ -9,7 +9,8 @@
  * than there are. */
 
 /* One token and one tile of Q4_K or Q5_K. */
-AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act,
+                         float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
     int8x16_t mins[AK_NEON_GROUPS][2];
@@ -22,7 +23,8 @@ AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak
 #pragma GCC unroll 1
     for (size_t c = 0; c < 4; c++) {
         const int8_t *q = act->q + c * 64;
-        int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32), b1 = vld1q_s8(q + 48);
+        int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32),
+                  b1 = vld1q_s8(q + 48);
         int32x4_t start[2] = { vdupq_n_s32(0), vdupq_n_s32(0) };
         if (type == AK_Q5_K) { /* 16 · Σq gives back what was taken off */
             int32x4_t sums = vld1q_s32(act->minus32_sum16 + c * 4);
@@ -46,12 +48,14 @@ AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
         float32x4_t min, scale = ak_neon_super(tile, g, &min);
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(scale, act_scale), vcvtq_f32_s32(scaled[g]));
-        acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale), vcvtq_f32_s32(ak_neon_dot_mins(mins[g], split)));
+        acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale),
+                           vcvtq_f32_s32(ak_neon_dot_mins(mins[g], split)));
     }
 }
 
 /* One token and one tile of Q2_K: 16 k of four blocks at a time. */
-AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act,
+                        float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][4];
     int8x16_t mins[AK_NEON_GROUPS][4];
@@ -71,10 +75,14 @@ AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act, float3
             const uint8x16_t *first = scales[g] + 2 * h;
             int8x16_t w[4][4];
             ak_neon_quants_q2_k(tile, h, s, g, w);
-            int32x4_t sum = vmlaq_s32(scaled[g], ak_neon_dot16(vdupq_n_s32(0), w[0], a[0]), ak_neon_byte_u8(first[0], s));
-            sum = vmlaq_s32(sum, vshrq_n_s32(ak_neon_dot16(vdupq_n_s32(0), w[1], a[1]), 2), ak_neon_byte_u8(first[0], s + 2));
-            sum = vmlaq_s32(sum, vshrq_n_s32(ak_neon_dot16(vdupq_n_s32(0), w[2], a[2]), 4), ak_neon_byte_u8(first[1], s));
-            scaled[g] = vmlaq_s32(sum, ak_neon_dot16(vdupq_n_s32(0), w[3], a[3]), ak_neon_byte_u8(first[1], s + 2));
+            int32x4_t sum = vmlaq_s32(scaled[g], ak_neon_dot16(vdupq_n_s32(0), w[0], a[0]),
+                                      ak_neon_byte_u8(first[0], s));
+            sum = vmlaq_s32(sum, vshrq_n_s32(ak_neon_dot16(vdupq_n_s32(0), w[1], a[1]), 2),
+                            ak_neon_byte_u8(first[0], s + 2));
+            sum = vmlaq_s32(sum, vshrq_n_s32(ak_neon_dot16(vdupq_n_s32(0), w[2], a[2]), 4),
+                            ak_neon_byte_u8(first[1], s));
+            scaled[g] = vmlaq_s32(sum, ak_neon_dot16(vdupq_n_s32(0), w[3], a[3]),
+                                  ak_neon_byte_u8(first[1], s + 2));
         }
     }
     float32x4_t act_scale = vdupq_n_f32(act->scale);
@@ -84,13 +92,15 @@ AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act, float3
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
         float32x4_t min, scale = ak_neon_super(tile, g, &min);
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(scale, act_scale), vcvtq_f32_s32(scaled[g]));
-        acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale), vcvtq_f32_s32(ak_neon_dot_mins16(mins[g], split)));
+        acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale),
+                           vcvtq_f32_s32(ak_neon_dot_mins16(mins[g], split)));
     }
 }
 
 /* One token and one tile of Q3_K: of each block the first 16 k, then the others. The
  * offset of 4 is taken with the scales, all at once. */
-AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act,
+                        float32x4_t acc[AK_NEON_GROUPS])
 {
     int8x16_t scales[AK_NEON_GROUPS][4];
     int32x4_t scaled[AK_NEON_GROUPS];
@@ -115,7 +125,9 @@ AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act, float3
                 int32x4_t dot = ak_neon_dot16(vdupq_n_s32(0), block, vld1q_s8(q + j * 32));
                 if (j == 1 || j == 3 || j == 5)
                     dot = vshrq_n_s32(dot, 3);
-                sum = vmlaq_s32(sum, dot, ak_neon_byte_s8(vreinterpretq_u8_s8(scales[g][j / 2]), j % 2 * 2 + s));
+                sum = vmlaq_s32(
+                    sum, dot,
+                    ak_neon_byte_s8(vreinterpretq_u8_s8(scales[g][j / 2]), j % 2 * 2 + s));
             }
             scaled[g] = sum;
         }
@@ -126,12 +138,14 @@ AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act, float3
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
         int32x4_t sum = vsubq_s32(scaled[g], vshlq_n_s32(ak_neon_dot_mins16(scales[g], split), 2));
-        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale), vcvtq_f32_s32(sum));
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale),
+                           vcvtq_f32_s32(sum));
     }
 }
 
 /* One token and one tile of Q6_K, as Q2_K. */
-AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act,
+                        float32x4_t acc[AK_NEON_GROUPS])
 {
     int32x4_t scaled[AK_NEON_GROUPS];
 #pragma GCC unroll 4
@@ -143,7 +157,8 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float3
         const int8_t *q = act->q + h * 128 + s * 16;
         int8x16_t a[4] = { vld1q_s8(q), vld1q_s8(q + 32), vld1q_s8(q + 64), vld1q_s8(q + 96) };
         const int32_t *offset = act->minus32_sum16 + h * 8 + s; /* of every second 16 k */
-        int32x4_t start[4] = { vld1q_dup_s32(offset), vld1q_dup_s32(offset + 2), vld1q_dup_s32(offset + 4), vld1q_dup_s32(offset + 6) };
+        int32x4_t start[4] = { vld1q_dup_s32(offset), vld1q_dup_s32(offset + 2),
+                               vld1q_dup_s32(offset + 4), vld1q_dup_s32(offset + 6) };
 #pragma GCC unroll 1
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
             const uint8_t *scales = tile + AK_K_SCALES_AT + 2 * h * AK_LINE_BYTES + g * 16;
@@ -152,7 +167,8 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float3
             ak_neon_quants_q6_k(tile, h, s, g, w);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++) {
-                int32x4_t scale = ak_neon_byte_s8(vld1q_u8(scales + i / 2 * AK_LINE_BYTES), i % 2 * 2 + s);
+                int32x4_t scale =
+                    ak_neon_byte_s8(vld1q_u8(scales + i / 2 * AK_LINE_BYTES), i % 2 * 2 + s);
                 sum = vmlaq_s32(sum, ak_neon_dot16(start[i], w[i], a[i]), scale);
             }
             scaled[g] = sum;
@@ -161,11 +177,13 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act, float3
     float32x4_t act_scale = vdupq_n_f32(act->scale);
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++)
-        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale), vcvtq_f32_s32(scaled[g]));
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_load_f16(tile + g * 8), act_scale),
+                           vcvtq_f32_s32(scaled[g]));
 }
 
 /* One token and one tile of IQ4_XS, two blocks at a time. */
-AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act,
+                          float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
     float32x4_t d[AK_NEON_GROUPS];
@@ -178,7 +196,8 @@ AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act, floa
 #pragma GCC unroll 1
     for (size_t c = 0; c < 4; c++) {
         const int8_t *q = act->q + c * 64;
-        int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32), b1 = vld1q_s8(q + 48);
+        int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32),
+                  b1 = vld1q_s8(q + 48);
 #pragma GCC unroll 1
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
             int8x16_t first[8], second[8];
@@ -196,18 +215,21 @@ AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act, floa
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(d[g], act_scale), vcvtq_f32_s32(scaled[g]));
 }
 
-AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act,
+                        float32x4_t acc[AK_NEON_GROUPS])
 {
     switch (type) {
     case AK_Q2_K: add_q2_k(tile, act, acc); break;
     case AK_Q3_K: add_q3_k(tile, act, acc); break;
-    case AK_Q4_K: case AK_Q5_K: add_q45_k(type, tile, act, acc); break;
+    case AK_Q4_K:
+    case AK_Q5_K: add_q45_k(type, tile, act, acc); break;
     case AK_Q6_K: add_q6_k(tile, act, acc); break;
     default: add_iq4_xs(tile, act, acc); break;
     }
 }
 
-AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, float *y)
+AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                       const uint8_t *acts, float *y)
 {
     for (size_t i = 0; i < n_tiles; i++) {
         float32x4_t acc[AK_NEON_GROUPS];
@@ -223,8 +245,8 @@ AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, 
 }
 
 /* A few tokens: each tile is opened once, into the first-level cache. */
-static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                    float *y, size_t y_stride)
+static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                    const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct ak_neon_panel256 lower, upper;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
@@ -233,14 +255,15 @@ static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, siz
             const uint8_t *act = (const uint8_t *)ak_neon_act256(acts, b);
             ak_neon_open_tile256(type, tiles, &lower, &upper);
             ak_neon_dot_panels256(type, &lower, 1, act, act_bytes, n, y, y_stride);
-            ak_neon_dot_panels256(type, &upper, 1, act, act_bytes, n, y + AK_NEON_PANEL_ROWS, y_stride);
+            ak_neon_dot_panels256(type, &upper, 1, act, act_bytes, n, y + AK_NEON_PANEL_ROWS,
+                                  y_stride);
             tiles += ak_tile_bytes(type, AK_TILE_BLOCKS);
         }
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                         float *y, size_t y_stride)
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n == 1)
         dot_one(type, tiles, n_tiles, k, acts, y);
@@ -248,7 +271,8 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
         dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                      uint8_t *slab)
 {
     size_t n_panels = k / AK_TILE_K;
     struct ak_neon_panel256 *panels = (struct ak_neon_panel256 *)(void *)slab;
@@ -260,8 +284,8 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                     float *y, size_t y_stride)
+static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+                     const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
     size_t n_panels = k / AK_TILE_K;
@@ -271,7 +295,8 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
         for (size_t i = 0; i < n_tiles; i++)
             ak_neon_clear(y + i * AK_TILE_ROWS, y_stride, tokens);
         for (size_t i = 0; i < 2 * n_tiles; i++, panels += n_panels)
-            ak_neon_dot_panels256(type, panels, n_panels, acts, act_bytes, tokens, y + i * AK_NEON_PANEL_ROWS, y_stride);
+            ak_neon_dot_panels256(type, panels, n_panels, acts, act_bytes, tokens,
+                                  y + i * AK_NEON_PANEL_ROWS, y_stride);
     }
 }
 

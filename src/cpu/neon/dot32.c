@@ -15,7 +15,8 @@ AK_KERNEL int32x4_t sum_offset(enum ak_type type, int32x4_t minus8_sum)
 }
 
 /* One token and one tile: one sequential stream, a block at a time. */
-AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks, const struct ak_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks,
+                        const struct ak_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     struct ak_neon_tile32 tile32 = ak_neon_tile32(type, tile, blocks);
     for (size_t b = 0; b < blocks; b++) {
@@ -41,7 +42,8 @@ AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks, c
     }
 }
 
-AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, float *y)
+AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                       const uint8_t *acts, float *y)
 {
     for (size_t i = 0; i < n_tiles; i++) {
         const struct ak_act32 *act = ak_neon_act32(acts, 0);
@@ -61,8 +63,8 @@ AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, 
 }
 
 /* A few tokens: each tile is opened once, into the first-level cache. */
-static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                    float *y, size_t y_stride)
+static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                    const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct ak_neon_panel32 lower[AK_TILE_BLOCKS], upper[AK_TILE_BLOCKS];
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
@@ -72,14 +74,15 @@ static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, siz
             const uint8_t *act = (const uint8_t *)ak_neon_act32(acts, at / AK_BLOCK_K);
             ak_neon_open_tile32(type, tiles, blocks, lower, upper);
             ak_neon_dot_panels32(type, lower, blocks, act, act_bytes, n, y, y_stride);
-            ak_neon_dot_panels32(type, upper, blocks, act, act_bytes, n, y + AK_NEON_PANEL_ROWS, y_stride);
+            ak_neon_dot_panels32(type, upper, blocks, act, act_bytes, n, y + AK_NEON_PANEL_ROWS,
+                                 y_stride);
             tiles += ak_tile_bytes(type, blocks);
         }
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                         float *y, size_t y_stride)
+AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n == 1)
         dot_one(type, tiles, n_tiles, k, acts, y);
@@ -87,7 +90,8 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
         dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                      uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
     struct ak_neon_panel32 *panels = (struct ak_neon_panel32 *)(void *)slab;
@@ -100,8 +104,8 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                     float *y, size_t y_stride)
+static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+                     const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
     size_t n_blocks = k / AK_BLOCK_K;
@@ -111,7 +115,8 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
         for (size_t i = 0; i < n_tiles; i++)
             ak_neon_clear(y + i * AK_TILE_ROWS, y_stride, tokens);
         for (size_t i = 0; i < 2 * n_tiles; i++, panels += n_blocks)
-            ak_neon_dot_panels32(type, panels, n_blocks, acts, act_bytes, tokens, y + i * AK_NEON_PANEL_ROWS, y_stride);
+            ak_neon_dot_panels32(type, panels, n_blocks, acts, act_bytes, tokens,
+                                 y + i * AK_NEON_PANEL_ROWS, y_stride);
     }
 }
 

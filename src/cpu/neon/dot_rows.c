@@ -10,8 +10,8 @@ enum { ROWS = 4, TOKENS = 3, STRIP = 8, CHUNK = 512 };
 
 /* Lanes 0 … 7 of the partial sums over a chunk. rows and tokens are constants
  * where this is used. */
-AK_KERNEL void add_strip(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x, size_t x_stride, size_t k,
-                         float (*partial)[AK_LANES])
+AK_KERNEL void add_strip(size_t rows, size_t tokens, const float *w, size_t w_stride,
+                         const float *x, size_t x_stride, size_t k, float (*partial)[AK_LANES])
 {
     float32x4_t sum[ROWS][TOKENS][2];
 #pragma GCC unroll 4
@@ -55,22 +55,22 @@ static float fold(const float partial[AK_LANES])
     return ak_neon_fold4(vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3])));
 }
 
-AK_KERNEL void dot_block(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x, size_t x_stride, size_t k, float *y,
-                         size_t y_stride)
+AK_KERNEL void dot_block(size_t rows, size_t tokens, const float *w, size_t w_stride,
+                         const float *x, size_t x_stride, size_t k, float *y, size_t y_stride)
 {
     float partial[ROWS * TOKENS][AK_LANES] = { { 0 } };
     for (size_t at = 0; at < k; at += CHUNK)
         for (size_t lane = 0; lane < AK_LANES; lane += STRIP)
-            add_strip(rows, tokens, w + at + lane, w_stride, x + at + lane, x_stride, ak_min_size(k - at, CHUNK),
-                      (float (*)[AK_LANES])(partial[0] + lane));
+            add_strip(rows, tokens, w + at + lane, w_stride, x + at + lane, x_stride,
+                      ak_min_size(k - at, CHUNK), (float(*)[AK_LANES])(partial[0] + lane));
     for (size_t r = 0; r < rows; r++)
         for (size_t t = 0; t < tokens; t++)
             y[t * y_stride + r] = fold(partial[r * TOKENS + t]);
 }
 
 /* All rows for one to three tokens. */
-AK_KERNEL void dot_tokens(size_t tokens, const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride, size_t k,
-                          float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(size_t tokens, const float *w, size_t w_stride, size_t n_rows,
+                          const float *x, size_t x_stride, size_t k, float *y, size_t y_stride)
 {
     size_t r = 0;
     for (; r + ROWS <= n_rows; r += ROWS)
@@ -79,7 +79,8 @@ AK_KERNEL void dot_tokens(size_t tokens, const float *w, size_t w_stride, size_t
         dot_block(1, tokens, w + r * w_stride, w_stride, x, x_stride, k, y + r, y_stride);
 }
 
-void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n, size_t k,
+void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                      const float *restrict x, size_t x_stride, size_t n, size_t k,
                       float *restrict y, size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)

@@ -15,18 +15,21 @@ void ak_neon_divide(float *restrict x, float divisor, size_t n)
     ak_generic_divide(x, divisor, n);
 }
 
-void ak_neon_rope(float *restrict x, const float *restrict cos, const float *restrict sin, size_t n_dims, bool interleaved)
+void ak_neon_rope(float *restrict x, const float *restrict cos, const float *restrict sin,
+                  size_t n_dims, bool interleaved)
 {
     ak_generic_rope(x, cos, sin, n_dims, interleaved);
 }
 
-void ak_neon_attend_merge(float *restrict max, float *restrict sum, float *restrict out, float page_max, float page_sum,
-                          const float *restrict page_out, size_t head_dim)
+void ak_neon_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
+                          float page_max, float page_sum, const float *restrict page_out,
+                          size_t head_dim)
 {
     ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
 }
 
-void ak_neon_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_neon_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out,
+                      size_t n)
 {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
@@ -107,18 +110,20 @@ static float sum_of_squares(const float *x, size_t n)
 #pragma GCC unroll 4
     for (size_t j = 0; j < 4; j++)
         partial[j] = vaddq_f32(partial[j], partial[j + 4]);
-    return ak_neon_fold4(vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
+    return ak_neon_fold4(
+        vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
 }
 
-void ak_neon_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps, float *restrict out)
+void ak_neon_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
+                      float *restrict out)
 {
     float scale = 1.0f / sqrtf(sum_of_squares(x, n) / (float)n + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * weight[i];
 }
 
-void ak_neon_layer_norm(const float *restrict x, const float *restrict weight, const float *restrict bias, size_t n, float eps,
-                        float *restrict out)
+void ak_neon_layer_norm(const float *restrict x, const float *restrict weight,
+                        const float *restrict bias, size_t n, float eps, float *restrict out)
 {
     ak_generic_layer_norm(x, weight, bias, n, eps, out);
 }
@@ -136,7 +141,8 @@ void ak_neon_softcap(float *restrict x, float cap, size_t n)
 /* x / (1 + e^(x·(linear + cubic·x²))) */
 AK_KERNEL float32x4_t gelu_tanh(float32x4_t x)
 {
-    float32x4_t inner = vfmaq_f32(vdupq_n_f32(AK_GELU_LINEAR), vmulq_f32(x, x), vdupq_n_f32(AK_GELU_CUBIC));
+    float32x4_t inner =
+        vfmaq_f32(vdupq_n_f32(AK_GELU_LINEAR), vmulq_f32(x, x), vdupq_n_f32(AK_GELU_CUBIC));
     return vdivq_f32(x, vaddq_f32(vdupq_n_f32(1.0f), ak_neon_expf(vmulq_f32(x, inner))));
 }
 
@@ -155,7 +161,8 @@ void ak_neon_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
     ak_generic_gelu_tanh(x + i, out + i, n - i);
 }
 
-void ak_neon_gelu_tanh_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_neon_gelu_tanh_mul(const float *restrict gate, const float *restrict up,
+                           float *restrict out, size_t n)
 {
     size_t i = 0;
     for (; i + 4 <= n; i += 4)
@@ -171,7 +178,8 @@ void ak_neon_gelu_erf(const float *restrict x, float *restrict out, size_t n)
     ak_generic_gelu_erf(x + i, out + i, n - i);
 }
 
-void ak_neon_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_neon_gelu_erf_mul(const float *restrict gate, const float *restrict up, float *restrict out,
+                          size_t n)
 {
     size_t i = 0;
     for (; i + 4 <= n; i += 4)
@@ -179,13 +187,15 @@ void ak_neon_gelu_erf_mul(const float *restrict gate, const float *restrict up, 
     ak_generic_gelu_erf_mul(gate + i, up + i, out + i, n - i);
 }
 
-void ak_neon_swiglu_clamped(const float *restrict gate, const float *restrict up, float *restrict out, size_t n)
+void ak_neon_swiglu_clamped(const float *restrict gate, const float *restrict up,
+                            float *restrict out, size_t n)
 {
     ak_generic_swiglu_clamped(gate, up, out, n);
 }
 
-void ak_neon_short_conv(const float *restrict b, const float *restrict c, const float *restrict x, const float *restrict kernel,
-                        size_t taps, float *restrict state, size_t stride, float *restrict out, size_t n)
+void ak_neon_short_conv(const float *restrict b, const float *restrict c, const float *restrict x,
+                        const float *restrict kernel, size_t taps, float *restrict state,
+                        size_t stride, float *restrict out, size_t n)
 {
     ak_generic_short_conv(b, c, x, kernel, taps, state, stride, out, n);
 }
@@ -200,8 +210,8 @@ void ak_neon_sigmoid_mul(float *restrict y, const float *restrict gate, size_t n
     ak_generic_sigmoid_mul(y, gate, n);
 }
 
-void ak_neon_conv(const float *restrict x, const float *restrict kernel, size_t taps, float *restrict state, size_t stride,
-                  float *restrict out, size_t n)
+void ak_neon_conv(const float *restrict x, const float *restrict kernel, size_t taps,
+                  float *restrict state, size_t stride, float *restrict out, size_t n)
 {
     ak_generic_conv(x, kernel, taps, state, stride, out, n);
 }

@@ -21,7 +21,8 @@ AK_KERNEL float32x4_t ak_neon_expf(float32x4_t x)
     p = vfmaq_f32(vdupq_n_f32(AK_EXP_C2), p, r);
     p = vfmaq_f32(one, p, r);
     p = vfmaq_f32(one, p, r);
-    uint32x4_t scale = vaddq_u32(vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23), vdupq_n_u32(0x3f800000u));
+    uint32x4_t scale =
+        vaddq_u32(vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23), vdupq_n_u32(0x3f800000u));
     float32x4_t y = vmulq_f32(p, vreinterpretq_f32_u32(scale));
     y = vbslq_f32(vcltq_f32(x, vdupq_n_f32(AK_EXP_LOW)), vdupq_n_f32(0.0f), y);
     return vbslq_f32(vcgtq_f32(x, vdupq_n_f32(AK_EXP_HIGH)), vdupq_n_f32(INFINITY), y);

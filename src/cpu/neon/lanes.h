@@ -83,8 +83,10 @@ AK_KERNEL float16x8_t ak_neon_e4m3(int8x8_t x)
 AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_act32 *a)
 {
     _Static_assert(offsetof(struct ak_act32, minus8_sum) == offsetof(struct ak_act32, scale) + 4 &&
-                       offsetof(struct ak_act32, scaled_sum) == offsetof(struct ak_act32, scale) + 8 &&
-                       sizeof(struct ak_act32) == offsetof(struct ak_act32, scale) + 16, "one register holds a block's terms");
+                       offsetof(struct ak_act32, scaled_sum) ==
+                           offsetof(struct ak_act32, scale) + 8 &&
+                       sizeof(struct ak_act32) == offsetof(struct ak_act32, scale) + 16,
+                   "one register holds a block's terms");
     return vld1q_u8((const uint8_t *)a + offsetof(struct ak_act32, scale));
 }
 

@@ -15,14 +15,17 @@ AK_KERNEL void ak_neon_store_super(const uint8_t *tile, size_t g, struct ak_neon
 
 /* Where the rows' part of line 4s of block 4h goes. The other lines are a constant
  * away, which gcc is kept from adding up in parts. */
-AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_panel256 *panel, size_t h, size_t s, size_t g)
+AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_panel256 *panel, size_t h,
+                                     size_t s, size_t g)
 {
-    int8_t *lines = (int8_t *)(panel->block + 4 * h) + s * sizeof panel->block[0].q / 2 + g % 2 * (paired ? 32 : 16);
+    int8_t *lines = (int8_t *)(panel->block + 4 * h) + s * sizeof panel->block[0].q / 2 +
+                    g % 2 * (paired ? 32 : 16);
     __asm__("" : "+r"(lines));
     return lines;
 }
 
-AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g,
+                                 struct ak_neon_panel256 *panel)
 {
     uint8x16_t scales[4];
     int8x16_t mins[4];
@@ -42,16 +45,18 @@ AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g, str
         }
 #pragma GCC unroll 4
         for (size_t q = 0; q < 4; q++) {
-            int8x16_t scale = vreinterpretq_s8_u8(ak_neon_spread_byte(scales[2 * h + q / 2], q % 2 * 2 + s));
+            int8x16_t scale =
+                vreinterpretq_s8_u8(ak_neon_spread_byte(scales[2 * h + q / 2], q % 2 * 2 + s));
 #pragma GCC unroll 2
             for (size_t i = 0; i < 4; i += 2)
-                ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + i * 32, 0, vmulq_s8(w[q][i], scale),
-                                    vmulq_s8(w[q][i + 1], scale));
+                ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + i * 32, 0,
+                                    vmulq_s8(w[q][i], scale), vmulq_s8(w[q][i + 1], scale));
         }
     }
 }
 
-AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g,
+                                 struct ak_neon_panel256 *panel)
 {
     int8x16_t scales[4];
     ak_neon_scales_q3_k(tile, g, scales);
@@ -62,7 +67,8 @@ AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g, str
         ak_neon_quants_q3_k(tile, i + 1, g, w[1]);
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; j++) {
-            uint8x16_t spread = ak_neon_spread_byte(vreinterpretq_u8_s8(scales[j / 2]), j % 2 * 2 + i / 4);
+            uint8x16_t spread =
+                ak_neon_spread_byte(vreinterpretq_u8_s8(scales[j / 2]), j % 2 * 2 + i / 4);
             int8x16_t minus = vnegq_s8(vreinterpretq_s8_u8(spread));
 #pragma GCC unroll 2
             for (size_t line = 0; line < 2; line++) {
@@ -75,7 +81,8 @@ AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g, str
     }
 }
 
-AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t *tile, size_t g,
+                                  struct ak_neon_panel256 *panel)
 {
     uint8x16_t scales[2];
     int8x16_t mins[2];
@@ -91,8 +98,10 @@ AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t 
             low[i] = type == AK_Q5_K ? vaddq_s8(low[i], vdupq_n_s8(16)) : low[i];
             high[i] = type == AK_Q5_K ? vaddq_s8(high[i], vdupq_n_s8(16)) : high[i];
         }
-        ak_neon_store_scales(paired, panel->block[2 * c].scales, g, ak_neon_byte_u8(scales[c / 2], c % 2 * 2));
-        ak_neon_store_scales(paired, panel->block[2 * c + 1].scales, g, ak_neon_byte_u8(scales[c / 2], c % 2 * 2 + 1));
+        ak_neon_store_scales(paired, panel->block[2 * c].scales, g,
+                             ak_neon_byte_u8(scales[c / 2], c % 2 * 2));
+        ak_neon_store_scales(paired, panel->block[2 * c + 1].scales, g,
+                             ak_neon_byte_u8(scales[c / 2], c % 2 * 2 + 1));
 #pragma GCC unroll 4
         for (size_t i = 0; i < 8; i += 2) {
             ak_neon_store_lines(paired, panel->block[2 * c].q[i], g, low[i], low[i + 1]);
@@ -101,7 +110,8 @@ AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t 
     }
 }
 
-AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g,
+                                 struct ak_neon_panel256 *panel)
 {
     vst1q_f32(panel->scale + g % 2 * 4, ak_neon_load_f16(tile + g * 8));
 #pragma GCC unroll 4
@@ -109,7 +119,8 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, str
         uint8x16_t scales = vld1q_u8(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES + g * 16);
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++)
-            ak_neon_store_scales(false, panel->block[2 * i + j / 2].scales + j % 2 * 8, g, ak_neon_byte_s8(scales, j));
+            ak_neon_store_scales(false, panel->block[2 * i + j / 2].scales + j % 2 * 8, g,
+                                 ak_neon_byte_s8(scales, j));
     }
     for (size_t part = 0; part < 4; part++) {
         size_t h = part / 2, s = part % 2;
@@ -122,12 +133,14 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g, str
             for (size_t i = 0; i < 4; i++)
                 w[q][i] = vsubq_s8(w[q][i], vdupq_n_s8(32));
             ak_neon_store_lines(paired, lines + q * sizeof panel->block[0], 0, w[q][0], w[q][1]);
-            ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + 64, 0, w[q][2], w[q][3]);
+            ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + 64, 0, w[q][2],
+                                w[q][3]);
         }
     }
 }
 
-AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g,
+                                   struct ak_neon_panel256 *panel)
 {
     uint8x16_t scales[2];
     float32x4_t d;
@@ -136,15 +149,16 @@ AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g, s
     for (size_t j = 0; j < 8; j++) {
         int8x16_t w[8];
         ak_neon_quants_iq4_xs(tile, j, g, w);
-        ak_neon_store_scales(paired, panel->block[j].scales, g, ak_neon_byte_s8(scales[j % 2], j / 2));
+        ak_neon_store_scales(paired, panel->block[j].scales, g,
+                             ak_neon_byte_s8(scales[j % 2], j / 2));
 #pragma GCC unroll 4
         for (size_t i = 0; i < 8; i += 2)
             ak_neon_store_lines(paired, panel->block[j].q[i], g, w[i], w[i + 1]);
     }
 }
 
-AK_KERNEL void ak_neon_open_any256(enum ak_type type, bool paired, const uint8_t *tile, struct ak_neon_panel256 *lower,
-                                   struct ak_neon_panel256 *upper)
+AK_KERNEL void ak_neon_open_any256(enum ak_type type, bool paired, const uint8_t *tile,
+                                   struct ak_neon_panel256 *lower, struct ak_neon_panel256 *upper)
 {
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
         struct ak_neon_panel256 *panel = g < 2 ? lower : upper;

@@ -6,8 +6,9 @@
 #include "cpu/neon/tile32.h"
 
 /* Four rows (register g of the tile's lines) of block b, their scales apart. */
-AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak_neon_tile32 *t, size_t b,
-                                 const uint8x16_t clear_bits[4], size_t g, struct ak_neon_panel32 *panel)
+AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak_neon_tile32 *t,
+                                 size_t b, const uint8x16_t clear_bits[4], size_t g,
+                                 struct ak_neon_panel32 *panel)
 {
     const int8_t offset = ak_neon_offset32(type);
     int8x16_t w[8];
@@ -22,8 +23,8 @@ AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak
         ak_neon_store_factors(false, panel->factors + 8, g, ak_neon_mins32(type, t, b, g));
 }
 
-AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *tile, size_t blocks, struct ak_neon_panel32 *lower,
-                              struct ak_neon_panel32 *upper)
+AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *tile, size_t blocks,
+                              struct ak_neon_panel32 *lower, struct ak_neon_panel32 *upper)
 {
     struct ak_neon_tile32 t = ak_neon_tile32(type, tile, blocks);
     for (size_t b = 0; b < blocks; b++) {
@@ -41,7 +42,8 @@ AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *til
 }
 
 /* The same, the type a variable. */
-AK_KERNEL void ak_neon_open_any32(enum ak_type type, bool paired, const uint8_t *tile, size_t blocks, struct ak_neon_panel32 *lower,
+AK_KERNEL void ak_neon_open_any32(enum ak_type type, bool paired, const uint8_t *tile,
+                                  size_t blocks, struct ak_neon_panel32 *lower,
                                   struct ak_neon_panel32 *upper)
 {
     switch (type) {

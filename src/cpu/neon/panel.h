@@ -29,12 +29,15 @@ struct ak_neon_panel256 {
     int8_t mins[4][32];
     struct {
         int8_t q[8][32]; /* first */
-        int32_t scales[16]; /* of the 32 k; in Q6_K of k 0 … 15, and from 8 on of the others; or none */
+        /* of the 32 k; in Q6_K of k 0 … 15, and from 8 on of the others; or none */
+        int32_t scales[16];
     } block[8];
 };
 
-_Static_assert(2 * sizeof(struct ak_neon_panel32) <= AK_SLAB_BYTES_32, "two panels are a tile's block");
-_Static_assert(2 * sizeof(struct ak_neon_panel256) <= 8 * AK_SLAB_BYTES_32, "two panels are a tile");
+_Static_assert(2 * sizeof(struct ak_neon_panel32) <= AK_SLAB_BYTES_32,
+               "two panels are a tile's block");
+_Static_assert(2 * sizeof(struct ak_neon_panel256) <= 8 * AK_SLAB_BYTES_32,
+               "two panels are a tile");
 
 /* Scales of a block of 32 k in a panel of 256. */
 AK_KERNEL size_t ak_neon_block_scales(enum ak_type type)
@@ -55,7 +58,8 @@ AK_KERNEL float32x4_t ak_neon_panel_sum(enum ak_type type, int32x4_t sum)
 }
 
 /* Puts two lines (the first of them even) of rows 4·(g mod 2) … in their place. */
-AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16_t first, int8x16_t second)
+AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16_t first,
+                                   int8x16_t second)
 {
     int32x4_t a = vreinterpretq_s32_s8(first), b = vreinterpretq_s32_s8(second);
     int8_t *to = lines + g % 2 * (paired ? 32 : 16);
@@ -82,9 +86,11 @@ AK_KERNEL void ak_neon_store_scales(bool twice, int32_t *scales, size_t g, int32
 
 /* Opens a tile of `blocks` blocks of 32 k: rows 0 … 7 and 8 … 15 go to panels
  * lower[b] and upper[b], for the types with blocks of 256 to one panel each. */
-void ak_neon_open_tile32(enum ak_type type, const uint8_t *restrict tile, size_t blocks, struct ak_neon_panel32 *restrict lower,
+void ak_neon_open_tile32(enum ak_type type, const uint8_t *restrict tile, size_t blocks,
+                         struct ak_neon_panel32 *restrict lower,
                          struct ak_neon_panel32 *restrict upper);
-void ak_neon_open_tile256(enum ak_type type, const uint8_t *restrict tile, struct ak_neon_panel256 *restrict lower,
+void ak_neon_open_tile256(enum ak_type type, const uint8_t *restrict tile,
+                          struct ak_neon_panel256 *restrict lower,
                           struct ak_neon_panel256 *restrict upper);
 
 /* Zeros what a tile gives n tokens, before its panels are added. */
@@ -95,9 +101,11 @@ static inline void ak_neon_clear(float *y, size_t y_stride, size_t n)
 }
 
 /* y[t·y_stride + r] += n_panels panels of 8 rows times the activations of n tokens. */
-void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels, size_t n_panels, const uint8_t *restrict acts,
-                          size_t act_bytes, size_t n, float *restrict y, size_t y_stride);
-void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels, size_t n_panels, const uint8_t *restrict acts,
-                           size_t act_bytes, size_t n, float *restrict y, size_t y_stride);
+void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels,
+                          size_t n_panels, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                          float *restrict y, size_t y_stride);
+void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels,
+                           size_t n_panels, const uint8_t *restrict acts, size_t act_bytes,
+                           size_t n, float *restrict y, size_t y_stride);
 
 #endif

@@ -3,8 +3,9 @@
 enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of a block's sums, 8 of scaled ones */
 
 /* Adds one block of 32 k to the scaled sums. */
-AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel, size_t j, const struct ak_act256 *const act[TOKENS],
-                         size_t n, int32x4_t scaled[TOKENS][2])
+AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel, size_t j,
+                         const struct ak_act256 *const act[TOKENS], size_t n,
+                         int32x4_t scaled[TOKENS][2])
 {
     const size_t n_scales = ak_neon_block_scales(type);
     int32x4_t sums[TOKENS][2];
@@ -26,9 +27,11 @@ AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel
                     scaled[t][g] = ak_neon_dot16(scaled[t][g], w[g], a);
                     continue;
                 }
-                sums[t][g] = ak_neon_hold(ak_neon_dot16(first ? vdupq_n_s32(0) : sums[t][g], w[g], a));
+                sums[t][g] =
+                    ak_neon_hold(ak_neon_dot16(first ? vdupq_n_s32(0) : sums[t][g], w[g], a));
                 if (last) {
-                    int32x4_t scale = vld1q_s32(panel->block[j].scales + (n_scales == 2 ? s * 8 : 0) + g * 4);
+                    int32x4_t scale =
+                        vld1q_s32(panel->block[j].scales + (n_scales == 2 ? s * 8 : 0) + g * 4);
                     scaled[t][g] = ak_neon_hold(vmlaq_s32(scaled[t][g], sums[t][g], scale));
                 }
             }
@@ -38,20 +41,23 @@ AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel
 }
 
 /* What rows 4g … 4g+3 owe their minimums. */
-AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256 *panel, size_t g, const int8x16_t split[2])
+AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256 *panel, size_t g,
+                                const int8x16_t split[2])
 {
     const int8_t *words = panel->mins[0] + g * 16;
     if (ak_neon_min_words(type) == 2) {
         const int8x16_t mins[2] = { vld1q_s8(words), vld1q_s8(words + 32) };
         return ak_neon_dot_mins(mins, split[0]);
     }
-    const int8x16_t mins[4] = { vld1q_s8(words), vld1q_s8(words + 32), vld1q_s8(words + 64), vld1q_s8(words + 96) };
+    const int8x16_t mins[4] = { vld1q_s8(words), vld1q_s8(words + 32), vld1q_s8(words + 64),
+                                vld1q_s8(words + 96) };
     return ak_neon_dot_mins16(mins, split);
 }
 
 /* n (a constant where this is used) tokens over all panels. */
-AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels, const uint8_t *acts, size_t act_bytes,
-                          size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels,
+                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
     for (size_t b = 0; b < n_panels; b++) {
         const struct ak_neon_panel256 *panel = panels + b;
@@ -75,7 +81,8 @@ AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *pane
 #pragma GCC unroll 2
             for (size_t g = 0; g < 2; g++) {
                 float *out = y + t * y_stride + g * 4;
-                float32x4_t d = vmulq_f32(vld1q_f32(panel->scale + g * 4), act_scale), acc = vld1q_f32(out);
+                float32x4_t d = vmulq_f32(vld1q_f32(panel->scale + g * 4), act_scale),
+                            acc = vld1q_f32(out);
                 acc = vfmaq_f32(acc, d, ak_neon_panel_sum(type, scaled[t][g]));
                 if (ak_neon_min_words(type)) {
                     float32x4_t m = vmulq_f32(vld1q_f32(panel->min + g * 4), act_scale);
@@ -87,8 +94,9 @@ AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *pane
     }
 }
 
-AK_KERNEL void dot_panels(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels, const uint8_t *acts, size_t act_bytes,
-                          size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_panels(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels,
+                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride)
         dot_tokens(type, panels, n_panels, acts, act_bytes, TOKENS, y, y_stride);
@@ -100,14 +108,16 @@ AK_KERNEL void dot_panels(enum ak_type type, const struct ak_neon_panel256 *pane
     }
 }
 
-void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels, size_t n_panels, const uint8_t *restrict acts,
-                           size_t act_bytes, size_t n, float *restrict y, size_t y_stride)
+void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels,
+                           size_t n_panels, const uint8_t *restrict acts, size_t act_bytes,
+                           size_t n, float *restrict y, size_t y_stride)
 {
     switch (type) {
     case AK_Q2_K: dot_panels(AK_Q2_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
     case AK_Q3_K: dot_panels(AK_Q3_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
     case AK_Q6_K: dot_panels(AK_Q6_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
     case AK_IQ4_XS: dot_panels(AK_IQ4_XS, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
-    default: dot_panels(AK_Q4_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break; /* and Q5_K */
+    /* and Q5_K */
+    default: dot_panels(AK_Q4_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
     }
 }

@@ -4,7 +4,8 @@
 enum { TOKENS = 4 }; /* sums of 8 rows × 4 tokens: 8 registers of ints, 8 of floats */
 
 /* The integer sums of one block. */
-AK_KERNEL void block_sums(const struct ak_neon_panel32 *panel, const struct ak_act32 *const act[TOKENS], size_t n,
+AK_KERNEL void block_sums(const struct ak_neon_panel32 *panel,
+                          const struct ak_act32 *const act[TOKENS], size_t n,
                           int32x4_t sums[TOKENS][2])
 {
 #pragma GCC unroll 4
@@ -29,8 +30,9 @@ AK_KERNEL void block_sums(const struct ak_neon_panel32 *panel, const struct ak_a
 }
 
 /* n (a constant where this is used) tokens over all panels. */
-AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, size_t n_panels, const uint8_t *acts, size_t act_bytes,
-                          size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, size_t n_panels,
+                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
     float32x4_t acc[TOKENS][2];
 #pragma GCC unroll 4
@@ -54,7 +56,8 @@ AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, si
                 float32x4_t d = vmulq_laneq_f32(vld1q_f32(panel->factors + g * 4), terms, 0);
                 acc[t][g] = vfmaq_f32(acc[t][g], d, vcvtq_f32_s32(sums[t][g]));
                 if (has_min)
-                    acc[t][g] = vfmaq_laneq_f32(acc[t][g], vld1q_f32(panel->factors + 8 + g * 4), terms, 2);
+                    acc[t][g] =
+                        vfmaq_laneq_f32(acc[t][g], vld1q_f32(panel->factors + 8 + g * 4), terms, 2);
             }
         }
     }
@@ -65,8 +68,9 @@ AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, si
     }
 }
 
-AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_panel32 *panels, size_t n_panels, const uint8_t *acts, size_t act_bytes,
-                          size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_panel32 *panels, size_t n_panels,
+                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride)
         dot_tokens(has_min, panels, n_panels, acts, act_bytes, TOKENS, y, y_stride);
@@ -78,8 +82,9 @@ AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_panel32 *panels, si
     }
 }
 
-void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels, size_t n_panels, const uint8_t *restrict acts,
-                          size_t act_bytes, size_t n, float *restrict y, size_t y_stride)
+void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels,
+                          size_t n_panels, const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                          float *restrict y, size_t y_stride)
 {
     if (ak_neon_has_minimum(type))
         dot_panels(true, panels, n_panels, acts, act_bytes, n, y, y_stride);

@@ -16,13 +16,13 @@ enum { LANES = 4, VECTORS = 2, ROWS = VECTORS * LANES, BLOCKS = 2, TOKENS = 3 * 
 /* The sums of a tile at each level (cpu/panel.h), and at last those of all levels. */
 typedef float32x4_t tile_sums[AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
 
-/* ---- Opening ---------------------------------------------------------------------- */
-
+/* ---- Opening ------------------------------------------------------------ */
 /* 4 elements; `scale` is theirs where they are of F8. */
 AK_KERNEL float32x4_t load_stored(enum ak_type type, const uint8_t *p, const uint8_t *scale)
 {
     if (type == AK_F8)
-        return vmulq_f32(vcvt_f32_f16(vget_low_f16(ak_neon_e4m3(ak_neon_load_word(p)))), ak_neon_spread_float(scale));
+        return vmulq_f32(vcvt_f32_f16(vget_low_f16(ak_neon_e4m3(ak_neon_load_word(p)))),
+                         ak_neon_spread_float(scale));
     if (type == AK_F32)
         return vreinterpretq_f32_u8(vld1q_u8(p));
     if (type == AK_F16)
@@ -46,14 +46,16 @@ AK_KERNEL void transpose(float32x4_t v[LANES])
 }
 
 /* Puts 32 k of 8 rows, from number k on, in their places, turns being `stride` apart. */
-AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t k, float *to, size_t stride)
+AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t k, float *to,
+                         size_t stride)
 {
     for (size_t j = 0; j < AK_LANES; j += LANES, k += LANES) {
         float *turns = to + ak_panel_turn(j) * stride;
         float32x4_t v[VECTORS][LANES];
         AK_UNROLL
         for (size_t r = 0; r < ROWS; r++)
-            v[r / LANES][r % LANES] = load_stored(type, ak_stored_at(type, rows[r], k), ak_stored_scale(rows[r], k));
+            v[r / LANES][r % LANES] =
+                load_stored(type, ak_stored_at(type, rows[r], k), ak_stored_scale(rows[r], k));
         AK_UNROLL
         for (size_t i = 0; i < VECTORS; i++)
             transpose(v[i]);
@@ -68,20 +70,23 @@ AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], siz
     }
 }
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows, size_t cols, float *panel)
+AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
+                          size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
         const uint8_t *row[ROWS];
         AK_UNROLL
         for (size_t r = 0; r < ROWS; r++)
-            row[r] = rows + ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
+            row[r] = rows +
+                     ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
         for (size_t i = 0; i < cols / AK_LANES; i++)
             open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
         if (rest > 0 && type != AK_F8) {
             uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
             for (size_t r = 0; r < ROWS; r++) {
-                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest), rest * ak_stored_element(type));
+                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest),
+                       rest * ak_stored_element(type));
                 row[r] = tail[r];
             }
             open_step(type, row, 0, panel + (steps - 1) * ROWS, stride);
@@ -99,8 +104,7 @@ void ak_neon_open_token(const float *restrict x, size_t k, size_t token, float *
     ak_panel_open_token(x, k, token, TOKENS, tokens);
 }
 
-/* ---- Products --------------------------------------------------------------------- */
-
+/* ---- Products ----------------------------------------------------------- */
 AK_KERNEL float32x4_t add_product(float32x4_t sum, float32x4_t row, float32x4_t tokens, size_t lane)
 {
     switch (lane) {
@@ -113,14 +117,15 @@ AK_KERNEL float32x4_t add_product(float32x4_t sum, float32x4_t row, float32x4_t 
 
 /* One partial sum of 8 rows × the first n tokens of a group, n a multiple of 4, added to
  * those before it that wait in `waiting`, and left with them. */
-AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn, float32x4_t (*waiting)[TOKENS][VECTORS])
+AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn,
+                    float32x4_t (*waiting)[TOKENS][VECTORS])
 {
     float32x4_t acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            acc[t][v] = vdupq_n_f32(0.0f);
+    for (size_t v = 0; v < VECTORS; v++)
+        acc[t][v] = vdupq_n_f32(0.0f);
     for (size_t i = 0; i < steps; i++, w += ROWS, x += TOKENS) {
         float32x4_t row[VECTORS], tokens[TOKENS / LANES];
         AK_UNROLL
@@ -132,25 +137,26 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             AK_UNROLL
-            for (size_t v = 0; v < VECTORS; v++)
-                acc[t][v] = add_product(acc[t][v], row[v], tokens[t / LANES], t % LANES);
+        for (size_t v = 0; v < VECTORS; v++)
+            acc[t][v] = add_product(acc[t][v], row[v], tokens[t / LANES], t % LANES);
     }
     for (; turn & 1; turn >>= 1, waiting++)
         AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
-            AK_UNROLL
-            for (size_t v = 0; v < VECTORS; v++)
-                acc[t][v] = vaddq_f32((*waiting)[t][v], acc[t][v]);
-            ak_neon_fence();
-        }
+    for (size_t t = 0; t < n; t++) {
+        AK_UNROLL
+        for (size_t v = 0; v < VECTORS; v++)
+            acc[t][v] = vaddq_f32((*waiting)[t][v], acc[t][v]);
+        ak_neon_fence();
+    }
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            (*waiting)[t][v] = acc[t][v];
+    for (size_t v = 0; v < VECTORS; v++)
+        (*waiting)[t][v] = acc[t][v];
 }
 
-static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn, float32x4_t (*waiting)[TOKENS][VECTORS])
+static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn,
+                      float32x4_t (*waiting)[TOKENS][VECTORS])
 {
     if (n > 2 * LANES)
         pass(3 * LANES, w, x, steps, turn, waiting);
@@ -162,15 +168,16 @@ static void pass_some(size_t n, const float *w, const float *x, size_t steps, si
 
 /* Up to BLOCKS blocks of rows and GROUPS groups of tokens: what they have of a partial
  * sum stays in the nearest cache while they meet. */
-static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k, float *y, size_t y_stride,
-                       struct ak_panel_ahead *ahead)
+static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k,
+                       float *y, size_t y_stride, struct ak_panel_ahead *ahead)
 {
     tile_sums sums[GROUPS][BLOCKS];
     size_t steps = k / AK_LANES;
     for (size_t turn = 0; turn < AK_LANES; turn++, ak_panel_ask(ahead))
         for (size_t t = 0; t < n; t += TOKENS)
             for (size_t r = 0; r < n_rows; r += ROWS)
-                pass_some(n - t, panel + r * k + turn * steps * ROWS, tokens + t * k + turn * steps * TOKENS, steps, turn,
+                pass_some(n - t, panel + r * k + turn * steps * ROWS,
+                          tokens + t * k + turn * steps * TOKENS, steps, turn,
                           sums[t / TOKENS][r / ROWS]);
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < n_rows; r += ROWS)
@@ -178,13 +185,16 @@ static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, s
                    ak_min_size(n_rows - r, ROWS) * sizeof *y);
 }
 
-void ak_neon_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                       size_t y_stride, const uint8_t *next, size_t next_bytes)
+void ak_neon_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                       size_t n, size_t k, float *restrict y, size_t y_stride, const uint8_t *next,
+                       size_t next_bytes)
 {
-    size_t blocks = (n_rows + BLOCKS * ROWS - 1) / (BLOCKS * ROWS), groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
+    size_t blocks = (n_rows + BLOCKS * ROWS - 1) / (BLOCKS * ROWS),
+           groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
     struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, blocks * groups * AK_LANES);
     for (size_t t = 0; t < n; t += GROUPS * TOKENS)
         for (size_t r = 0; r < n_rows; r += BLOCKS * ROWS)
-            dot_blocks(panel + r * k, ak_min_size(n_rows - r, BLOCKS * ROWS), tokens + t * k, ak_min_size(n - t, GROUPS * TOKENS), k,
-                       y + t * y_stride + r, y_stride, &ahead);
+            dot_blocks(panel + r * k, ak_min_size(n_rows - r, BLOCKS * ROWS), tokens + t * k,
+                       ak_min_size(n - t, GROUPS * TOKENS), k, y + t * y_stride + r, y_stride,
+                       &ahead);
 }

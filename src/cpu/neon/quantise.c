@@ -15,12 +15,14 @@ AK_KERNEL uint32_t largest_magnitude(const float *x, size_t n)
             uint32x4_t bits = vreinterpretq_u32_f32(vld1q_f32(x + i + 4 * j));
             largest[j] = vmaxq_u32(largest[j], vbicq_u32(bits, vdupq_n_u32(0x80000000u)));
         }
-    return vmaxvq_u32(vmaxq_u32(vmaxq_u32(largest[0], largest[1]), vmaxq_u32(largest[2], largest[3])));
+    return vmaxvq_u32(
+        vmaxq_u32(vmaxq_u32(largest[0], largest[1]), vmaxq_u32(largest[2], largest[3])));
 }
 
 AK_KERNEL int16x8_t round8(const float *x, float32x4_t inverse)
 {
-    int32x4_t a = vcvtnq_s32_f32(vmulq_f32(vld1q_f32(x), inverse)), b = vcvtnq_s32_f32(vmulq_f32(vld1q_f32(x + 4), inverse));
+    int32x4_t a = vcvtnq_s32_f32(vmulq_f32(vld1q_f32(x), inverse)),
+              b = vcvtnq_s32_f32(vmulq_f32(vld1q_f32(x + 4), inverse));
     return vcombine_s16(vmovn_s32(a), vmovn_s32(b));
 }
 
@@ -35,7 +37,8 @@ AK_KERNEL float quantise(const float *x, size_t n, int8_t *q)
     float max = ak_bits_float(largest);
     float32x4_t inverse = vdupq_n_f32(127.0f / max);
     for (size_t i = 0; i < n; i += 16)
-        vst1q_s8(q + i, vcombine_s8(vmovn_s16(round8(x + i, inverse)), vmovn_s16(round8(x + i + 8, inverse))));
+        vst1q_s8(q + i, vcombine_s8(vmovn_s16(round8(x + i, inverse)),
+                                    vmovn_s16(round8(x + i + 8, inverse))));
     return max / 127.0f;
 }
 
@@ -58,7 +61,8 @@ void ak_neon_quantise256(const float *restrict x, size_t n, struct ak_act256 *re
         out->sum = 0;
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; j++) {
-            int32_t a = vaddlvq_s8(vld1q_s8(out->q + j * 32)), b = vaddlvq_s8(vld1q_s8(out->q + j * 32 + 16));
+            int32_t a = vaddlvq_s8(vld1q_s8(out->q + j * 32)),
+                    b = vaddlvq_s8(vld1q_s8(out->q + j * 32 + 16));
             out->minus32_sum16[2 * j] = -32 * a;
             out->minus32_sum16[2 * j + 1] = -32 * b;
             out->pair_sum16[pair_order[2 * j]] = (int16_t)a;

@@ -3,22 +3,38 @@
 void ak_kernels_neon(struct ak_kernels *k)
 {
     k->name = "neon";
-    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ ak_neon_dot_q4_0, ak_neon_open_q4_0, ak_neon_dot_slab_q4_0 };
-    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_neon_dot_q4_1, ak_neon_open_q4_1, ak_neon_dot_slab_q4_1 };
-    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ ak_neon_dot_q5_0, ak_neon_open_q5_0, ak_neon_dot_slab_q5_0 };
-    k->tile[AK_Q5_1] = (struct ak_tile_kernels){ ak_neon_dot_q5_1, ak_neon_open_q5_1, ak_neon_dot_slab_q5_1 };
-    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ ak_neon_dot_q8_0, ak_neon_open_q8_0, ak_neon_dot_slab_q8_0 };
-    k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ ak_neon_dot_iq4_nl, ak_neon_open_iq4_nl, ak_neon_dot_slab_iq4_nl };
-    k->tile[AK_MXFP4] = (struct ak_tile_kernels){ ak_neon_dot_mxfp4, ak_neon_open_mxfp4, ak_neon_dot_slab_mxfp4 };
-    k->tile[AK_Q2_K] = (struct ak_tile_kernels){ ak_neon_dot_q2_k, ak_neon_open_q2_k, ak_neon_dot_slab_q2_k };
-    k->tile[AK_Q3_K] = (struct ak_tile_kernels){ ak_neon_dot_q3_k, ak_neon_open_q3_k, ak_neon_dot_slab_q3_k };
-    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_neon_dot_q4_k, ak_neon_open_q4_k, ak_neon_dot_slab_q4_k };
-    k->tile[AK_Q5_K] = (struct ak_tile_kernels){ ak_neon_dot_q5_k, ak_neon_open_q5_k, ak_neon_dot_slab_q5_k };
-    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_neon_dot_q6_k, ak_neon_open_q6_k, ak_neon_dot_slab_q6_k };
-    k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ ak_neon_dot_iq4_xs, ak_neon_open_iq4_xs, ak_neon_dot_slab_iq4_xs };
-    k->tile[AK_A4] = (struct ak_tile_kernels){ ak_neon_dot_a4, ak_neon_open_a4, ak_neon_dot_slab_a4 };
-    k->tile[AK_A5] = (struct ak_tile_kernels){ ak_neon_dot_a5, ak_neon_open_a5, ak_neon_dot_slab_a5 };
-    k->tile[AK_A8] = (struct ak_tile_kernels){ ak_neon_dot_a8, ak_neon_open_a8, ak_neon_dot_slab_a8 };
+    k->tile[AK_Q4_0] =
+        (struct ak_tile_kernels){ ak_neon_dot_q4_0, ak_neon_open_q4_0, ak_neon_dot_slab_q4_0 };
+    k->tile[AK_Q4_1] =
+        (struct ak_tile_kernels){ ak_neon_dot_q4_1, ak_neon_open_q4_1, ak_neon_dot_slab_q4_1 };
+    k->tile[AK_Q5_0] =
+        (struct ak_tile_kernels){ ak_neon_dot_q5_0, ak_neon_open_q5_0, ak_neon_dot_slab_q5_0 };
+    k->tile[AK_Q5_1] =
+        (struct ak_tile_kernels){ ak_neon_dot_q5_1, ak_neon_open_q5_1, ak_neon_dot_slab_q5_1 };
+    k->tile[AK_Q8_0] =
+        (struct ak_tile_kernels){ ak_neon_dot_q8_0, ak_neon_open_q8_0, ak_neon_dot_slab_q8_0 };
+    k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ ak_neon_dot_iq4_nl, ak_neon_open_iq4_nl,
+                                                   ak_neon_dot_slab_iq4_nl };
+    k->tile[AK_MXFP4] =
+        (struct ak_tile_kernels){ ak_neon_dot_mxfp4, ak_neon_open_mxfp4, ak_neon_dot_slab_mxfp4 };
+    k->tile[AK_Q2_K] =
+        (struct ak_tile_kernels){ ak_neon_dot_q2_k, ak_neon_open_q2_k, ak_neon_dot_slab_q2_k };
+    k->tile[AK_Q3_K] =
+        (struct ak_tile_kernels){ ak_neon_dot_q3_k, ak_neon_open_q3_k, ak_neon_dot_slab_q3_k };
+    k->tile[AK_Q4_K] =
+        (struct ak_tile_kernels){ ak_neon_dot_q4_k, ak_neon_open_q4_k, ak_neon_dot_slab_q4_k };
+    k->tile[AK_Q5_K] =
+        (struct ak_tile_kernels){ ak_neon_dot_q5_k, ak_neon_open_q5_k, ak_neon_dot_slab_q5_k };
+    k->tile[AK_Q6_K] =
+        (struct ak_tile_kernels){ ak_neon_dot_q6_k, ak_neon_open_q6_k, ak_neon_dot_slab_q6_k };
+    k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ ak_neon_dot_iq4_xs, ak_neon_open_iq4_xs,
+                                                   ak_neon_dot_slab_iq4_xs };
+    k->tile[AK_A4] =
+        (struct ak_tile_kernels){ ak_neon_dot_a4, ak_neon_open_a4, ak_neon_dot_slab_a4 };
+    k->tile[AK_A5] =
+        (struct ak_tile_kernels){ ak_neon_dot_a5, ak_neon_open_a5, ak_neon_dot_slab_a5 };
+    k->tile[AK_A8] =
+        (struct ak_tile_kernels){ ak_neon_dot_a8, ak_neon_open_a8, ak_neon_dot_slab_a8 };
     k->widen[AK_F16] = ak_neon_widen_f16;
     k->widen[AK_BF16] = ak_neon_widen_bf16;
     k->widen[AK_F8] = ak_neon_widen_f8;

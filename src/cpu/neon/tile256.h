@@ -5,19 +5,21 @@
 #include "cpu/neon/lanes.h"
 #include "cpu/tile256.h"
 
-/* ---- Scales and minimums ---------------------------------------------------- */
-
+/* ---- Scales and minimums ------------------------------------------------ */
 /* Byte j of each word. */
 AK_KERNEL int32x4_t ak_neon_byte_u8(uint8x16_t words, size_t j)
 {
-    static const uint8_t first[16] = { 0, 252, 252, 252, 4, 252, 252, 252, 8, 252, 252, 252, 12, 252, 252, 252 };
-    uint8x16_t index = vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j)); /* 252 and above give zeros */
+    static const uint8_t first[16] = { 0, 252, 252, 252, 4,  252, 252, 252,
+                                       8, 252, 252, 252, 12, 252, 252, 252 };
+    /* 252 and above give zeros */
+    uint8x16_t index = vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j));
     return vreinterpretq_s32_u8(vqtbl1q_u8(words, index));
 }
 
 AK_KERNEL int32x4_t ak_neon_byte_s8(uint8x16_t words, size_t j)
 {
-    static const uint8_t first[16] = { 252, 252, 252, 0, 252, 252, 252, 4, 252, 252, 252, 8, 252, 252, 252, 12 };
+    static const uint8_t first[16] = { 252, 252, 252, 0, 252, 252, 252, 4,
+                                       252, 252, 252, 8, 252, 252, 252, 12 };
     uint8x16_t index = vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j));
     return vshrq_n_s32(vreinterpretq_s32_u8(vqtbl1q_u8(words, index)), 24);
 }
@@ -38,7 +40,8 @@ AK_KERNEL float32x4_t ak_neon_super(const uint8_t *tile, size_t g, float32x4_t *
 }
 
 /* Q2_K, four rows: a byte for each 16 k, words of four. */
-AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t scales[4], int8x16_t mins[4])
+AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t scales[4],
+                                   int8x16_t mins[4])
 {
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
@@ -53,7 +56,8 @@ AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scal
 {
     const uint8x16_t four = vdupq_n_u8(15), top = vdupq_n_u8(0x30);
     const uint8_t *lines = tile + AK_K_SCALES_AT + g * 16;
-    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), high = vld1q_u8(lines + 2 * AK_LINE_BYTES), u[4];
+    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES),
+               high = vld1q_u8(lines + 2 * AK_LINE_BYTES), u[4];
     u[0] = vbslq_u8(top, vshlq_n_u8(high, 4), vandq_u8(a, four));
     u[1] = vbslq_u8(top, vshlq_n_u8(high, 2), vandq_u8(b, four));
     u[2] = vbslq_u8(top, high, vshrq_n_u8(a, 4));
@@ -65,10 +69,12 @@ AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scal
 
 /* Q4_K and Q5_K, four rows: 6-bit scales and minimums of blocks 0 … 3 and 4 … 7, a
  * byte each. */
-AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t scales[2], int8x16_t mins[2])
+AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t scales[2],
+                                    int8x16_t mins[2])
 {
     const uint8_t *lines = tile + AK_K_SCALES_AT + g * 16;
-    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
+    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES),
+               c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
     scales[0] = vandq_u8(a, vdupq_n_u8(63));
     mins[0] = vreinterpretq_s8_u8(vandq_u8(b, vdupq_n_u8(63)));
     mins[1] = vreinterpretq_s8_u8(vsliq_n_u8(vshrq_n_u8(c, 4), vshrq_n_u8(b, 6), 4));
@@ -77,26 +83,30 @@ AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t sc
 
 /* IQ4_XS, four rows: −32 … 31, scales[0] of blocks 0, 2, 4, 6 and scales[1] of the
  * others. *d is the super-scale. */
-AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t *d, uint8x16_t scales[2])
+AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t *d,
+                                     uint8x16_t scales[2])
 {
-    static const uint8_t bytes[16] = { 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15 }; /* of the high bits */
+    /* of the high bits */
+    static const uint8_t bytes[16] = { 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15 };
     static const int8_t right[16] = { 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4 };
     uint8x16_t first = vld1q_u8(tile + g * 16), low = vld1q_u8(tile + AK_K_SCALES_AT + g * 16);
-    uint8x16_t high = vshlq_u8(vqtbl1q_u8(first, vld1q_u8(bytes)), vld1q_s8(right)); /* two bits, the next two above them */
+    /* two bits, the next two above them */
+    uint8x16_t high = vshlq_u8(vqtbl1q_u8(first, vld1q_u8(bytes)), vld1q_s8(right));
     uint16x8_t halves = vreinterpretq_u16_u8(first);
     *d = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp1q_u16(halves, halves))));
     uint8x16_t even = vsliq_n_u8(low, vandq_u8(high, vdupq_n_u8(3)), 4);
-    uint8x16_t odd = vsliq_n_u8(vshrq_n_u8(low, 4), vandq_u8(vshrq_n_u8(high, 2), vdupq_n_u8(3)), 4);
+    uint8x16_t odd =
+        vsliq_n_u8(vshrq_n_u8(low, 4), vandq_u8(vshrq_n_u8(high, 2), vdupq_n_u8(3)), 4);
     scales[0] = vsubq_u8(even, vdupq_n_u8(32));
     scales[1] = vsubq_u8(odd, vdupq_n_u8(32));
 }
 
-/* ---- Quants ------------------------------------------------------------------- */
-
+/* ---- Quants ------------------------------------------------------------- */
 /* Register g of four lines of Q2_K in half h, lines 4s … 4s+3 of each quarter: w[q]
  * are k = 128h + 32q + 16s …, left where they are in their bytes: 4 times the quant
  * for q = 1, 16 times for q = 2. */
-AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size_t g, int8x16_t w[4][4])
+AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size_t g,
+                                   int8x16_t w[4][4])
 {
     const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + (h * 8 + s * 4) * AK_LINE_BYTES + g * 16;
 #pragma GCC unroll 4
@@ -115,7 +125,8 @@ AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8
 {
     const uint8_t *lines = tile + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + g * 16;
     const uint8x16_t low = vdupq_n_u8(7), high = vdupq_n_u8(0x38);
-    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES), c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
+    uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES),
+               c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
     w[0] = vreinterpretq_s8_u8(vandq_u8(a, low));
     w[1] = vreinterpretq_s8_u8(vandq_u8(a, high));
     w[2] = vreinterpretq_s8_u8(vandq_u8(b, low));
@@ -129,15 +140,19 @@ AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8
 
 /* Register g of the eight lines of blocks 2c and 2c+1 of Q4_K, or of Q5_K, 16 taken
  * off: −16 more where the fifth bit is clear, as in Q5_0. */
-AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size_t c, size_t g, int8x16_t low[8], int8x16_t high[8])
+AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size_t c, size_t g,
+                                    int8x16_t low[8], int8x16_t high[8])
 {
-    const uint8_t *lines = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) + c * 8 * AK_LINE_BYTES + g * 16;
-    const uint8x16_t first = vdupq_n_u8((uint8_t)(1u << 2 * c)), second = vdupq_n_u8((uint8_t)(2u << 2 * c));
+    const uint8_t *lines = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) +
+                           c * 8 * AK_LINE_BYTES + g * 16;
+    const uint8x16_t first = vdupq_n_u8((uint8_t)(1u << 2 * c)),
+                     second = vdupq_n_u8((uint8_t)(2u << 2 * c));
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
         if (type == AK_Q5_K) {
-            uint8x16_t clear = ak_neon_keep(vmvnq_u8(vld1q_u8(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES + g * 16)));
+            uint8x16_t clear = ak_neon_keep(
+                vmvnq_u8(vld1q_u8(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES + g * 16)));
             low[i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), v, vtstq_u8(clear, first)));
             high[i] = vreinterpretq_s8_u8(vsriq_n_u8(vtstq_u8(clear, second), v, 4));
         } else {
@@ -149,20 +164,24 @@ AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size
 
 /* Register g of four lines of Q6_K in half h, lines 4s … 4s+3 of each quarter:
  * w[q] are k = 128h + 32q + 16s …, 0 … 63. */
-AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size_t g, int8x16_t w[4][4])
+AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size_t g,
+                                   int8x16_t w[4][4])
 {
-    const uint8_t *high = tile + AK_Q6_K_HALVES_AT + h * AK_Q6_K_HALF_BYTES + s * 4 * AK_LINE_BYTES + g * 16;
+    const uint8_t *high =
+        tile + AK_Q6_K_HALVES_AT + h * AK_Q6_K_HALF_BYTES + s * 4 * AK_LINE_BYTES + g * 16;
     const uint8_t *low = high + AK_Q6_K_LOW_AT;
     const uint8x16_t bits = vdupq_n_u8(0x30);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
-        uint8x16_t a = vld1q_u8(low + i * AK_LINE_BYTES), b = vld1q_u8(low + (8 + i) * AK_LINE_BYTES);
+        uint8x16_t a = vld1q_u8(low + i * AK_LINE_BYTES),
+                   b = vld1q_u8(low + (8 + i) * AK_LINE_BYTES);
         uint8x16_t top = vld1q_u8(high + i * AK_LINE_BYTES);
         uint8x16_t third = vsriq_n_u8(vandq_u8(top, bits), a, 4);
         ak_neon_make_first(third, &a);
         w[2][i] = vreinterpretq_s8_u8(third);
         w[0][i] = vreinterpretq_s8_u8(vsliq_n_u8(a, vandq_u8(top, vdupq_n_u8(3)), 4));
-        w[1][i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), b, vandq_u8(vshlq_n_u8(top, 2), bits)));
+        w[1][i] =
+            vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), b, vandq_u8(vshlq_n_u8(top, 2), bits)));
         w[3][i] = vreinterpretq_s8_u8(vsriq_n_u8(vandq_u8(vshrq_n_u8(top, 2), bits), b, 4));
     }
 }

@@ -30,9 +30,11 @@ struct ak_neon_tile32 {
     const uint8_t *scales, *mins, *high, *quants; /* mins, high: of the types that have them */
 };
 
-AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_type type, const uint8_t *tile, size_t blocks)
+AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_type type, const uint8_t *tile,
+                                               size_t blocks)
 {
-    struct ak_neon_tile32 t = { .scales = tile, .mins = tile + ak_neon_factor_bytes(type) * blocks };
+    struct ak_neon_tile32 t = { .scales = tile,
+                                .mins = tile + ak_neon_factor_bytes(type) * blocks };
     size_t scales = blocks * ak_neon_factor_bytes(type) * (ak_neon_has_minimum(type) ? 2 : 1);
     t.high = tile + ak_round_up(scales, AK_LINE_BYTES);
     t.quants = t.high + (ak_neon_has_fifth_bits(type) ? 64 * blocks : 0);
@@ -43,10 +45,13 @@ AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_type type, const uint8_t 
  * is subnormal, which the table has. */
 AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GROUPS])
 {
-    static const uint8_t least[16] = { 0x20, 0x40, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0, 0x80, 0 };
+    static const uint8_t least[16] = { 0x20, 0x40, 0x80, 0, 0x80, 0, 0x80, 0,
+                                       0x80, 0,    0x80, 0, 0x80, 0, 0x80, 0 };
     uint8x16_t e = vld1q_u8(p), below = vqsubq_u8(e, vdupq_n_u8(1));
-    uint8x16_t low = vqtbx1q_u8(vshlq_n_u8(below, 7), vld1q_u8(least), e), high = vshrq_n_u8(below, 1);
-    uint16x8_t first = vreinterpretq_u16_u8(vzip1q_u8(low, high)), last = vreinterpretq_u16_u8(vzip2q_u8(low, high));
+    uint8x16_t low = vqtbx1q_u8(vshlq_n_u8(below, 7), vld1q_u8(least), e),
+               high = vshrq_n_u8(below, 1);
+    uint16x8_t first = vreinterpretq_u16_u8(vzip1q_u8(low, high)),
+               last = vreinterpretq_u16_u8(vzip2q_u8(low, high));
     d[0] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(first), 16));
     d[1] = vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(first), 16));
     d[2] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(last), 16));
@@ -57,20 +62,23 @@ AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GR
 AK_KERNEL float32x4_t ak_neon_load_factors(enum ak_type type, const uint8_t *factors, size_t g)
 {
     switch (type) {
-    case AK_A4: case AK_A5: return ak_neon_load_bf16(factors + g * 8);
+    case AK_A4:
+    case AK_A5: return ak_neon_load_bf16(factors + g * 8);
     case AK_A8: return vreinterpretq_f32_u8(vld1q_u8(factors + g * 16));
     default: return ak_neon_load_f16(factors + g * 8);
     }
 }
 
 /* The minimums of block b, register g. */
-AK_KERNEL float32x4_t ak_neon_mins32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, size_t g)
+AK_KERNEL float32x4_t ak_neon_mins32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+                                     size_t g)
 {
     return ak_neon_load_factors(type, t->mins + b * ak_neon_factor_bytes(type), g);
 }
 
 /* The scales of block b, all 16 rows. */
-AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, float32x4_t d[AK_NEON_GROUPS])
+AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+                                float32x4_t d[AK_NEON_GROUPS])
 {
     if (type == AK_MXFP4) {
         ak_neon_load_exponents(t->scales + b * 16, d);
@@ -82,7 +90,8 @@ AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *
 }
 
 /* The nibbles of four lines, register g: k 0 … 15 and 16 … 31, unsigned. */
-AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4], uint8x16_t high[4])
+AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4],
+                               uint8x16_t high[4])
 {
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
@@ -93,16 +102,20 @@ AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4]
 }
 
 /* The fifth bits of a block, inverted, of two lines in each register. */
-AK_KERNEL void ak_neon_clear_bits(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, uint8x16_t clear[4])
+AK_KERNEL void ak_neon_clear_bits(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+                                  uint8x16_t clear[4])
 {
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++)
-        clear[i] = ak_neon_has_fifth_bits(type) ? ak_neon_keep(vmvnq_u8(vld1q_u8(t->high + b * 64 + i * 16))) : vdupq_n_u8(0);
+        clear[i] = ak_neon_has_fifth_bits(type) ?
+                       ak_neon_keep(vmvnq_u8(vld1q_u8(t->high + b * 64 + i * 16))) :
+                       vdupq_n_u8(0);
 }
 
 /* −16 more where the fifth bit is clear: the upper nibble then takes the mask's
  * ones, and the byte is the quant of Q5_0 in two's complement. */
-AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bits[4], size_t g, int8x16_t w[8])
+AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bits[4], size_t g,
+                                 int8x16_t w[8])
 {
     static const uint8_t first_bytes[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1 };
     static const uint8_t bits[16] = { 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128 };
@@ -129,8 +142,8 @@ AK_KERNEL int8_t ak_neon_offset32(enum ak_type type)
 }
 
 /* Register g of the block's 8 lines of 4 k, signed, with the offset above. */
-AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b, const uint8x16_t clear_bits[4], size_t g,
-                                int8x16_t w[8])
+AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+                                const uint8x16_t clear_bits[4], size_t g, int8x16_t w[8])
 {
     if (ak_neon_has_fifth_bits(type)) {
         ak_neon_quants_q5(t->quants + b * 256, clear_bits, g, w);
@@ -146,8 +159,10 @@ AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *
         ak_neon_nibbles(t->quants + b * 256, g, low, high);
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++) {
-            w[i] = ak_neon_has_values(type) ? vqtbl1q_s8(values, low[i]) : vreinterpretq_s8_u8(low[i]);
-            w[4 + i] = ak_neon_has_values(type) ? vqtbl1q_s8(values, high[i]) : vreinterpretq_s8_u8(high[i]);
+            w[i] =
+                ak_neon_has_values(type) ? vqtbl1q_s8(values, low[i]) : vreinterpretq_s8_u8(low[i]);
+            w[4 + i] = ak_neon_has_values(type) ? vqtbl1q_s8(values, high[i]) :
+                                                  vreinterpretq_s8_u8(high[i]);
         }
     }
 }

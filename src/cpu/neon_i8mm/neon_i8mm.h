@@ -5,13 +5,15 @@
 
 #include "cpu/kernels.h"
 
-ak_open_slab_fn ak_neon_i8mm_open_q4_0, ak_neon_i8mm_open_q4_1, ak_neon_i8mm_open_q5_0, ak_neon_i8mm_open_q5_1,
-    ak_neon_i8mm_open_q8_0, ak_neon_i8mm_open_iq4_nl, ak_neon_i8mm_open_mxfp4, ak_neon_i8mm_open_q2_k, ak_neon_i8mm_open_q3_k,
-    ak_neon_i8mm_open_q4_k, ak_neon_i8mm_open_q5_k, ak_neon_i8mm_open_q6_k, ak_neon_i8mm_open_iq4_xs,
-    ak_neon_i8mm_open_a4, ak_neon_i8mm_open_a5, ak_neon_i8mm_open_a8;
+ak_open_slab_fn ak_neon_i8mm_open_q4_0, ak_neon_i8mm_open_q4_1, ak_neon_i8mm_open_q5_0,
+    ak_neon_i8mm_open_q5_1, ak_neon_i8mm_open_q8_0, ak_neon_i8mm_open_iq4_nl,
+    ak_neon_i8mm_open_mxfp4, ak_neon_i8mm_open_q2_k, ak_neon_i8mm_open_q3_k, ak_neon_i8mm_open_q4_k,
+    ak_neon_i8mm_open_q5_k, ak_neon_i8mm_open_q6_k, ak_neon_i8mm_open_iq4_xs, ak_neon_i8mm_open_a4,
+    ak_neon_i8mm_open_a5, ak_neon_i8mm_open_a8;
 /* One for all types of one form. */
-ak_dot_slab_fn ak_neon_i8mm_dot_slab_32, ak_neon_i8mm_dot_slab_32_minimum, ak_neon_i8mm_dot_slab_q2_k, ak_neon_i8mm_dot_slab_q3_k,
-    ak_neon_i8mm_dot_slab_q45_k, ak_neon_i8mm_dot_slab_q6_k, ak_neon_i8mm_dot_slab_iq4_xs;
+ak_dot_slab_fn ak_neon_i8mm_dot_slab_32, ak_neon_i8mm_dot_slab_32_minimum,
+    ak_neon_i8mm_dot_slab_q2_k, ak_neon_i8mm_dot_slab_q3_k, ak_neon_i8mm_dot_slab_q45_k,
+    ak_neon_i8mm_dot_slab_q6_k, ak_neon_i8mm_dot_slab_iq4_xs;
 uint64_t ak_neon_i8mm_probe_int8(size_t rounds, uint64_t *sink);
 
 #endif

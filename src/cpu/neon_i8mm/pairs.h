@@ -62,7 +62,8 @@ AK_KERNEL void ak_i8mm_pair_rows_s32(bool twice, const int32_t *x, int32x4_t out
 }
 
 /* Adds 8 k of a panel times those of `pairs` pairs, `step` bytes apart. */
-AK_KERNEL void ak_i8mm_add8(const int8_t *w, const int8_t *a, size_t step, size_t pairs, int32x4_t sums[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS])
+AK_KERNEL void ak_i8mm_add8(const int8_t *w, const int8_t *a, size_t step, size_t pairs,
+                            int32x4_t sums[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS])
 {
     int8x16_t q[AK_I8MM_GROUP];
 #pragma GCC unroll 2
@@ -88,7 +89,8 @@ AK_KERNEL void ak_i8mm_zero(size_t pairs, int32x4_t sums[AK_I8MM_GROUP][AK_I8MM_
 }
 
 /* Writes what n tokens get from a panel's rows. */
-static inline void ak_i8mm_store(const struct ak_i8mm_sums *sums, size_t n, float *y, size_t y_stride)
+static inline void ak_i8mm_store(const struct ak_i8mm_sums *sums, size_t n, float *y,
+                                 size_t y_stride)
 {
     for (size_t t = 0; t < n; t++, y += y_stride) {
         const float32x4_t *rows = sums[t / 2].rows;

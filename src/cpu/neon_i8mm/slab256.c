@@ -7,11 +7,13 @@
 struct acts {
     int8_t q[AK_I8MM_PAIRS][AK_TILE_K * 2];
     float scale[AK_I8MM_PAIRS][4];
-    int8_t low[AK_I8MM_PAIRS][2][16], high[AK_I8MM_PAIRS][2][16]; /* sums, split: of each 32 k, or each 16 k in Q2_K; eight a token */
+    /* sums, split: of each 32 k, or each 16 k in Q2_K; eight a token */
+    int8_t low[AK_I8MM_PAIRS][2][16], high[AK_I8MM_PAIRS][2][16];
 };
 
 /* The sums of two tokens that meet minimums. */
-AK_KERNEL void pair_sums(enum ak_type type, const struct ak_act256 *a, const struct ak_act256 *b, int8_t low[2][16], int8_t high[2][16])
+AK_KERNEL void pair_sums(enum ak_type type, const struct ak_act256 *a, const struct ak_act256 *b,
+                         int8_t low[2][16], int8_t high[2][16])
 {
     if (ak_neon_min_words(type) == 4) {
         int8x16_t x[2], y[2];
@@ -24,18 +26,21 @@ AK_KERNEL void pair_sums(enum ak_type type, const struct ak_act256 *a, const str
         vst1q_s8(high[0], vreinterpretq_s8_s64(vzip1q_s64(h[0], h[1])));
         vst1q_s8(high[1], vreinterpretq_s8_s64(vzip2q_s64(h[0], h[1])));
     } else if (ak_neon_min_words(type) == 2) {
-        int64x2_t x = vreinterpretq_s64_s8(ak_neon_split_sums(a)), y = vreinterpretq_s64_s8(ak_neon_split_sums(b));
+        int64x2_t x = vreinterpretq_s64_s8(ak_neon_split_sums(a)),
+                  y = vreinterpretq_s64_s8(ak_neon_split_sums(b));
         vst1q_s8(low[0], vreinterpretq_s8_s64(vzip1q_s64(x, y)));
         vst1q_s8(high[0], vreinterpretq_s8_s64(vzip2q_s64(x, y)));
     }
 }
 
 /* The last of an odd number of tokens is its own partner. */
-AK_KERNEL void pair_acts(enum ak_type type, const uint8_t *acts, size_t act_bytes, size_t n, size_t super, struct acts *out)
+AK_KERNEL void pair_acts(enum ak_type type, const uint8_t *acts, size_t act_bytes, size_t n,
+                         size_t super, struct acts *out)
 {
     for (size_t t = 0; t < n; t += 2) {
         const struct ak_act256 *a = ak_neon_act256(acts + t * act_bytes, super);
-        const struct ak_act256 *b = t + 1 < n ? ak_neon_act256(acts + (t + 1) * act_bytes, super) : a;
+        const struct ak_act256 *b =
+            t + 1 < n ? ak_neon_act256(acts + (t + 1) * act_bytes, super) : a;
         for (size_t i = 0; i < AK_TILE_K; i += 16)
             ak_i8mm_pair_quants(a->q + i, b->q + i, out->q[t / 2] + 2 * i);
         const float scales[4] = { a->scale, b->scale, a->scale, b->scale };
@@ -45,7 +50,8 @@ AK_KERNEL void pair_acts(enum ak_type type, const uint8_t *acts, size_t act_byte
 }
 
 /* Σ of scaled quants times activations, pairs first … first + pairs − 1. */
-AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *panel, const struct acts *acts, size_t first, size_t pairs,
+AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *panel,
+                            const struct acts *acts, size_t first, size_t pairs,
                             int32x4_t scaled[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS])
 {
     const size_t n_scales = ak_neon_block_scales(type), step = sizeof acts->q[0];
@@ -65,7 +71,8 @@ AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *pa
             ak_i8mm_zero(pairs, sums);
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4 && i < steps; i++)
-                ak_i8mm_add8(panel->block[j].q[2 * (s * steps + i)], a + (s * steps + i) * 16, step, pairs, sums);
+                ak_i8mm_add8(panel->block[j].q[2 * (s * steps + i)], a + (s * steps + i) * 16, step,
+                             pairs, sums);
             ak_i8mm_pair_rows_s32(n_scales == 1, panel->block[j].scales + s * 8, scale);
 #pragma GCC unroll 2
             for (size_t p = 0; p < AK_I8MM_GROUP && p < pairs; p++)
@@ -77,11 +84,12 @@ AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *pa
 }
 
 /* What a pair of rows owes its minimums. */
-AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256 *panel, size_t r, const int8_t low[2][16],
-                                const int8_t high[2][16])
+AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256 *panel, size_t r,
+                                const int8_t low[2][16], const int8_t high[2][16])
 {
     const bool two = ak_neon_min_words(type) == 4;
-    int8x16_t first = vld1q_s8(panel->mins[0] + r * 16), second = two ? vld1q_s8(panel->mins[2] + r * 16) : first;
+    int8x16_t first = vld1q_s8(panel->mins[0] + r * 16),
+              second = two ? vld1q_s8(panel->mins[2] + r * 16) : first;
     int32x4_t sum = vmmlaq_s32(vdupq_n_s32(0), first, vld1q_s8(high[0]));
     sum = vshlq_n_s32(two ? vmmlaq_s32(sum, second, vld1q_s8(high[1])) : sum, 6);
     sum = vmmlaq_s32(sum, first, vld1q_s8(low[0]));
@@ -89,7 +97,8 @@ AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256
     return sum;
 }
 
-AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel, const struct acts *acts, size_t first, size_t pairs,
+AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel,
+                         const struct acts *acts, size_t first, size_t pairs,
                          struct ak_i8mm_sums *sums)
 {
     int32x4_t scaled[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS];
@@ -103,9 +112,11 @@ AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel
         float32x4_t scale = vld1q_f32(acts->scale[first + p]);
 #pragma GCC unroll 4
         for (size_t r = 0; r < AK_I8MM_ROW_PAIRS; r++) {
-            float32x4_t acc = vfmaq_f32(sums[p].rows[r], vmulq_f32(d[r], scale), ak_neon_panel_sum(type, scaled[p][r]));
+            float32x4_t acc = vfmaq_f32(sums[p].rows[r], vmulq_f32(d[r], scale),
+                                        ak_neon_panel_sum(type, scaled[p][r]));
             if (ak_neon_min_words(type)) {
-                int32x4_t minimum = minimum_sum(type, panel, r, acts->low[first + p], acts->high[first + p]);
+                int32x4_t minimum =
+                    minimum_sum(type, panel, r, acts->low[first + p], acts->high[first + p]);
                 acc = vfmaq_f32(acc, vmulq_f32(m[r], scale), vcvtq_f32_s32(minimum));
             }
             sums[p].rows[r] = acc;
@@ -114,8 +125,9 @@ AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel
 }
 
 /* n ≤ 16 tokens over the whole of k. */
-AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels, size_t n_supers, const uint8_t *acts,
-                          size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels,
+                          size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
 {
     struct ak_i8mm_sums sums[AK_I8MM_PANELS][AK_I8MM_PAIRS];
     struct acts paired;
@@ -136,16 +148,17 @@ AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *pane
         ak_i8mm_store(sums[i], n, y + i * AK_NEON_PANEL_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const struct ak_neon_panel256 *panels = (const struct ak_neon_panel256 *)(const void *)slab;
     for (size_t t = 0; t < n; t += 2 * AK_I8MM_PAIRS)
-        dot_tokens(type, panels, 2 * n_tiles, k / AK_TILE_K, acts + t * act_bytes, act_bytes, ak_min_size(n - t, 2 * AK_I8MM_PAIRS),
-                   y + t * y_stride, y_stride);
+        dot_tokens(type, panels, 2 * n_tiles, k / AK_TILE_K, acts + t * act_bytes, act_bytes,
+                   ak_min_size(n - t, 2 * AK_I8MM_PAIRS), y + t * y_stride, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                      uint8_t *slab)
 {
     size_t n_panels = k / AK_TILE_K;
     struct ak_neon_panel256 *panels = (struct ak_neon_panel256 *)(void *)slab;

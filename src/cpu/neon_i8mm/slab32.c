@@ -10,8 +10,8 @@ struct acts {
 };
 
 /* The last of an odd number of tokens is its own partner. */
-AK_KERNEL void pair_acts(bool has_minimum, const uint8_t *acts, size_t act_bytes, size_t n, size_t first,
-                         size_t blocks, struct acts *out)
+AK_KERNEL void pair_acts(bool has_minimum, const uint8_t *acts, size_t act_bytes, size_t n,
+                         size_t first, size_t blocks, struct acts *out)
 {
     for (size_t t = 0; t < n; t += 2) {
         const struct ak_act32 *a = ak_neon_act32(acts + t * act_bytes, first);
@@ -19,8 +19,10 @@ AK_KERNEL void pair_acts(bool has_minimum, const uint8_t *acts, size_t act_bytes
         for (size_t j = 0; j < blocks; j++) {
             ak_i8mm_pair_quants(a[j].q, b[j].q, out->q[t / 2] + j * 64);
             ak_i8mm_pair_quants(a[j].q + 16, b[j].q + 16, out->q[t / 2] + j * 64 + 32);
-            float32x4_t x = vreinterpretq_f32_u8(ak_neon_act32_terms(a + j)), y = vreinterpretq_f32_u8(ak_neon_act32_terms(b + j));
-            float32x2_t scales = vget_low_f32(vzip1q_f32(x, y)), sums = vget_low_f32(vzip2q_f32(x, y));
+            float32x4_t x = vreinterpretq_f32_u8(ak_neon_act32_terms(a + j)),
+                        y = vreinterpretq_f32_u8(ak_neon_act32_terms(b + j));
+            float32x2_t scales = vget_low_f32(vzip1q_f32(x, y)),
+                        sums = vget_low_f32(vzip2q_f32(x, y));
             vst1q_f32(out->scale[t / 2][j], vcombine_f32(scales, scales));
             if (has_minimum)
                 vst1q_f32(out->scaled_sum[t / 2][j], vcombine_f32(sums, sums));
@@ -29,8 +31,9 @@ AK_KERNEL void pair_acts(bool has_minimum, const uint8_t *acts, size_t act_bytes
 }
 
 /* Adds panels times pairs first … first + pairs − 1, pairs a constant. */
-AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_panel32 *panels, size_t blocks, const struct acts *acts, size_t first,
-                          size_t pairs, struct ak_i8mm_sums *sums)
+AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_panel32 *panels, size_t blocks,
+                          const struct acts *acts, size_t first, size_t pairs,
+                          struct ak_i8mm_sums *sums)
 {
     float32x4_t acc[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS];
 #pragma GCC unroll 2
@@ -44,7 +47,8 @@ AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_panel32 *panels
         ak_i8mm_zero(pairs, block);
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++)
-            ak_i8mm_add8(panels[b].q[2 * i], acts->q[first] + b * 64 + i * 16, sizeof acts->q[0], pairs, block);
+            ak_i8mm_add8(panels[b].q[2 * i], acts->q[first] + b * 64 + i * 16, sizeof acts->q[0],
+                         pairs, block);
         ak_i8mm_pair_rows(!has_minimum, panels[b].factors, d);
         if (has_minimum)
             ak_i8mm_pair_rows(false, panels[b].factors + 8, m);
@@ -53,9 +57,11 @@ AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_panel32 *panels
             float32x4_t scale = vld1q_f32(acts->scale[first + p][b]);
 #pragma GCC unroll 4
             for (size_t r = 0; r < AK_I8MM_ROW_PAIRS; r++) {
-                acc[p][r] = vfmaq_f32(acc[p][r], vmulq_f32(d[r], scale), vcvtq_f32_s32(block[p][r]));
+                acc[p][r] =
+                    vfmaq_f32(acc[p][r], vmulq_f32(d[r], scale), vcvtq_f32_s32(block[p][r]));
                 if (has_minimum)
-                    acc[p][r] = vfmaq_f32(acc[p][r], m[r], vld1q_f32(acts->scaled_sum[first + p][b]));
+                    acc[p][r] =
+                        vfmaq_f32(acc[p][r], m[r], vld1q_f32(acts->scaled_sum[first + p][b]));
             }
         }
     }
@@ -67,8 +73,9 @@ AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_panel32 *panels
 }
 
 /* n ≤ 16 tokens over the whole of k. */
-AK_KERNEL void dot_tokens(bool has_minimum, const struct ak_neon_panel32 *panels, size_t n_panels, size_t n_blocks, const uint8_t *acts,
-                          size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(bool has_minimum, const struct ak_neon_panel32 *panels, size_t n_panels,
+                          size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
 {
     struct ak_i8mm_sums sums[AK_I8MM_PANELS][AK_I8MM_PAIRS];
     struct acts paired;
@@ -90,16 +97,17 @@ AK_KERNEL void dot_tokens(bool has_minimum, const struct ak_neon_panel32 *panels
         ak_i8mm_store(sums[i], n, y + i * AK_NEON_PANEL_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(bool has_minimum, const uint8_t *slab, size_t n_tiles, size_t k, const uint8_t *acts, size_t act_bytes, size_t n,
-                        float *y, size_t y_stride)
+AK_KERNEL void dot_slab(bool has_minimum, const uint8_t *slab, size_t n_tiles, size_t k,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const struct ak_neon_panel32 *panels = (const struct ak_neon_panel32 *)(const void *)slab;
     for (size_t t = 0; t < n; t += 2 * AK_I8MM_PAIRS)
-        dot_tokens(has_minimum, panels, 2 * n_tiles, k / AK_BLOCK_K, acts + t * act_bytes, act_bytes, ak_min_size(n - t, 2 * AK_I8MM_PAIRS),
-                   y + t * y_stride, y_stride);
+        dot_tokens(has_minimum, panels, 2 * n_tiles, k / AK_BLOCK_K, acts + t * act_bytes,
+                   act_bytes, ak_min_size(n - t, 2 * AK_I8MM_PAIRS), y + t * y_stride, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k, uint8_t *slab)
+static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                      uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
     struct ak_neon_panel32 *panels = (struct ak_neon_panel32 *)(void *)slab;

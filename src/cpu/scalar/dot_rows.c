@@ -1,8 +1,9 @@
 #include "cpu/generic.h"
 #include "cpu/scalar/scalar.h"
 
-void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows, const float *restrict x, size_t x_stride, size_t n,
-                        size_t k, float *restrict y, size_t y_stride)
+void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                        const float *restrict x, size_t x_stride, size_t n, size_t k,
+                        float *restrict y, size_t y_stride)
 {
     for (size_t t = 0; t < n; t++) {
         for (size_t r = 0; r < n_rows; r++) {

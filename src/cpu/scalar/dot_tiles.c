@@ -116,7 +116,8 @@ static float block_iq4_nl(const uint8_t *w, const struct ak_act32 *a, float acc)
 
 static float block_mxfp4(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
-    return fmaf(ak_e8m0_half(w[0]) * a->scale, (float)dot_values(ak_mxfp4_values, w + 1, a->q), acc);
+    return fmaf(ak_e8m0_half(w[0]) * a->scale, (float)dot_values(ak_mxfp4_values, w + 1, a->q),
+                acc);
 }
 
 static int32_t sum16(const struct ak_act256 *a, size_t j)
@@ -161,7 +162,8 @@ static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
 }
 
 /* Q4_K, and Q5_K where `high` is its fifth bits. */
-static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *quants, const struct ak_act256 *a, float acc)
+static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *quants,
+                         const struct ak_act256 *a, float acc)
 {
     int32_t scaled = 0, minimum = 0;
     for (size_t j = 0; j < 8; j++) {
@@ -222,8 +224,9 @@ typedef float block32_fn(const uint8_t *w, const struct ak_act32 *a, float acc);
 typedef float block256_fn(const uint8_t *w, const struct ak_act256 *a, float acc);
 
 /* Walks tiles, rows and tokens; a row is first gathered into its stored form. */
-static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block256, const uint8_t *tiles, size_t n_tiles, size_t k,
-                      const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block256,
+                      const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts,
+                      size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const struct ak_type_info *info = ak_type_info(type);
     uint8_t stored[8 * 40];
@@ -238,9 +241,12 @@ static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block
                     const uint8_t *act = acts + t * act_bytes;
                     float acc = y[t * y_stride + i * AK_TILE_ROWS + r];
                     if (block256) {
-                        acc = block256(stored, (const struct ak_act256 *)(const void *)act + at / AK_TILE_K, acc);
+                        acc = block256(stored,
+                                       (const struct ak_act256 *)(const void *)act + at / AK_TILE_K,
+                                       acc);
                     } else {
-                        const struct ak_act32 *a = (const struct ak_act32 *)(const void *)act + at / AK_BLOCK_K;
+                        const struct ak_act32 *a =
+                            (const struct ak_act32 *)(const void *)act + at / AK_BLOCK_K;
                         for (size_t b = 0; b < elems / AK_BLOCK_K; b++)
                             acc = block32(stored + b * info->block_bytes, a + b, acc);
                     }
@@ -253,16 +259,18 @@ static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block
 }
 
 /* The kernels of each type; the scalar slab is the tiles themselves. */
-#define KERNELS(dot, open, type, block32, block256) \
-    static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k, const uint8_t *restrict acts, size_t act_bytes, size_t n, \
-                    float *restrict y, size_t y_stride) \
-    { \
-        dot_tiles(type, block32, block256, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride); \
-    } \
-    static void open(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab) \
-    { \
-        size_t bytes = ak_tile_row_bytes(type, k); \
-        memcpy(slab, tiles, n_tiles * bytes); \
+#define KERNELS(dot, open, type, block32, block256)                                                \
+    static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                       \
+                    const uint8_t *restrict acts, size_t act_bytes, size_t n, float *restrict y,   \
+                    size_t y_stride)                                                               \
+    {                                                                                              \
+        dot_tiles(type, block32, block256, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);    \
+    }                                                                                              \
+    static void open(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                      \
+                     uint8_t *restrict slab)                                                       \
+    {                                                                                              \
+        size_t bytes = ak_tile_row_bytes(type, k);                                                 \
+        memcpy(slab, tiles, n_tiles *bytes);                                                       \
     }
 
 KERNELS(dot_q4_0, open_q4_0, AK_Q4_0, block_q4_0, NULL)

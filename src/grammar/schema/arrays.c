@@ -3,7 +3,8 @@
 #include "grammar/schema/schema_parts.h"
 
 /* The largest `least` and the smallest `most` of the terms. */
-void ak_schema_counts(struct ak_compiler *c, const struct ak_terms *t, const char *least, const char *most, uint32_t *low, uint32_t *high)
+void ak_schema_counts(struct ak_compiler *c, const struct ak_terms *t, const char *least,
+                      const char *most, uint32_t *low, uint32_t *high)
 {
     *low = 0;
     *high = AK_MANY;
@@ -30,7 +31,8 @@ void ak_schema_counts(struct ak_compiler *c, const struct ak_terms *t, const cha
 /* The schemas of the first items: prefixItems, or before 2020-12 a list of items. */
 static const json_t *prefix_of(struct ak_compiler *c, const json_t *schema)
 {
-    const json_t *prefix = json_object_get(schema, "prefixItems"), *items = json_object_get(schema, "items");
+    const json_t *prefix = json_object_get(schema, "prefixItems"),
+                 *items = json_object_get(schema, "items");
     if (prefix && !json_is_array(prefix))
         ak_schema_wrong(c, schema, "prefixItems", "a list of schemas");
     return prefix ? prefix : json_is_array(items) ? items : NULL;
@@ -42,11 +44,13 @@ static const json_t *rest_of(const json_t *schema)
     return json_is_array(items) ? json_object_get(schema, "additionalItems") : items;
 }
 
-void ak_schema_item_terms(struct ak_compiler *c, const struct ak_terms *t, size_t i, struct ak_terms *out)
+void ak_schema_item_terms(struct ak_compiler *c, const struct ak_terms *t, size_t i,
+                          struct ak_terms *out)
 {
     for (uint32_t j = 0; j < t->n; j++) {
         const json_t *schema = t->items[j].schema, *prefix = prefix_of(c, schema);
-        const json_t *item = i < json_array_size(prefix) ? json_array_get(prefix, i) : rest_of(schema);
+        const json_t *item =
+            i < json_array_size(prefix) ? json_array_get(prefix, i) : rest_of(schema);
         if (item)
             ak_terms_add(c, out, item, 0);
     }
@@ -71,7 +75,9 @@ uint32_t ak_schema_array(struct ak_compiler *c, const struct ak_terms *t)
         n_prefix = n > n_prefix ? (uint32_t)ak_min_size(n, AK_MANY - 1) : n_prefix;
     }
     if (n_prefix > AK_SCHEMA_MOST_MEMBERS)
-        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED, "\"prefixItems\" has %u schemas: %d are the most", n_prefix, AK_SCHEMA_MOST_MEMBERS);
+        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
+                             "\"prefixItems\" has %u schemas: %d are the most", n_prefix,
+                             AK_SCHEMA_MOST_MEMBERS);
     if (low > high || !ak_schema_ok(c))
         return AK_BUILD_NOTHING;
     uint32_t space = ak_schema_space(c), before = c->reading ? space : (uint32_t)AK_BUILD_EMPTY;
@@ -79,8 +85,11 @@ uint32_t ak_schema_array(struct ak_compiler *c, const struct ak_terms *t)
     /* from the last item to the first: what follows one is optional once there are enough */
     uint32_t all = AK_BUILD_EMPTY, one = item(c, t, n_prefix);
     if (n_prefix > 0 || high > 1)
-        all = ak_build_repeat(b, ak_build_two(b, comma, one), low > n_prefix ? low - (n_prefix ? n_prefix : 1) : 0,
-                              high == AK_MANY ? AK_MANY : high > n_prefix ? high - (n_prefix ? n_prefix : 1) : 0);
+        all = ak_build_repeat(b, ak_build_two(b, comma, one),
+                              low > n_prefix ? low - (n_prefix ? n_prefix : 1) : 0,
+                              high == AK_MANY ? AK_MANY :
+                              high > n_prefix ? high - (n_prefix ? n_prefix : 1) :
+                                                0);
     if (n_prefix == 0 && high > 0)
         all = ak_build_repeat(b, ak_build_two(b, one, all), low > 0, 1);
     for (uint32_t i = n_prefix; i-- > 0 && ak_schema_ok(c);) {

@@ -32,7 +32,8 @@ static bool strings(struct ak_compiler *c, const struct ak_terms *a, const struc
     return apart;
 }
 
-static bool arrays(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b, unsigned depth)
+static bool arrays(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b,
+                   unsigned depth)
 {
     uint32_t low_a, high_a, low_b, high_b;
     ak_schema_counts(c, a, "minItems", "maxItems", &low_a, &high_a);
@@ -40,7 +41,8 @@ static bool arrays(struct ak_compiler *c, const struct ak_terms *a, const struct
     if (low_a > high_b || low_b > high_a)
         return true;
     bool apart = false;
-    for (uint32_t i = 0; i < (low_a > low_b ? low_a : low_b) && i < 8 && !apart && ak_schema_ok(c); i++) {
+    for (uint32_t i = 0; i < (low_a > low_b ? low_a : low_b) && i < 8 && !apart && ak_schema_ok(c);
+         i++) {
         struct ak_terms ia = { 0 }, ib = { 0 };
         ak_schema_item_terms(c, a, i, &ia);
         ak_schema_item_terms(c, b, i, &ib);
@@ -52,19 +54,22 @@ static bool arrays(struct ak_compiler *c, const struct ak_terms *a, const struct
 }
 
 /* A member that one of them requires and whose values have nothing in common. */
-static bool objects(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b, unsigned depth)
+static bool objects(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b,
+                    unsigned depth)
 {
     for (int side = 0; side < 2; side++) {
         const struct ak_terms *t = side ? b : a;
         for (uint32_t i = 0; i < t->n; i++) {
             const json_t *name;
             size_t j;
-            json_array_foreach(json_object_get(t->items[i].schema, "required"), j, name) {
+            json_array_foreach (json_object_get(t->items[i].schema, "required"), j, name) {
                 struct ak_terms va = { 0 }, vb = { 0 };
                 if (!json_is_string(name))
                     continue;
-                ak_schema_member_terms(c, a, json_string_value(name), json_string_length(name), &va);
-                ak_schema_member_terms(c, b, json_string_value(name), json_string_length(name), &vb);
+                ak_schema_member_terms(c, a, json_string_value(name), json_string_length(name),
+                                       &va);
+                ak_schema_member_terms(c, b, json_string_value(name), json_string_length(name),
+                                       &vb);
                 bool apart = ak_schema_ok(c) && ak_schema_disjoint(c, &va, &vb, depth + 1);
                 ak_terms_free(&va);
                 ak_terms_free(&vb);
@@ -77,20 +82,22 @@ static bool objects(struct ak_compiler *c, const struct ak_terms *a, const struc
 }
 
 /* Every value that a lists is none of b's. */
-static bool values(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b, bool *listed)
+static bool values(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b,
+                   bool *listed)
 {
     json_t *list = ak_schema_values(c, a), *value;
     size_t i;
     bool apart = list != NULL;
     *listed = list != NULL;
-    json_array_foreach(list, i, value)
+    json_array_foreach (list, i, value)
         apart = apart && !ak_schema_allows(c, b, value);
     json_decref(list);
     return apart;
 }
 
 /* Each way to make the next choice of t is apart from the other one. */
-static bool choices(struct ak_compiler *c, const struct ak_terms *t, const struct ak_terms *other, unsigned depth, bool *has)
+static bool choices(struct ak_compiler *c, const struct ak_terms *t, const struct ak_terms *other,
+                    unsigned depth, bool *has)
 {
     uint32_t term;
     bool one, apart = true;
@@ -108,7 +115,8 @@ static bool choices(struct ak_compiler *c, const struct ak_terms *t, const struc
     return apart;
 }
 
-bool ak_schema_disjoint(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b, unsigned depth)
+bool ak_schema_disjoint(struct ak_compiler *c, const struct ak_terms *a, const struct ak_terms *b,
+                        unsigned depth)
 {
     bool is;
     if (!ak_schema_ok(c) || depth > MOST_NESTED || ++*c->trials > AK_SCHEMA_MOST_TRIALS)

@@ -4,7 +4,9 @@
 
 #include "grammar/schema/schema_parts.h"
 
-#define MONTHS "((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))"
+#define MONTHS                                                                                     \
+    "((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2["  \
+    "0-8]))"
 #define YEAR "(000[1-9]|00[1-9]\\d|0[1-9]\\d\\d|[1-9]\\d{3})"
 #define LEAP_YEAR "(\\d\\d(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
 #define DATE "(" YEAR "-" MONTHS "|" LEAP_YEAR "-02-29)"
@@ -13,7 +15,9 @@
 
 const char *ak_format_pattern(const char *name)
 {
-    static const struct { const char *name, *pattern; } formats[] = {
+    static const struct {
+        const char *name, *pattern;
+    } formats[] = {
         { "date", "^" DATE "$" },
         { "time", "^" TIME "$" },
         { "date-time", "^" DATE "[Tt]" TIME "$" },

@@ -17,27 +17,76 @@ static const struct {
     const char *name;
     enum fate fate;
 } keywords[] = {
-    { "$ref", KEPT }, { "$defs", KEPT }, { "definitions", KEPT }, { "$anchor", KEPT },
-    { "type", KEPT }, { "nullable", KEPT }, { "enum", KEPT }, { "const", KEPT },
-    { "properties", KEPT }, { "required", KEPT }, { "additionalProperties", KEPT }, { "patternProperties", KEPT },
-    { "propertyNames", KEPT }, { "minProperties", KEPT }, { "maxProperties", KEPT }, { "dependentRequired", KEPT },
+    { "$ref", KEPT },
+    { "$defs", KEPT },
+    { "definitions", KEPT },
+    { "$anchor", KEPT },
+    { "type", KEPT },
+    { "nullable", KEPT },
+    { "enum", KEPT },
+    { "const", KEPT },
+    { "properties", KEPT },
+    { "required", KEPT },
+    { "additionalProperties", KEPT },
+    { "patternProperties", KEPT },
+    { "propertyNames", KEPT },
+    { "minProperties", KEPT },
+    { "maxProperties", KEPT },
+    { "dependentRequired", KEPT },
     { "dependentSchemas", KEPT },
-    { "items", KEPT }, { "prefixItems", KEPT }, { "minItems", KEPT }, { "maxItems", KEPT }, { "additionalItems", KEPT },
-    { "minLength", KEPT }, { "maxLength", KEPT }, { "pattern", KEPT }, { "format", KEPT },
-    { "minimum", KEPT }, { "maximum", KEPT }, { "exclusiveMinimum", KEPT }, { "exclusiveMaximum", KEPT }, { "multipleOf", KEPT },
-    { "anyOf", KEPT }, { "oneOf", KEPT }, { "allOf", KEPT },
-    { "title", NOTE }, { "description", NOTE }, { "default", NOTE }, { "example", NOTE }, { "examples", NOTE }, { "deprecated", NOTE },
-    { "readOnly", NOTE }, { "writeOnly", NOTE }, { "$comment", NOTE }, { "contentEncoding", NOTE }, { "contentMediaType", NOTE },
-    { "contentSchema", NOTE }, { "$vocabulary", NOTE },
-    { "$schema", SPELT }, { "$id", SPELT }, { "$dynamicAnchor", SPELT }, { "uniqueItems", SPELT }, { "not", SPELT }, { "if", SPELT }, { "then", SPELT },
-    { "else", SPELT }, { "minContains", SPELT }, { "maxContains", SPELT }, { "unevaluatedItems", SPELT },
+    { "items", KEPT },
+    { "prefixItems", KEPT },
+    { "minItems", KEPT },
+    { "maxItems", KEPT },
+    { "additionalItems", KEPT },
+    { "minLength", KEPT },
+    { "maxLength", KEPT },
+    { "pattern", KEPT },
+    { "format", KEPT },
+    { "minimum", KEPT },
+    { "maximum", KEPT },
+    { "exclusiveMinimum", KEPT },
+    { "exclusiveMaximum", KEPT },
+    { "multipleOf", KEPT },
+    { "anyOf", KEPT },
+    { "oneOf", KEPT },
+    { "allOf", KEPT },
+    { "title", NOTE },
+    { "description", NOTE },
+    { "default", NOTE },
+    { "example", NOTE },
+    { "examples", NOTE },
+    { "deprecated", NOTE },
+    { "readOnly", NOTE },
+    { "writeOnly", NOTE },
+    { "$comment", NOTE },
+    { "contentEncoding", NOTE },
+    { "contentMediaType", NOTE },
+    { "contentSchema", NOTE },
+    { "$vocabulary", NOTE },
+    { "$schema", SPELT },
+    { "$id", SPELT },
+    { "$dynamicAnchor", SPELT },
+    { "uniqueItems", SPELT },
+    { "not", SPELT },
+    { "if", SPELT },
+    { "then", SPELT },
+    { "else", SPELT },
+    { "minContains", SPELT },
+    { "maxContains", SPELT },
+    { "unevaluatedItems", SPELT },
     { "unevaluatedProperties", SPELT },
-    { "contains", REFUSED }, { "dependencies", REFUSED }, { "$dynamicRef", REFUSED }, { "$recursiveRef", REFUSED },
-    { "$recursiveAnchor", REFUSED }, { "id", REFUSED },
+    { "contains", REFUSED },
+    { "dependencies", REFUSED },
+    { "$dynamicRef", REFUSED },
+    { "$recursiveRef", REFUSED },
+    { "$recursiveAnchor", REFUSED },
+    { "id", REFUSED },
 };
 
 /* The place of a schema in the root, as a JSON pointer. */
-static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, size_t room, unsigned depth)
+static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, size_t room,
+                 unsigned depth)
 {
     const char *key;
     json_t *value;
@@ -48,9 +97,10 @@ static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, s
     if (depth == AK_JSON_MOST_DEPTH)
         return false;
     if (json_is_object(at)) {
-        json_object_foreach((json_t *)(uintptr_t)at, key, value) {
+        json_object_foreach ((json_t *)(uintptr_t)at, key, value) {
             size_t length = strlen(key);
-            if ((!json_is_object(value) && !json_is_array(value) && value != wanted) || n + length + 2 > room)
+            if ((!json_is_object(value) && !json_is_array(value) && value != wanted) ||
+                n + length + 2 > room)
                 continue;
             path[n] = '/';
             memcpy(path + n + 1, key, length);
@@ -58,7 +108,7 @@ static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, s
                 return true;
         }
     } else if (json_is_array(at)) {
-        json_array_foreach(at, i, value) {
+        json_array_foreach (at, i, value) {
             char number[24];
             size_t length = (size_t)snprintf(number, sizeof number, "/%zu", i);
             if ((!json_is_object(value) && !json_is_array(value)) || n + length + 1 > room)
@@ -80,7 +130,8 @@ static const char *place_of(const struct ak_compiler *c, const json_t *schema, c
     return ak_show(path, strlen(path), shown);
 }
 
-void ak_schema_refuse(struct ak_compiler *c, const json_t *schema, const char *keyword, const char *why)
+void ak_schema_refuse(struct ak_compiler *c, const json_t *schema, const char *keyword,
+                      const char *why)
 {
     char shown[AK_SHOW_BYTES], name[AK_SHOW_BYTES];
     if (!ak_schema_ok(c))
@@ -89,33 +140,45 @@ void ak_schema_refuse(struct ak_compiler *c, const json_t *schema, const char *k
     const char *place = place_of(c, schema, shown);
     if (c->options->lax) {
         if (!c->outer)
-            ak_log_line(&c->options->log, AKUNU_LOG_WARN, "%s: the schema's \"%s\" is passed over: %s", place, name, why);
+            ak_log_line(&c->options->log, AKUNU_LOG_WARN,
+                        "%s: the schema's \"%s\" is passed over: %s", place, name, why);
         return;
     }
-    ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED, "%s: \"%s\" is not supported: %s", place, name, why);
+    ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED, "%s: \"%s\" is not supported: %s", place,
+                  name, why);
 }
 
-void ak_schema_wrong(struct ak_compiler *c, const json_t *schema, const char *keyword, const char *expected)
+void ak_schema_wrong(struct ak_compiler *c, const json_t *schema, const char *keyword,
+                     const char *expected)
 {
     char shown[AK_SHOW_BYTES], name[AK_SHOW_BYTES];
     const json_t *value = json_is_object(schema) ? json_object_get(schema, keyword) : schema;
     if (!ak_schema_ok(c))
         return;
     ak_show(keyword, strlen(keyword), name);
-    ak_build_fail(&c->build, AKUNU_ERROR_FORMAT, "%s: \"%s\" is %s: %s is expected", place_of(c, schema, shown), name,
-                  value ? ak_json_kind(value) : "missing", expected);
+    ak_build_fail(&c->build, AKUNU_ERROR_FORMAT, "%s: \"%s\" is %s: %s is expected",
+                  place_of(c, schema, shown), name, value ? ak_json_kind(value) : "missing",
+                  expected);
 }
 
-static bool is_schema(const json_t *v) { return json_is_object(v) || json_is_boolean(v); }
-static bool says_nothing(const json_t *v) { return json_is_true(v) || (json_is_object(v) && json_object_size(v) == 0); }
+static bool is_schema(const json_t *v)
+{
+    return json_is_object(v) || json_is_boolean(v);
+}
+static bool says_nothing(const json_t *v)
+{
+    return json_is_true(v) || (json_is_object(v) && json_object_size(v) == 0);
+}
 
 /* Keywords that are kept in part. */
-static void check_spelt(struct ak_compiler *c, const json_t *schema, const char *key, const json_t *value)
+static void check_spelt(struct ak_compiler *c, const json_t *schema, const char *key,
+                        const json_t *value)
 {
     bool branches = json_object_get(schema, "then") || json_object_get(schema, "else");
     if (strcmp(key, "$schema") == 0) {
         const char *uri = json_string_value(value);
-        if (!uri || (strncmp(uri, "https://json-schema.org/", 24) != 0 && strncmp(uri, "http://json-schema.org/", 23) != 0))
+        if (!uri || (strncmp(uri, "https://json-schema.org/", 24) != 0 &&
+                     strncmp(uri, "http://json-schema.org/", 23) != 0))
             ak_schema_refuse(c, schema, key, "what its keywords mean is not known");
     } else if (strcmp(key, "$id") == 0) {
         if (schema != c->root)
@@ -130,7 +193,8 @@ static void check_spelt(struct ak_compiler *c, const json_t *schema, const char 
         if (!is_schema(value))
             ak_schema_wrong(c, schema, key, "a schema");
         else if (!json_is_boolean(value) && !says_nothing(value))
-            ak_schema_refuse(c, schema, key, "a grammar says what is allowed, not what is forbidden");
+            ak_schema_refuse(c, schema, key,
+                             "a grammar says what is allowed, not what is forbidden");
     } else if (strcmp(key, "if") == 0 || strcmp(key, "then") == 0 || strcmp(key, "else") == 0) {
         if (json_object_get(schema, "if") && branches)
             ak_schema_refuse(c, schema, key, "a grammar cannot look ahead at a condition");
@@ -148,10 +212,13 @@ static bool seen(struct ak_compiler *c, const json_t *schema)
     if (c->n_checked * 2 >= c->checked_mask) {
         uint32_t mask = c->checked_mask * 2 + 63;
         const json_t **grown = NULL;
-        for (mask |= mask >> 1, mask |= mask >> 2, mask |= mask >> 4, mask |= mask >> 8, mask |= mask >> 16; !grown;) {
+        for (mask |= mask >> 1, mask |= mask >> 2, mask |= mask >> 4, mask |= mask >> 8,
+             mask |= mask >> 16;
+             !grown;) {
             grown = ak_alloc((size_t)mask + 1, sizeof *grown);
             if (!grown) {
-                c->build.status = ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
+                c->build.status = ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) :
+                                                    c->build.status;
                 return true;
             }
         }
@@ -182,7 +249,7 @@ void ak_schema_check(struct ak_compiler *c, const json_t *schema)
     json_t *value;
     if (seen(c, schema))
         return;
-    json_object_foreach((json_t *)(uintptr_t)schema, key, value) {
+    json_object_foreach ((json_t *)(uintptr_t)schema, key, value) {
         size_t i = 0, n = sizeof keywords / sizeof *keywords;
         while (i < n && strcmp(keywords[i].name, key) != 0)
             i++;

@@ -16,10 +16,12 @@ static bool no_memory(struct ak_compiler *c)
 }
 
 /* Takes the bound of the keyword where it is tighter. `low`: it is one from below. */
-static void bound(struct ak_compiler *c, const json_t *schema, const char *keyword, bool low, bool strict, struct ak_number_range *r)
+static void bound(struct ak_compiler *c, const json_t *schema, const char *keyword, bool low,
+                  bool strict, struct ak_number_range *r)
 {
     const json_t *value = json_object_get(schema, keyword);
-    bool *there = low ? &r->has_low : &r->has_high, *is_strict = low ? &r->low_strict : &r->high_strict;
+    bool *there = low ? &r->has_low : &r->has_high,
+         *is_strict = low ? &r->low_strict : &r->high_strict;
     struct ak_decimal *known = low ? &r->low : &r->high, d;
     char text[AK_NUMBER_BYTES];
     if (!value)
@@ -65,13 +67,15 @@ static void multiple(struct ak_compiler *c, const json_t *schema, struct ak_numb
     uint64_t whole = 0;
     for (size_t i = 0; i < d.n_before; i++)
         whole = i < MOST_SHORT_DIGITS ? whole * 10 + (uint64_t)(d.before[i] - '0') : UINT64_MAX;
-    if (d.n_after == 0 && d.n_before <= MOST_SHORT_DIGITS && (whole % r->multiple == 0 || r->multiple % whole == 0)) {
+    if (d.n_after == 0 && d.n_before <= MOST_SHORT_DIGITS &&
+        (whole % r->multiple == 0 || r->multiple % whole == 0)) {
         r->integer = true;
         r->multiple = whole > r->multiple ? whole : r->multiple;
     } else if (d.n_before == 0 && n_zeros + 1 == d.n_after && d.after[n_zeros] == '1') {
         r->decimals = d.n_after < r->decimals ? (uint32_t)d.n_after : r->decimals;
     } else {
-        ak_schema_refuse(c, schema, "multipleOf", "multiples are kept of one integer, or of 0.1, 0.01 …");
+        ak_schema_refuse(c, schema, "multipleOf",
+                         "multiples are kept of one integer, or of 0.1, 0.01 …");
     }
     ak_decimal_free(&d);
 }
@@ -89,7 +93,8 @@ static void make_whole(struct ak_compiler *c, struct ak_number_range *r)
         no_memory(c);
 }
 
-bool ak_schema_range(struct ak_compiler *c, const struct ak_terms *t, bool integer, struct ak_number_range *r)
+bool ak_schema_range(struct ak_compiler *c, const struct ak_terms *t, bool integer,
+                     struct ak_number_range *r)
 {
     *r = (struct ak_number_range){ .integer = integer, .decimals = AK_MANY, .multiple = 1 };
     for (uint32_t i = 0; i < t->n; i++) {
@@ -125,8 +130,7 @@ bool ak_schema_ranges_meet(const struct ak_number_range *a, const struct ak_numb
     return true;
 }
 
-/* ---- multiples ---- */
-
+/* ---- multiples ---------------------------------------------------------- */
 static int64_t small(const struct ak_decimal *d)
 {
     int64_t value = 0;
@@ -139,8 +143,9 @@ static uint32_t zeros(struct ak_compiler *c)
 {
     if (!c->reading)
         return AK_BUILD_EMPTY;
-    uint32_t some = ak_build_two(&c->build, ak_build_text(&c->build, "."),
-                                 ak_build_repeat(&c->build, ak_build_byte_range(&c->build, '0', '0'), 1, AK_MANY));
+    uint32_t some = ak_build_two(
+        &c->build, ak_build_text(&c->build, "."),
+        ak_build_repeat(&c->build, ak_build_byte_range(&c->build, '0', '0'), 1, AK_MANY));
     return ak_build_repeat(&c->build, some, 0, 1);
 }
 
@@ -154,7 +159,8 @@ static uint32_t listed(struct ak_compiler *c, int64_t low, int64_t high, int64_t
         snprintf(text, sizeof text, "%lld", (long long)v);
         ak_build_append(&c->build, &list, ak_build_text(&c->build, text));
     }
-    uint32_t part = ak_build_two(&c->build, ak_build_choice(&c->build, list.items, list.n), zeros(c));
+    uint32_t part =
+        ak_build_two(&c->build, ak_build_choice(&c->build, list.items, list.n), zeros(c));
     ak_free(list.items);
     return part;
 }
@@ -169,17 +175,22 @@ static uint32_t divided(struct ak_compiler *c, uint32_t divisor, bool positive)
         ak_build_rule(b, "", 0);
     for (uint32_t i = 0; i <= divisor && ak_schema_ok(c); i++) {
         list.n = 0;
-        for (uint32_t d = i == divisor; d < 10; d++) { /* i = divisor: the first digit, which is no 0 */
+        /* i = divisor: the first digit, which is no 0 */
+        for (uint32_t d = i == divisor; d < 10; d++) {
             uint32_t from = i == divisor ? 0 : i;
-            ak_build_append(b, &list, ak_build_two(b, ak_build_byte_range(b, (unsigned char)('0' + d), (unsigned char)('0' + d)),
-                                                ak_build_call(b, base + (from * 10 + d) % divisor)));
+            ak_build_append(b, &list,
+                            ak_build_two(b,
+                                         ak_build_byte_range(b, (unsigned char)('0' + d),
+                                                             (unsigned char)('0' + d)),
+                                         ak_build_call(b, base + (from * 10 + d) % divisor)));
         }
         if (i == 0)
             ak_build_append(b, &list, AK_BUILD_EMPTY);
         if (i < divisor)
             ak_build_define(b, base + i, ak_build_choice(b, list.items, list.n));
     }
-    uint32_t number = ak_build_either(b, ak_build_text(b, "0"), ak_build_choice(b, list.items, list.n));
+    uint32_t number =
+        ak_build_either(b, ak_build_text(b, "0"), ak_build_choice(b, list.items, list.n));
     ak_free(list.items);
     if (!positive)
         number = ak_build_two(b, ak_build_repeat(b, ak_build_text(b, "-"), 0, 1), number);
@@ -194,21 +205,23 @@ static const json_t *with(const struct ak_terms *t, const char *keyword)
     return NULL;
 }
 
-static uint32_t multiples(struct ak_compiler *c, const struct ak_terms *t, const struct ak_number_range *r)
+static uint32_t multiples(struct ak_compiler *c, const struct ak_terms *t,
+                          const struct ak_number_range *r)
 {
-    bool short_enough = r->low.n_before <= MOST_SHORT_DIGITS && r->high.n_before <= MOST_SHORT_DIGITS;
+    bool short_enough =
+        r->low.n_before <= MOST_SHORT_DIGITS && r->high.n_before <= MOST_SHORT_DIGITS;
     if (r->has_low && r->has_high && short_enough && r->multiple <= INT32_MAX &&
         (small(&r->high) - small(&r->low)) / (int64_t)r->multiple < MOST_LISTED)
         return listed(c, small(&r->low), small(&r->high), (int64_t)r->multiple);
     bool from_zero = r->has_low && r->low.n_before == 0;
     if (!r->has_high && (!r->has_low || from_zero) && r->multiple <= MOST_DIVISOR)
         return divided(c, (uint32_t)r->multiple, r->has_low);
-    ak_schema_refuse(c, with(t, "multipleOf"), "multipleOf", "of a number this large, or with these bounds");
+    ak_schema_refuse(c, with(t, "multipleOf"), "multipleOf",
+                     "of a number this large, or with these bounds");
     return AK_BUILD_NOTHING;
 }
 
-/* ---- numbers without bounds ---- */
-
+/* ---- numbers without bounds --------------------------------------------- */
 static uint32_t digits(struct ak_build *b, uint32_t low, uint32_t high)
 {
     return ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), low, high);
@@ -220,7 +233,8 @@ static uint32_t exponent(struct ak_compiler *c, bool integer)
     struct ak_byte_set e = { { 0 } }, sign = { { 0 } };
     e.bits[1] = UINT64_C(1) << ('e' - 64) | UINT64_C(1) << ('E' - 64);
     sign.bits[0] = UINT64_C(1) << '+' | (integer ? 0 : UINT64_C(1) << '-');
-    uint32_t parts[] = { ak_build_bytes(b, &e), ak_build_repeat(b, ak_build_bytes(b, &sign), 0, 1), digits(b, 1, c->reading ? AK_MANY : 2) };
+    uint32_t parts[] = { ak_build_bytes(b, &e), ak_build_repeat(b, ak_build_bytes(b, &sign), 0, 1),
+                         digits(b, 1, c->reading ? AK_MANY : 2) };
     return ak_build_repeat(b, ak_build_sequence(b, parts, 3), 0, 1);
 }
 
@@ -231,9 +245,15 @@ static uint32_t any_number(struct ak_compiler *c, bool integer)
 {
     struct ak_build *b = &c->build;
     uint32_t most = c->reading ? AK_MANY : MOST_WRITTEN - 1;
-    uint32_t whole = ak_build_either(b, ak_build_text(b, "0"), ak_build_two(b, ak_build_byte_range(b, '1', '9'), digits(b, 0, most)));
-    uint32_t fraction = integer ? zeros(c) :
-                                  ak_build_repeat(b, ak_build_two(b, ak_build_text(b, "."), digits(b, 1, c->reading ? AK_MANY : MOST_WRITTEN)), 0, 1);
+    uint32_t whole =
+        ak_build_either(b, ak_build_text(b, "0"),
+                        ak_build_two(b, ak_build_byte_range(b, '1', '9'), digits(b, 0, most)));
+    uint32_t fraction =
+        integer ? zeros(c) :
+                  ak_build_repeat(b,
+                                  ak_build_two(b, ak_build_text(b, "."),
+                                               digits(b, 1, c->reading ? AK_MANY : MOST_WRITTEN)),
+                                  0, 1);
     uint32_t parts[] = { ak_build_repeat(b, ak_build_text(b, "-"), 0, 1), whole, fraction,
                          integer && !c->reading ? (uint32_t)AK_BUILD_EMPTY : exponent(c, integer) };
     return ak_build_sequence(b, parts, 4);

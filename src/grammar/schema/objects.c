@@ -16,18 +16,22 @@ static const json_t *object_at(struct ak_compiler *c, const json_t *schema, cons
 
 /* Adds what a term says of a member: `known` is its name; NULL: one that no term lists, of
  * which `matches` says by a bit each which patterns it has. */
-static void member_term(struct ak_compiler *c, const json_t *schema, const char *known, size_t n, const struct ak_dfa *const *dfas,
-                        unsigned n_dfas, unsigned matches, struct ak_terms *out)
+static void member_term(struct ak_compiler *c, const json_t *schema, const char *known, size_t n,
+                        const struct ak_dfa *const *dfas, unsigned n_dfas, unsigned matches,
+                        struct ak_terms *out)
 {
-    const json_t *properties = object_at(c, schema, "properties"), *patterns = object_at(c, schema, "patternProperties");
-    const json_t *own = known ? json_object_getn(properties, known, n) : NULL, *additional = json_object_get(schema, "additionalProperties");
+    const json_t *properties = object_at(c, schema, "properties"),
+                 *patterns = object_at(c, schema, "patternProperties");
+    const json_t *own = known ? json_object_getn(properties, known, n) : NULL,
+                 *additional = json_object_get(schema, "additionalProperties");
     const char *key;
     json_t *value;
     bool met = own != NULL;
     if (own)
         ak_terms_add(c, out, own, 0);
-    json_object_foreach((json_t *)(uintptr_t)patterns, key, value) {
-        const struct ak_dfa *d = ak_schema_pattern(c, schema, "patternProperties", key, strlen(key));
+    json_object_foreach ((json_t *)(uintptr_t)patterns, key, value) {
+        const struct ak_dfa *d =
+            ak_schema_pattern(c, schema, "patternProperties", key, strlen(key));
         bool has = d && known && ak_dfa_has(d, known, n);
         for (unsigned i = 0; !known && i < n_dfas; i++)
             has = has || (dfas[i] == d && (matches >> i & 1));
@@ -49,7 +53,8 @@ static void name_terms(struct ak_compiler *c, const struct ak_terms *t, struct a
     }
 }
 
-void ak_schema_member_terms(struct ak_compiler *c, const struct ak_terms *t, const char *name, size_t n, struct ak_terms *out)
+void ak_schema_member_terms(struct ak_compiler *c, const struct ak_terms *t, const char *name,
+                            size_t n, struct ak_terms *out)
 {
     struct ak_terms names = { 0 };
     for (uint32_t i = 0; i < t->n; i++)
@@ -69,15 +74,14 @@ bool ak_schema_requires(const struct ak_terms *t, const char *name, size_t n)
     for (uint32_t i = 0; i < t->n; i++) {
         const json_t *required = json_object_get(t->items[i].schema, "required"), *one;
         size_t j;
-        json_array_foreach(required, j, one)
+        json_array_foreach (required, j, one)
             if (json_string_length(one) == n && memcmp(json_string_value(one), name, n) == 0)
                 return true;
     }
     return false;
 }
 
-/* ---- names ---- */
-
+/* ---- names -------------------------------------------------------------- */
 /* All names that the terms list, in their order, as keys of an object. *all: there can be
  * no others. */
 static json_t *listed(struct ak_compiler *c, const struct ak_terms *t, bool *all)
@@ -88,32 +92,33 @@ static json_t *listed(struct ak_compiler *c, const struct ak_terms *t, bool *all
     size_t j;
     for (uint32_t i = 0; i < t->n; i++) {
         const json_t *schema = t->items[i].schema, *required = json_object_get(schema, "required");
-        json_object_foreach((json_t *)(uintptr_t)object_at(c, schema, "properties"), key, value)
+        json_object_foreach ((json_t *)(uintptr_t)object_at(c, schema, "properties"), key, value)
             json_object_set_new(names, key, json_true());
         if (required && !json_is_array(required))
             ak_schema_wrong(c, schema, "required", "a list of strings");
     }
     for (uint32_t i = 0; i < t->n; i++) {
-        json_array_foreach(json_object_get(t->items[i].schema, "required"), j, value) {
+        json_array_foreach (json_object_get(t->items[i].schema, "required"), j, value) {
             if (!json_is_string(value))
                 ak_schema_wrong(c, t->items[i].schema, "required", "a list of strings");
             else
-                json_object_setn_new(names, json_string_value(value), json_string_length(value), json_true());
+                json_object_setn_new(names, json_string_value(value), json_string_length(value),
+                                     json_true());
         }
     }
     name_terms(c, t, &names_of);
     json_t *values = ak_schema_values(c, &names_of);
-    json_array_foreach(values, j, value)
+    json_array_foreach (values, j, value)
         if (json_is_string(value))
-            json_object_setn_new(names, json_string_value(value), json_string_length(value), json_true());
+            json_object_setn_new(names, json_string_value(value), json_string_length(value),
+                                 json_true());
     *all = values != NULL;
     json_decref(values);
     ak_terms_free(&names_of);
     return names;
 }
 
-/* ---- members ---- */
-
+/* ---- members ------------------------------------------------------------ */
 struct object {
     struct ak_compiler *c;
     const struct ak_terms *t;
@@ -123,10 +128,12 @@ struct object {
     uint32_t colon;
 };
 
-static void add_member(struct object *o, uint32_t name, const struct ak_terms *value, bool required, bool many)
+static void add_member(struct object *o, uint32_t name, const struct ak_terms *value, bool required,
+                       bool many)
 {
     struct ak_build *b = &o->c->build;
-    uint32_t part = ak_build_two(b, name, ak_build_two(b, o->colon, ak_schema_compile(o->c, value)));
+    uint32_t part =
+        ak_build_two(b, name, ak_build_two(b, o->colon, ak_schema_compile(o->c, value)));
     o->list[o->n++] = (struct ak_member){ .part = part, .required = required, .many = many };
 }
 
@@ -136,7 +143,8 @@ static void add_listed(struct object *o, const json_t *names)
     const char *key;
     json_t *value;
     size_t n;
-    json_object_keylen_foreach((json_t *)(uintptr_t)names, key, n, value) {
+    json_object_keylen_foreach((json_t *)(uintptr_t)names, key, n, value)
+    {
         struct ak_terms terms = { 0 };
         bool required = ak_schema_requires(o->t, key, n);
         ak_schema_member_terms(c, o->t, key, n, &terms);
@@ -148,21 +156,26 @@ static void add_listed(struct object *o, const json_t *names)
 }
 
 /* The different patterns of all terms. */
-static unsigned patterns(struct ak_compiler *c, const struct ak_terms *t, const struct ak_dfa *dfas[MOST_PATTERNS])
+static unsigned patterns(struct ak_compiler *c, const struct ak_terms *t,
+                         const struct ak_dfa *dfas[MOST_PATTERNS])
 {
     const char *key;
     json_t *value;
     unsigned n = 0;
     for (uint32_t i = 0; i < t->n; i++) {
-        json_object_foreach((json_t *)(uintptr_t)object_at(c, t->items[i].schema, "patternProperties"), key, value) {
-            const struct ak_dfa *d = ak_schema_pattern(c, t->items[i].schema, "patternProperties", key, strlen(key));
+        json_object_foreach (
+            (json_t *)(uintptr_t)object_at(c, t->items[i].schema, "patternProperties"), key,
+            value) {
+            const struct ak_dfa *d =
+                ak_schema_pattern(c, t->items[i].schema, "patternProperties", key, strlen(key));
             unsigned j = 0;
             while (j < n && dfas[j] != d)
                 j++;
             if (j < n || !d)
                 continue;
             if (n == MOST_PATTERNS) {
-                ak_schema_refuse(c, t->items[i].schema, "patternProperties", "more than four patterns together");
+                ak_schema_refuse(c, t->items[i].schema, "patternProperties",
+                                 "more than four patterns together");
                 return n;
             }
             dfas[n++] = d;
@@ -172,7 +185,8 @@ static unsigned patterns(struct ak_compiler *c, const struct ak_terms *t, const 
 }
 
 /* Names that are not listed and that propertyNames allows. */
-static void other_names(struct ak_compiler *c, const struct ak_terms *t, const json_t *names, struct ak_dfa *out)
+static void other_names(struct ak_compiler *c, const struct ak_terms *t, const json_t *names,
+                        struct ak_dfa *out)
 {
     struct ak_terms terms = { 0 };
     const char *key;
@@ -188,7 +202,8 @@ static void other_names(struct ak_compiler *c, const struct ak_terms *t, const j
     else
         ak_dfa_lengths(1, 0, out, NULL);
     ak_terms_free(&terms);
-    json_object_keylen_foreach((json_t *)(uintptr_t)names, key, n, value) {
+    json_object_keylen_foreach((json_t *)(uintptr_t)names, key, n, value)
+    {
         struct ak_dfa word;
         if (ak_dfa_word(key, n, &word, NULL) == AKUNU_OK && out->states)
             ak_schema_narrow(c, out, &word, true);
@@ -210,7 +225,8 @@ static void add_others(struct object *o, const json_t *names)
             member_term(c, o->t->items[i].schema, NULL, 0, dfas, n, matches, &value);
         if (!value.never && !all.states)
             other_names(c, o->t, names, &all);
-        if (!value.never && ak_schema_ok(c) && ak_dfa_all(&any, NULL) == AKUNU_OK && ak_dfa_both(&all, &any, false, &some, NULL) == AKUNU_OK) {
+        if (!value.never && ak_schema_ok(c) && ak_dfa_all(&any, NULL) == AKUNU_OK &&
+            ak_dfa_both(&all, &any, false, &some, NULL) == AKUNU_OK) {
             for (unsigned i = 0; i < n; i++)
                 ak_schema_narrow(c, &some, dfas[i], !(matches >> i & 1));
             if (ak_schema_ok(c) && !ak_dfa_is_empty(&some)) {
@@ -234,7 +250,8 @@ static uint32_t braces(struct object *o, struct ak_members *how)
     uint32_t space = ak_schema_space(c), before = c->reading ? space : (uint32_t)AK_BUILD_EMPTY;
     how->comma = ak_build_two(b, before, ak_build_two(b, ak_build_text(b, ","), space));
     how->ordered = !c->reading;
-    uint32_t parts[] = { ak_build_text(b, "{"), space, ak_build_members(b, o->list, o->n, how), space, ak_build_text(b, "}") };
+    uint32_t parts[] = { ak_build_text(b, "{"), space, ak_build_members(b, o->list, o->n, how),
+                         space, ak_build_text(b, "}") };
     return ak_build_sequence(b, parts, 5);
 }
 
@@ -251,7 +268,8 @@ static uint32_t members(struct object *o, const json_t *names)
     /* a name that is not listed may come twice, and counts once */
     for (uint32_t i = 0; i < o->t->n && how.low > 1 && o->others; i++)
         if (json_object_get(o->t->items[i].schema, "minProperties")) {
-            ak_schema_refuse(c, o->t->items[i].schema, "minProperties", "above 1 where names that are not listed may come");
+            ak_schema_refuse(c, o->t->items[i].schema, "minProperties",
+                             "above 1 where names that are not listed may come");
             break;
         }
     if (c->options->lax && how.low > 1 && o->others)
@@ -270,9 +288,12 @@ uint32_t ak_schema_object(struct ak_compiler *c, const struct ak_terms *t)
     uint32_t part = AK_BUILD_NOTHING;
     if (json_object_size(names) > AK_SCHEMA_MOST_MEMBERS) {
         json_decref(names);
-        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED, "an object of the schema has more than %d members", AK_SCHEMA_MOST_MEMBERS);
+        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
+                             "an object of the schema has more than %d members",
+                             AK_SCHEMA_MOST_MEMBERS);
     }
-    o.colon = ak_build_two(b, c->reading ? space : (uint32_t)AK_BUILD_EMPTY, ak_build_two(b, ak_build_text(b, ":"), space));
+    o.colon = ak_build_two(b, c->reading ? space : (uint32_t)AK_BUILD_EMPTY,
+                           ak_build_two(b, ak_build_text(b, ":"), space));
     o.list = ak_alloc(json_object_size(names) + (1u << MOST_PATTERNS), sizeof *o.list);
     if (!o.list)
         ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a schema");

@@ -15,16 +15,18 @@ struct sizes {
     bool low_strict, high_strict;
     bool integer;
     uint32_t decimals;
-    size_t length;    /* digits before the point */
-    size_t n_after;   /* decimals after which nothing changes */
-    uint32_t *rules;  /* of the places behind the point: [n_after + 1][4], UINT32_MAX: not made */
+    size_t length;   /* digits before the point */
+    size_t n_after;  /* decimals after which nothing changes */
+    uint32_t *rules; /* of the places behind the point: [n_after + 1][4], UINT32_MAX: not made */
 };
 
 enum { MOST_WRITTEN = 16 };
 
 static uint32_t digit(struct sizes *s, unsigned from, unsigned to)
 {
-    return from > to ? (uint32_t)AK_BUILD_NOTHING : ak_build_byte_range(s->b, (unsigned char)('0' + from), (unsigned char)('0' + to));
+    return from > to ?
+               (uint32_t)AK_BUILD_NOTHING :
+               ak_build_byte_range(s->b, (unsigned char)('0' + from), (unsigned char)('0' + to));
 }
 
 static uint32_t decimals_left(const struct sizes *s, size_t at)
@@ -39,15 +41,21 @@ static uint32_t free_decimals(struct sizes *s, size_t at)
 {
     struct ak_build *b = s->b;
     uint32_t left = decimals_left(s, at), zero = digit(s, 0, 0);
-    uint32_t zeros = s->c->reading && s->decimals != AK_MANY ? ak_build_repeat(b, zero, 0, AK_MANY) : (uint32_t)AK_BUILD_EMPTY;
+    uint32_t zeros = s->c->reading && s->decimals != AK_MANY ?
+                         ak_build_repeat(b, zero, 0, AK_MANY) :
+                         (uint32_t)AK_BUILD_EMPTY;
     if (at > 0)
         return ak_build_two(b, ak_build_repeat(b, digit(s, 0, 9), 0, left), zeros);
     uint32_t some = left > 0 ? ak_build_two(b, ak_build_repeat(b, digit(s, 0, 9), 1, left), zeros) :
-                    s->c->reading ? ak_build_repeat(b, zero, 1, AK_MANY) : (uint32_t)AK_BUILD_NOTHING;
+                    s->c->reading ? ak_build_repeat(b, zero, 1, AK_MANY) :
+                                    (uint32_t)AK_BUILD_NOTHING;
     return ak_build_repeat(b, ak_build_two(b, ak_build_text(b, "."), some), 0, 1);
 }
 
-static unsigned decimal(const struct ak_decimal *d, size_t at) { return at < d->n_after ? (unsigned)(d->after[at] - '0') : 0; }
+static unsigned decimal(const struct ak_decimal *d, size_t at)
+{
+    return at < d->n_after ? (unsigned)(d->after[at] - '0') : 0;
+}
 
 /* After `at` decimals, held to the bounds or not. */
 static uint32_t fraction(struct sizes *s, size_t at, bool low, bool high);
@@ -56,7 +64,8 @@ static uint32_t fraction_body(struct sizes *s, size_t at, bool low, bool high)
 {
     struct ak_build *b = s->b;
     bool low_spent = low && at >= s->low->n_after, high_spent = high && at >= s->high->n_after;
-    bool low_fine = !low || (low_spent && !s->low_strict), high_fine = !high || !high_spent || !s->high_strict;
+    bool low_fine = !low || (low_spent && !s->low_strict),
+         high_fine = !high || !high_spent || !s->high_strict;
     unsigned from = low ? decimal(s->low, at) : 0, to = high ? decimal(s->high, at) : 9;
     uint32_t end = low_fine && high_fine ? AK_BUILD_EMPTY : AK_BUILD_NOTHING, more[3] = { 0 };
     bool only_zero = decimals_left(s, at) == 0;
@@ -69,9 +78,13 @@ static uint32_t fraction_body(struct sizes *s, size_t at, bool low, bool high)
     if (low && high && from == to) {
         more[0] = ak_build_two(b, digit(s, from, from), fraction(s, at + 1, true, true));
     } else if (from <= to) {
-        more[0] = low ? ak_build_two(b, digit(s, from, from), fraction(s, at + 1, true, high && from == to)) : (uint32_t)AK_BUILD_NOTHING;
-        more[1] = high && !(low && from == to) ? ak_build_two(b, digit(s, to, to), fraction(s, at + 1, false, high && to == decimal(s->high, at))) :
-                                                 (uint32_t)AK_BUILD_NOTHING;
+        more[0] = low ? ak_build_two(b, digit(s, from, from),
+                                     fraction(s, at + 1, true, high && from == to)) :
+                        (uint32_t)AK_BUILD_NOTHING;
+        more[1] = high && !(low && from == to) ?
+                      ak_build_two(b, digit(s, to, to),
+                                   fraction(s, at + 1, false, high && to == decimal(s->high, at))) :
+                      (uint32_t)AK_BUILD_NOTHING;
         unsigned first = from + (low ? 1 : 0), last = high ? to : to + 1;
         if (last > first)
             more[2] = ak_build_two(b, digit(s, first, last - 1), fraction(s, at + 1, false, false));
@@ -103,7 +116,8 @@ static uint32_t after_point(struct sizes *s, bool low, bool high)
 {
     if (!s->integer)
         return fraction(s, 0, low, high);
-    uint32_t zeros = ak_build_two(s->b, ak_build_text(s->b, "."), ak_build_repeat(s->b, digit(s, 0, 0), 1, AK_MANY));
+    uint32_t zeros = ak_build_two(s->b, ak_build_text(s->b, "."),
+                                  ak_build_repeat(s->b, digit(s, 0, 0), 1, AK_MANY));
     return s->c->reading ? ak_build_repeat(s->b, zeros, 0, 1) : (uint32_t)AK_BUILD_EMPTY;
 }
 
@@ -116,7 +130,8 @@ static uint32_t before_point(struct sizes *s, bool low, bool high)
     uint32_t held[2][2]; /* what follows, held to [low][high] */
     for (int l = 0; l < 2; l++)
         for (int h = 0; h < 2; h++)
-            held[l][h] = (l && !low) || (h && !high) ? (uint32_t)AK_BUILD_NOTHING : after_point(s, l, h);
+            held[l][h] =
+                (l && !low) || (h && !high) ? (uint32_t)AK_BUILD_NOTHING : after_point(s, l, h);
     uint32_t end = held[0][0];
     for (size_t at = n; at-- > 0;) {
         uint32_t next[2][2] = { { 0 } };
@@ -126,11 +141,18 @@ static uint32_t before_point(struct sizes *s, bool low, bool high)
                 if ((l && !low) || (h && !high))
                     continue;
                 if (!l && !h) {
-                    next[0][0] = ak_build_two(b, ak_build_two(b, digit(s, least, 9), ak_build_repeat(b, digit(s, 0, 9), (uint32_t)(n - at - 1), (uint32_t)(n - at - 1))), end);
+                    next[0][0] = ak_build_two(
+                        b,
+                        ak_build_two(b, digit(s, least, 9),
+                                     ak_build_repeat(b, digit(s, 0, 9), (uint32_t)(n - at - 1),
+                                                     (uint32_t)(n - at - 1))),
+                        end);
                     continue;
                 }
-                unsigned from = l ? (unsigned)((n > s->low->n_before ? '0' : s->low->before[at]) - '0') : least;
-                unsigned to = h ? (unsigned)((n > s->high->n_before ? '0' : s->high->before[at]) - '0') : 9;
+                unsigned from =
+                    l ? (unsigned)((n > s->low->n_before ? '0' : s->low->before[at]) - '0') : least;
+                unsigned to =
+                    h ? (unsigned)((n > s->high->n_before ? '0' : s->high->before[at]) - '0') : 9;
                 uint32_t parts[3] = { 0 };
                 if (from > to)
                     continue;
@@ -138,8 +160,10 @@ static uint32_t before_point(struct sizes *s, bool low, bool high)
                     parts[0] = ak_build_two(b, digit(s, from, from), held[1][1]);
                 } else {
                     unsigned first = from + (l ? 1u : 0u), last = h ? to : to + 1;
-                    parts[0] = l ? ak_build_two(b, digit(s, from, from), held[1][0]) : (uint32_t)AK_BUILD_NOTHING;
-                    parts[1] = h ? ak_build_two(b, digit(s, to, to), held[0][1]) : (uint32_t)AK_BUILD_NOTHING;
+                    parts[0] = l ? ak_build_two(b, digit(s, from, from), held[1][0]) :
+                                   (uint32_t)AK_BUILD_NOTHING;
+                    parts[1] = h ? ak_build_two(b, digit(s, to, to), held[0][1]) :
+                                   (uint32_t)AK_BUILD_NOTHING;
                     if (last > first)
                         parts[2] = ak_build_two(b, digit(s, first, last - 1), held[0][0]);
                 }
@@ -159,7 +183,8 @@ static uint32_t sizes(struct sizes *s)
     struct ak_part_list list = { 0 };
     if (!s->low)
         s->low = &zero;
-    size_t low = s->low->n_before > 0 ? s->low->n_before : 1, high = s->high && s->high->n_before > 0 ? s->high->n_before : 1;
+    size_t low = s->low->n_before > 0 ? s->low->n_before : 1,
+           high = s->high && s->high->n_before > 0 ? s->high->n_before : 1;
     size_t n_low = s->low->n_after, n_high = s->high ? s->high->n_after : 0;
     s->n_after = ak_max_size(n_low, n_high);
     if (s->decimals != AK_MANY)
@@ -176,8 +201,11 @@ static uint32_t sizes(struct sizes *s)
     ak_build_append(b, &list, before_point(s, true, s->high && high == low));
     if (!s->high || high > low + 1) {
         /* longer than the one and, where there is another bound, shorter than it */
-        uint32_t most = s->high ? (uint32_t)high - 2 : s->c->reading ? AK_MANY : (uint32_t)ak_max_size(MOST_WRITTEN - 1, low + 1);
-        uint32_t whole = ak_build_two(b, digit(s, 1, 9), ak_build_repeat(b, digit(s, 0, 9), (uint32_t)low, most));
+        uint32_t most = s->high       ? (uint32_t)high - 2 :
+                        s->c->reading ? AK_MANY :
+                                        (uint32_t)ak_max_size(MOST_WRITTEN - 1, low + 1);
+        uint32_t whole = ak_build_two(b, digit(s, 1, 9),
+                                      ak_build_repeat(b, digit(s, 0, 9), (uint32_t)low, most));
         ak_build_append(b, &list, ak_build_two(b, whole, after_point(s, false, false)));
     }
     if (s->high && high > low) {
@@ -205,7 +233,10 @@ uint32_t ak_schema_digits(struct ak_compiler *c, const struct ak_number_range *r
     }
     if (below) {
         /* by size, the bounds change places */
-        s.low = r->has_high && (r->high.negative || (r->high.n_before + r->high.n_after == 0 && r->high_strict)) ? &r->high : NULL;
+        s.low = r->has_high && (r->high.negative ||
+                                (r->high.n_before + r->high.n_after == 0 && r->high_strict)) ?
+                    &r->high :
+                    NULL;
         s.low_strict = s.low && r->high_strict;
         s.high = r->has_low ? &r->low : NULL;
         s.high_strict = s.high && r->low_strict;

@@ -7,7 +7,10 @@
 
 static int hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9' ? c - '0' :
+           c >= 'a' && c <= 'f' ? c - 'a' + 10 :
+           c >= 'A' && c <= 'F' ? c - 'A' + 10 :
+                                  -1;
 }
 
 /* Undoes %XX; `out` has room for the text. */
@@ -79,7 +82,7 @@ static const json_t *find_anchor(const json_t *at, const char *anchor, unsigned 
     if (depth == AK_JSON_MOST_DEPTH)
         return NULL;
     if (json_is_array(at)) {
-        json_array_foreach(at, i, value)
+        json_array_foreach (at, i, value)
             if ((found = find_anchor(value, anchor, depth + 1)))
                 return found;
         return NULL;
@@ -92,7 +95,7 @@ static const json_t *find_anchor(const json_t *at, const char *anchor, unsigned 
         if (json_is_string(name) && strcmp(json_string_value(name), anchor) == 0)
             return at;
     }
-    json_object_foreach((json_t *)(uintptr_t)at, key, value) {
+    json_object_foreach ((json_t *)(uintptr_t)at, key, value) {
         bool skip = false;
         for (i = 0; i < sizeof no_schemas / sizeof *no_schemas; i++)
             skip = skip || strcmp(key, no_schemas[i]) == 0;
@@ -104,19 +107,22 @@ static const json_t *find_anchor(const json_t *at, const char *anchor, unsigned 
 
 const json_t *ak_schema_resolve(struct ak_compiler *c, const json_t *schema, const char *ref)
 {
-    const char *base = json_string_value(json_object_get(c->root, "$id")), *fragment = strchr(ref, '#');
+    const char *base = json_string_value(json_object_get(c->root, "$id")),
+               *fragment = strchr(ref, '#');
     size_t length = fragment ? (size_t)(fragment - ref) : strlen(ref);
     const json_t *found = NULL;
     size_t base_length = base ? strcspn(base, "#") : 0;
     if (length > 0 && !(base && base_length == length && memcmp(base, ref, length) == 0)) {
-        ak_schema_refuse(c, schema, "$ref", "only what begins with # is looked up: nothing is fetched");
+        ak_schema_refuse(c, schema, "$ref",
+                         "only what begins with # is looked up: nothing is fetched");
         return NULL;
     }
     if (!fragment || !fragment[1])
         return c->root;
     char *name = ak_alloc(strlen(fragment) + 1, 1);
     if (!name) {
-        c->build.status = ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
+        c->build.status =
+            ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
         return NULL;
     }
     size_t n = undo_percent(fragment + 1, name);

@@ -28,17 +28,21 @@ void ak_compiler_free(struct ak_compiler *c)
     json_decref(c->made);
 }
 
-ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_options *options, struct ak_grammar **out,
-                                 struct ak_error *error)
+ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_options *options,
+                                 struct ak_grammar **out, struct ak_error *error)
 {
     unsigned trials = 0;
-    struct ak_compiler c = { .root = schema, .options = options, .reading = options->form == AK_SCHEMA_READING, .trials = &trials };
+    struct ak_compiler c = { .root = schema,
+                             .options = options,
+                             .reading = options->form == AK_SCHEMA_READING,
+                             .trials = &trials };
     struct ak_terms t = { 0 };
     *out = NULL;
     ak_compiler_begin(&c, error);
     c.made = json_array();
     ak_terms_add(&c, &t, schema, 0);
-    uint32_t value = ak_schema_compile(&c, &t), space = c.reading ? ak_schema_space(&c) : (uint32_t)AK_BUILD_EMPTY;
+    uint32_t value = ak_schema_compile(&c, &t),
+             space = c.reading ? ak_schema_space(&c) : (uint32_t)AK_BUILD_EMPTY;
     uint32_t root = ak_build_two(&c.build, space, ak_build_two(&c.build, value, space));
     ak_status status = ak_build_finish(&c.build, root, out);
     ak_terms_free(&t);
@@ -46,8 +50,9 @@ ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_op
     return status;
 }
 
-ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes, const struct ak_schema_options *options, struct ak_grammar **out,
-                                      struct ak_error *error)
+ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes,
+                                      const struct ak_schema_options *options,
+                                      struct ak_grammar **out, struct ak_error *error)
 {
     json_t *schema;
     *out = NULL;

@@ -11,21 +11,24 @@
 #include "grammar/grammar.h"
 
 enum ak_schema_form {
-    AK_SCHEMA_WRITING, /* what a model is held to: members in the order of the schema, little white space, plain spelling */
+    /* what a model is held to: members in the order of the schema, little white space, plain
+     * spelling */
+    AK_SCHEMA_WRITING,
     AK_SCHEMA_READING, /* any JSON text */
 };
 
 struct ak_schema_options {
     enum ak_schema_form form;
-    bool lax;             /* what is not supported is passed over, and log told of it */
+    bool lax; /* what is not supported is passed over, and log told of it */
     struct ak_log log;
 };
 
-ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_options *options, struct ak_grammar **out,
-                                 struct ak_error *error);
+ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_options *options,
+                                 struct ak_grammar **out, struct ak_error *error);
 
 /* The same from JSON text. */
-ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes, const struct ak_schema_options *options, struct ak_grammar **out,
-                                      struct ak_error *error);
+ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes,
+                                      const struct ak_schema_options *options,
+                                      struct ak_grammar **out, struct ak_error *error);
 
 #endif

@@ -2,11 +2,15 @@
 
 #include "grammar/schema/schema_parts.h"
 
-uint32_t ak_build_schema(struct ak_build *b, const json_t *root, const json_t *schema, const struct ak_schema_options *options)
+uint32_t ak_build_schema(struct ak_build *b, const json_t *root, const json_t *schema,
+                         const struct ak_schema_options *options)
 {
     unsigned trials = 0;
-    struct ak_compiler c = {.root = root, .options = options, .reading = options->form == AK_SCHEMA_READING, .trials = &trials};
-    struct ak_terms t = {0};
+    struct ak_compiler c = { .root = root,
+                             .options = options,
+                             .reading = options->form == AK_SCHEMA_READING,
+                             .trials = &trials };
+    struct ak_terms t = { 0 };
 
     if (!ak_build_ok(b))
         return AK_BUILD_NOTHING;

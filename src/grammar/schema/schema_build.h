@@ -6,6 +6,7 @@
 #include "grammar/schema/schema.h"
 
 /* `root` is what references begin at; `schema` is in it, or is it. */
-uint32_t ak_build_schema(struct ak_build *b, const json_t *root, const json_t *schema, const struct ak_schema_options *options);
+uint32_t ak_build_schema(struct ak_build *b, const json_t *root, const json_t *schema,
+                         const struct ak_schema_options *options);
 
 #endif

@@ -15,7 +15,8 @@ static const struct ak_dfa *no_memory(struct ak_compiler *c)
 }
 
 /* Tells of a failed machine as the keyword's. */
-static void tell(struct ak_compiler *c, const json_t *schema, const char *keyword, const struct ak_error *e)
+static void tell(struct ak_compiler *c, const json_t *schema, const char *keyword,
+                 const struct ak_error *e)
 {
     char why[AK_ERROR_MESSAGE_BYTES];
     if (e->status == AKUNU_ERROR_MEMORY) {
@@ -29,14 +30,16 @@ static void tell(struct ak_compiler *c, const json_t *schema, const char *keywor
     }
 }
 
-const struct ak_dfa *ak_schema_pattern(struct ak_compiler *c, const json_t *schema, const char *keyword, const char *text, size_t n)
+const struct ak_dfa *ak_schema_pattern(struct ak_compiler *c, const json_t *schema,
+                                       const char *keyword, const char *text, size_t n)
 {
     struct ak_error e = { 0 };
     for (uint32_t i = 0; i < c->n_known; i++)
         if (c->known[i]->n == n && memcmp(c->known[i]->text, text, n) == 0)
             return c->known[i]->failed ? NULL : &c->known[i]->dfa;
     if (c->n_known == c->room_known) {
-        struct ak_known_dfa **grown = ak_realloc(c->known, (size_t)c->room_known * 2 + 8, sizeof *grown);
+        struct ak_known_dfa **grown =
+            ak_realloc(c->known, (size_t)c->room_known * 2 + 8, sizeof *grown);
         if (!grown)
             return no_memory(c);
         c->known = grown;
@@ -64,7 +67,9 @@ void ak_schema_narrow(struct ak_compiler *c, struct ak_dfa *d, const struct ak_d
         return;
     if (ak_dfa_both(d, by, not_by, &out, &e) != AKUNU_OK) {
         ak_dfa_free(&out);
-        ak_build_fail(&c->build, e.status, "strings with these patterns, lengths and names together: the machine %s", e.message);
+        ak_build_fail(&c->build, e.status,
+                      "strings with these patterns, lengths and names together: the machine %s",
+                      e.message);
         return;
     }
     ak_dfa_free(d);
@@ -96,14 +101,17 @@ static void add_format(struct ak_compiler *c, struct ak_string_limits *l, const 
     }
     const char *pattern = ak_format_pattern(json_string_value(format));
     char why[AK_ERROR_MESSAGE_BYTES];
-    snprintf(why, sizeof why, "of formats date, time, date-time, uuid and ipv4 are, \"%.100s\" is not", json_string_value(format));
+    snprintf(why, sizeof why,
+             "of formats date, time, date-time, uuid and ipv4 are, \"%.100s\" is not",
+             json_string_value(format));
     if (pattern)
         add_dfa(c, l, ak_schema_pattern(c, schema, "format", pattern, strlen(pattern)));
     else
         ak_schema_refuse(c, schema, "format", why);
 }
 
-bool ak_schema_string_limits(struct ak_compiler *c, const struct ak_terms *t, struct ak_string_limits *l)
+bool ak_schema_string_limits(struct ak_compiler *c, const struct ak_terms *t,
+                             struct ak_string_limits *l)
 {
     *l = (struct ak_string_limits){ .high = AK_MANY };
     ak_schema_counts(c, t, "minLength", "maxLength", &l->low, &l->high);
@@ -112,7 +120,9 @@ bool ak_schema_string_limits(struct ak_compiler *c, const struct ak_terms *t, st
         if (pattern && !json_is_string(pattern))
             ak_schema_wrong(c, schema, "pattern", "a string");
         else if (pattern)
-            add_dfa(c, l, ak_schema_pattern(c, schema, "pattern", json_string_value(pattern), json_string_length(pattern)));
+            add_dfa(c, l,
+                    ak_schema_pattern(c, schema, "pattern", json_string_value(pattern),
+                                      json_string_length(pattern)));
         add_format(c, l, schema);
     }
     return ak_schema_ok(c) && l->low <= l->high && !(l->has_dfa && ak_dfa_is_empty(&l->dfa));
@@ -128,7 +138,9 @@ static void add_lengths(struct ak_compiler *c, struct ak_string_limits *l)
     if (ak_dfa_lengths(l->low, l->high, &lengths, &e) == AKUNU_OK)
         add_dfa(c, l, &lengths);
     else
-        ak_build_fail(&c->build, e.status, "strings with a pattern and a length of %u to %u: the machine %s", l->low, l->high, e.message);
+        ak_build_fail(&c->build, e.status,
+                      "strings with a pattern and a length of %u to %u: the machine %s", l->low,
+                      l->high, e.message);
     ak_dfa_free(&lengths);
 }
 
@@ -149,20 +161,22 @@ void ak_schema_string_dfa(struct ak_compiler *c, const struct ak_terms *t, struc
         no_memory(c);
 }
 
-/* ---- as parts ---- */
-
+/* ---- as parts ----------------------------------------------------------- */
 /* A character of a set, each set once. */
 static uint32_t char_part(struct ak_compiler *c, const struct ak_char_set *s, bool any)
 {
     for (uint32_t i = 0; i < c->n_char_parts; i++)
-        if (c->char_sets[i].n == s->n && memcmp(c->char_sets[i].ranges, s->ranges, s->n * sizeof *s->ranges) == 0)
+        if (c->char_sets[i].n == s->n &&
+            memcmp(c->char_sets[i].ranges, s->ranges, s->n * sizeof *s->ranges) == 0)
             return c->char_parts[i];
     uint32_t part = ak_build_json_chars(&c->build, s, any);
     if (c->n_char_parts == c->room_char_sets) {
-        struct ak_char_set *sets = ak_realloc(c->char_sets, (size_t)c->room_char_sets * 2 + 16, sizeof *sets);
+        struct ak_char_set *sets =
+            ak_realloc(c->char_sets, (size_t)c->room_char_sets * 2 + 16, sizeof *sets);
         if (sets)
             c->char_sets = sets;
-        uint32_t *parts = ak_realloc(c->char_parts, (size_t)c->room_char_sets * 2 + 16, sizeof *parts);
+        uint32_t *parts =
+            ak_realloc(c->char_parts, (size_t)c->room_char_sets * 2 + 16, sizeof *parts);
         if (parts)
             c->char_parts = parts;
         if (!sets || !parts)
@@ -175,10 +189,14 @@ static uint32_t char_part(struct ak_compiler *c, const struct ak_char_set *s, bo
     return part;
 }
 
-static uint32_t quote(struct ak_compiler *c) { return ak_build_text(&c->build, "\""); }
+static uint32_t quote(struct ak_compiler *c)
+{
+    return ak_build_text(&c->build, "\"");
+}
 
 /* A rule for each state, called calls[state]. */
-static void declare_states(struct ak_build *b, const struct ak_dfa *d, uint32_t *calls, const uint32_t *like)
+static void declare_states(struct ak_build *b, const struct ak_dfa *d, uint32_t *calls,
+                           const uint32_t *like)
 {
     uint32_t base = b->g ? b->g->n_rules : 0;
     for (uint32_t i = 0; i < d->n_states; i++)
@@ -191,7 +209,8 @@ static void declare_states(struct ak_build *b, const struct ak_dfa *d, uint32_t 
 
 /* What may follow in a state: the end, or a character and what follows it. done: of all
  * edges, those that were looked at. */
-static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32_t state, const uint32_t *calls, uint8_t *done)
+static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32_t state,
+                           const uint32_t *calls, uint8_t *done)
 {
     struct ak_part_list list = { 0 };
     struct ak_char_set s = { 0 };
@@ -210,7 +229,8 @@ static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32
             done[j] = 1;
             ak_char_set_add(&c->build, &s, edges[j].low, edges[j].high);
         }
-        ak_build_append(&c->build, &list, ak_build_two(&c->build, char_part(c, &s, c->reading), calls[edges[i].to]));
+        ak_build_append(&c->build, &list,
+                        ak_build_two(&c->build, char_part(c, &s, c->reading), calls[edges[i].to]));
     }
     uint32_t part = ak_build_choice(&c->build, list.items, list.n);
     ak_char_set_free(&s);
@@ -222,7 +242,8 @@ uint32_t ak_schema_quoted_dfa(struct ak_compiler *c, const struct ak_dfa *d)
 {
     struct ak_build *b = &c->build;
     uint8_t *done = ak_alloc(d->n_edges, 1);
-    uint32_t *calls = ak_alloc(d->n_states, sizeof *calls), *like = ak_alloc(d->n_states, sizeof *like);
+    uint32_t *calls = ak_alloc(d->n_states, sizeof *calls),
+             *like = ak_alloc(d->n_states, sizeof *like);
     uint32_t part = AK_BUILD_NOTHING;
     if (done && calls && like && ak_dfa_alike(d, AK_NEAR_BYTES, like)) {
         declare_states(b, d, calls, like);
@@ -285,7 +306,8 @@ uint32_t ak_schema_string(struct ak_compiler *c, const struct ak_terms *t)
             add_lengths(c, &l);
             part = ak_schema_ok(c) ? ak_schema_quoted_dfa(c, &l.dfa) : (uint32_t)AK_BUILD_NOTHING;
         } else {
-            uint32_t parts[] = { quote(c), ak_build_repeat(&c->build, any_char(c), l.low, l.high), quote(c) };
+            uint32_t parts[] = { quote(c), ak_build_repeat(&c->build, any_char(c), l.low, l.high),
+                                 quote(c) };
             part = ak_build_sequence(&c->build, parts, 3);
         }
     }

@@ -8,7 +8,8 @@
 static struct ak_term *append(struct ak_compiler *c, struct ak_terms *t, struct ak_term term)
 {
     if (t->n == AK_SCHEMA_MOST_TERMS)
-        ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED, "the schema puts more than %d schemas together", AK_SCHEMA_MOST_TERMS);
+        ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED,
+                      "the schema puts more than %d schemas together", AK_SCHEMA_MOST_TERMS);
     if (!ak_schema_ok(c))
         return NULL;
     if (t->n == t->room) {
@@ -33,9 +34,11 @@ static bool came_of(const struct ak_terms *t, const json_t *schema, uint32_t fro
     return false;
 }
 
-static void add_references(struct ak_compiler *c, struct ak_terms *t, const json_t *schema, uint32_t from)
+static void add_references(struct ak_compiler *c, struct ak_terms *t, const json_t *schema,
+                           uint32_t from)
 {
-    const json_t *ref = json_object_get(schema, "$ref"), *all = json_object_get(schema, "allOf"), *no = json_object_get(schema, "not");
+    const json_t *ref = json_object_get(schema, "$ref"), *all = json_object_get(schema, "allOf"),
+                 *no = json_object_get(schema, "not");
     const json_t *value;
     size_t i;
     if (ref && !json_is_string(ref)) {
@@ -48,7 +51,7 @@ static void add_references(struct ak_compiler *c, struct ak_terms *t, const json
     if (all && !json_is_array(all)) {
         ak_schema_wrong(c, schema, "allOf", "a list of schemas");
     } else if (all) {
-        json_array_foreach(all, i, value)
+        json_array_foreach (all, i, value)
             ak_terms_add(c, t, value, from);
     }
     /* only `not` of everything or nothing is kept */
@@ -65,18 +68,21 @@ void ak_terms_add(struct ak_compiler *c, struct ak_terms *t, const json_t *schem
         return;
     }
     if (!json_is_object(schema)) {
-        ak_build_fail(&c->build, AKUNU_ERROR_FORMAT, "a schema is %s: an object, true or false is expected", ak_json_kind(schema));
+        ak_build_fail(&c->build, AKUNU_ERROR_FORMAT,
+                      "a schema is %s: an object, true or false is expected", ak_json_kind(schema));
         return;
     }
     if (came_of(t, schema, from)) {
-        ak_schema_refuse(c, schema, "$ref", "the schema refers to itself without going into a value");
+        ak_schema_refuse(c, schema, "$ref",
+                         "the schema refers to itself without going into a value");
         return;
     }
     for (uint32_t i = 0; i < t->n; i++)
         if (t->items[i].schema == schema)
             return;
     ak_schema_check(c, schema);
-    if (json_object_size(schema) == 0 || !append(c, t, (struct ak_term){ .schema = schema, .from = from }))
+    if (json_object_size(schema) == 0 ||
+        !append(c, t, (struct ak_term){ .schema = schema, .from = from }))
         return;
     add_references(c, t, schema, t->n);
 }
@@ -102,13 +108,16 @@ void ak_terms_free(struct ak_terms *t)
     *t = (struct ak_terms){ 0 };
 }
 
-/* ---- types ---- */
-
+/* ---- types -------------------------------------------------------------- */
 static unsigned type_named(const char *name)
 {
-    static const struct { const char *name; unsigned types; } types[] = {
-        { "null", AK_TYPE_NULL }, { "boolean", AK_TYPE_BOOLEAN }, { "integer", AK_TYPE_INTEGER },
-        { "number", AK_TYPE_INTEGER | AK_TYPE_FRACTION }, { "string", AK_TYPE_STRING }, { "array", AK_TYPE_ARRAY },
+    static const struct {
+        const char *name;
+        unsigned types;
+    } types[] = {
+        { "null", AK_TYPE_NULL },       { "boolean", AK_TYPE_BOOLEAN },
+        { "integer", AK_TYPE_INTEGER }, { "number", AK_TYPE_INTEGER | AK_TYPE_FRACTION },
+        { "string", AK_TYPE_STRING },   { "array", AK_TYPE_ARRAY },
         { "object", AK_TYPE_OBJECT },
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -129,13 +138,15 @@ static unsigned types_of(struct ak_compiler *c, const json_t *schema)
     if (json_is_string(type) && (one = type_named(json_string_value(type))))
         return types | one;
     if (!json_is_array(type)) {
-        ak_schema_wrong(c, schema, "type", "null, boolean, integer, number, string, array, object or a list of them");
+        ak_schema_wrong(c, schema, "type",
+                        "null, boolean, integer, number, string, array, object or a list of them");
         return 0;
     }
-    json_array_foreach(type, i, name) {
+    json_array_foreach (type, i, name) {
         one = json_is_string(name) ? type_named(json_string_value(name)) : 0;
         if (one == 0)
-            ak_schema_wrong(c, schema, "type", "a list of null, boolean, integer, number, string, array, object");
+            ak_schema_wrong(c, schema, "type",
+                            "a list of null, boolean, integer, number, string, array, object");
         types |= one;
     }
     return types;
@@ -149,42 +160,47 @@ unsigned ak_terms_types(struct ak_compiler *c, const struct ak_terms *t)
     return types;
 }
 
-/* ---- choices ---- */
-
+/* ---- choices ------------------------------------------------------------ */
 /* The two alternatives of a key on whose presence something depends. */
 static json_t *dependent(const char *key, json_t *then)
 {
     json_t *absent = json_pack("{s:{s:b}}", "properties", key, 0);
-    json_t *present = json_is_array(then) ? json_pack("{s:O}", "required", then) :
-                                            json_pack("{s:[s], s:[O]}", "required", key, "allOf", then);
+    json_t *present = json_is_array(then) ?
+                          json_pack("{s:O}", "required", then) :
+                          json_pack("{s:[s], s:[O]}", "required", key, "allOf", then);
     return json_pack("[o, o]", absent, present);
 }
 
 /* Alternatives that the schema's author did not write are made once, so that equal lists
  * of terms stay equal. */
-static const json_t *made(struct ak_compiler *c, const json_t *schema, uint32_t choice, const char *key, json_t *then)
+static const json_t *made(struct ak_compiler *c, const json_t *schema, uint32_t choice,
+                          const char *key, json_t *then)
 {
     struct ak_compiler *outermost = c;
     size_t i;
     json_t *entry;
     while (outermost->outer)
         outermost = outermost->outer;
-    json_array_foreach(outermost->made, i, entry)
+    json_array_foreach (outermost->made, i, entry)
         if (json_integer_value(json_array_get(entry, 0)) == (json_int_t)(uintptr_t)schema &&
             json_integer_value(json_array_get(entry, 1)) == (json_int_t)choice)
             return json_array_get(entry, 2);
     json_t *alternatives = dependent(key, then);
     entry = json_pack("[I, I, o]", (json_int_t)(uintptr_t)schema, (json_int_t)choice, alternatives);
     if (!entry || json_array_append_new(outermost->made, entry) != 0) {
-        c->build.status = ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
+        c->build.status =
+            ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
         return NULL;
     }
     return alternatives;
 }
 
-static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint32_t number, bool *one)
+static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint32_t number,
+                               bool *one)
 {
-    static const char *const lists[] = { "anyOf", "oneOf" }, *const dependents[] = { "dependentRequired", "dependentSchemas" };
+    static const char *const lists[] = { "anyOf", "oneOf" }, *const dependents[] = {
+        "dependentRequired", "dependentSchemas"
+    };
     uint32_t left = number;
     *one = false;
     for (int i = 0; i < 2; i++) {
@@ -207,9 +223,11 @@ static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint
             ak_schema_wrong(c, schema, dependents[i], "an object");
             return NULL;
         }
-        json_object_foreach(map, key, value) {
-            if (i == 0 ? !json_is_array(value) : !json_is_object(value) && !json_is_boolean(value)) {
-                ak_schema_wrong(c, schema, dependents[i], i == 0 ? "an object of lists" : "an object of schemas");
+        json_object_foreach (map, key, value) {
+            if (i == 0 ? !json_is_array(value) :
+                         !json_is_object(value) && !json_is_boolean(value)) {
+                ak_schema_wrong(c, schema, dependents[i],
+                                i == 0 ? "an object of lists" : "an object of schemas");
                 return NULL;
             }
             if (left-- == 0)
@@ -219,10 +237,12 @@ static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint
     return NULL;
 }
 
-const json_t *ak_terms_choice(struct ak_compiler *c, const struct ak_terms *t, uint32_t *term, bool *one)
+const json_t *ak_terms_choice(struct ak_compiler *c, const struct ak_terms *t, uint32_t *term,
+                              bool *one)
 {
     for (*term = 0; *term < t->n && ak_schema_ok(c); ++*term) {
-        const json_t *alternatives = choice_of(c, t->items[*term].schema, t->items[*term].choices, one);
+        const json_t *alternatives =
+            choice_of(c, t->items[*term].schema, t->items[*term].choices, one);
         if (alternatives)
             return alternatives;
     }

@@ -12,24 +12,27 @@ bool ak_json_same(const json_t *a, const json_t *b)
     json_t *value;
     size_t i;
     if (json_is_number(a) && json_is_number(b))
-        return json_is_integer(a) && json_is_integer(b) ? json_integer_value(a) == json_integer_value(b) :
-                                                          json_number_value(a) >= json_number_value(b) && json_number_value(a) <= json_number_value(b);
+        return json_is_integer(a) && json_is_integer(b) ?
+                   json_integer_value(a) == json_integer_value(b) :
+                   json_number_value(a) >= json_number_value(b) &&
+                       json_number_value(a) <= json_number_value(b);
     if (json_typeof(a) != json_typeof(b))
         return false;
     switch (json_typeof(a)) {
     case JSON_STRING:
-        return json_string_length(a) == json_string_length(b) && memcmp(json_string_value(a), json_string_value(b), json_string_length(a)) == 0;
+        return json_string_length(a) == json_string_length(b) &&
+               memcmp(json_string_value(a), json_string_value(b), json_string_length(a)) == 0;
     case JSON_ARRAY:
         if (json_array_size(a) != json_array_size(b))
             return false;
-        json_array_foreach(a, i, value)
+        json_array_foreach (a, i, value)
             if (!ak_json_same(value, json_array_get(b, i)))
                 return false;
         return true;
     case JSON_OBJECT:
         if (json_object_size(a) != json_object_size(b))
             return false;
-        json_object_foreach((json_t *)(uintptr_t)a, key, value) {
+        json_object_foreach ((json_t *)(uintptr_t)a, key, value) {
             const json_t *other = json_object_get(b, key);
             if (!other || !ak_json_same(value, other))
                 return false;
@@ -39,9 +42,11 @@ bool ak_json_same(const json_t *a, const json_t *b)
     }
 }
 
-/* ---- as text ---- */
-
-static ak_status add(struct ak_buffer *b, const char *text) { return ak_buffer_add(b, text, strlen(text), NULL); }
+/* ---- as text ------------------------------------------------------------ */
+static ak_status add(struct ak_buffer *b, const char *text)
+{
+    return ak_buffer_add(b, text, strlen(text), NULL);
+}
 
 static ak_status add_string(struct ak_buffer *b, const char *text, size_t n)
 {
@@ -72,14 +77,14 @@ static ak_status write(struct ak_buffer *b, const json_t *v)
     case JSON_STRING: return add_string(b, json_string_value(v), json_string_length(v));
     case JSON_ARRAY:
         AK_TRY(add(b, "["));
-        json_array_foreach(v, i, value) {
+        json_array_foreach (v, i, value) {
             AK_TRY(add(b, n++ ? "," : ""));
             AK_TRY(write(b, value));
         }
         return add(b, "]");
     case JSON_OBJECT:
         AK_TRY(add(b, "{"));
-        json_object_foreach((json_t *)(uintptr_t)v, key, value) {
+        json_object_foreach ((json_t *)(uintptr_t)v, key, value) {
             AK_TRY(add(b, n++ ? "," : ""));
             AK_TRY(add_string(b, key, strlen(key)));
             AK_TRY(add(b, ":"));
@@ -100,8 +105,7 @@ char *ak_json_written(const json_t *value)
     return b.bytes;
 }
 
-/* ---- as parts ---- */
-
+/* ---- as parts ----------------------------------------------------------- */
 static uint32_t number(struct ak_compiler *c, const json_t *value)
 {
     struct ak_build *b = &c->build;
@@ -112,15 +116,23 @@ static uint32_t number(struct ak_compiler *c, const json_t *value)
         c->build.status = ak_schema_ok(c) ? ak_fail_memory(b->error, "a schema", 0) : b->status;
         return AK_BUILD_NOTHING;
     }
-    uint32_t zeros = c->reading ? ak_build_repeat(b, ak_build_text(b, "0"), 0, AK_MANY) : (uint32_t)AK_BUILD_EMPTY;
+    uint32_t zeros = c->reading ? ak_build_repeat(b, ak_build_text(b, "0"), 0, AK_MANY) :
+                                  (uint32_t)AK_BUILD_EMPTY;
     uint32_t one_zero = ak_build_two(b, ak_build_text(b, ".0"), zeros);
-    uint32_t after = d.n_after > 0 ? ak_build_two(b, ak_build_text(b, "."), ak_build_two(b, ak_build_literal(b, d.after, d.n_after), zeros)) :
-                     c->reading ? ak_build_repeat(b, one_zero, 0, 1) : (uint32_t)AK_BUILD_EMPTY;
+    uint32_t after =
+        d.n_after > 0 ?
+            ak_build_two(b, ak_build_text(b, "."),
+                         ak_build_two(b, ak_build_literal(b, d.after, d.n_after), zeros)) :
+        c->reading ? ak_build_repeat(b, one_zero, 0, 1) :
+                     (uint32_t)AK_BUILD_EMPTY;
     uint32_t parts[] = { d.negative ? ak_build_text(b, "-") : (uint32_t)AK_BUILD_EMPTY,
-                         d.n_before > 0 ? ak_build_literal(b, d.before, d.n_before) : ak_build_text(b, "0"), after };
+                         d.n_before > 0 ? ak_build_literal(b, d.before, d.n_before) :
+                                          ak_build_text(b, "0"),
+                         after };
     uint32_t part = ak_build_sequence(b, parts, 3);
     if (strpbrk(text, "eE"))
-        part = c->reading ? ak_build_either(b, part, ak_build_text(b, text)) : ak_build_text(b, text);
+        part =
+            c->reading ? ak_build_either(b, part, ak_build_text(b, text)) : ak_build_text(b, text);
     ak_decimal_free(&d);
     return part;
 }
@@ -132,7 +144,7 @@ static uint32_t array(struct ak_compiler *c, const json_t *value)
     json_t *item;
     size_t i;
     ak_build_append(b, &list, ak_build_text(b, "["));
-    json_array_foreach(value, i, item) {
+    json_array_foreach (value, i, item) {
         if (i > 0) {
             ak_build_append(b, &list, c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY);
             ak_build_append(b, &list, ak_build_text(b, ","));
@@ -151,17 +163,23 @@ static uint32_t object(struct ak_compiler *c, const json_t *value)
 {
     struct ak_build *b = &c->build;
     struct ak_member *list = ak_alloc(json_object_size(value), sizeof *list);
-    uint32_t n = 0, before = c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY, space = ak_schema_space(c);
+    uint32_t n = 0, before = c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY,
+             space = ak_schema_space(c);
     const char *key;
     json_t *member;
     if (!list)
         return ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a schema");
-    json_object_foreach((json_t *)(uintptr_t)value, key, member) {
-        uint32_t parts[] = { ak_schema_quoted(c, key, strlen(key)), before, ak_build_text(b, ":"), space, ak_schema_literal(c, member) };
+    json_object_foreach ((json_t *)(uintptr_t)value, key, member) {
+        uint32_t parts[] = { ak_schema_quoted(c, key, strlen(key)), before, ak_build_text(b, ":"),
+                             space, ak_schema_literal(c, member) };
         list[n++] = (struct ak_member){ .part = ak_build_sequence(b, parts, 5), .required = true };
     }
-    struct ak_members how = { .comma = ak_build_two(b, before, ak_build_two(b, ak_build_text(b, ","), space)), .high = AK_MANY, .ordered = !c->reading };
-    uint32_t parts[] = { ak_build_text(b, "{"), space, ak_build_members(b, list, n, &how), space, ak_build_text(b, "}") };
+    struct ak_members how = { .comma = ak_build_two(b, before,
+                                                    ak_build_two(b, ak_build_text(b, ","), space)),
+                              .high = AK_MANY,
+                              .ordered = !c->reading };
+    uint32_t parts[] = { ak_build_text(b, "{"), space, ak_build_members(b, list, n, &how), space,
+                         ak_build_text(b, "}") };
     ak_free(list);
     return ak_build_sequence(b, parts, 5);
 }
@@ -174,20 +192,20 @@ uint32_t ak_schema_literal(struct ak_compiler *c, const json_t *value)
     case JSON_NULL: return ak_build_text(&c->build, "null");
     case JSON_TRUE: return ak_build_text(&c->build, "true");
     case JSON_FALSE: return ak_build_text(&c->build, "false");
-    case JSON_STRING: return ak_schema_quoted(c, json_string_value(value), json_string_length(value));
+    case JSON_STRING:
+        return ak_schema_quoted(c, json_string_value(value), json_string_length(value));
     case JSON_ARRAY: return array(c, value);
     case JSON_OBJECT: return object(c, value);
     default: return number(c, value);
     }
 }
 
-/* ---- enum and const ---- */
-
+/* ---- enum and const ----------------------------------------------------- */
 static bool among(const json_t *list, const json_t *value)
 {
     json_t *one;
     size_t i;
-    json_array_foreach(list, i, one)
+    json_array_foreach (list, i, one)
         if (ak_json_same(one, value))
             return true;
     return false;
@@ -198,7 +216,7 @@ static json_t *meet(json_t *values, const json_t *list)
 {
     json_t *kept = json_array(), *value;
     size_t i;
-    json_array_foreach(values ? values : list, i, value)
+    json_array_foreach (values ? values : list, i, value)
         if ((!values || among(list, value)) && !among(kept, value))
             json_array_append(kept, value);
     json_decref(values);
@@ -214,8 +232,9 @@ json_t *ak_schema_values(struct ak_compiler *c, const struct ak_terms *t)
         if (list && !json_is_array(list)) {
             ak_schema_wrong(c, schema, "enum", "a list of values");
         } else if (list && json_array_size(list) > AK_SCHEMA_MOST_MEMBERS) {
-            ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED, "an \"enum\" of the schema has %zu values: %d are the most", json_array_size(list),
-                          AK_SCHEMA_MOST_MEMBERS);
+            ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED,
+                          "an \"enum\" of the schema has %zu values: %d are the most",
+                          json_array_size(list), AK_SCHEMA_MOST_MEMBERS);
         } else if (list) {
             values = meet(values, list);
         }

@@ -50,7 +50,8 @@ void *ak_arena_alloc(struct ak_arena *arena, size_t bytes)
 bool ak_arena_extend(struct ak_arena *arena, const void *p, size_t old_bytes, size_t bytes)
 {
     const char *begin = p;
-    if (!begin || bytes > SIZE_MAX / 2 || begin + ak_round_up(old_bytes ? old_bytes : 1, ALIGN) != arena->next)
+    if (!begin || bytes > SIZE_MAX / 2 ||
+        begin + ak_round_up(old_bytes ? old_bytes : 1, ALIGN) != arena->next)
         return false;
     size_t more = ak_round_up(bytes, ALIGN) - (size_t)(arena->next - begin);
     if (bytes < old_bytes || (size_t)(arena->end - arena->next) < more)

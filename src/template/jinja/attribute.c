@@ -5,8 +5,7 @@
 
 static const struct ak_jval absent = { .kind = AK_J_ABSENT };
 
-/* ---- What Python's getattr finds ---- */
-
+/* ---- What Python's getattr finds ---------------------------------------- */
 static struct ak_jval data_member(struct ak_j *j, struct ak_jval object, struct ak_jval name)
 {
     const struct ak_jval *found = NULL;
@@ -16,9 +15,11 @@ static struct ak_jval data_member(struct ak_j *j, struct ak_jval object, struct 
         return ak_j_loop_member(j, object.as.loop, name);
     if (object.kind == AK_J_CYCLER && ak_j_string_is(name, "current"))
         found = &object.as.cycler->items->items[object.as.cycler->at];
-    if (object.kind == AK_J_CALLABLE && object.as.callable->what == AK_J_MACRO && ak_j_string_is(name, "name"))
+    if (object.kind == AK_J_CALLABLE && object.as.callable->what == AK_J_MACRO &&
+        ak_j_string_is(name, "name"))
         found = &object.as.callable->node->name;
-    if (ak_j_is_form(object, AK_J_TUPLE) && object.as.list->grouped && ak_j_string_is(name, "grouper"))
+    if (ak_j_is_form(object, AK_J_TUPLE) && object.as.list->grouped &&
+        ak_j_string_is(name, "grouper"))
         found = &object.as.list->items[0];
     if (ak_j_is_form(object, AK_J_TUPLE) && object.as.list->grouped && ak_j_string_is(name, "list"))
         found = &object.as.list->items[1];
@@ -51,10 +52,10 @@ static struct ak_jval member(struct ak_j *j, struct ak_jval object, struct ak_jv
     return (struct ak_jval){ .kind = AK_J_CALLABLE, .as.callable = callable };
 }
 
-/* ---- Slices ---- */
-
+/* ---- Slices ------------------------------------------------------------- */
 /* A bound, counted from the end where it is negative, and kept within [low, high]. */
-static int64_t bound(struct ak_j *j, struct ak_jval v, int64_t otherwise, int64_t n, int64_t low, int64_t high)
+static int64_t bound(struct ak_j *j, struct ak_jval v, int64_t otherwise, int64_t n, int64_t low,
+                     int64_t high)
 {
     if (v.kind == AK_J_NONE)
         return otherwise;
@@ -79,11 +80,13 @@ static struct span span_of(struct ak_j *j, const struct ak_jval *slice, size_t l
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
     int64_t start = bound(j, slice[0], step < 0 ? high : low, n, low, high);
     int64_t stop = bound(j, slice[1], step < 0 ? low : high, n, low, high);
-    int64_t count = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0) : (start > stop ? (start - stop - 1) / -step + 1 : 0);
+    int64_t count = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0) :
+                               (start > stop ? (start - stop - 1) / -step + 1 : 0);
     return (struct span){ start, stop, step, (size_t)count };
 }
 
-static struct ak_jval slice_string(struct ak_j *j, const struct ak_jstr *s, const struct ak_jval *slice)
+static struct ak_jval slice_string(struct ak_j *j, const struct ak_jstr *s,
+                                   const struct ak_jval *slice)
 {
     struct span span = span_of(j, slice, s->n_chars);
     struct ak_jout out = { 0 };
@@ -93,13 +96,15 @@ static struct ak_jval slice_string(struct ak_j *j, const struct ak_jstr *s, cons
         size_t begin = ak_j_byte_of(j, s, (size_t)span.start);
         return ak_j_part(j, s, begin, ak_j_byte_of(j, s, (size_t)span.start + span.n));
     }
-    const struct ak_jlist *characters = ak_j_iterate(j, (struct ak_jval){ .kind = AK_J_STRING, .as.string = (struct ak_jstr *)(uintptr_t)s });
+    const struct ak_jlist *characters = ak_j_iterate(
+        j, (struct ak_jval){ .kind = AK_J_STRING, .as.string = (struct ak_jstr *)(uintptr_t)s });
     for (size_t i = 0; i < span.n; i++)
         ak_j_put_str(j, &out, characters->items[span.start + (int64_t)i * span.step].as.string);
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval slice_list(struct ak_j *j, const struct ak_jlist *list, const struct ak_jval *slice)
+static struct ak_jval slice_list(struct ak_j *j, const struct ak_jlist *list,
+                                 const struct ak_jval *slice)
 {
     struct span span = span_of(j, slice, list->n);
     struct ak_jlist *part = ak_j_list(j, list->form, span.n);
@@ -107,7 +112,8 @@ static struct ak_jval slice_list(struct ak_j *j, const struct ak_jlist *list, co
     for (size_t i = 0; i < span.n; i++)
         ak_j_append(j, part, list->items[span.start + (int64_t)i * span.step]);
     if (list->form == AK_J_RANGE) {
-        part->start = (int64_t)((uint64_t)list->start + (uint64_t)span.start * (uint64_t)list->step);
+        part->start =
+            (int64_t)((uint64_t)list->start + (uint64_t)span.start * (uint64_t)list->step);
         part->step = (int64_t)((uint64_t)list->step * (uint64_t)span.step);
         part->stop = (int64_t)((uint64_t)list->start + (uint64_t)span.stop * (uint64_t)list->step);
     }
@@ -124,11 +130,13 @@ static struct ak_jval slice(struct ak_j *j, struct ak_jval object, const struct 
         return slice_list(j, object.as.list, bounds);
     if (object.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, object);
-    ak_j_fail(j, object.kind == AK_J_DICT ? "unhashable type: 'slice' (of a %s)" : "'%s' object is not subscriptable", ak_j_type_name(object));
+    ak_j_fail(j,
+              object.kind == AK_J_DICT ? "unhashable type: 'slice' (of a %s)" :
+                                         "'%s' object is not subscriptable",
+              ak_j_type_name(object));
 }
 
-/* ---- Subscripts ---- */
-
+/* ---- Subscripts --------------------------------------------------------- */
 /* The element at an index, ABSENT where there is none. */
 static struct ak_jval element(struct ak_j *j, struct ak_jval object, int64_t at)
 {
@@ -153,7 +161,8 @@ static struct ak_jval subscribed(struct ak_j *j, struct ak_jval object, struct a
         const struct ak_jval *found = ak_j_get(j, object.as.dict, subscript);
         return found ? *found : absent;
     }
-    if (is_index && (object.kind == AK_J_STRING || (object.kind == AK_J_LIST && object.as.list->form <= AK_J_RANGE)))
+    if (is_index && (object.kind == AK_J_STRING ||
+                     (object.kind == AK_J_LIST && object.as.list->form <= AK_J_RANGE)))
         return element(j, object, ak_j_need_int(j, subscript, "an index"));
     return absent;
 }

@@ -11,10 +11,13 @@ const struct ak_jbuiltin *ak_j_function(const struct ak_jstr *name); /* range, d
  * says so, and NULL is given. */
 const struct ak_jbuiltin *ak_j_method(struct ak_jval v, const struct ak_jstr *name, bool *unsafe);
 
-const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table, const struct ak_jstr *name);
+const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table,
+                                             const struct ak_jstr *name);
 
 /* Tables end with a name of NULL. */
-extern const struct ak_jbuiltin ak_j_string_methods[], ak_j_string_splits[], ak_j_string_queries[], ak_j_dict_methods[], ak_j_loop_methods[];
-extern const struct ak_jbuiltin ak_j_text_filters[], ak_j_layout_filters[], ak_j_list_filters[], ak_j_choice_filters[], ak_j_order_filters[];
+extern const struct ak_jbuiltin ak_j_string_methods[], ak_j_string_splits[], ak_j_string_queries[],
+    ak_j_dict_methods[], ak_j_loop_methods[];
+extern const struct ak_jbuiltin ak_j_text_filters[], ak_j_layout_filters[], ak_j_list_filters[],
+    ak_j_choice_filters[], ak_j_order_filters[];
 
 #endif

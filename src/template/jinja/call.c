@@ -4,30 +4,35 @@
 
 static const struct ak_jval absent = { .kind = AK_J_ABSENT };
 
-/* ---- Builtins ---- */
-
+/* ---- Builtins ----------------------------------------------------------- */
 /* The named arguments go to the parameters of their names. */
-static void bind_named(struct ak_j *j, const struct ak_jbuiltin *builtin, const struct ak_jargs *args, struct ak_jval *out)
+static void bind_named(struct ak_j *j, const struct ak_jbuiltin *builtin,
+                       const struct ak_jargs *args, struct ak_jval *out)
 {
     for (size_t i = 0; i < args->n_named; i++) {
         size_t at = 0;
-        while (at < AK_J_MOST_PARAMS && builtin->params[at] && !ak_j_string_is(args->named[i].key, builtin->params[at]))
+        while (at < AK_J_MOST_PARAMS && builtin->params[at] &&
+               !ak_j_string_is(args->named[i].key, builtin->params[at]))
             at++;
         if (at == AK_J_MOST_PARAMS || !builtin->params[at])
-            ak_j_fail(j, "%s() got an unexpected keyword argument %s", builtin->name, ak_j_show(j, args->named[i].key));
+            ak_j_fail(j, "%s() got an unexpected keyword argument %s", builtin->name,
+                      ak_j_show(j, args->named[i].key));
         if (ak_j_given(out[at]))
-            ak_j_fail(j, "%s() got multiple values for argument '%s'", builtin->name, builtin->params[at]);
+            ak_j_fail(j, "%s() got multiple values for argument '%s'", builtin->name,
+                      builtin->params[at]);
         out[at] = args->named[i].value;
     }
 }
 
-static void bind(struct ak_j *j, const struct ak_jbuiltin *builtin, const struct ak_jargs *args, struct ak_jval *out)
+static void bind(struct ak_j *j, const struct ak_jbuiltin *builtin, const struct ak_jargs *args,
+                 struct ak_jval *out)
 {
     size_t most = 0;
     while (most < AK_J_MOST_PARAMS && builtin->params[most])
         most++;
     if (args->n > most)
-        ak_j_fail(j, "%s() takes at most %zu argument%s (%zu given)", builtin->name, most, most == 1 ? "" : "s", args->n);
+        ak_j_fail(j, "%s() takes at most %zu argument%s (%zu given)", builtin->name, most,
+                  most == 1 ? "" : "s", args->n);
     for (size_t i = 0; i < args->n; i++)
         out[i] = args->values[i];
     bind_named(j, builtin, args, out);
@@ -36,7 +41,8 @@ static void bind(struct ak_j *j, const struct ak_jbuiltin *builtin, const struct
             ak_j_fail(j, "%s() is missing its argument '%s'", builtin->name, builtin->params[i]);
 }
 
-struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *builtin, struct ak_jval first, const struct ak_jargs *args)
+struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *builtin,
+                                 struct ak_jval first, const struct ak_jargs *args)
 {
     struct ak_jval a[1 + AK_J_MOST_PARAMS] = { first };
     ak_j_enter(j);
@@ -47,8 +53,7 @@ struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *built
     return builtin->keeps_safe && ak_j_is_safe(first) ? ak_j_mark_safe(j, value) : value;
 }
 
-/* ---- Macros ---- */
-
+/* ---- Macros ------------------------------------------------------------- */
 struct ak_jval ak_j_macro(struct ak_j *j, const struct ak_jnode *node)
 {
     struct ak_jcallable *macro = ak_j_alloc(j, 1, sizeof *macro);
@@ -64,19 +69,22 @@ static const char *macro_name(struct ak_j *j, const struct ak_jnode *node)
 }
 
 /* Named arguments that no parameter took, with which the macro does what it can. */
-static void bind_rest(struct ak_j *j, const struct ak_jnode *node, struct ak_jscope *scope, const struct ak_jargs *args, const bool *taken)
+static void bind_rest(struct ak_j *j, const struct ak_jnode *node, struct ak_jscope *scope,
+                      const struct ak_jargs *args, const bool *taken)
 {
     struct ak_jdict *rest = ak_j_dict(j);
     struct ak_jval caller = ak_j_undefined_hint(j, "no caller is defined");
     for (size_t i = 0; i < args->n_named; i++) {
         if (taken[i])
             continue;
-        if (node->uses_caller && ak_j_strings_equal(args->named[i].key.as.string, j->specials->caller.as.string))
+        if (node->uses_caller &&
+            ak_j_strings_equal(args->named[i].key.as.string, j->specials->caller.as.string))
             caller = args->named[i].value;
         else if (node->uses_kwargs)
             ak_j_put(j, rest, args->named[i].key, args->named[i].value);
         else
-            ak_j_fail(j, "macro %s takes no keyword argument %s", macro_name(j, node), ak_j_show(j, args->named[i].key));
+            ak_j_fail(j, "macro %s takes no keyword argument %s", macro_name(j, node),
+                      ak_j_show(j, args->named[i].key));
     }
     if (node->uses_caller)
         ak_j_set(j, scope, j->specials->caller, caller);
@@ -84,7 +92,8 @@ static void bind_rest(struct ak_j *j, const struct ak_jnode *node, struct ak_jsc
         ak_j_set(j, scope, j->specials->kwargs, ak_j_of_dict(rest));
 }
 
-static void bind_more(struct ak_j *j, const struct ak_jnode *node, struct ak_jscope *scope, const struct ak_jargs *args, size_t n_taken)
+static void bind_more(struct ak_j *j, const struct ak_jnode *node, struct ak_jscope *scope,
+                      const struct ak_jargs *args, size_t n_taken)
 {
     if (!node->uses_varargs && args->n > n_taken)
         ak_j_fail(j, "macro %s takes not more than %zu argument(s)", macro_name(j, node), n_taken);
@@ -96,7 +105,8 @@ static void bind_more(struct ak_j *j, const struct ak_jnode *node, struct ak_jsc
     ak_j_set(j, scope, j->specials->varargs, ak_j_of_list(more));
 }
 
-static struct ak_jval argument_named(struct ak_j *j, const struct ak_jargs *args, struct ak_jval name, bool *taken)
+static struct ak_jval argument_named(struct ak_j *j, const struct ak_jargs *args,
+                                     struct ak_jval name, bool *taken)
 {
     for (size_t i = 0; i < args->n_named; i++) {
         ak_j_spend(j, 1);
@@ -118,24 +128,28 @@ static struct ak_jval missing_parameter(struct ak_j *j, const struct ak_jnode *p
 }
 
 /* Defaults see the parameters before them, and none that has no value yet. */
-static void bind_macro(struct ak_j *j, const struct ak_jnode *node, struct ak_jscope *scope, const struct ak_jargs *args)
+static void bind_macro(struct ak_j *j, const struct ak_jnode *node, struct ak_jscope *scope,
+                       const struct ak_jargs *args)
 {
     bool *taken = ak_j_alloc(j, args->n_named, sizeof *taken);
     size_t at = 0;
     for (const struct ak_jnode *parameter = node->a; parameter; parameter = parameter->next, at++)
-        ak_j_set(j, scope, parameter->name, at < args->n ? args->values[at] : argument_named(j, args, parameter->name, taken));
+        ak_j_set(j, scope, parameter->name,
+                 at < args->n ? args->values[at] : argument_named(j, args, parameter->name, taken));
     bind_rest(j, node, scope, args, taken);
     bind_more(j, node, scope, args, at);
     size_t i = 0;
     for (const struct ak_jnode *parameter = node->a; parameter; parameter = parameter->next, i++) {
         if (ak_j_given(scope->vars[i].value))
             continue;
-        struct ak_jval value = parameter->a ? ak_j_eval(j, parameter->a) : missing_parameter(j, parameter);
+        struct ak_jval value =
+            parameter->a ? ak_j_eval(j, parameter->a) : missing_parameter(j, parameter);
         ak_j_set(j, scope, parameter->name, value);
     }
 }
 
-static struct ak_jval call_macro(struct ak_j *j, const struct ak_jcallable *macro, const struct ak_jargs *args)
+static struct ak_jval call_macro(struct ak_j *j, const struct ak_jcallable *macro,
+                                 const struct ak_jargs *args)
 {
     const struct ak_jnode *node = macro->node;
     struct ak_jscope *outer = j->scope, *scope = ak_j_open_scope(j, macro->scope, NULL);
@@ -150,8 +164,7 @@ static struct ak_jval call_macro(struct ak_j *j, const struct ak_jcallable *macr
     return text;
 }
 
-/* ---- Everything that can be called ---- */
-
+/* ---- Everything that can be called -------------------------------------- */
 static struct ak_jval call_joiner(struct ak_j *j, struct ak_jjoiner *joiner)
 {
     struct ak_jval value = joiner->used ? joiner->separator : ak_j_text(j, "");
@@ -159,7 +172,8 @@ static struct ak_jval call_joiner(struct ak_j *j, struct ak_jjoiner *joiner)
     return value;
 }
 
-static struct ak_jval call_function(struct ak_j *j, const struct ak_jcallable *callable, const struct ak_jargs *args)
+static struct ak_jval call_function(struct ak_j *j, const struct ak_jcallable *callable,
+                                    const struct ak_jargs *args)
 {
     if (callable->what == AK_J_MACRO)
         return call_macro(j, callable, args);

@@ -18,12 +18,14 @@ bool ak_j_is_letter(uint32_t c)
 
 bool ak_j_is_upper_char(uint32_t c)
 {
-    return category(c) == UTF8PROC_CATEGORY_LU || (c >= 0x2160 && c <= 0x216F) || (c >= 0x24B6 && c <= 0x24CF);
+    return category(c) == UTF8PROC_CATEGORY_LU || (c >= 0x2160 && c <= 0x216F) ||
+           (c >= 0x24B6 && c <= 0x24CF);
 }
 
 bool ak_j_is_lower_char(uint32_t c)
 {
-    return category(c) == UTF8PROC_CATEGORY_LL || c == 0xAA || c == 0xBA || (c >= 0x2170 && c <= 0x217F) || (c >= 0x24D0 && c <= 0x24E9);
+    return category(c) == UTF8PROC_CATEGORY_LL || c == 0xAA || c == 0xBA ||
+           (c >= 0x2170 && c <= 0x217F) || (c >= 0x24D0 && c <= 0x24E9);
 }
 
 bool ak_j_is_cased(uint32_t c)
@@ -36,9 +38,11 @@ static const struct {
     uint32_t from;
     const char *upper, *title;
 } several[] = {
-    { 0xDF, "SS", "Ss" },     { 0x149, "ʼN", "ʼN" },    { 0x1F0, "J̌", "J̌" },     { 0x390, "Ϊ́", "Ϊ́" },     { 0x3B0, "Ϋ́", "Ϋ́" },
-    { 0x587, "ԵՒ", "Եւ" },    { 0xFB00, "FF", "Ff" },   { 0xFB01, "FI", "Fi" },   { 0xFB02, "FL", "Fl" }, { 0xFB03, "FFI", "Ffi" },
-    { 0xFB04, "FFL", "Ffl" }, { 0xFB05, "ST", "St" },   { 0xFB06, "ST", "St" },
+    { 0xDF, "SS", "Ss" },     { 0x149, "ʼN", "ʼN" },    { 0x1F0, "J̌", "J̌" },
+    { 0x390, "Ϊ́", "Ϊ́" },      { 0x3B0, "Ϋ́", "Ϋ́" },      { 0x587, "ԵՒ", "Եւ" },
+    { 0xFB00, "FF", "Ff" },   { 0xFB01, "FI", "Fi" },   { 0xFB02, "FL", "Fl" },
+    { 0xFB03, "FFI", "Ffi" }, { 0xFB04, "FFL", "Ffl" }, { 0xFB05, "ST", "St" },
+    { 0xFB06, "ST", "St" },
 };
 enum { N_SEVERAL = sizeof several / sizeof *several };
 
@@ -67,8 +71,9 @@ void ak_j_put_title(struct ak_j *j, struct ak_jout *out, uint32_t c)
 static bool is_ignorable(uint32_t c)
 {
     utf8proc_category_t k = category(c);
-    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_LM ||
-           k == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' || c == 0xB7 || c == 0x2019;
+    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF ||
+           k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' ||
+           c == ':' || c == 0xB7 || c == 0x2019;
 }
 
 static size_t before(const struct ak_jstr *s, size_t at)

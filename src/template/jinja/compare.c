@@ -94,13 +94,16 @@ bool ak_j_equal(struct ak_j *j, struct ak_jval a, struct ak_jval b)
     }
 }
 
-static int order_lists(struct ak_j *j, const struct ak_jlist *a, const struct ak_jlist *b, const char *op)
+static int order_lists(struct ak_j *j, const struct ak_jlist *a, const struct ak_jlist *b,
+                       const char *op)
 {
     size_t n = a->n < b->n ? a->n : b->n, i = 0;
     ak_j_enter(j);
     while (i < n && ak_j_equal(j, a->items[i], b->items[i]))
         i++;
-    int order = i < n ? ak_j_order(j, a->items[i], b->items[i], op) : a->n < b->n ? -1 : a->n > b->n;
+    int order = i < n       ? ak_j_order(j, a->items[i], b->items[i], op) :
+                a->n < b->n ? -1 :
+                              a->n > b->n;
     ak_j_leave(j);
     return order;
 }
@@ -116,9 +119,11 @@ int ak_j_order(struct ak_j *j, struct ak_jval a, struct ak_jval b, const char *o
         ak_j_fail_undefined(j, b);
     if (a.kind == AK_J_STRING && b.kind == AK_J_STRING)
         return ak_j_strings_order(a.as.string, b.as.string);
-    if (a.kind == AK_J_LIST && b.kind == AK_J_LIST && a.as.list->form == b.as.list->form && a.as.list->form <= AK_J_TUPLE)
+    if (a.kind == AK_J_LIST && b.kind == AK_J_LIST && a.as.list->form == b.as.list->form &&
+        a.as.list->form <= AK_J_TUPLE)
         return order_lists(j, a.as.list, b.as.list, op);
-    ak_j_fail(j, "'%s' not supported between instances of '%s' and '%s'", op, ak_j_type_name(a), ak_j_type_name(b));
+    ak_j_fail(j, "'%s' not supported between instances of '%s' and '%s'", op, ak_j_type_name(a),
+              ak_j_type_name(b));
 }
 
 bool ak_j_compare(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b)
@@ -136,7 +141,8 @@ bool ak_j_contains(struct ak_j *j, struct ak_jval container, struct ak_jval item
     switch (container.kind) {
     case AK_J_STRING:
         if (item.kind != AK_J_STRING)
-            ak_j_fail(j, "'in <string>' requires string as left operand, not %s", ak_j_type_name(item));
+            ak_j_fail(j, "'in <string>' requires string as left operand, not %s",
+                      ak_j_type_name(item));
         ak_j_spend(j, container.as.string->n / 16);
         return ak_j_find(container.as.string, item.as.string, 0) != SIZE_MAX;
     case AK_J_DICT: return ak_j_get(j, container.as.dict, item) != NULL;
@@ -151,8 +157,7 @@ bool ak_j_contains(struct ak_j *j, struct ak_jval container, struct ak_jval item
     return false;
 }
 
-/* ---- Hashing ---- */
-
+/* ---- Hashing ------------------------------------------------------------ */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
@@ -220,14 +225,15 @@ bool ak_j_hash(struct ak_j *j, struct ak_jval v, uint64_t *hash)
     }
 }
 
-/* ---- Sorting: merges, which keep the order of equals ---- */
-
-static void merge(struct ak_j *j, const struct ak_jval *keys, const size_t *from, size_t *to, size_t begin, size_t middle, size_t end, bool reverse)
+/* ---- Sorting: merges, which keep the order of equals -------------------- */
+static void merge(struct ak_j *j, const struct ak_jval *keys, const size_t *from, size_t *to,
+                  size_t begin, size_t middle, size_t end, bool reverse)
 {
     size_t a = begin, b = middle;
     for (size_t at = begin; at < end; at++) {
-        bool second = a == middle || (b < end && (reverse ? ak_j_compare(j, "<", keys[from[a]], keys[from[b]])
-                                                          : ak_j_compare(j, "<", keys[from[b]], keys[from[a]])));
+        bool second = a == middle ||
+                      (b < end && (reverse ? ak_j_compare(j, "<", keys[from[a]], keys[from[b]]) :
+                                             ak_j_compare(j, "<", keys[from[b]], keys[from[a]])));
         to[at] = second ? from[b++] : from[a++];
     }
 }
@@ -240,7 +246,8 @@ void ak_j_sort(struct ak_j *j, struct ak_jval *items, struct ak_jval *keys, size
         order[i] = i;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t begin = 0; begin < n; begin += 2 * width) {
-            size_t middle = begin + width < n ? begin + width : n, end = middle + width < n ? middle + width : n;
+            size_t middle = begin + width < n ? begin + width : n,
+                   end = middle + width < n ? middle + width : n;
             merge(j, keys, order, other, begin, middle, end, reverse);
         }
         size_t *swap = order;

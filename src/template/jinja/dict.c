@@ -17,7 +17,8 @@ static uint64_t hash_of(struct ak_j *j, struct ak_jval key)
     return hash;
 }
 
-static size_t find_small(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key, uint64_t hash)
+static size_t find_small(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key,
+                         uint64_t hash)
 {
     for (size_t i = 0; i < dict->n; i++)
         if (dict->pairs[i].hash == hash && ak_j_equal(j, dict->pairs[i].key, key))
@@ -26,12 +27,14 @@ static size_t find_small(struct ak_j *j, const struct ak_jdict *dict, struct ak_
 }
 
 /* The slot of a key, or the free one where it would go. */
-static uint32_t *slot_of(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key, uint64_t hash)
+static uint32_t *slot_of(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key,
+                         uint64_t hash)
 {
     for (size_t at = hash;; at++) {
         uint32_t *slot = &dict->slots[at & (dict->n_slots - 1)];
         ak_j_spend(j, at != hash);
-        if (*slot == 0 || (dict->pairs[*slot - 1].hash == hash && ak_j_equal(j, dict->pairs[*slot - 1].key, key)))
+        if (*slot == 0 ||
+            (dict->pairs[*slot - 1].hash == hash && ak_j_equal(j, dict->pairs[*slot - 1].key, key)))
             return slot;
     }
 }
@@ -85,7 +88,9 @@ const struct ak_jval *ak_j_get(struct ak_j *j, const struct ak_jdict *dict, stru
 
 const struct ak_jval *ak_j_get_named(struct ak_j *j, const struct ak_jdict *dict, const char *name)
 {
-    struct ak_jstr s = { .bytes = name, .n = strlen(name), .n_chars = ak_j_count_chars(name, strlen(name)) };
+    struct ak_jstr s = { .bytes = name,
+                         .n = strlen(name),
+                         .n_chars = ak_j_count_chars(name, strlen(name)) };
     return ak_j_get(j, dict, (struct ak_jval){ .kind = AK_J_STRING, .as.string = &s });
 }
 
@@ -95,7 +100,10 @@ struct ak_jlist *ak_j_view(struct ak_j *j, const struct ak_jdict *dict, enum ak_
     ak_j_spend(j, dict->n);
     for (size_t i = 0; i < dict->n; i++) {
         const struct ak_jpair *pair = &dict->pairs[i];
-        ak_j_append(j, list, form == AK_J_KEYS ? pair->key : form == AK_J_VALUES ? pair->value : ak_j_pair(j, pair->key, pair->value));
+        ak_j_append(j, list,
+                    form == AK_J_KEYS   ? pair->key :
+                    form == AK_J_VALUES ? pair->value :
+                                          ak_j_pair(j, pair->key, pair->value));
     }
     return list;
 }

@@ -67,11 +67,11 @@ static struct ak_jval eval_condition(struct ak_j *j, const struct ak_jnode *node
         return ak_j_eval(j, node->b);
     if (node->c)
         return ak_j_eval(j, node->c);
-    return ak_j_undefined_hint(j, "the inline if-expression evaluated to false and no else section was defined");
+    return ak_j_undefined_hint(
+        j, "the inline if-expression evaluated to false and no else section was defined");
 }
 
-/* ---- Arguments ---- */
-
+/* ---- Arguments ---------------------------------------------------------- */
 static void add_values(struct ak_j *j, const struct ak_jnode *node, struct ak_jlist *values)
 {
     struct ak_jval more = ak_j_eval(j, node);
@@ -95,7 +95,9 @@ static void add_named(struct ak_j *j, const struct ak_jnode *node, struct ak_jdi
 
 static struct ak_jargs eval_arguments(struct ak_j *j, const struct ak_jnode_args *args)
 {
-    struct ak_jlist values = { .items = args->n ? ak_j_alloc(j, args->n, sizeof *values.items) : NULL, .capacity = args->n };
+    struct ak_jlist values = { .items =
+                                   args->n ? ak_j_alloc(j, args->n, sizeof *values.items) : NULL,
+                               .capacity = args->n };
     struct ak_jdict named = { 0 };
     for (const struct ak_jnode *value = args->values; value; value = value->next)
         ak_j_append(j, &values, ak_j_eval(j, value));
@@ -121,7 +123,8 @@ static const struct ak_jbuiltin *builtin_of(struct ak_j *j, const struct ak_jnod
     if (node->builtin)
         return node->builtin;
     ak_j_place(j, node);
-    ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no %s named %s", node->kind == AK_JN_FILTER ? "filter" : "test", ak_j_show(j, node->name));
+    ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no %s named %s",
+                 node->kind == AK_JN_FILTER ? "filter" : "test", ak_j_show(j, node->name));
 }
 
 /* A filter or a test over a value. */
@@ -133,7 +136,8 @@ static struct ak_jval apply(struct ak_j *j, const struct ak_jnode *node, struct 
     return ak_j_call_builtin(j, builtin, value, &args);
 }
 
-struct ak_jval ak_j_apply_filters(struct ak_j *j, const struct ak_jnode *filters, struct ak_jval text)
+struct ak_jval ak_j_apply_filters(struct ak_j *j, const struct ak_jnode *filters,
+                                  struct ak_jval text)
 {
     if (filters->a) {
         ak_j_enter(j);
@@ -143,8 +147,7 @@ struct ak_jval ak_j_apply_filters(struct ak_j *j, const struct ak_jnode *filters
     return apply(j, filters, text);
 }
 
-/* ---- All expressions ---- */
-
+/* ---- All expressions ---------------------------------------------------- */
 static struct ak_jval eval_two(struct ak_j *j, const struct ak_jnode *node)
 {
     struct ak_jval a = ak_j_eval(j, node->a), b = ak_j_eval(j, node->b);

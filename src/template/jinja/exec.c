@@ -22,7 +22,8 @@ static enum ak_jflow exec_if(struct ak_j *j, const struct ak_jnode *node)
 
 /* Statements in a scope, with their text going to `out`. A failure leaves both as they are,
  * and then nothing runs any more. */
-static enum ak_jflow exec_in(struct ak_j *j, const struct ak_jnode *statements, struct ak_jscope *scope, struct ak_jout *out)
+static enum ak_jflow exec_in(struct ak_j *j, const struct ak_jnode *statements,
+                             struct ak_jscope *scope, struct ak_jout *out)
 {
     struct ak_jscope *outer_scope = j->scope;
     struct ak_jout *outer_out = j->out;
@@ -34,7 +35,8 @@ static enum ak_jflow exec_in(struct ak_j *j, const struct ak_jnode *statements, 
     return flow;
 }
 
-struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements, struct ak_jscope *scope)
+struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements,
+                            struct ak_jscope *scope)
 {
     struct ak_jout out = { 0 };
     exec_in(j, statements, scope, &out);
@@ -45,7 +47,8 @@ static enum ak_jflow exec_with(struct ak_j *j, const struct ak_jnode *node)
 {
     struct ak_jscope *outer = j->scope, *scope = ak_j_open_scope(j, outer, node->hidden);
     const struct ak_jnode *target = node->a;
-    for (const struct ak_jnode *value = node->b; value; value = value->next, target = target->next) {
+    for (const struct ak_jnode *value = node->b; value;
+         value = value->next, target = target->next) {
         struct ak_jval v = ak_j_eval(j, value);
         j->scope = scope;
         ak_j_assign(j, target, v);
@@ -104,7 +107,8 @@ static enum ak_jflow exec_one(struct ak_j *j, const struct ak_jnode *node)
     case AK_JN_FILTER_BLOCK: return exec_text_block(j, node);
     case AK_JN_CALL_BLOCK: return exec_call_block(j, node);
     case AK_JN_WITH: return exec_with(j, node);
-    case AK_JN_SCOPE: return exec_in(j, node->c, ak_j_open_scope(j, j->scope, node->hidden), j->out);
+    case AK_JN_SCOPE:
+        return exec_in(j, node->c, ak_j_open_scope(j, j->scope, node->hidden), j->out);
     case AK_JN_BREAK: return AK_J_BREAK;
     default: return AK_J_CONTINUE;
     }

@@ -21,16 +21,17 @@ struct ak_jscope {
 struct ak_jloop {
     struct ak_jlist *items;
     size_t at;
-    int64_t depth;                   /* 1, or how deep it has called itself */
-    const struct ak_jnode *node;     /* where it may call itself, else NULL */
-    struct ak_jscope *scope;         /* around it */
-    struct ak_jval changed;          /* what loop.changed was given last */
+    int64_t depth;               /* 1, or how deep it has called itself */
+    const struct ak_jnode *node; /* where it may call itself, else NULL */
+    struct ak_jscope *scope;     /* around it */
+    struct ak_jval changed;      /* what loop.changed was given last */
 };
 
 enum ak_jflow { AK_J_NEXT, AK_J_BREAK, AK_J_CONTINUE };
 
 /* scope.c */
-struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer, const struct ak_jnode *hidden);
+struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer,
+                                  const struct ak_jnode *hidden);
 void ak_j_set(struct ak_j *j, struct ak_jscope *scope, struct ak_jval name, struct ak_jval value);
 struct ak_jval ak_j_look_up(struct ak_j *j, struct ak_jval name);
 /* Assigns a value to names, a tuple of them, or a namespace's member. */
@@ -39,16 +40,21 @@ void ak_j_assign(struct ak_j *j, const struct ak_jnode *target, struct ak_jval v
 /* exec.c */
 enum ak_jflow ak_j_exec(struct ak_j *j, const struct ak_jnode *statements);
 /* The text that statements make in a scope of their own. */
-struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements, struct ak_jscope *scope);
+struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements,
+                            struct ak_jscope *scope);
 
 /* loop.c */
 enum ak_jflow ak_j_exec_for(struct ak_j *j, const struct ak_jnode *node);
-struct ak_jval ak_j_loop_again(struct ak_j *j, struct ak_jloop *loop, struct ak_jval items); /* loop(items) */
-struct ak_jval ak_j_loop_member(struct ak_j *j, const struct ak_jloop *loop, struct ak_jval name); /* ABSENT: no such member */
+/* loop(items) */
+struct ak_jval ak_j_loop_again(struct ak_j *j, struct ak_jloop *loop, struct ak_jval items);
+/* ABSENT: no such member */
+struct ak_jval ak_j_loop_member(struct ak_j *j, const struct ak_jloop *loop, struct ak_jval name);
 
 /* eval.c */
 struct ak_jval ak_j_eval(struct ak_j *j, const struct ak_jnode *node);
-struct ak_jval ak_j_apply_filters(struct ak_j *j, const struct ak_jnode *filters, struct ak_jval text); /* of a block */
+/* of a block */
+struct ak_jval ak_j_apply_filters(struct ak_j *j, const struct ak_jnode *filters,
+                                  struct ak_jval text);
 static inline void ak_j_place(struct ak_j *j, const struct ak_jnode *node)
 {
     j->line = node->line;
@@ -57,12 +63,15 @@ static inline void ak_j_place(struct ak_j *j, const struct ak_jnode *node)
 
 /* call.c */
 struct ak_jval ak_j_call(struct ak_j *j, struct ak_jval callee, const struct ak_jargs *args);
-struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *builtin, struct ak_jval first, const struct ak_jargs *args);
+struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *builtin,
+                                 struct ak_jval first, const struct ak_jargs *args);
 struct ak_jval ak_j_macro(struct ak_j *j, const struct ak_jnode *node);
 
 /* attribute.c */
-struct ak_jval ak_j_attribute(struct ak_j *j, struct ak_jval object, struct ak_jval name); /* object.name */
-struct ak_jval ak_j_item(struct ak_j *j, struct ak_jval object, struct ak_jval subscript); /* object[subscript] */
+/* object.name */
+struct ak_jval ak_j_attribute(struct ak_j *j, struct ak_jval object, struct ak_jval name);
+/* object[subscript] */
+struct ak_jval ak_j_item(struct ak_j *j, struct ak_jval object, struct ak_jval subscript);
 
 /* operate.c */
 struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b);
@@ -72,7 +81,8 @@ struct ak_jval ak_j_repeat(struct ak_j *j, const struct ak_jstr *s, int64_t time
 
 /* percent.c, format.c */
 struct ak_jval ak_j_percent(struct ak_j *j, const struct ak_jstr *format, struct ak_jval values);
-struct ak_jval ak_j_format(struct ak_j *j, const struct ak_jstr *format, const struct ak_jargs *args);
+struct ak_jval ak_j_format(struct ak_j *j, const struct ak_jstr *format,
+                           const struct ak_jargs *args);
 
 /* json.c */
 struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json);

@@ -7,7 +7,8 @@
 
 static struct ak_jnode *parse_or(struct ak_jparser *p);
 
-static struct ak_jnode *binary(struct ak_jparser *p, enum ak_jnode_kind kind, const struct ak_jtoken *at, struct ak_jnode *a, struct ak_jnode *b)
+static struct ak_jnode *binary(struct ak_jparser *p, enum ak_jnode_kind kind,
+                               const struct ak_jtoken *at, struct ak_jnode *a, struct ak_jnode *b)
 {
     struct ak_jnode *node = ak_j_node(p, kind, at);
     node->a = a;
@@ -15,12 +16,11 @@ static struct ak_jnode *binary(struct ak_jparser *p, enum ak_jnode_kind kind, co
     return node;
 }
 
-/* ---- Lists of things ---- */
-
+/* ---- Lists of things ---------------------------------------------------- */
 bool ak_j_is_tuple_end(const struct ak_jparser *p, const char *end_name)
 {
-    return ak_j_at(p, AK_JT_VARIABLE_END) || ak_j_at(p, AK_JT_BLOCK_END) || ak_j_at(p, AK_JT_RPAREN) ||
-           (end_name && ak_j_at_name(p, end_name));
+    return ak_j_at(p, AK_JT_VARIABLE_END) || ak_j_at(p, AK_JT_BLOCK_END) ||
+           ak_j_at(p, AK_JT_RPAREN) || (end_name && ak_j_at_name(p, end_name));
 }
 
 struct ak_jnode *ak_j_parse_tuple(struct ak_jparser *p, struct ak_jtuple_rules rules)
@@ -38,7 +38,8 @@ struct ak_jnode *ak_j_parse_tuple(struct ak_jparser *p, struct ak_jtuple_rules r
     if (!is_tuple && items.first)
         return items.first;
     if (!is_tuple && !rules.parentheses)
-        ak_j_parse_fail(p, p->now, "an expression is expected, not %s", ak_j_token_name(p->now->kind));
+        ak_j_parse_fail(p, p->now, "an expression is expected, not %s",
+                        ak_j_token_name(p->now->kind));
     struct ak_jnode *node = ak_j_node(p, AK_JN_TUPLE, at);
     node->a = items.first;
     return node;
@@ -79,8 +80,7 @@ static struct ak_jnode *parse_dict(struct ak_jparser *p)
     return node;
 }
 
-/* ---- Names, values, parentheses ---- */
-
+/* ---- Names, values, parentheses ----------------------------------------- */
 static bool is_constant_name(struct ak_jval name, struct ak_jval *value)
 {
     bool yes = ak_j_string_is(name, "true") || ak_j_string_is(name, "True");
@@ -92,7 +92,8 @@ static bool is_constant_name(struct ak_jval name, struct ak_jval *value)
 /* Macros take `caller`, `varargs` and `kwargs` only where their bodies speak of them. */
 static void note_use(struct ak_jparser *p, struct ak_jval name)
 {
-    bool caller = ak_j_string_is(name, "caller"), varargs = ak_j_string_is(name, "varargs"), kwargs = ak_j_string_is(name, "kwargs");
+    bool caller = ak_j_string_is(name, "caller"), varargs = ak_j_string_is(name, "varargs"),
+         kwargs = ak_j_string_is(name, "kwargs");
     if (!caller && !varargs && !kwargs)
         return;
     for (struct ak_jnode *macro = p->macro; macro; macro = macro->next) {
@@ -146,14 +147,14 @@ struct ak_jnode *ak_j_parse_primary(struct ak_jparser *p)
         break;
     case AK_JT_LBRACKET: node = parse_list(p); break;
     case AK_JT_LBRACE: node = parse_dict(p); break;
-    default: ak_j_parse_fail(p, p->now, "a value is expected, not %s", ak_j_token_name(p->now->kind));
+    default:
+        ak_j_parse_fail(p, p->now, "a value is expected, not %s", ak_j_token_name(p->now->kind));
     }
     ak_j_parse_leave(p);
     return node;
 }
 
-/* ---- Subscripts and calls ---- */
-
+/* ---- Subscripts and calls ----------------------------------------------- */
 /* One part of a slice; NULL where it is left out. */
 static struct ak_jnode *parse_bound(struct ak_jparser *p)
 {
@@ -201,13 +202,15 @@ static struct ak_jnode *parse_dot(struct ak_jparser *p, struct ak_jnode *object)
         return node;
     }
     if (member->kind != AK_JT_INTEGER)
-        ak_j_parse_fail(p, member, "a name or a number is expected behind the point, not %s", ak_j_token_name(member->kind));
+        ak_j_parse_fail(p, member, "a name or a number is expected behind the point, not %s",
+                        ak_j_token_name(member->kind));
     struct ak_jnode *subscript = ak_j_node(p, AK_JN_CONST, member);
     subscript->value = member->value;
     return binary(p, AK_JN_ITEM, at, object, subscript);
 }
 
-static void parse_argument(struct ak_jparser *p, struct ak_jnode_args *args, struct ak_jnodes *values, struct ak_jnodes *named)
+static void parse_argument(struct ak_jparser *p, struct ak_jnode_args *args,
+                           struct ak_jnodes *values, struct ak_jnodes *named)
 {
     const struct ak_jtoken *at = p->now;
     bool fine = true;
@@ -273,8 +276,7 @@ static struct ak_jnode *parse_postfix(struct ak_jparser *p, struct ak_jnode *nod
     }
 }
 
-/* ---- Filters and tests ---- */
-
+/* ---- Filters and tests -------------------------------------------------- */
 /* "a.b.c" as one name. */
 static struct ak_jval parse_dotted(struct ak_jparser *p)
 {
@@ -305,7 +307,8 @@ struct ak_jnode *ak_j_parse_filters(struct ak_jparser *p, struct ak_jnode *opera
 static bool is_test_argument(const struct ak_jparser *p)
 {
     switch (p->now->kind) {
-    case AK_JT_NAME: return !ak_j_at_name(p, "else") && !ak_j_at_name(p, "or") && !ak_j_at_name(p, "and");
+    case AK_JT_NAME:
+        return !ak_j_at_name(p, "else") && !ak_j_at_name(p, "or") && !ak_j_at_name(p, "and");
     case AK_JT_STRING:
     case AK_JT_INTEGER:
     case AK_JT_FLOAT:
@@ -331,7 +334,9 @@ static struct ak_jnode *parse_test(struct ak_jparser *p, struct ak_jnode *operan
     bool negated = ak_j_skip_name(p, "not");
     node->name = parse_dotted(p);
     node->builtin = ak_j_test(node->name.as.string);
-    node->args = ak_j_at(p, AK_JT_LPAREN) ? parse_arguments(p) : is_test_argument(p) ? parse_test_argument(p) : &no_args;
+    node->args = ak_j_at(p, AK_JT_LPAREN) ? parse_arguments(p) :
+                 is_test_argument(p)      ? parse_test_argument(p) :
+                                            &no_args;
     if (!negated)
         return node;
     struct ak_jnode *negation = ak_j_node(p, AK_JN_NOT, p->now);
@@ -354,8 +359,7 @@ static struct ak_jnode *parse_filter_expression(struct ak_jparser *p, struct ak_
     }
 }
 
-/* ---- Operators, the tightest first ---- */
-
+/* ---- Operators, the tightest first -------------------------------------- */
 static struct ak_jnode *parse_unary(struct ak_jparser *p, bool with_filter)
 {
     const struct ak_jtoken *at = p->now;
@@ -363,7 +367,8 @@ static struct ak_jnode *parse_unary(struct ak_jparser *p, bool with_filter)
     if (ak_j_at(p, AK_JT_SUB) || ak_j_at(p, AK_JT_ADD)) {
         p->now++;
         ak_j_parse_enter(p);
-        node = binary(p, at->kind == AK_JT_SUB ? AK_JN_NEGATIVE : AK_JN_POSITIVE, at, parse_unary(p, false), NULL);
+        node = binary(p, at->kind == AK_JT_SUB ? AK_JN_NEGATIVE : AK_JN_POSITIVE, at,
+                      parse_unary(p, false), NULL);
         ak_j_parse_leave(p);
     } else {
         node = ak_j_parse_primary(p);
@@ -372,7 +377,8 @@ static struct ak_jnode *parse_unary(struct ak_jparser *p, bool with_filter)
     return with_filter ? parse_filter_expression(p, node) : node;
 }
 
-static struct ak_jnode *arithmetic(struct ak_jparser *p, const struct ak_jtoken *at, struct ak_jnode *a, struct ak_jnode *b)
+static struct ak_jnode *arithmetic(struct ak_jparser *p, const struct ak_jtoken *at,
+                                   struct ak_jnode *a, struct ak_jnode *b)
 {
     struct ak_jnode *node = binary(p, AK_JN_BINARY, at, a, b);
     node->op = ak_j_token_name(at->kind);
@@ -392,7 +398,8 @@ static struct ak_jnode *parse_power(struct ak_jparser *p)
 static struct ak_jnode *parse_product(struct ak_jparser *p)
 {
     struct ak_jnode *left = parse_power(p);
-    while (ak_j_at(p, AK_JT_MUL) || ak_j_at(p, AK_JT_DIV) || ak_j_at(p, AK_JT_FLOORDIV) || ak_j_at(p, AK_JT_MOD)) {
+    while (ak_j_at(p, AK_JT_MUL) || ak_j_at(p, AK_JT_DIV) || ak_j_at(p, AK_JT_FLOORDIV) ||
+           ak_j_at(p, AK_JT_MOD)) {
         const struct ak_jtoken *at = p->now++;
         left = arithmetic(p, at, left, parse_power(p));
     }
@@ -428,7 +435,8 @@ static const char *skip_comparison(struct ak_jparser *p)
         return ak_j_token_name((p->now++)->kind);
     if (ak_j_skip_name(p, "in"))
         return "in";
-    if (!ak_j_at_name(p, "not") || p->now[1].kind != AK_JT_NAME || !ak_j_string_is(p->now[1].value, "in"))
+    if (!ak_j_at_name(p, "not") || p->now[1].kind != AK_JT_NAME ||
+        !ak_j_string_is(p->now[1].value, "in"))
         return NULL;
     p->now += 2;
     return "not in";

@@ -15,7 +15,8 @@ static inline bool ak_j_present(struct ak_jval v) /* given, and not None */
 
 /* "a.0.b": looked up in an item, part by part. What is undefined becomes `otherwise`, where
  * that is given and not None. */
-struct ak_jval ak_j_member_at(struct ak_j *j, struct ak_jval item, struct ak_jval path, struct ak_jval otherwise);
+struct ak_jval ak_j_member_at(struct ak_j *j, struct ak_jval item, struct ak_jval path,
+                              struct ak_jval otherwise);
 
 /* Strings in lower case, unless `case_sensitive`. */
 struct ak_jval ak_j_sort_key(struct ak_j *j, struct ak_jval v, struct ak_jval case_sensitive);

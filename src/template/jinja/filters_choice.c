@@ -14,7 +14,8 @@ static struct ak_jval part_of(struct ak_j *j, const struct ak_jstr *path, size_t
     return ak_j_part(j, path, begin, end);
 }
 
-struct ak_jval ak_j_member_at(struct ak_j *j, struct ak_jval item, struct ak_jval path, struct ak_jval otherwise)
+struct ak_jval ak_j_member_at(struct ak_j *j, struct ak_jval item, struct ak_jval path,
+                              struct ak_jval otherwise)
 {
     if (!ak_j_present(path))
         return item;
@@ -51,7 +52,8 @@ static struct ak_jval named(const struct ak_jargs *args, const char *name)
 static void check_map_names(struct ak_j *j, const struct ak_jargs *args)
 {
     for (size_t i = 0; i < args->n_named; i++)
-        if (!ak_j_string_is(args->named[i].key, "attribute") && !ak_j_string_is(args->named[i].key, "default"))
+        if (!ak_j_string_is(args->named[i].key, "attribute") &&
+            !ak_j_string_is(args->named[i].key, "default"))
             ak_j_fail(j, "unexpected keyword argument %s", ak_j_show(j, args->named[i].key));
 }
 
@@ -61,11 +63,14 @@ static struct ak_jval map_members(struct ak_j *j, struct ak_jval over, const str
     struct ak_jlist *out = ak_j_list(j, AK_J_PLAIN_LIST, items->n);
     check_map_names(j, args);
     for (size_t i = 0; i < items->n; i++)
-        ak_j_append(j, out, ak_j_member_at(j, items->items[i], named(args, "attribute"), named(args, "default")));
+        ak_j_append(
+            j, out,
+            ak_j_member_at(j, items->items[i], named(args, "attribute"), named(args, "default")));
     return ak_j_generator(out);
 }
 
-static struct ak_jval filter_map(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval filter_map(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *args)
 {
     if (!ak_j_truth(a[0]))
         return ak_j_generator(ak_j_list(j, AK_J_PLAIN_LIST, 0));
@@ -73,9 +78,11 @@ static struct ak_jval filter_map(struct ak_j *j, const struct ak_jval *a, const 
         return map_members(j, a[0], args);
     if (args->n == 0)
         ak_j_fail(j, "map requires a filter argument");
-    const struct ak_jbuiltin *filter = ak_j_filter(ak_j_need_string(j, args->values[0], "a filter's name"));
+    const struct ak_jbuiltin *filter =
+        ak_j_filter(ak_j_need_string(j, args->values[0], "a filter's name"));
     if (!filter)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no filter named %s", ak_j_show(j, args->values[0]));
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no filter named %s",
+                     ak_j_show(j, args->values[0]));
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     struct ak_jlist *out = ak_j_list(j, AK_J_PLAIN_LIST, items->n);
     struct ak_jargs rest = args_from(args, 1);
@@ -86,7 +93,8 @@ static struct ak_jval filter_map(struct ak_j *j, const struct ak_jval *a, const 
 
 /* Elements for which a test, or their truth, gives `wanted`; `by_member`: the first argument
  * says of which member of them. */
-static struct ak_jval choose(struct ak_j *j, struct ak_jval over, const struct ak_jargs *args, bool wanted, bool by_member)
+static struct ak_jval choose(struct ak_j *j, struct ak_jval over, const struct ak_jargs *args,
+                             bool wanted, bool by_member)
 {
     struct ak_jlist *kept = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     const struct ak_jbuiltin *test = NULL;
@@ -97,12 +105,15 @@ static struct ak_jval choose(struct ak_j *j, struct ak_jval over, const struct a
     if (args->n > by_member) {
         test = ak_j_test(ak_j_need_string(j, args->values[by_member], "a test's name"));
         if (!test)
-            ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no test named %s", ak_j_show(j, args->values[by_member]));
+            ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no test named %s",
+                         ak_j_show(j, args->values[by_member]));
     }
     const struct ak_jlist *items = ak_j_iterate(j, over);
     struct ak_jargs rest = args_from(args, test ? by_member + 1u : args->n);
     for (size_t i = 0; i < items->n; i++) {
-        struct ak_jval v = by_member ? ak_j_member_at(j, items->items[i], args->values[0], ak_j_none()) : items->items[i];
+        struct ak_jval v = by_member ?
+                               ak_j_member_at(j, items->items[i], args->values[0], ak_j_none()) :
+                               items->items[i];
         if (ak_j_truth(test ? ak_j_call_builtin(j, test, v, &rest) : v) == wanted)
             ak_j_append(j, kept, items->items[i]);
         ak_j_spend(j, 1);
@@ -110,22 +121,26 @@ static struct ak_jval choose(struct ak_j *j, struct ak_jval over, const struct a
     return ak_j_generator(kept);
 }
 
-static struct ak_jval filter_select(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval filter_select(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *args)
 {
     return choose(j, a[0], args, true, false);
 }
 
-static struct ak_jval filter_reject(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval filter_reject(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *args)
 {
     return choose(j, a[0], args, false, false);
 }
 
-static struct ak_jval filter_selectattr(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval filter_selectattr(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *args)
 {
     return choose(j, a[0], args, true, true);
 }
 
-static struct ak_jval filter_rejectattr(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval filter_rejectattr(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *args)
 {
     return choose(j, a[0], args, false, true);
 }

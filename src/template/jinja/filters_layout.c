@@ -6,27 +6,32 @@
 #include "template/jinja/text.h"
 #include "base/unicode.h"
 
-static struct ak_jval filter_center(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_center(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_center(j, ak_j_str(j, a[0]), ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 80, ' ');
+    return ak_j_center(j, ak_j_str(j, a[0]),
+                       ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 80, ' ');
 }
 
-/* ---- indent ---- */
-
+/* ---- indent ------------------------------------------------------------- */
 static const struct ak_jstr *indention(struct ak_j *j, struct ak_jval width)
 {
     static const struct ak_jstr blank = { .bytes = " ", .n = 1, .n_chars = 1 };
     if (width.kind == AK_J_STRING)
         return width.as.string;
-    return ak_j_repeat(j, &blank, ak_j_given(width) ? ak_j_need_int(j, width, "width") : 4).as.string;
+    return ak_j_repeat(j, &blank, ak_j_given(width) ? ak_j_need_int(j, width, "width") : 4)
+        .as.string;
 }
 
-static struct ak_jval filter_indent(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_indent(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     static const struct ak_jstr newline = { .bytes = "\n", .n = 1, .n_chars = 1 };
-    const struct ak_jstr *s = ak_j_need_string(j, a[0], "what is indented"), *by = indention(j, a[1]);
-    const struct ak_jlist *lines = ak_j_split_lines(j, ak_j_concat(j, s, &newline).as.string, false);
+    const struct ak_jstr *s = ak_j_need_string(j, a[0], "what is indented"),
+                         *by = indention(j, a[1]);
+    const struct ak_jlist *lines =
+        ak_j_split_lines(j, ak_j_concat(j, s, &newline).as.string, false);
     struct ak_jout out = { 0 };
     (void)rest;
     for (size_t i = 0; i < lines->n; i++) {
@@ -39,13 +44,15 @@ static struct ak_jval filter_indent(struct ak_j *j, const struct ak_jval *a, con
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_truncate(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_truncate(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest)
 {
     static const struct ak_jstr dots = { .bytes = "...", .n = 3, .n_chars = 3 };
     const struct ak_jstr *s = ak_j_need_string(j, a[0], "what is truncated");
     const struct ak_jstr *end = ak_j_given(a[3]) ? ak_j_need_string(j, a[3], "end") : &dots;
     int64_t length = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "length") : 255;
-    int64_t leeway = ak_j_present(a[4]) ? ak_j_need_int(j, a[4], "leeway") : 5, n_end = (int64_t)end->n_chars;
+    int64_t leeway = ak_j_present(a[4]) ? ak_j_need_int(j, a[4], "leeway") : 5,
+            n_end = (int64_t)end->n_chars;
     (void)rest;
     if (length < n_end)
         ak_j_fail(j, "expected length >= %lld, got %lld", (long long)n_end, (long long)length);
@@ -59,7 +66,8 @@ static struct ak_jval filter_truncate(struct ak_j *j, const struct ak_jval *a, c
     return ak_j_concat(j, kept.as.string, end);
 }
 
-static struct ak_jval filter_wordcount(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_wordcount(struct ak_j *j, const struct ak_jval *a,
+                                       const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
     int64_t count = 0;
@@ -74,15 +82,14 @@ static struct ak_jval filter_wordcount(struct ak_j *j, const struct ak_jval *a, 
     return ak_j_int(count);
 }
 
-/* ---- wordwrap: words, and the blanks between them, fill lines ---- */
-
+/* ---- wordwrap: words, and the blanks between them, fill lines ----------- */
 struct wrap {
     struct ak_j *j;
     struct ak_jout out;
     const struct ak_jstr *newline;
-    int64_t width, used;     /* characters of a line, and of this one so far */
-    bool break_long, first;  /* whether words may be cut, whether nothing was written yet */
-    struct ak_jstr blanks;   /* before the next word */
+    int64_t width, used;    /* characters of a line, and of this one so far */
+    bool break_long, first; /* whether words may be cut, whether nothing was written yet */
+    struct ak_jstr blanks;  /* before the next word */
 };
 
 static void begin_line(struct wrap *w)
@@ -144,7 +151,8 @@ static size_t word_end(const struct ak_jstr *s, size_t at, bool hyphens)
         if (!hyphens || c != '-' || at < begin + 2 || next >= s->n)
             continue;
         after = ak_j_char_at(s, next, &behind);
-        if (ak_is_word(after) && !ak_is_number(after) && ak_is_word((unsigned char)s->bytes[at - 1]))
+        if (ak_is_word(after) && !ak_is_number(after) &&
+            ak_is_word((unsigned char)s->bytes[at - 1]))
             return next;
     }
     return at;
@@ -167,11 +175,15 @@ static void wrap_line(struct wrap *w, const struct ak_jstr *line, bool hyphens)
     }
 }
 
-static struct ak_jval filter_wordwrap(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_wordwrap(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest)
 {
     static const struct ak_jstr newline = { .bytes = "\n", .n = 1, .n_chars = 1 };
-    struct wrap w = { .j = j, .newline = ak_j_present(a[3]) ? ak_j_need_string(j, a[3], "wrapstring") : &newline };
-    const struct ak_jlist *lines = ak_j_split_lines(j, ak_j_need_string(j, a[0], "what is wrapped"), false);
+    struct wrap w = { .j = j,
+                      .newline =
+                          ak_j_present(a[3]) ? ak_j_need_string(j, a[3], "wrapstring") : &newline };
+    const struct ak_jlist *lines =
+        ak_j_split_lines(j, ak_j_need_string(j, a[0], "what is wrapped"), false);
     w.width = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 79;
     w.break_long = !ak_j_given(a[2]) || ak_j_truth(a[2]);
     (void)rest;
@@ -185,17 +197,16 @@ static struct ak_jval filter_wordwrap(struct ak_j *j, const struct ak_jval *a, c
     return ak_j_finish(j, &w.out);
 }
 
-/* ---- striptags ---- */
-
+/* ---- striptags ---------------------------------------------------------- */
 /* Without comments and tags. */
 static struct ak_jstr *without_tags(struct ak_j *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     for (size_t at = 0; at < s->n;) {
         bool comment = s->n - at >= 4 && memcmp(s->bytes + at, "<!--", 4) == 0;
-        const char *end = s->bytes[at] != '<' ? NULL
-                          : comment           ? memmem(s->bytes + at, s->n - at, "-->", 3)
-                                              : memchr(s->bytes + at, '>', s->n - at);
+        const char *end = s->bytes[at] != '<' ? NULL :
+                          comment             ? memmem(s->bytes + at, s->n - at, "-->", 3) :
+                                                memchr(s->bytes + at, '>', s->n - at);
         if (!end)
             ak_j_put_bytes(j, &out, &s->bytes[at++], 1);
         else
@@ -208,14 +219,16 @@ static struct ak_jstr *without_tags(struct ak_j *j, const struct ak_jstr *s)
 static const struct {
     const char *name;
     uint32_t code;
-} entities[] = { { "&amp;", '&' }, { "&lt;", '<' }, { "&gt;", '>' }, { "&quot;", '"' }, { "&#34;", '"' }, { "&#39;", '\'' }, { "&nbsp;", 0xA0 } };
+} entities[] = { { "&amp;", '&' }, { "&lt;", '<' },   { "&gt;", '>' },   { "&quot;", '"' },
+                 { "&#34;", '"' }, { "&#39;", '\'' }, { "&nbsp;", 0xA0 } };
 
 static struct ak_jval without_entities(struct ak_j *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     for (size_t at = 0; at < s->n;) {
         size_t n = 0;
-        for (size_t i = 0; s->bytes[at] == '&' && n == 0 && i < sizeof entities / sizeof *entities; i++) {
+        for (size_t i = 0; s->bytes[at] == '&' && n == 0 && i < sizeof entities / sizeof *entities;
+             i++) {
             size_t length = strlen(entities[i].name);
             if (s->n - at < length || memcmp(s->bytes + at, entities[i].name, length) != 0)
                 continue;
@@ -229,7 +242,8 @@ static struct ak_jval without_entities(struct ak_j *j, const struct ak_jstr *s)
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_striptags(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_striptags(struct ak_j *j, const struct ak_jval *a,
+                                       const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = without_tags(j, ak_j_str(j, a[0]));
     struct ak_jout out = { 0 };
@@ -252,7 +266,12 @@ const struct ak_jbuiltin ak_j_layout_filters[] = {
     { "indent", filter_indent, 0, { "width", "first", "blank" }, false, true },
     { "truncate", filter_truncate, 0, { "length", "killwords", "end", "leeway" }, false, true },
     { "wordcount", filter_wordcount, 0, { NULL }, false, false },
-    { "wordwrap", filter_wordwrap, 0, { "width", "break_long_words", "wrapstring", "break_on_hyphens" }, false, false },
+    { "wordwrap",
+      filter_wordwrap,
+      0,
+      { "width", "break_long_words", "wrapstring", "break_on_hyphens" },
+      false,
+      false },
     { "striptags", filter_striptags, 0, { NULL }, false, false },
     { NULL, NULL, 0, { NULL }, false, false },
 };

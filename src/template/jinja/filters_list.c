@@ -18,13 +18,15 @@ static struct ak_jval copy_reversed(struct ak_j *j, const struct ak_jlist *from)
     return ak_j_of_list(to);
 }
 
-static struct ak_jval filter_length(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_length(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_int((int64_t)ak_j_length(j, a[0]));
 }
 
-static struct ak_jval filter_list(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_list(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     const struct ak_jlist *from = ak_j_iterate(j, a[0]);
     struct ak_jlist *to = ak_j_list(j, AK_J_PLAIN_LIST, from->n);
@@ -35,25 +37,30 @@ static struct ak_jval filter_list(struct ak_j *j, const struct ak_jval *a, const
     return ak_j_of_list(to);
 }
 
-static struct ak_jval filter_first(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_first(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     if (ak_j_is_form(a[0], AK_J_GENERATOR) && a[0].as.list->at < a[0].as.list->n)
         return a[0].as.list->items[a[0].as.list->at++];
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
-    return items->n > 0 ? items->items[0] : ak_j_undefined_hint(j, "no first item, sequence was empty");
+    return items->n > 0 ? items->items[0] :
+                          ak_j_undefined_hint(j, "no first item, sequence was empty");
 }
 
-static struct ak_jval filter_last(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_last(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
     if (ak_j_is_form(a[0], AK_J_GENERATOR))
         ak_j_fail(j, "'generator' object is not reversible");
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
-    return items->n > 0 ? items->items[items->n - 1] : ak_j_undefined_hint(j, "no last item, sequence was empty");
+    return items->n > 0 ? items->items[items->n - 1] :
+                          ak_j_undefined_hint(j, "no last item, sequence was empty");
 }
 
-static struct ak_jval filter_reverse(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_reverse(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     (void)rest;
     if (!ak_j_is_iterable(a[0]))
@@ -65,7 +72,8 @@ static struct ak_jval filter_reverse(struct ak_j *j, const struct ak_jval *a, co
     return stays_list ? reversed : ak_j_generator(reversed.as.list);
 }
 
-static struct ak_jval filter_items(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_items(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     if (a[0].kind == AK_J_UNDEFINED)
@@ -75,17 +83,22 @@ static struct ak_jval filter_items(struct ak_j *j, const struct ak_jval *a, cons
     return ak_j_generator(ak_j_view(j, a[0].as.dict, AK_J_ITEMS));
 }
 
-static struct ak_jval filter_join(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_join(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     struct ak_jlist *members = ak_j_list(j, AK_J_PLAIN_LIST, items->n);
     (void)rest;
     for (size_t i = 0; i < items->n; i++)
-        ak_j_append(j, members, ak_j_present(a[2]) ? ak_j_member_at(j, items->items[i], a[2], ak_j_none()) : items->items[i]);
-    return ak_j_join(j, ak_j_given(a[1]) ? ak_j_str(j, a[1]) : ak_j_text(j, "").as.string, members, false);
+        ak_j_append(j, members,
+                    ak_j_present(a[2]) ? ak_j_member_at(j, items->items[i], a[2], ak_j_none()) :
+                                         items->items[i]);
+    return ak_j_join(j, ak_j_given(a[1]) ? ak_j_str(j, a[1]) : ak_j_text(j, "").as.string, members,
+                     false);
 }
 
-static struct ak_jval filter_sum(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_sum(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     struct ak_jval sum = ak_j_given(a[2]) ? a[2] : ak_j_int(0);
@@ -93,12 +106,16 @@ static struct ak_jval filter_sum(struct ak_j *j, const struct ak_jval *a, const 
     if (sum.kind == AK_J_STRING)
         ak_j_fail(j, "sum() can't sum strings [use ''.join(seq) instead]");
     for (size_t i = 0; i < items->n; i++)
-        sum = ak_j_operate(j, "+", sum, ak_j_present(a[1]) ? ak_j_member_at(j, items->items[i], a[1], ak_j_none()) : items->items[i]);
+        sum = ak_j_operate(j, "+", sum,
+                           ak_j_present(a[1]) ?
+                               ak_j_member_at(j, items->items[i], a[1], ak_j_none()) :
+                               items->items[i]);
     return sum;
 }
 
 /* Rows of `linecount` items, the last one filled up. */
-static struct ak_jval filter_batch(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_batch(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     int64_t size = ak_j_need_int(j, a[1], "linecount");
@@ -118,7 +135,8 @@ static struct ak_jval filter_batch(struct ak_j *j, const struct ak_jval *a, cons
 }
 
 /* `slices` columns, the first ones longer by one where it does not come out even. */
-static struct ak_jval filter_slice(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_slice(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     int64_t n = ak_j_need_int(j, a[1], "slices");

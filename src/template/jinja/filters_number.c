@@ -11,7 +11,8 @@ static bool is_integer(struct ak_jval v)
     return v.kind == AK_J_INT || v.kind == AK_J_BOOL;
 }
 
-static struct ak_jval filter_abs(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_abs(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     (void)rest;
     if (a[0].kind == AK_J_FLOAT)
@@ -27,11 +28,14 @@ static bool to_float(struct ak_j *j, struct ak_jval v, double *out)
         ak_j_fail_undefined(j, v);
     if (v.kind == AK_J_STRING)
         return ak_j_parse_float(v.as.string->bytes, v.as.string->n, out);
-    *out = v.kind == AK_J_FLOAT ? v.as.number : is_integer(v) ? (double)ak_j_need_int(j, v, "float") : 0;
+    *out = v.kind == AK_J_FLOAT ? v.as.number :
+           is_integer(v)        ? (double)ak_j_need_int(j, v, "float") :
+                                  0;
     return v.kind == AK_J_FLOAT || is_integer(v);
 }
 
-static struct ak_jval filter_float(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_float(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     double value;
     (void)rest;
@@ -47,7 +51,8 @@ static struct ak_jval whole(struct ak_j *j, double x)
     return ak_j_int((int64_t)x);
 }
 
-static struct ak_jval filter_int(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_int(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     int64_t value, base = ak_j_given(a[2]) ? ak_j_need_int(j, a[2], "base") : 10;
     double number;
@@ -55,7 +60,8 @@ static struct ak_jval filter_int(struct ak_j *j, const struct ak_jval *a, const 
     if (is_integer(a[0]))
         return ak_j_int(ak_j_need_int(j, a[0], "int"));
     bool base_fine = base == 0 || (base >= 2 && base <= 36);
-    if (a[0].kind == AK_J_STRING && base_fine && ak_j_parse_int(a[0].as.string->bytes, a[0].as.string->n, (unsigned)base, &value))
+    if (a[0].kind == AK_J_STRING && base_fine &&
+        ak_j_parse_int(a[0].as.string->bytes, a[0].as.string->n, (unsigned)base, &value))
         return ak_j_int(value);
     if (!to_float(j, a[0], &number) || !isfinite(number))
         return ak_j_given(a[1]) ? a[1] : ak_j_int(0);
@@ -79,7 +85,8 @@ static double round_at(double x, int64_t digits)
     return isinf(unit) ? copysign(0, x) : rint(x / unit) * unit;
 }
 
-static struct ak_jval filter_round(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_round(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     int64_t digits = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "precision") : 0;
     double value;
@@ -92,12 +99,15 @@ static struct ak_jval filter_round(struct ak_j *j, const struct ak_jval *a, cons
     if (common && is_integer(a[0]) && digits >= 0)
         return ak_j_int(ak_j_need_int(j, a[0], "round"));
     if (common)
-        return is_integer(a[0]) ? whole(j, round_at(value, digits)) : ak_j_float(round_at(value, digits));
+        return is_integer(a[0]) ? whole(j, round_at(value, digits)) :
+                                  ak_j_float(round_at(value, digits));
     double unit = pow(10, (double)digits);
-    return ak_j_float((ak_j_string_is(a[2], "ceil") ? ceil(value * unit) : floor(value * unit)) / unit);
+    return ak_j_float((ak_j_string_is(a[2], "ceil") ? ceil(value * unit) : floor(value * unit)) /
+                      unit);
 }
 
-static struct ak_jval filter_filesizeformat(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_filesizeformat(struct ak_j *j, const struct ak_jval *a,
+                                            const struct ak_jargs *rest)
 {
     static const char prefixes[] = "kMGTPEZY";
     double bytes, base = ak_j_truth(a[1]) ? 1024 : 1000, unit = base;
@@ -120,9 +130,9 @@ static struct ak_jval filter_filesizeformat(struct ak_j *j, const struct ak_jval
     return ak_j_finish(j, &out);
 }
 
-/* ---- Any value ---- */
-
-static struct ak_jval filter_default(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+/* ---- Any value ---------------------------------------------------------- */
+static struct ak_jval filter_default(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     (void)rest;
     if (a[0].kind == AK_J_UNDEFINED || (ak_j_truth(a[2]) && !ak_j_truth(a[0])))
@@ -130,7 +140,8 @@ static struct ak_jval filter_default(struct ak_j *j, const struct ak_jval *a, co
     return a[0];
 }
 
-static struct ak_jval filter_attr(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_attr(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
     ak_j_need_string(j, a[1], "an attribute's name");
@@ -138,13 +149,16 @@ static struct ak_jval filter_attr(struct ak_j *j, const struct ak_jval *a, const
 }
 
 /* What fits into a line is its repr; longer values would be laid out over several. */
-static struct ak_jval filter_pprint(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_pprint(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     struct ak_jout out = { 0 };
     (void)rest;
     ak_j_put_repr(j, &out, a[0]);
-    if (out.n > 79 && (a[0].kind == AK_J_LIST || a[0].kind == AK_J_DICT || a[0].kind == AK_J_STRING))
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "pprint of what does not fit into a line is not supported");
+    if (out.n > 79 &&
+        (a[0].kind == AK_J_LIST || a[0].kind == AK_J_DICT || a[0].kind == AK_J_STRING))
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "pprint of what does not fit into a line is not supported");
     return ak_j_finish(j, &out);
 }
 
@@ -152,7 +166,12 @@ static const struct ak_jbuiltin value_filters[] = {
     { "default", filter_default, 0, { "default_value", "boolean" }, false, false },
     { "d", filter_default, 0, { "default_value", "boolean" }, false, false },
     { "attr", filter_attr, 1, { "name" }, false, false },
-    { "tojson", ak_j_to_json, 0, { "ensure_ascii", "indent", "separators", "sort_keys" }, false, false },
+    { "tojson",
+      ak_j_to_json,
+      0,
+      { "ensure_ascii", "indent", "separators", "sort_keys" },
+      false,
+      false },
     { "pprint", filter_pprint, 0, { NULL }, false, false },
     { "abs", filter_abs, 0, { NULL }, false, false },
     { "int", filter_int, 0, { "default", "base" }, false, false },
@@ -164,8 +183,9 @@ static const struct ak_jbuiltin value_filters[] = {
 
 const struct ak_jbuiltin *ak_j_filter(const struct ak_jstr *name)
 {
-    const struct ak_jbuiltin *const tables[] = { ak_j_text_filters,   ak_j_layout_filters, ak_j_list_filters,
-                                                 ak_j_choice_filters, ak_j_order_filters,  value_filters };
+    const struct ak_jbuiltin *const tables[] = { ak_j_text_filters,  ak_j_layout_filters,
+                                                 ak_j_list_filters,  ak_j_choice_filters,
+                                                 ak_j_order_filters, value_filters };
     const struct ak_jbuiltin *found = NULL;
     for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; i++)
         found = ak_j_builtin_named(tables[i], name);

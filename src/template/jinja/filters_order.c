@@ -20,7 +20,8 @@ static struct ak_jlist *copy(struct ak_j *j, const struct ak_jlist *from)
 }
 
 /* "a.b,c": the keys of an item, one after another. */
-static struct ak_jval keys_of(struct ak_j *j, struct ak_jval item, struct ak_jval attribute, struct ak_jval case_sensitive)
+static struct ak_jval keys_of(struct ak_j *j, struct ak_jval item, struct ak_jval attribute,
+                              struct ak_jval case_sensitive)
 {
     struct ak_jlist *keys = ak_j_list(j, AK_J_PLAIN_LIST, 1);
     const struct ak_jstr *s = attribute.kind == AK_J_STRING ? attribute.as.string : NULL;
@@ -31,11 +32,14 @@ static struct ak_jval keys_of(struct ak_j *j, struct ak_jval item, struct ak_jva
         ak_j_append(j, keys, ak_j_sort_key(j, member, case_sensitive));
     }
     if (!s)
-        ak_j_append(j, keys, ak_j_sort_key(j, ak_j_member_at(j, item, attribute, ak_j_none()), case_sensitive));
+        ak_j_append(
+            j, keys,
+            ak_j_sort_key(j, ak_j_member_at(j, item, attribute, ak_j_none()), case_sensitive));
     return ak_j_of_list(keys);
 }
 
-static struct ak_jval filter_sort(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_sort(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0]));
     struct ak_jval *keys = ak_j_alloc(j, items->n, sizeof *keys);
@@ -46,7 +50,8 @@ static struct ak_jval filter_sort(struct ak_j *j, const struct ak_jval *a, const
     return ak_j_of_list(items);
 }
 
-static struct ak_jval filter_dictsort(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_dictsort(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest)
 {
     bool by_value = ak_j_string_is(a[2], "value");
     (void)rest;
@@ -65,14 +70,16 @@ static struct ak_jval filter_dictsort(struct ak_j *j, const struct ak_jval *a, c
     return ak_j_of_list(pairs);
 }
 
-static struct ak_jval filter_unique(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_unique(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     struct ak_jlist *kept = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     struct ak_jdict *seen = ak_j_dict(j);
     (void)rest;
     for (size_t i = 0; i < items->n; i++) {
-        struct ak_jval key = ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[2], ak_j_none()), a[1]);
+        struct ak_jval key =
+            ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[2], ak_j_none()), a[1]);
         if (ak_j_get(j, seen, key))
             continue;
         ak_j_put(j, seen, key, ak_j_none());
@@ -86,9 +93,11 @@ static struct ak_jval extreme(struct ak_j *j, const struct ak_jval *a, const cha
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     if (items->n == 0)
         return ak_j_undefined_hint(j, "no aggregated item, sequence was empty");
-    struct ak_jval best = items->items[0], best_key = ak_j_sort_key(j, ak_j_member_at(j, best, a[2], ak_j_none()), a[1]);
+    struct ak_jval best = items->items[0],
+                   best_key = ak_j_sort_key(j, ak_j_member_at(j, best, a[2], ak_j_none()), a[1]);
     for (size_t i = 1; i < items->n; i++) {
-        struct ak_jval key = ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[2], ak_j_none()), a[1]);
+        struct ak_jval key =
+            ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[2], ak_j_none()), a[1]);
         if (!ak_j_compare(j, op, key, best_key))
             continue;
         best = items->items[i];
@@ -97,29 +106,34 @@ static struct ak_jval extreme(struct ak_j *j, const struct ak_jval *a, const cha
     return best;
 }
 
-static struct ak_jval filter_min(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_min(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     (void)rest;
     return extreme(j, a, "<");
 }
 
-static struct ak_jval filter_max(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_max(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     (void)rest;
     return extreme(j, a, ">");
 }
 
 /* Pairs of a key, as its first element has it, and the elements. */
-static struct ak_jval filter_groupby(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_groupby(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
-    struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0])), *groups = ak_j_list(j, AK_J_PLAIN_LIST, 0), *group = NULL;
+    struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0])),
+                    *groups = ak_j_list(j, AK_J_PLAIN_LIST, 0), *group = NULL;
     struct ak_jval *keys = ak_j_alloc(j, items->n, sizeof *keys), last = ak_j_none();
     (void)rest;
     for (size_t i = 0; i < items->n; i++)
         keys[i] = ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[1], a[2]), a[3]);
     ak_j_sort(j, items->items, keys, items->n, false);
     for (size_t i = 0; i < items->n; i++) {
-        struct ak_jval member = ak_j_member_at(j, items->items[i], a[1], a[2]), key = ak_j_sort_key(j, member, a[3]);
+        struct ak_jval member = ak_j_member_at(j, items->items[i], a[1], a[2]),
+                       key = ak_j_sort_key(j, member, a[3]);
         if (!group || !ak_j_equal(j, key, last)) {
             group = ak_j_list(j, AK_J_PLAIN_LIST, 0);
             struct ak_jval pair = ak_j_pair(j, member, ak_j_of_list(group));

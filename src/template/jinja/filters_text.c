@@ -7,25 +7,29 @@
 #include "template/jinja/markup.h"
 #include "template/jinja/text.h"
 
-static struct ak_jval filter_string(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_string(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_of_str(ak_j_str(j, a[0]));
 }
 
-static struct ak_jval filter_upper(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_upper(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_upper(j, ak_j_str(j, a[0]));
 }
 
-static struct ak_jval filter_lower(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_lower(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_lower(j, ak_j_str(j, a[0]));
 }
 
-static struct ak_jval filter_capitalize(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_capitalize(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_capitalize(j, ak_j_str(j, a[0]));
@@ -36,7 +40,8 @@ static bool begins_word(uint32_t c)
     return ak_j_is_space(c) || (c < 0x80 && c && strchr("-({[<", (int)c));
 }
 
-static struct ak_jval filter_title(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_title(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
     struct ak_jout out = { 0 };
@@ -54,40 +59,47 @@ static struct ak_jval filter_title(struct ak_j *j, const struct ak_jval *a, cons
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_trim(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_trim(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
-    const struct ak_jstr *chars = ak_j_present(a[1]) ? ak_j_need_string(j, a[1], "strip arg") : NULL;
+    const struct ak_jstr *chars =
+        ak_j_present(a[1]) ? ak_j_need_string(j, a[1], "strip arg") : NULL;
     return ak_j_strip(j, ak_j_str(j, a[0]), chars, true, true);
 }
 
-static struct ak_jval filter_replace(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_replace(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     int64_t count = ak_j_present(a[3]) ? ak_j_need_int(j, a[3], "count") : -1;
     (void)rest;
     return ak_j_replace(j, ak_j_str(j, a[0]), ak_j_str(j, a[1]), ak_j_str(j, a[2]), count);
 }
 
-static struct ak_jval filter_safe(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_safe(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_mark_safe(j, ak_j_of_str(ak_j_str(j, a[0])));
 }
 
-static struct ak_jval filter_escape(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_escape(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_escape(j, a[0]);
 }
 
-static struct ak_jval filter_forceescape(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_forceescape(struct ak_j *j, const struct ak_jval *a,
+                                         const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
     (void)rest;
     return ak_j_escape(j, ak_j_string_at(j, s->bytes, s->n)); /* a copy that is not marked */
 }
 
-static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     struct ak_jout out = { 0 };
     (void)rest;
@@ -110,15 +122,15 @@ static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a, co
     return ak_j_finish(j, &out);
 }
 
-/* ---- URLs ---- */
-
+/* ---- URLs --------------------------------------------------------------- */
 static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, bool query)
 {
     static const char hex[] = "0123456789ABCDEF";
     ak_j_spend(j, s->n / 4);
     for (size_t i = 0; i < s->n; i++) {
         unsigned char c = (unsigned char)s->bytes[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("_.-~", c)) || (c == '/' && !query);
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     (c && strchr("_.-~", c)) || (c == '/' && !query);
         char code[3] = { '%', hex[c >> 4], hex[c & 15] };
         if (plain)
             ak_j_put_bytes(j, out, &s->bytes[i], 1);
@@ -129,7 +141,8 @@ static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
     }
 }
 
-static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a,
+                                       const struct ak_jargs *rest)
 {
     struct ak_jout out = { 0 };
     (void)rest;
@@ -137,7 +150,8 @@ static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a, 
         put_quoted(j, &out, ak_j_str(j, a[0]), false);
         return ak_j_finish(j, &out);
     }
-    const struct ak_jlist *pairs = a[0].kind == AK_J_DICT ? ak_j_view(j, a[0].as.dict, AK_J_ITEMS) : ak_j_iterate(j, a[0]);
+    const struct ak_jlist *pairs =
+        a[0].kind == AK_J_DICT ? ak_j_view(j, a[0].as.dict, AK_J_ITEMS) : ak_j_iterate(j, a[0]);
     for (size_t i = 0; i < pairs->n; i++) {
         const struct ak_jlist *pair = ak_j_iterate(j, pairs->items[i]);
         if (pair->n != 2)
@@ -150,7 +164,8 @@ static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a, 
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     if (rest->n > 0 && rest->n_named > 0)
         ak_j_fail(j, "can't handle positional and keyword arguments at the same time");
@@ -160,7 +175,8 @@ static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a, con
         ak_j_append(j, values, rest->values[i]);
     for (size_t i = 0; i < rest->n_named; i++)
         ak_j_put(j, named, rest->named[i].key, rest->named[i].value);
-    return ak_j_percent(j, ak_j_str(j, a[0]), rest->n_named > 0 ? ak_j_of_dict(named) : ak_j_of_list(values));
+    return ak_j_percent(j, ak_j_str(j, a[0]),
+                        rest->n_named > 0 ? ak_j_of_dict(named) : ak_j_of_list(values));
 }
 
 const struct ak_jbuiltin ak_j_text_filters[] = {

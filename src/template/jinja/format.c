@@ -1,22 +1,25 @@
-/* "{}".format(values): fields with attributes, conversions, and formats with fields of their own. */
+/* "{}".format(values): fields with attributes, conversions, and formats with fields of their own.
+ */
 #include <string.h>
 
 #include "template/jinja/format.h"
 
 struct fields {
     const struct ak_jargs *args;
-    size_t next;        /* of those without a name */
+    size_t next; /* of those without a name */
     bool counted, numbered;
 };
 
-static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, struct fields *fields, unsigned depth);
+static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+                       struct fields *fields, unsigned depth);
 
 static struct ak_jval numbered_value(struct ak_j *j, struct fields *fields, int64_t number)
 {
     if (fields->counted && fields->numbered)
         ak_j_fail(j, "a format cannot have both fields with numbers and fields without");
     if (number < 0 || (uint64_t)number >= fields->args->n)
-        ak_j_fail(j, "replacement index %lld is out of range for %zu arguments", (long long)number, fields->args->n);
+        ak_j_fail(j, "replacement index %lld is out of range for %zu arguments", (long long)number,
+                  fields->args->n);
     return fields->args->values[number];
 }
 
@@ -112,14 +115,18 @@ static struct ak_jspec read_spec(struct ak_j *j, const struct ak_jstr *s)
     return spec;
 }
 
-static void put_formatted(struct ak_j *j, struct ak_jout *out, struct ak_jval v, const struct ak_jstr *format)
+static void put_formatted(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
+                          const struct ak_jstr *format)
 {
     struct ak_jspec spec = read_spec(j, format);
     bool is_int = v.kind == AK_J_INT || (v.kind == AK_J_BOOL && format->n > 0);
     if (is_int && (!spec.conversion || strchr("dxobn", spec.conversion)))
         ak_j_put_formatted_int(j, out, ak_j_need_int(j, v, "a field"), &spec);
-    else if ((is_int || v.kind == AK_J_FLOAT) && (!spec.conversion || strchr("feg%n", spec.conversion)))
-        ak_j_put_formatted_float(j, out, v.kind == AK_J_FLOAT ? v.as.number : (double)ak_j_need_int(j, v, "a field"), &spec);
+    else if ((is_int || v.kind == AK_J_FLOAT) &&
+             (!spec.conversion || strchr("feg%n", spec.conversion)))
+        ak_j_put_formatted_float(
+            j, out, v.kind == AK_J_FLOAT ? v.as.number : (double)ak_j_need_int(j, v, "a field"),
+            &spec);
     else if (v.kind == AK_J_STRING && (!spec.conversion || spec.conversion == 's'))
         ak_j_put_formatted_text(j, out, v.as.string, &spec);
     else if (format->n == 0)
@@ -129,7 +136,8 @@ static void put_formatted(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
 }
 
 /* What stands between the braces: "name!conversion:format". */
-static void put_field(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, struct fields *fields, unsigned depth)
+static void put_field(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+                      struct fields *fields, unsigned depth)
 {
     size_t n = 0;
     int open = 0;
@@ -157,7 +165,8 @@ static void put_field(struct ak_j *j, struct ak_jout *out, const struct ak_jstr 
     put_formatted(j, out, value, ak_j_finish(j, &format).as.string);
 }
 
-static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, struct fields *fields, unsigned depth)
+static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+                       struct fields *fields, unsigned depth)
 {
     if (depth > 2)
         ak_j_fail(j, "the fields of a format nest too deep");
@@ -182,7 +191,8 @@ static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
     }
 }
 
-struct ak_jval ak_j_format(struct ak_j *j, const struct ak_jstr *format, const struct ak_jargs *args)
+struct ak_jval ak_j_format(struct ak_j *j, const struct ak_jstr *format,
+                           const struct ak_jargs *args)
 {
     struct ak_jout out = { 0 };
     struct fields fields = { .args = args };

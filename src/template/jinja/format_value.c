@@ -11,7 +11,8 @@ int64_t ak_j_read_width(struct ak_j *j, const struct ak_jstr *s, size_t *at, int
     for (; *at < s->n && s->bytes[*at] >= '0' && s->bytes[*at] <= '9'; (*at)++) {
         value = value * 10 + (s->bytes[*at] - '0');
         if (value > most)
-            ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "a format asks for more than %lld characters, the limit", (long long)most);
+            ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                         "a format asks for more than %lld characters, the limit", (long long)most);
     }
     return value;
 }
@@ -23,8 +24,8 @@ static void put_fill(struct ak_j *j, struct ak_jout *out, uint32_t fill, int64_t
 }
 
 /* `head` is a number's sign and prefix, behind which '=' fills. */
-static void put_aligned(struct ak_j *j, struct ak_jout *out, const char *head, const char *body, size_t n_body, size_t n_chars,
-                        char align, const struct ak_jspec *spec)
+static void put_aligned(struct ak_j *j, struct ak_jout *out, const char *head, const char *body,
+                        size_t n_body, size_t n_chars, char align, const struct ak_jspec *spec)
 {
     int64_t space = spec->width - (int64_t)(strlen(head) + n_chars);
     space = space > 0 ? space : 0;
@@ -36,7 +37,8 @@ static void put_aligned(struct ak_j *j, struct ak_jout *out, const char *head, c
     put_fill(j, out, spec->fill, align == '=' ? 0 : space - left);
 }
 
-void ak_j_put_formatted_text(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *text, const struct ak_jspec *spec)
+void ak_j_put_formatted_text(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *text,
+                             const struct ak_jspec *spec)
 {
     size_t n = text->n, n_chars = text->n_chars;
     if (spec->precision >= 0 && (uint64_t)spec->precision < n_chars) {
@@ -54,7 +56,8 @@ static void upper_case(char *text, size_t n)
 }
 
 /* Separators between every `size` digits of the n that `digits` begins with. */
-static void put_grouped(struct ak_j *j, struct ak_jout *out, const char *digits, size_t n, char separator, size_t size)
+static void put_grouped(struct ak_j *j, struct ak_jout *out, const char *digits, size_t n,
+                        char separator, size_t size)
 {
     for (size_t i = 0; i < n; i++) {
         if (separator && i > 0 && (n - i) % size == 0)
@@ -63,10 +66,16 @@ static void put_grouped(struct ak_j *j, struct ak_jout *out, const char *digits,
     }
 }
 
-static void put_number(struct ak_j *j, struct ak_jout *out, bool negative, const char *prefix, struct ak_jout *body, const struct ak_jspec *spec)
+static void put_number(struct ak_j *j, struct ak_jout *out, bool negative, const char *prefix,
+                       struct ak_jout *body, const struct ak_jspec *spec)
 {
     char head[4];
-    snprintf(head, sizeof head, "%s%s", negative ? "-" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "", prefix);
+    snprintf(head, sizeof head, "%s%s",
+             negative          ? "-" :
+             spec->sign == '+' ? "+" :
+             spec->sign == ' ' ? " " :
+                                 "",
+             prefix);
     if (spec->upper) {
         upper_case(head, strlen(head));
         upper_case(body->bytes, body->n);
@@ -74,9 +83,13 @@ static void put_number(struct ak_j *j, struct ak_jout *out, bool negative, const
     put_aligned(j, out, head, body->bytes, body->n, body->n, spec->align ? spec->align : '>', spec);
 }
 
-void ak_j_put_formatted_int(struct ak_j *j, struct ak_jout *out, int64_t value, const struct ak_jspec *spec)
+void ak_j_put_formatted_int(struct ak_j *j, struct ak_jout *out, int64_t value,
+                            const struct ak_jspec *spec)
 {
-    unsigned base = spec->conversion == 'x' ? 16 : spec->conversion == 'o' ? 8 : spec->conversion == 'b' ? 2 : 10;
+    unsigned base = spec->conversion == 'x' ? 16 :
+                    spec->conversion == 'o' ? 8 :
+                    spec->conversion == 'b' ? 2 :
+                                              10;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     char digits[AK_J_MOST_PRECISION + 64], *first = digits + sizeof digits;
     struct ak_jout body = { 0 };
@@ -85,29 +98,38 @@ void ak_j_put_formatted_int(struct ak_j *j, struct ak_jout *out, int64_t value, 
     while ((rest /= base) > 0);
     while (digits + sizeof digits - first < spec->precision)
         *--first = '0';
-    put_grouped(j, &body, first, (size_t)(digits + sizeof digits - first), spec->grouping, base == 10 ? 3 : 4);
-    const char *prefix = !spec->alternate || base == 10 ? "" : base == 16 ? "0x" : base == 8 ? "0o" : "0b";
+    put_grouped(j, &body, first, (size_t)(digits + sizeof digits - first), spec->grouping,
+                base == 10 ? 3 : 4);
+    const char *prefix = !spec->alternate || base == 10 ? "" :
+                         base == 16                     ? "0x" :
+                         base == 8                      ? "0o" :
+                                                          "0b";
     put_number(j, out, value < 0, prefix, &body, spec);
 }
 
-static void put_digits(struct ak_j *j, struct ak_jout *out, double value, const struct ak_jspec *spec)
+static void put_digits(struct ak_j *j, struct ak_jout *out, double value,
+                       const struct ak_jspec *spec)
 {
     if (isnan(value) || isinf(value)) {
         ak_j_put_text(j, out, isnan(value) ? "nan" : "inf");
         return;
     }
-    char conversion = spec->conversion == 'n' ? 'g' : spec->conversion == '%' ? 'f' : spec->conversion;
+    char conversion = spec->conversion == 'n' ? 'g' :
+                      spec->conversion == '%' ? 'f' :
+                                                spec->conversion;
     int precision = spec->precision < 0 ? 6 : (int)spec->precision;
     if (!conversion && spec->precision < 0)
         ak_j_put_float(j, out, value);
     else
-        ak_j_put_printf(j, out, conversion ? conversion : 'g', conversion == 'g' && precision == 0 ? 1 : precision, spec->alternate,
+        ak_j_put_printf(j, out, conversion ? conversion : 'g',
+                        conversion == 'g' && precision == 0 ? 1 : precision, spec->alternate,
                         spec->conversion == '%' ? value * 100 : value);
     if (spec->conversion == '%')
         ak_j_put_text(j, out, "%");
 }
 
-void ak_j_put_formatted_float(struct ak_j *j, struct ak_jout *out, double value, const struct ak_jspec *spec)
+void ak_j_put_formatted_float(struct ak_j *j, struct ak_jout *out, double value,
+                              const struct ak_jspec *spec)
 {
     struct ak_jout digits = { 0 }, body = { 0 };
     put_digits(j, &digits, fabs(value), spec);

@@ -8,13 +8,15 @@
 
 enum { MOST_RANGE = 100000 }; /* as in jinja2's sandbox */
 
-static struct ak_jval function_range(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_range(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *args)
 {
     (void)a;
     if (args->n == 0 || args->n > 3 || args->n_named > 0)
         ak_j_fail(j, "range expected 1 to 3 arguments, got %zu", args->n);
     int64_t start = args->n > 1 ? ak_j_need_int(j, args->values[0], "range") : 0;
-    int64_t stop = ak_j_need_int(j, args->values[args->n > 1], "range"), step = args->n > 2 ? ak_j_need_int(j, args->values[2], "range") : 1;
+    int64_t stop = ak_j_need_int(j, args->values[args->n > 1], "range"),
+            step = args->n > 2 ? ak_j_need_int(j, args->values[2], "range") : 1;
     if (step == 0)
         ak_j_fail(j, "range() arg 3 must not be zero");
     uint64_t width = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
@@ -22,7 +24,8 @@ static struct ak_jval function_range(struct ak_j *j, const struct ak_jval *a, co
     bool empty = step > 0 ? start >= stop : start <= stop;
     uint64_t n = empty ? 0 : (width - 1) / stride + 1;
     if (n > MOST_RANGE)
-        ak_j_fail(j, "range too big: the sandbox blocks ranges larger than MAX_RANGE (%d)", MOST_RANGE);
+        ak_j_fail(j, "range too big: the sandbox blocks ranges larger than MAX_RANGE (%d)",
+                  MOST_RANGE);
     struct ak_jlist *list = ak_j_list(j, AK_J_RANGE, (size_t)n);
     list->start = start, list->stop = stop, list->step = step;
     ak_j_spend(j, n);
@@ -38,11 +41,13 @@ static struct ak_jdict *make_dict(struct ak_j *j, const struct ak_jargs *args, c
     if (args->n > 1)
         ak_j_fail(j, "%s expected at most 1 argument, got %zu", what, args->n);
     struct ak_jval from = args->n > 0 ? args->values[0] : ak_j_of_dict(dict);
-    const struct ak_jlist *pairs = from.kind == AK_J_DICT ? ak_j_view(j, from.as.dict, AK_J_ITEMS) : ak_j_iterate(j, from);
+    const struct ak_jlist *pairs =
+        from.kind == AK_J_DICT ? ak_j_view(j, from.as.dict, AK_J_ITEMS) : ak_j_iterate(j, from);
     for (size_t i = 0; i < pairs->n; i++) {
         const struct ak_jlist *pair = ak_j_iterate(j, pairs->items[i]);
         if (pair->n != 2)
-            ak_j_fail(j, "%s update sequence element #%zu has length %zu; 2 is required", what, i, pair->n);
+            ak_j_fail(j, "%s update sequence element #%zu has length %zu; 2 is required", what, i,
+                      pair->n);
         ak_j_put(j, dict, pair->items[0], pair->items[1]);
     }
     for (size_t i = 0; i < args->n_named; i++)
@@ -50,25 +55,30 @@ static struct ak_jdict *make_dict(struct ak_j *j, const struct ak_jargs *args, c
     return dict;
 }
 
-static struct ak_jval function_dict(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_dict(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *args)
 {
     (void)a;
     return ak_j_of_dict(make_dict(j, args, "dict"));
 }
 
-static struct ak_jval function_namespace(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_namespace(struct ak_j *j, const struct ak_jval *a,
+                                         const struct ak_jargs *args)
 {
     struct ak_jdict *dict = make_dict(j, args, "namespace");
     (void)a;
     for (size_t i = 0; i < dict->n; i++) {
         struct ak_jval name = dict->pairs[i].key;
         if (name.kind == AK_J_STRING && name.as.string->n > 0 && name.as.string->bytes[0] == '_')
-            ak_j_fail(j, "a namespace cannot have the attribute %s: its name begins with an underscore", ak_j_show(j, name));
+            ak_j_fail(
+                j, "a namespace cannot have the attribute %s: its name begins with an underscore",
+                ak_j_show(j, name));
     }
     return (struct ak_jval){ .kind = AK_J_NAMESPACE, .as.dict = dict };
 }
 
-static struct ak_jval function_cycler(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_cycler(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *args)
 {
     struct ak_jcycler *cycler = ak_j_alloc(j, 1, sizeof *cycler);
     (void)a;
@@ -80,25 +90,29 @@ static struct ak_jval function_cycler(struct ak_j *j, const struct ak_jval *a, c
     return (struct ak_jval){ .kind = AK_J_CYCLER, .as.cycler = cycler };
 }
 
-static struct ak_jval function_joiner(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_joiner(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *args)
 {
     struct ak_jjoiner *joiner = ak_j_alloc(j, 1, sizeof *joiner);
     (void)a;
-    joiner->separator = args->n > 0 ? args->values[0] : args->n_named > 0 ? args->named[0].value : ak_j_text(j, ", ");
+    joiner->separator = args->n > 0       ? args->values[0] :
+                        args->n_named > 0 ? args->named[0].value :
+                                            ak_j_text(j, ", ");
     return (struct ak_jval){ .kind = AK_J_JOINER, .as.joiner = joiner };
 }
 
-static struct ak_jval function_raise(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_raise(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *args)
 {
     (void)a;
     if (args->n + args->n_named != 1)
         ak_j_fail(j, "raise_exception() takes 1 argument (%zu given)", args->n + args->n_named);
     const struct ak_jstr *message = ak_j_str(j, args->n ? args->values[0] : args->named[0].value);
-    ak_j_fail(j, "%.*s", message->n > 800 ? 800 : (int)message->n, message->bytes ? message->bytes : "");
+    ak_j_fail(j, "%.*s", message->n > 800 ? 800 : (int)message->n,
+              message->bytes ? message->bytes : "");
 }
 
-/* ---- Time ---- */
-
+/* ---- Time --------------------------------------------------------------- */
 /* strftime in the C locale, whatever the program's is. */
 static size_t format_time(char *out, size_t capacity, const char *format, const struct tm *tm)
 {
@@ -115,7 +129,8 @@ static struct ak_jstr *without_zone(struct ak_j *j, const struct ak_jstr *format
 {
     struct ak_jout out = { 0 };
     for (size_t i = 0; i < format->n; i++) {
-        char next = format->bytes[i] == '%' && i + 1 < format->n ? format->bytes[i + 1] : ' ', text[8];
+        char next = format->bytes[i] == '%' && i + 1 < format->n ? format->bytes[i + 1] : ' ',
+             text[8];
         if (next == 'f') {
             snprintf(text, sizeof text, "%06ld", microseconds % 1000000);
             ak_j_put_text(j, &out, text);
@@ -130,7 +145,8 @@ static struct ak_jstr *without_zone(struct ak_j *j, const struct ak_jstr *format
     return ak_j_finish(j, &out).as.string;
 }
 
-static struct ak_jval function_strftime_now(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *args)
+static struct ak_jval function_strftime_now(struct ak_j *j, const struct ak_jval *a,
+                                            const struct ak_jargs *args)
 {
     enum { MOST_FORMAT = 1024, MOST_TIME = 65536 };
     struct timespec now = { .tv_sec = (time_t)j->now };
@@ -138,9 +154,11 @@ static struct ak_jval function_strftime_now(struct ak_j *j, const struct ak_jval
     (void)a;
     if (args->n + args->n_named != 1)
         ak_j_fail(j, "strftime_now() takes 1 argument (%zu given)", args->n + args->n_named);
-    const struct ak_jstr *format = ak_j_need_string(j, args->n ? args->values[0] : args->named[0].value, "the format of strftime_now");
+    const struct ak_jstr *format = ak_j_need_string(
+        j, args->n ? args->values[0] : args->named[0].value, "the format of strftime_now");
     if (format->n > MOST_FORMAT)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "a format of strftime_now is longer than %d bytes, the limit", MOST_FORMAT);
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "a format of strftime_now is longer than %d bytes, the limit", MOST_FORMAT);
     if (j->now == 0)
         clock_gettime(CLOCK_REALTIME, &now);
     if (!localtime_r(&now.tv_sec, &tm))

@@ -3,7 +3,8 @@
  *
  *   text → tokens → nodes           lexer.c, parser.c, expression.c, names.c
  *   nodes + variables → text        exec.c, loop.c, eval.c, call.c
- *   what values are and can do      value.h, string.c, dict.c, compare.c, repr.c, operate.c, attribute.c
+ *   what values are and can do      value.h, string.c, dict.c, compare.c, repr.c, operate.c,
+ *                                   attribute.c
  *   what templates may call         methods_*.c, filters_*.c, tests.c, functions.c
  *
  * ak_jinja_… is the interface; ak_j_… is known inside this folder only.
@@ -20,11 +21,13 @@
 enum {
     AK_JINJA_MOST_TEMPLATE_BYTES = 4 << 20,
     AK_JINJA_MOST_PARSED_BYTES = 256 << 20, /* of a template's nodes */
-    AK_JINJA_MOST_BYTES = 512 << 20,        /* that a rendering makes, what it no longer needs included */
+    /* that a rendering makes, what it no longer needs included */
+    AK_JINJA_MOST_BYTES = 512 << 20,
     AK_JINJA_MOST_OUTPUT = 128 << 20,
-    AK_JINJA_MOST_STEPS = 100 << 20,        /* nodes run, and 16 bytes or an element handled */
-    AK_JINJA_MOST_DEPTH = 1000,             /* nodes run inside of each other: macros that call themselves */
-    AK_JINJA_MOST_NESTING = 200,            /* of a template's text */
+    AK_JINJA_MOST_STEPS = 100 << 20, /* nodes run, and 16 bytes or an element handled */
+    /* nodes run inside of each other: macros that call themselves */
+    AK_JINJA_MOST_DEPTH = 1000,
+    AK_JINJA_MOST_NESTING = 200, /* of a template's text */
 };
 
 /* A parsed template, immutable. */
@@ -39,7 +42,7 @@ void ak_jinja_free(struct ak_jinja *template); /* NULL allowed */
  * strftime_now, 0: the clock. *out is terminated and the caller's to free (ak_free).
  * AKUNU_ERROR_ARGUMENT: the template refuses its input, or fails with it (line and column);
  * AKUNU_ERROR_UNSUPPORTED: it goes beyond a limit. */
-ak_status ak_jinja_render(const struct ak_jinja *template, const json_t *variables, int64_t now, char **out, size_t *n_bytes,
-                          struct ak_error *error);
+ak_status ak_jinja_render(const struct ak_jinja *template, const json_t *variables, int64_t now,
+                          char **out, size_t *n_bytes, struct ak_error *error);
 
 #endif

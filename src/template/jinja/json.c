@@ -14,7 +14,9 @@ struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
     case JSON_FALSE: value = ak_j_bool(json_is_true(json)); break;
     case JSON_INTEGER: value = ak_j_int(json_integer_value(json)); break;
     case JSON_REAL: value = ak_j_float(json_real_value(json)); break;
-    case JSON_STRING: value = ak_j_string_at(j, json_string_value(json), json_string_length(json)); break;
+    case JSON_STRING:
+        value = ak_j_string_at(j, json_string_value(json), json_string_length(json));
+        break;
     case JSON_ARRAY:
         value = ak_j_of_list(ak_j_list(j, AK_J_PLAIN_LIST, json_array_size(json)));
         for (size_t i = 0; i < json_array_size(json); i++)
@@ -22,10 +24,12 @@ struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
         break;
     case JSON_OBJECT: {
         const char *key;
-        json_t *member, *object = (json_t *)(uintptr_t)json; /* jansson's loop has no const form; nothing changes */
+        /* jansson's loop has no const form; nothing changes */
+        json_t *member, *object = (json_t *)(uintptr_t)json;
         value = ak_j_of_dict(ak_j_dict(j));
-        json_object_foreach(object, key, member)
-            ak_j_put(j, value.as.dict, ak_j_string_at(j, key, strlen(key)), ak_j_from_json(j, member));
+        json_object_foreach (object, key, member)
+            ak_j_put(j, value.as.dict, ak_j_string_at(j, key, strlen(key)),
+                     ak_j_from_json(j, member));
         break;
     }
     }
@@ -33,21 +37,21 @@ struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
     return value;
 }
 
-/* ---- tojson ---- */
-
+/* ---- tojson ------------------------------------------------------------- */
 struct writer {
     struct ak_j *j;
     struct ak_jout out;
     bool ascii, sort;
-    const struct ak_jstr *indent;               /* NULL: on one line */
-    const struct ak_jstr *comma, *colon;        /* what separates items, and keys from values */
+    const struct ak_jstr *indent;        /* NULL: on one line */
+    const struct ak_jstr *comma, *colon; /* what separates items, and keys from values */
     size_t depth;
 };
 
 static void put_escape(struct writer *w, uint32_t c)
 {
     static const char hex[] = "0123456789abcdef";
-    char text[6] = { '\\', 'u', hex[(c >> 12) & 15], hex[(c >> 8) & 15], hex[(c >> 4) & 15], hex[c & 15] };
+    char text[6] = { '\\',       'u', hex[(c >> 12) & 15], hex[(c >> 8) & 15], hex[(c >> 4) & 15],
+                     hex[c & 15] };
     ak_j_put_bytes(w->j, &w->out, text, sizeof text);
 }
 
@@ -123,11 +127,13 @@ static void put_key(struct writer *w, struct ak_jval key)
 
 static struct ak_jpair *sorted_pairs(struct writer *w, const struct ak_jdict *dict)
 {
-    struct ak_jlist *keys = ak_j_view(w->j, dict, AK_J_KEYS), *items = ak_j_view(w->j, dict, AK_J_ITEMS);
+    struct ak_jlist *keys = ak_j_view(w->j, dict, AK_J_KEYS),
+                    *items = ak_j_view(w->j, dict, AK_J_ITEMS);
     struct ak_jpair *pairs = ak_j_alloc(w->j, dict->n, sizeof *pairs);
     ak_j_sort(w->j, items->items, keys->items, dict->n, false);
     for (size_t i = 0; i < dict->n; i++)
-        pairs[i] = (struct ak_jpair){ .key = items->items[i].as.list->items[0], .value = items->items[i].as.list->items[1] };
+        pairs[i] = (struct ak_jpair){ .key = items->items[i].as.list->items[0],
+                                      .value = items->items[i].as.list->items[1] };
     return pairs;
 }
 
@@ -194,7 +200,8 @@ static const struct ak_jstr *indent_of(struct ak_j *j, struct ak_jval v)
     static const struct ak_jstr blank = { .bytes = " ", .n = 1, .n_chars = 1 };
     if (!ak_j_present(v))
         return NULL;
-    return v.kind == AK_J_STRING ? v.as.string : ak_j_repeat(j, &blank, ak_j_need_int(j, v, "indent")).as.string;
+    return v.kind == AK_J_STRING ? v.as.string :
+                                   ak_j_repeat(j, &blank, ak_j_need_int(j, v, "indent")).as.string;
 }
 
 static void read_separators(struct writer *w, struct ak_jval v)
@@ -212,7 +219,9 @@ static void read_separators(struct writer *w, struct ak_jval v)
 
 struct ak_jval ak_j_to_json(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
 {
-    struct writer w = { .j = j, .ascii = ak_j_truth(a[1]), .indent = indent_of(j, a[2]), .sort = ak_j_truth(a[4]) };
+    struct writer w = {
+        .j = j, .ascii = ak_j_truth(a[1]), .indent = indent_of(j, a[2]), .sort = ak_j_truth(a[4])
+    };
     (void)rest;
     read_separators(&w, a[3]);
     put(&w, a[0]);

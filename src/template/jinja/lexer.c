@@ -8,8 +8,8 @@ struct lexer {
     struct ak_j *j;
     const char *text;
     size_t n, at;
-    bool line_starting;   /* what was read last ends a line */
-    size_t counted;       /* up to here lines and columns were counted */
+    bool line_starting; /* what was read last ends a line */
+    size_t counted;     /* up to here lines and columns were counted */
     uint32_t line, column;
     char open[AK_JINJA_MOST_NESTING]; /* brackets that are open in a tag */
     unsigned n_open;
@@ -19,12 +19,17 @@ struct lexer {
 static const struct {
     char text[3];
     enum ak_jtoken_kind kind;
-} operators[] = { /* the longer ones first */
-    { "//", AK_JT_FLOORDIV }, { "**", AK_JT_POW }, { "==", AK_JT_EQ }, { "!=", AK_JT_NE }, { ">=", AK_JT_GE }, { "<=", AK_JT_LE },
-    { "+", AK_JT_ADD }, { "-", AK_JT_SUB }, { "/", AK_JT_DIV }, { "*", AK_JT_MUL }, { "%", AK_JT_MOD }, { "~", AK_JT_TILDE },
-    { "[", AK_JT_LBRACKET }, { "]", AK_JT_RBRACKET }, { "(", AK_JT_LPAREN }, { ")", AK_JT_RPAREN }, { "{", AK_JT_LBRACE },
-    { "}", AK_JT_RBRACE }, { ">", AK_JT_GT }, { "<", AK_JT_LT }, { "=", AK_JT_ASSIGN }, { ".", AK_JT_DOT }, { ":", AK_JT_COLON },
-    { "|", AK_JT_PIPE }, { ",", AK_JT_COMMA }, { ";", AK_JT_SEMICOLON },
+} operators[] = {
+    /* the longer ones first */
+    { "//", AK_JT_FLOORDIV }, { "**", AK_JT_POW },      { "==", AK_JT_EQ },
+    { "!=", AK_JT_NE },       { ">=", AK_JT_GE },       { "<=", AK_JT_LE },
+    { "+", AK_JT_ADD },       { "-", AK_JT_SUB },       { "/", AK_JT_DIV },
+    { "*", AK_JT_MUL },       { "%", AK_JT_MOD },       { "~", AK_JT_TILDE },
+    { "[", AK_JT_LBRACKET },  { "]", AK_JT_RBRACKET },  { "(", AK_JT_LPAREN },
+    { ")", AK_JT_RPAREN },    { "{", AK_JT_LBRACE },    { "}", AK_JT_RBRACE },
+    { ">", AK_JT_GT },        { "<", AK_JT_LT },        { "=", AK_JT_ASSIGN },
+    { ".", AK_JT_DOT },       { ":", AK_JT_COLON },     { "|", AK_JT_PIPE },
+    { ",", AK_JT_COMMA },     { ";", AK_JT_SEMICOLON },
 };
 enum { N_OPERATORS = sizeof operators / sizeof *operators };
 
@@ -49,8 +54,7 @@ const char *ak_j_token_name(enum ak_jtoken_kind kind)
     return "something";
 }
 
-/* ---- Places ---- */
-
+/* ---- Places ------------------------------------------------------------- */
 /* Places are asked for in their order. */
 static void set_place(struct lexer *l, size_t at)
 {
@@ -83,8 +87,7 @@ static void emit(struct lexer *l, enum ak_jtoken_kind kind, size_t at, struct ak
 
 static const struct ak_jval no_value = { .kind = AK_J_ABSENT };
 
-/* ---- Looking at the text ---- */
-
+/* ---- Looking at the text ------------------------------------------------ */
 static bool is_at(const struct lexer *l, size_t at, const char *text)
 {
     size_t n = strlen(text);
@@ -134,8 +137,7 @@ static size_t raw_tag(const struct lexer *l, size_t at, const char *name, bool i
     return tag_end(l, at, "%}", is_end, is_end);
 }
 
-/* ---- Text between tags ---- */
-
+/* ---- Text between tags -------------------------------------------------- */
 /* Text up to a tag at `end`, without the blanks that the tag takes: all with "-", and those
  * of its line, where nothing else stands before it, unless it says "+" or is an expression. */
 static void emit_data(struct lexer *l, size_t end, bool is_tag)
@@ -192,13 +194,13 @@ static void lex_raw(struct lexer *l, size_t tag)
     fail(l, "this raw block has no {% endraw %}");
 }
 
-/* ---- Inside of tags ---- */
-
+/* ---- Inside of tags ----------------------------------------------------- */
 static size_t digits(const struct lexer *l, size_t at)
 {
     size_t begin = at;
     while (at < l->n && ((l->text[at] >= '0' && l->text[at] <= '9') ||
-                         (l->text[at] == '_' && at > begin && l->text[at - 1] != '_' && at + 1 < l->n && l->text[at + 1] >= '0' && l->text[at + 1] <= '9')))
+                         (l->text[at] == '_' && at > begin && l->text[at - 1] != '_' &&
+                          at + 1 < l->n && l->text[at + 1] >= '0' && l->text[at + 1] <= '9')))
         at++;
     return at - begin;
 }
@@ -223,7 +225,9 @@ static size_t float_length(const struct lexer *l)
 
 static bool is_digit_of(char c, unsigned base)
 {
-    unsigned value = c >= '0' && c <= '9' ? (unsigned)(c - '0') : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (unsigned)((c | 0x20) - 'a') + 10 : 99;
+    unsigned value = c >= '0' && c <= '9'                   ? (unsigned)(c - '0') :
+                     (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (unsigned)((c | 0x20) - 'a') + 10 :
+                                                              99;
     return value < base;
 }
 
@@ -233,7 +237,11 @@ static size_t integer_length(const struct lexer *l)
     char first = l->text[at], second = at + 1 < l->n ? (char)(l->text[at + 1] | 0x20) : ' ';
     if (first < '0' || first > '9')
         return 0;
-    unsigned base = first != '0' ? 10 : second == 'b' ? 2 : second == 'o' ? 8 : second == 'x' ? 16 : 1;
+    unsigned base = first != '0'  ? 10 :
+                    second == 'b' ? 2 :
+                    second == 'o' ? 8 :
+                    second == 'x' ? 16 :
+                                    1;
     at += base == 10 || base == 1 ? 1 : 2;
     size_t begin = at;
     for (;;) {
@@ -248,8 +256,8 @@ static size_t integer_length(const struct lexer *l)
 static void lex_number(struct lexer *l, size_t n, bool is_float)
 {
     struct ak_jval value = { .kind = is_float ? AK_J_FLOAT : AK_J_INT };
-    bool fine = is_float ? ak_j_parse_float(l->text + l->at, n, &value.as.number)
-                         : ak_j_parse_int(l->text + l->at, n, 0, &value.as.integer);
+    bool fine = is_float ? ak_j_parse_float(l->text + l->at, n, &value.as.number) :
+                           ak_j_parse_int(l->text + l->at, n, 0, &value.as.integer);
     if (!fine)
         fail(l, is_float ? "this number is too long" : "this integer does not fit into 64 bits");
     emit(l, is_float ? AK_JT_FLOAT : AK_JT_INTEGER, l->at, value);
@@ -297,7 +305,8 @@ static void balance(struct lexer *l, char c)
         l->open[l->n_open++] = c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == ')' || c == ']' || c == '}') {
         if (l->n_open == 0 || l->open[l->n_open - 1] != c)
-            fail(l, l->n_open ? "this bracket closes one of another kind" : "this bracket closes none");
+            fail(l, l->n_open ? "this bracket closes one of another kind" :
+                                "this bracket closes none");
         l->n_open--;
     }
 }
@@ -336,7 +345,9 @@ static void lex_tag(struct lexer *l, bool is_block)
 {
     l->n_open = 0;
     while (l->at < l->n) {
-        size_t end = l->n_open > 0 ? 0 : is_block ? tag_end(l, l->at, "%}", true, true) : tag_end(l, l->at, "}}", false, false);
+        size_t end = l->n_open > 0 ? 0 :
+                     is_block      ? tag_end(l, l->at, "%}", true, true) :
+                                     tag_end(l, l->at, "}}", false, false);
         if (end) {
             emit(l, is_block ? AK_JT_BLOCK_END : AK_JT_VARIABLE_END, l->at, no_value);
             move_to(l, end);
@@ -346,8 +357,7 @@ static void lex_tag(struct lexer *l, bool is_block)
     }
 }
 
-/* ---- The whole ---- */
-
+/* ---- The whole ---------------------------------------------------------- */
 static size_t find_tag(const struct lexer *l)
 {
     for (size_t at = l->at; at + 1 < l->n; at++) {

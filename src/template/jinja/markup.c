@@ -8,7 +8,9 @@ static struct ak_jlist *mark_items(struct ak_j *j, const struct ak_jlist *from)
 {
     struct ak_jlist *to = ak_j_list(j, from->form, from->n);
     for (size_t i = 0; i < from->n; i++)
-        ak_j_append(j, to, from->items[i].kind == AK_J_STRING ? ak_j_mark_safe(j, from->items[i]) : from->items[i]);
+        ak_j_append(j, to,
+                    from->items[i].kind == AK_J_STRING ? ak_j_mark_safe(j, from->items[i]) :
+                                                         from->items[i]);
     return to;
 }
 
@@ -33,7 +35,12 @@ struct ak_jval ak_j_escape(struct ak_j *j, struct ak_jval v)
     ak_j_spend(j, s->n / 4);
     for (size_t i = 0; i < s->n; i++) {
         char c = s->bytes[i];
-        const char *name = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : NULL;
+        const char *name = c == '&'  ? "&amp;" :
+                           c == '<'  ? "&lt;" :
+                           c == '>'  ? "&gt;" :
+                           c == '"'  ? "&#34;" :
+                           c == '\'' ? "&#39;" :
+                                       NULL;
         if (name)
             ak_j_put_text(j, &out, name);
         else
@@ -68,7 +75,8 @@ static bool is_named(const struct ak_jcallable *method, const char *name)
     return strcmp(method->builtin->name, name) == 0;
 }
 
-struct ak_jval ak_j_call_safe(struct ak_j *j, const struct ak_jcallable *method, const struct ak_jargs *given)
+struct ak_jval ak_j_call_safe(struct ak_j *j, const struct ak_jcallable *method,
+                              const struct ak_jargs *given)
 {
     struct ak_jval values[4];
     struct ak_jargs args = *given;

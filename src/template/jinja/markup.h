@@ -17,6 +17,7 @@ struct ak_jval ak_j_escape(struct ak_j *j, struct ak_jval v);
 /* The strings of a tuple, a list or a dict's values escaped. */
 struct ak_jval ak_j_escape_all(struct ak_j *j, struct ak_jval v);
 /* A method of a marked text: what it puts in is escaped, what it gives is marked. */
-struct ak_jval ak_j_call_safe(struct ak_j *j, const struct ak_jcallable *method, const struct ak_jargs *args);
+struct ak_jval ak_j_call_safe(struct ak_j *j, const struct ak_jcallable *method,
+                              const struct ak_jargs *args);
 
 #endif

@@ -4,7 +4,8 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/string.h"
 
-const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table, const struct ak_jstr *name)
+const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table,
+                                             const struct ak_jstr *name)
 {
     for (; table->name; table++)
         if (strlen(table->name) == name->n && memcmp(table->name, name->bytes, name->n) == 0)
@@ -12,8 +13,7 @@ const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table, co
     return NULL;
 }
 
-/* ---- dict ---- */
-
+/* ---- dict --------------------------------------------------------------- */
 static struct ak_jval dict_get(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
 {
     (void)rest;
@@ -21,25 +21,29 @@ static struct ak_jval dict_get(struct ak_j *j, const struct ak_jval *a, const st
     return found ? *found : ak_j_given(a[2]) ? a[2] : ak_j_none();
 }
 
-static struct ak_jval dict_items(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval dict_items(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_of_list(ak_j_view(j, a[0].as.dict, AK_J_ITEMS));
 }
 
-static struct ak_jval dict_keys(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval dict_keys(struct ak_j *j, const struct ak_jval *a,
+                                const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_of_list(ak_j_view(j, a[0].as.dict, AK_J_KEYS));
 }
 
-static struct ak_jval dict_values(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval dict_values(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_of_list(ak_j_view(j, a[0].as.dict, AK_J_VALUES));
 }
 
-static struct ak_jval dict_copy(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval dict_copy(struct ak_j *j, const struct ak_jval *a,
+                                const struct ak_jargs *rest)
 {
     struct ak_jdict *copy = ak_j_dict(j);
     (void)rest;
@@ -48,7 +52,8 @@ static struct ak_jval dict_copy(struct ak_j *j, const struct ak_jval *a, const s
     return ak_j_of_dict(copy);
 }
 
-static struct ak_jval dict_fromkeys(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval dict_fromkeys(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     struct ak_jdict *dict = ak_j_dict(j);
     const struct ak_jlist *keys = ak_j_iterate(j, a[1]);
@@ -68,12 +73,13 @@ const struct ak_jbuiltin ak_j_dict_methods[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-/* ---- list, tuple, range ---- */
-
-static struct ak_jval list_index(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+/* ---- list, tuple, range ------------------------------------------------- */
+static struct ak_jval list_index(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     const struct ak_jlist *list = a[0].as.list;
-    int64_t n = (int64_t)list->n, at = ak_j_given(a[2]) ? ak_j_need_int(j, a[2], "start") : 0, end = ak_j_given(a[3]) ? ak_j_need_int(j, a[3], "stop") : n;
+    int64_t n = (int64_t)list->n, at = ak_j_given(a[2]) ? ak_j_need_int(j, a[2], "start") : 0,
+            end = ak_j_given(a[3]) ? ak_j_need_int(j, a[3], "stop") : n;
     (void)rest;
     at = at < -n ? 0 : at < 0 ? at + n : at;
     end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
@@ -83,7 +89,8 @@ static struct ak_jval list_index(struct ak_j *j, const struct ak_jval *a, const 
     ak_j_fail(j, "%s is not in the %s", ak_j_show(j, a[1]), ak_j_type_name(a[0]));
 }
 
-static struct ak_jval list_count(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval list_count(struct ak_j *j, const struct ak_jval *a,
+                                 const struct ak_jargs *rest)
 {
     int64_t count = 0;
     (void)rest;
@@ -92,7 +99,8 @@ static struct ak_jval list_count(struct ak_j *j, const struct ak_jval *a, const 
     return ak_j_int(count);
 }
 
-static struct ak_jval list_copy(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval list_copy(struct ak_j *j, const struct ak_jval *a,
+                                const struct ak_jargs *rest)
 {
     struct ak_jlist *copy = ak_j_list(j, AK_J_PLAIN_LIST, a[0].as.list->n);
     (void)rest;
@@ -108,9 +116,9 @@ static const struct ak_jbuiltin list_methods[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-/* ---- cycler ---- */
-
-static struct ak_jval cycler_next(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+/* ---- cycler ------------------------------------------------------------- */
+static struct ak_jval cycler_next(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     struct ak_jcycler *cycler = a[0].as.cycler;
     (void)j, (void)rest;
@@ -119,7 +127,8 @@ static struct ak_jval cycler_next(struct ak_j *j, const struct ak_jval *a, const
     return item;
 }
 
-static struct ak_jval cycler_reset(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval cycler_reset(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     a[0].as.cycler->at = 0;
@@ -132,11 +141,11 @@ static const struct ak_jbuiltin cycler_methods[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-/* ---- All of them ---- */
-
+/* ---- All of them -------------------------------------------------------- */
 static const struct ak_jbuiltin *string_method(const struct ak_jstr *name)
 {
-    const struct ak_jbuiltin *const tables[] = { ak_j_string_methods, ak_j_string_splits, ak_j_string_queries };
+    const struct ak_jbuiltin *const tables[] = { ak_j_string_methods, ak_j_string_splits,
+                                                 ak_j_string_queries };
     const struct ak_jbuiltin *found = NULL;
     for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; i++)
         found = ak_j_builtin_named(tables[i], name);
@@ -155,13 +164,20 @@ static bool is_among(const struct ak_jstr *name, const char *const *names)
  * leads into Python. */
 static bool is_refused(struct ak_jval v, const struct ak_jstr *name)
 {
-    static const char *const of_dict[] = { "clear", "pop", "popitem", "setdefault", "update", NULL };
-    static const char *const of_list[] = { "append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove", NULL };
-    static const char *const of_all[] = { "__class__", "__doc__", "__init__", "__dict__", "__eq__", "__hash__", "__repr__", "__str__",
-                                          "__getattribute__", "__subclasshook__", "__reduce__", "__module__", NULL };
+    static const char *const of_dict[] = {
+        "clear", "pop", "popitem", "setdefault", "update", NULL
+    };
+    static const char *const of_list[] = { "append", "clear",  "pop",    "reverse", "insert",
+                                           "sort",   "extend", "remove", NULL };
+    static const char *const of_all[] = {
+        "__class__",  "__doc__",    "__init__", "__dict__",         "__eq__",
+        "__hash__",   "__repr__",   "__str__",  "__getattribute__", "__subclasshook__",
+        "__reduce__", "__module__", NULL
+    };
     if (name->n > 1 && name->bytes[0] == '_')
         return is_among(name, of_all);
-    return (v.kind == AK_J_DICT && is_among(name, of_dict)) || (ak_j_is_form(v, AK_J_PLAIN_LIST) && is_among(name, of_list));
+    return (v.kind == AK_J_DICT && is_among(name, of_dict)) ||
+           (ak_j_is_form(v, AK_J_PLAIN_LIST) && is_among(name, of_list));
 }
 
 const struct ak_jbuiltin *ak_j_method(struct ak_jval v, const struct ak_jstr *name, bool *unsafe)
@@ -175,8 +191,10 @@ const struct ak_jbuiltin *ak_j_method(struct ak_jval v, const struct ak_jstr *na
     case AK_J_LOOP: return ak_j_builtin_named(ak_j_loop_methods, name);
     case AK_J_CYCLER: return ak_j_builtin_named(cycler_methods, name);
     case AK_J_LIST: {
-        const struct ak_jbuiltin *method = v.as.list->form <= AK_J_RANGE ? ak_j_builtin_named(list_methods, name) : NULL;
-        return method && method->fn == list_copy && v.as.list->form != AK_J_PLAIN_LIST ? NULL : method;
+        const struct ak_jbuiltin *method =
+            v.as.list->form <= AK_J_RANGE ? ak_j_builtin_named(list_methods, name) : NULL;
+        return method && method->fn == list_copy && v.as.list->form != AK_J_PLAIN_LIST ? NULL :
+                                                                                         method;
     }
     default: return NULL;
     }

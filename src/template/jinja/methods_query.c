@@ -18,8 +18,9 @@ static bool is_decimal(uint32_t c)
 /* Those above and below the line too. */
 static bool is_digit(uint32_t c)
 {
-    return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) ||
-           (c >= 0x2080 && c <= 0x2089) || (c >= 0x2460 && c <= 0x2468);
+    return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 ||
+           (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089) ||
+           (c >= 0x2460 && c <= 0x2468);
 }
 
 static bool is_numeric(uint32_t c)
@@ -49,7 +50,8 @@ static bool is_name_char(uint32_t c)
 }
 
 /* Whether there are characters, and all are `is`. */
-static struct ak_jval all_are(struct ak_j *j, const struct ak_jstr *s, bool (*is)(uint32_t c), bool empty)
+static struct ak_jval all_are(struct ak_j *j, const struct ak_jstr *s, bool (*is)(uint32_t c),
+                              bool empty)
 {
     bool all = s->n > 0 || empty;
     ak_j_spend(j, s->n / 4);
@@ -58,11 +60,12 @@ static struct ak_jval all_are(struct ak_j *j, const struct ak_jstr *s, bool (*is
     return ak_j_bool(all);
 }
 
-#define ASK(name, is, empty)                                                                                                      \
-    static struct ak_jval name(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)                               \
-    {                                                                                                                             \
-        (void)rest;                                                                                                               \
-        return all_are(j, a[0].as.string, is, empty);                                                                             \
+#define ASK(name, is, empty)                                                                       \
+    static struct ak_jval name(struct ak_j *j, const struct ak_jval *a,                            \
+                               const struct ak_jargs *rest)                                        \
+    {                                                                                              \
+        (void)rest;                                                                                \
+        return all_are(j, a[0].as.string, is, empty);                                              \
     }
 ASK(method_isalpha, ak_j_is_letter, false)
 ASK(method_isdecimal, is_decimal, false)
@@ -74,7 +77,8 @@ ASK(method_isascii, is_ascii, true)
 ASK(method_isprintable, is_printable, true)
 #undef ASK
 
-static struct ak_jval method_isidentifier(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_isidentifier(struct ak_j *j, const struct ak_jval *a,
+                                          const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     (void)rest;
@@ -83,19 +87,22 @@ static struct ak_jval method_isidentifier(struct ak_j *j, const struct ak_jval *
     return digit_first ? ak_j_bool(false) : all_are(j, s, is_name_char, false);
 }
 
-static struct ak_jval method_isupper(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_isupper(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_all_upper(j, a[0].as.string));
 }
 
-static struct ak_jval method_islower(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_islower(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_all_lower(j, a[0].as.string));
 }
 
-static struct ak_jval method_istitle(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_istitle(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     bool found = false, cased = false;
@@ -112,27 +119,30 @@ static struct ak_jval method_istitle(struct ak_j *j, const struct ak_jval *a, co
     return ak_j_bool(found);
 }
 
-/* ---- Changing the case ---- */
-
-static struct ak_jval method_upper(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+/* ---- Changing the case -------------------------------------------------- */
+static struct ak_jval method_upper(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_upper(j, a[0].as.string);
 }
 
-static struct ak_jval method_lower(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_lower(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_lower(j, a[0].as.string);
 }
 
-static struct ak_jval method_capitalize(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_capitalize(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_capitalize(j, a[0].as.string);
 }
 
-static struct ak_jval method_casefold(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_casefold(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct ak_jout out = { 0 };
@@ -142,14 +152,16 @@ static struct ak_jval method_casefold(struct ak_j *j, const struct ak_jval *a, c
         utf8proc_int32_t folded[8];
         int last = 0;
         uint32_t c = ak_j_char_at(s, at, &at);
-        utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)c, folded, 8, UTF8PROC_CASEFOLD, &last);
+        utf8proc_ssize_t n =
+            utf8proc_decompose_char((utf8proc_int32_t)c, folded, 8, UTF8PROC_CASEFOLD, &last);
         for (utf8proc_ssize_t i = 0; i < n && i < 8; i++)
             ak_j_put_char(j, &out, (uint32_t)folded[i]);
     }
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_swapcase(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_swapcase(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct ak_jout out = { 0 };
@@ -167,7 +179,8 @@ static struct ak_jval method_swapcase(struct ak_j *j, const struct ak_jval *a, c
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_title(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_title(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct ak_jout out = { 0 };

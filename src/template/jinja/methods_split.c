@@ -4,7 +4,8 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/text.h"
 
-static void add_part(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, size_t begin, size_t end)
+static void add_part(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, size_t begin,
+                     size_t end)
 {
     ak_j_spend(j, 1);
     ak_j_append(j, list, ak_j_part(j, s, begin, end));
@@ -27,8 +28,7 @@ static size_t before(const struct ak_jstr *s, size_t at)
     return at;
 }
 
-/* ---- At blanks: any number of them is one cut ---- */
-
+/* ---- At blanks: any number of them is one cut --------------------------- */
 static size_t skip_blanks(const struct ak_jstr *s, size_t at, bool blanks)
 {
     for (size_t next; at < s->n && ak_j_is_space(ak_j_char_at(s, at, &next)) == blanks;)
@@ -43,9 +43,11 @@ static size_t skip_blanks_back(const struct ak_jstr *s, size_t at, bool blanks)
     return at;
 }
 
-static void split_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, int64_t most)
+static void split_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
+                         int64_t most)
 {
-    for (size_t at = skip_blanks(s, 0, true), end; at < s->n; at = skip_blanks(s, end, true), most--) {
+    for (size_t at = skip_blanks(s, 0, true), end; at < s->n;
+         at = skip_blanks(s, end, true), most--) {
         end = most == 0 ? s->n : skip_blanks(s, at, false);
         add_part(j, list, s, at, end);
         if (most == 0)
@@ -53,9 +55,11 @@ static void split_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_
     }
 }
 
-static void rsplit_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, int64_t most)
+static void rsplit_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
+                          int64_t most)
 {
-    for (size_t at = skip_blanks_back(s, s->n, true), begin; at > 0; at = skip_blanks_back(s, begin, true), most--) {
+    for (size_t at = skip_blanks_back(s, s->n, true), begin; at > 0;
+         at = skip_blanks_back(s, begin, true), most--) {
         begin = most == 0 ? 0 : skip_blanks_back(s, at, false);
         add_part(j, list, s, begin, at);
         if (most == 0)
@@ -64,9 +68,9 @@ static void rsplit_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak
     reverse(list);
 }
 
-/* ---- At a text ---- */
-
-static void split_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, const struct ak_jstr *separator, int64_t most)
+/* ---- At a text ---------------------------------------------------------- */
+static void split_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
+                     const struct ak_jstr *separator, int64_t most)
 {
     size_t at = 0;
     for (size_t found; most != 0 && (found = ak_j_find(s, separator, at)) != SIZE_MAX; most--) {
@@ -76,11 +80,13 @@ static void split_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr
     add_part(j, list, s, at, s->n);
 }
 
-static void rsplit_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, const struct ak_jstr *separator, int64_t most)
+static void rsplit_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
+                      const struct ak_jstr *separator, int64_t most)
 {
     size_t end = s->n;
     ak_j_spend(j, s->n / 64 * separator->n);
-    for (size_t found; most != 0 && (found = ak_j_find_last(s, separator, end)) != SIZE_MAX; most--) {
+    for (size_t found; most != 0 && (found = ak_j_find_last(s, separator, end)) != SIZE_MAX;
+         most--) {
         add_part(j, list, s, found + separator->n, end);
         end = found;
     }
@@ -112,13 +118,15 @@ struct ak_jval ak_j_cut_last_word(struct ak_j *j, const struct ak_jstr *s)
     return ak_j_part(j, s, 0, at == SIZE_MAX ? s->n : at);
 }
 
-static struct ak_jval method_split(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_split(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return split(j, a, false);
 }
 
-static struct ak_jval method_rsplit(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_rsplit(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return split(j, a, true);
@@ -126,36 +134,42 @@ static struct ak_jval method_rsplit(struct ak_j *j, const struct ak_jval *a, con
 
 static struct ak_jval partition(struct ak_j *j, const struct ak_jval *a, bool last)
 {
-    const struct ak_jstr *s = a[0].as.string, *separator = ak_j_need_string(j, a[1], "the separator");
+    const struct ak_jstr *s = a[0].as.string,
+                         *separator = ak_j_need_string(j, a[1], "the separator");
     struct ak_jlist *parts = ak_j_list(j, AK_J_TUPLE, 3);
     if (separator->n == 0)
         ak_j_fail(j, "empty separator");
     ak_j_spend(j, last ? s->n / 64 * separator->n : s->n / 16);
     size_t found = last ? ak_j_find_last(s, separator, s->n) : ak_j_find(s, separator, 0);
-    size_t begin = found != SIZE_MAX ? found : last ? 0 : s->n, end = found != SIZE_MAX ? found + separator->n : begin;
+    size_t begin = found != SIZE_MAX ? found :
+                   last              ? 0 :
+                                       s->n,
+           end = found != SIZE_MAX ? found + separator->n : begin;
     add_part(j, parts, s, 0, begin);
     add_part(j, parts, s, begin, end);
     add_part(j, parts, s, end, s->n);
     return ak_j_of_list(parts);
 }
 
-static struct ak_jval method_partition(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_partition(struct ak_j *j, const struct ak_jval *a,
+                                       const struct ak_jargs *rest)
 {
     (void)rest;
     return partition(j, a, false);
 }
 
-static struct ak_jval method_rpartition(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_rpartition(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *rest)
 {
     (void)rest;
     return partition(j, a, true);
 }
 
-/* ---- At line ends ---- */
-
+/* ---- At line ends ------------------------------------------------------- */
 static bool ends_line(uint32_t c)
 {
-    return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+    return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
+           c == 0x2029;
 }
 
 struct ak_jlist *ak_j_split_lines(struct ak_j *j, const struct ak_jstr *s, bool keep_ends)
@@ -177,7 +191,8 @@ struct ak_jlist *ak_j_split_lines(struct ak_j *j, const struct ak_jstr *s, bool 
     return lines;
 }
 
-static struct ak_jval method_splitlines(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_splitlines(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_of_list(ak_j_split_lines(j, a[0].as.string, ak_j_truth(a[1])));

@@ -15,9 +15,9 @@ static int64_t optional_int(struct ak_j *j, struct ak_jval v, int64_t otherwise,
     return ak_j_given(v) && v.kind != AK_J_NONE ? ak_j_need_int(j, v, what) : otherwise;
 }
 
-/* ---- Blanks ---- */
-
-struct ak_jval ak_j_strip(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right)
+/* ---- Blanks ------------------------------------------------------------- */
+struct ak_jval ak_j_strip(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *chars,
+                          bool left, bool right)
 {
     size_t begin, end;
     ak_j_spend(j, s->n / 16 * (chars ? 1 + chars->n : 1));
@@ -25,25 +25,29 @@ struct ak_jval ak_j_strip(struct ak_j *j, const struct ak_jstr *s, const struct 
     return ak_j_part(j, s, begin, end);
 }
 
-static struct ak_jval method_strip(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_strip(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_strip(j, a[0].as.string, optional_chars(j, a[1]), true, true);
 }
 
-static struct ak_jval method_lstrip(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_lstrip(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_strip(j, a[0].as.string, optional_chars(j, a[1]), true, false);
 }
 
-static struct ak_jval method_rstrip(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_rstrip(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_strip(j, a[0].as.string, optional_chars(j, a[1]), false, true);
 }
 
-static struct ak_jval pad(struct ak_j *j, const struct ak_jstr *s, int64_t left, int64_t right, uint32_t fill)
+static struct ak_jval pad(struct ak_j *j, const struct ak_jstr *s, int64_t left, int64_t right,
+                          uint32_t fill)
 {
     struct ak_jout one = { 0 }, out = { 0 };
     ak_j_put_char(j, &one, fill);
@@ -72,27 +76,31 @@ static uint32_t fill_of(struct ak_j *j, struct ak_jval v)
     return ak_j_char_at(s, 0, &next);
 }
 
-static struct ak_jval method_center(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_center(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_center(j, a[0].as.string, ak_j_need_int(j, a[1], "width"), fill_of(j, a[2]));
 }
 
-static struct ak_jval method_ljust(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_ljust(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     int64_t n = (int64_t)a[0].as.string->n_chars, width = ak_j_need_int(j, a[1], "width");
     (void)rest;
     return pad(j, a[0].as.string, 0, width > n ? width - n : 0, fill_of(j, a[2]));
 }
 
-static struct ak_jval method_rjust(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_rjust(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     int64_t n = (int64_t)a[0].as.string->n_chars, width = ak_j_need_int(j, a[1], "width");
     (void)rest;
     return pad(j, a[0].as.string, width > n ? width - n : 0, 0, fill_of(j, a[2]));
 }
 
-static struct ak_jval method_zfill(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_zfill(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct ak_jout out = { 0 };
@@ -106,26 +114,29 @@ static struct ak_jval method_zfill(struct ak_j *j, const struct ak_jval *a, cons
     return ak_j_finish(j, &out);
 }
 
-/* ---- Finding ---- */
-
+/* ---- Finding ------------------------------------------------------------ */
 struct window {
     size_t begin, end; /* bytes */
     bool valid;        /* it does not begin behind the end */
 };
 
-static struct window window_of(struct ak_j *j, const struct ak_jstr *s, struct ak_jval from, struct ak_jval to)
+static struct window window_of(struct ak_j *j, const struct ak_jstr *s, struct ak_jval from,
+                               struct ak_jval to)
 {
-    int64_t n = (int64_t)s->n_chars, begin = optional_int(j, from, 0, "slice indices"), end = optional_int(j, to, n, "slice indices");
+    int64_t n = (int64_t)s->n_chars, begin = optional_int(j, from, 0, "slice indices"),
+            end = optional_int(j, to, n, "slice indices");
     begin = begin < -n ? 0 : begin < 0 ? begin + n : begin;
     end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
     if (begin > end)
         return (struct window){ 0, 0, false };
-    return (struct window){ ak_j_byte_of(j, s, (size_t)begin), ak_j_byte_of(j, s, (size_t)end), true };
+    return (struct window){ ak_j_byte_of(j, s, (size_t)begin), ak_j_byte_of(j, s, (size_t)end),
+                            true };
 }
 
 static int64_t find(struct ak_j *j, const struct ak_jval *a, bool last)
 {
-    const struct ak_jstr *s = a[0].as.string, *part = ak_j_need_string(j, a[1], "what is looked for");
+    const struct ak_jstr *s = a[0].as.string,
+                         *part = ak_j_need_string(j, a[1], "what is looked for");
     struct window window = window_of(j, s, a[2], a[3]);
     struct ak_jstr inside = { .bytes = s->bytes + window.begin, .n = window.end - window.begin };
     if (!window.valid)
@@ -135,13 +146,15 @@ static int64_t find(struct ak_j *j, const struct ak_jval *a, bool last)
     return found == SIZE_MAX ? -1 : (int64_t)ak_j_count_chars(s->bytes, window.begin + found);
 }
 
-static struct ak_jval method_find(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_find(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_int(find(j, a, false));
 }
 
-static struct ak_jval method_rfind(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_rfind(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_int(find(j, a, true));
@@ -155,19 +168,22 @@ static struct ak_jval index_of(struct ak_j *j, const struct ak_jval *a, bool las
     return ak_j_int(at);
 }
 
-static struct ak_jval method_index(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_index(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return index_of(j, a, false);
 }
 
-static struct ak_jval method_rindex(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_rindex(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return index_of(j, a, true);
 }
 
-static struct ak_jval method_count(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_count(struct ak_j *j, const struct ak_jval *a,
+                                   const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string, *part = ak_j_need_string(j, a[1], "what is counted");
     struct window window = window_of(j, s, a[2], a[3]);
@@ -184,13 +200,16 @@ static struct ak_jval method_count(struct ak_j *j, const struct ak_jval *a, cons
     return ak_j_int(count);
 }
 
-static bool has_affix(struct ak_j *j, const struct ak_jstr *s, struct window window, struct ak_jval affix, bool at_end)
+static bool has_affix(struct ak_j *j, const struct ak_jstr *s, struct window window,
+                      struct ak_jval affix, bool at_end)
 {
-    const struct ak_jstr *part = ak_j_need_string(j, affix, at_end ? "endswith first arg" : "startswith first arg");
+    const struct ak_jstr *part =
+        ak_j_need_string(j, affix, at_end ? "endswith first arg" : "startswith first arg");
     size_t n = window.end - window.begin;
     if (!window.valid || part->n > n)
         return false;
-    return memcmp(s->bytes + (at_end ? window.end - part->n : window.begin), part->bytes, part->n) == 0;
+    return memcmp(s->bytes + (at_end ? window.end - part->n : window.begin), part->bytes,
+                  part->n) == 0;
 }
 
 /* One string, or a tuple of which one fits. */
@@ -205,19 +224,22 @@ static struct ak_jval any_affix(struct ak_j *j, const struct ak_jval *a, bool at
     return ak_j_bool(false);
 }
 
-static struct ak_jval method_startswith(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_startswith(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *rest)
 {
     (void)rest;
     return any_affix(j, a, false);
 }
 
-static struct ak_jval method_endswith(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_endswith(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest)
 {
     (void)rest;
     return any_affix(j, a, true);
 }
 
-static struct ak_jval method_removeprefix(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_removeprefix(struct ak_j *j, const struct ak_jval *a,
+                                          const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct window whole = { 0, s->n, true };
@@ -225,7 +247,8 @@ static struct ak_jval method_removeprefix(struct ak_j *j, const struct ak_jval *
     return has_affix(j, s, whole, a[1], false) ? ak_j_part(j, s, a[1].as.string->n, s->n) : a[0];
 }
 
-static struct ak_jval method_removesuffix(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_removesuffix(struct ak_j *j, const struct ak_jval *a,
+                                          const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct window whole = { 0, s->n, true };
@@ -233,10 +256,10 @@ static struct ak_jval method_removesuffix(struct ak_j *j, const struct ak_jval *
     return has_affix(j, s, whole, a[1], true) ? ak_j_part(j, s, 0, s->n - a[1].as.string->n) : a[0];
 }
 
-/* ---- Replacing, joining ---- */
-
+/* ---- Replacing, joining ------------------------------------------------- */
 /* An empty text is found before each character, and at the end. */
-static struct ak_jval insert_between(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *to, int64_t count)
+static struct ak_jval insert_between(struct ak_j *j, const struct ak_jstr *s,
+                                     const struct ak_jstr *to, int64_t count)
 {
     struct ak_jout out = { 0 };
     size_t at = 0, next;
@@ -253,7 +276,8 @@ static struct ak_jval insert_between(struct ak_j *j, const struct ak_jstr *s, co
     return ak_j_finish(j, &out);
 }
 
-struct ak_jval ak_j_replace(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *from, const struct ak_jstr *to, int64_t count)
+struct ak_jval ak_j_replace(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *from,
+                            const struct ak_jstr *to, int64_t count)
 {
     struct ak_jout out = { 0 };
     size_t at = 0;
@@ -270,14 +294,18 @@ struct ak_jval ak_j_replace(struct ak_j *j, const struct ak_jstr *s, const struc
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_replace(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_replace(struct ak_j *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
 {
-    const struct ak_jstr *from = ak_j_need_string(j, a[1], "replace() argument 1"), *to = ak_j_need_string(j, a[2], "replace() argument 2");
+    const struct ak_jstr *from = ak_j_need_string(j, a[1], "replace() argument 1"),
+                         *to = ak_j_need_string(j, a[2], "replace() argument 2");
     (void)rest;
-    return ak_j_replace(j, a[0].as.string, from, to, ak_j_given(a[3]) ? ak_j_need_int(j, a[3], "count") : -1);
+    return ak_j_replace(j, a[0].as.string, from, to,
+                        ak_j_given(a[3]) ? ak_j_need_int(j, a[3], "count") : -1);
 }
 
-struct ak_jval ak_j_join(struct ak_j *j, const struct ak_jstr *separator, const struct ak_jlist *items, bool strict)
+struct ak_jval ak_j_join(struct ak_j *j, const struct ak_jstr *separator,
+                         const struct ak_jlist *items, bool strict)
 {
     struct ak_jout out = { 0 };
     for (size_t i = 0; i < items->n; i++) {
@@ -285,19 +313,22 @@ struct ak_jval ak_j_join(struct ak_j *j, const struct ak_jstr *separator, const 
         if (i > 0)
             ak_j_put_str(j, &out, separator);
         if (strict && items->items[i].kind != AK_J_STRING)
-            ak_j_fail(j, "sequence item %zu: expected str instance, %s found", i, ak_j_type_name(items->items[i]));
+            ak_j_fail(j, "sequence item %zu: expected str instance, %s found", i,
+                      ak_j_type_name(items->items[i]));
         ak_j_put_value(j, &out, items->items[i]);
     }
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_join(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_join(struct ak_j *j, const struct ak_jval *a,
+                                  const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_join(j, a[0].as.string, ak_j_iterate(j, a[1]), true);
 }
 
-static struct ak_jval method_expandtabs(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_expandtabs(struct ak_j *j, const struct ak_jval *a,
+                                        const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct ak_jout out = { 0 };
@@ -306,7 +337,9 @@ static struct ak_jval method_expandtabs(struct ak_j *j, const struct ak_jval *a,
     for (size_t at = 0; at < s->n; at++) {
         char c = s->bytes[at];
         int64_t n = c == '\t' && size > 0 ? size - column % size : 0;
-        column = c == '\n' || c == '\r' ? 0 : c == '\t' ? column + n : column + (((unsigned char)c & 0xC0) != 0x80);
+        column = c == '\n' || c == '\r' ? 0 :
+                 c == '\t'              ? column + n :
+                                          column + (((unsigned char)c & 0xC0) != 0x80);
         for (; n > 0; n--)
             ak_j_put_text(j, &out, " ");
         if (c != '\t')
@@ -316,7 +349,8 @@ static struct ak_jval method_expandtabs(struct ak_j *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_format(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval method_format(struct ak_j *j, const struct ak_jval *a,
+                                    const struct ak_jargs *rest)
 {
     return ak_j_format(j, a[0].as.string, rest);
 }

@@ -28,8 +28,9 @@ struct scope {
     const struct scope *parent;
     struct symbols symbols;
     struct inner *inner;
-    bool branch; /* what is visited may not run: a name that it assigns may still have its value from
-                  * outside, and an unknown filter fails when it is reached */
+    /* what is visited may not run: a name that it assigns may still have its value from outside,
+     * and an unknown filter fails when it is reached */
+    bool branch;
 };
 
 static void visit(struct scope *s, struct ak_jnode *node);
@@ -81,7 +82,8 @@ static void declare(struct scope *s, const struct ak_jnode *target)
 {
     if (target->kind == AK_JN_NAME && !find_in(&s->symbols, target->name))
         add(s, target);
-    for (const struct ak_jnode *item = target->kind == AK_JN_TUPLE ? target->a : NULL; item; item = item->next)
+    for (const struct ak_jnode *item = target->kind == AK_JN_TUPLE ? target->a : NULL; item;
+         item = item->next)
         declare(s, item);
 }
 
@@ -91,7 +93,8 @@ static void visit_target(struct scope *s, struct ak_jnode *target)
         store(s, target);
     else if (target->kind == AK_JN_MEMBER)
         load(s, target);
-    for (struct ak_jnode *item = target->kind == AK_JN_TUPLE ? target->a : NULL; item; item = item->next)
+    for (struct ak_jnode *item = target->kind == AK_JN_TUPLE ? target->a : NULL; item;
+         item = item->next)
         visit_target(s, item);
 }
 
@@ -101,16 +104,15 @@ static void visit_list(struct scope *s, struct ak_jnode *node)
         visit(s, node);
 }
 
-/* ---- All nodes ---- */
-
+/* ---- All nodes ---------------------------------------------------------- */
 static void check_builtin(struct scope *s, const struct ak_jnode *node)
 {
     if (node->builtin || s->branch)
         return;
     s->j->line = node->line;
     s->j->column = node->column;
-    ak_j_fail_as(s->j, AKUNU_ERROR_UNSUPPORTED, "there is no %s named %s", node->kind == AK_JN_FILTER ? "filter" : "test",
-                 ak_j_show(s->j, node->name));
+    ak_j_fail_as(s->j, AKUNU_ERROR_UNSUPPORTED, "there is no %s named %s",
+                 node->kind == AK_JN_FILTER ? "filter" : "test", ak_j_show(s->j, node->name));
 }
 
 static void visit_arguments(struct scope *s, const struct ak_jnode_args *args)
@@ -195,8 +197,7 @@ static void visit(struct scope *s, struct ak_jnode *node)
     ak_j_leave(s->j);
 }
 
-/* ---- Scopes ---- */
-
+/* ---- Scopes ------------------------------------------------------------- */
 static void open_scopes(struct scope *s);
 
 static struct ak_jnode *hidden_of(struct scope *s)
@@ -206,7 +207,9 @@ static struct ak_jnode *hidden_of(struct scope *s)
         if (!s->symbols.all[i].hidden)
             continue;
         struct ak_jnode *name = ak_j_alloc(s->j, 1, sizeof *name);
-        *name = (struct ak_jnode){ .kind = AK_JN_NAME, .name = s->symbols.all[i].node->name, .next = list };
+        *name = (struct ak_jnode){ .kind = AK_JN_NAME,
+                                   .name = s->symbols.all[i].node->name,
+                                   .next = list };
         list = name;
     }
     return list;
@@ -250,7 +253,8 @@ static void open_scope(const struct scope *s, struct ak_jnode *node)
     }
     if (node->kind == AK_JN_MACRO || node->kind == AK_JN_CALL_BLOCK)
         visit_parameters(&body, node->a);
-    for (struct ak_jnode *target = node->kind == AK_JN_WITH ? node->a : NULL; target; target = target->next)
+    for (struct ak_jnode *target = node->kind == AK_JN_WITH ? node->a : NULL; target;
+         target = target->next)
         declare(&body, target);
     visit_list(&body, node->c);
     if (node->kind == AK_JN_SET_BLOCK && node->b)

@@ -24,7 +24,8 @@ static void put_with_point(struct ak_j *j, struct ak_jout *out, const char *text
     ak_j_put_text(j, out, found + strlen(point()));
 }
 
-void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int precision, bool alternate, double x)
+void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int precision,
+                     bool alternate, double x)
 {
     char format[] = { '%', '#', '.', '*', conversion, '\0' };
     if (!alternate)
@@ -42,8 +43,7 @@ void ak_j_put_int(struct ak_j *j, struct ak_jout *out, int64_t i)
     ak_j_put_text(j, out, text);
 }
 
-/* ---- The shortest decimal that reads back as x ---- */
-
+/* ---- The shortest decimal that reads back as x -------------------------- */
 struct decimal {
     char digits[20];
     int n, exponent; /* 0.d₁d₂… × 10^exponent */
@@ -113,8 +113,7 @@ void ak_j_put_float(struct ak_j *j, struct ak_jout *out, double x)
         put_exponent(j, out, &d);
 }
 
-/* ---- Reading ---- */
-
+/* ---- Reading ------------------------------------------------------------ */
 static void trim(const char **text, size_t *n)
 {
     while (*n > 0 && ak_j_is_space((unsigned char)(*text)[0]))
@@ -127,7 +126,8 @@ static void trim(const char **text, size_t *n)
 static size_t digits_at(const char *text, size_t n)
 {
     size_t i = 0;
-    while (i < n && ((text[i] >= '0' && text[i] <= '9') || (text[i] == '_' && i > 0 && text[i - 1] != '_')))
+    while (i < n &&
+           ((text[i] >= '0' && text[i] <= '9') || (text[i] == '_' && i > 0 && text[i - 1] != '_')))
         i++;
     return i > 0 && text[i - 1] == '_' ? 0 : i;
 }
@@ -195,7 +195,9 @@ bool ak_j_parse_float(const char *text, size_t n, double *out)
 
 static unsigned digit_of(char c)
 {
-    return c >= '0' && c <= '9' ? (unsigned)(c - '0') : (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (unsigned)((c | 0x20) - 'a') + 10 : 99;
+    return c >= '0' && c <= '9'                   ? (unsigned)(c - '0') :
+           (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (unsigned)((c | 0x20) - 'a') + 10 :
+                                                    99;
 }
 
 static unsigned prefix_base(const char *text, size_t n)
@@ -227,7 +229,8 @@ bool ak_j_parse_int(const char *text, size_t n, unsigned base, int64_t *out)
         if (text[i] == '_' && text[i - 1] != '_')
             continue;
         unsigned digit = digit_of(text[i]);
-        if (digit >= base || __builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, digit, &value))
+        if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
+            __builtin_add_overflow(value, digit, &value))
             return false;
     }
     if (value > (uint64_t)INT64_MAX + negative)

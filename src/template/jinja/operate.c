@@ -30,7 +30,8 @@ static _Noreturn void fail_overflow(struct ak_j *j)
     ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "an integer goes beyond 64 bits, the limit");
 }
 
-static _Noreturn void fail_operands(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b)
+static _Noreturn void fail_operands(struct ak_j *j, const char *op, struct ak_jval a,
+                                    struct ak_jval b)
 {
     if (a.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, a);
@@ -38,16 +39,17 @@ static _Noreturn void fail_operands(struct ak_j *j, const char *op, struct ak_jv
         ak_j_fail_undefined(j, b);
     if (op[0] == '+' && a.kind == AK_J_STRING)
         ak_j_fail(j, "can only concatenate str (not \"%s\") to str", ak_j_type_name(b));
-    ak_j_fail(j, "unsupported operand type(s) for %s: '%s' and '%s'", op, ak_j_type_name(a), ak_j_type_name(b));
+    ak_j_fail(j, "unsupported operand type(s) for %s: '%s' and '%s'", op, ak_j_type_name(a),
+              ak_j_type_name(b));
 }
 
-/* ---- Integers ---- */
-
+/* ---- Integers ----------------------------------------------------------- */
 /* Rounds towards minus infinity, as Python does. */
 static struct ak_jval divide_integers(struct ak_j *j, const char *op, int64_t a, int64_t b)
 {
     if (b == 0)
-        ak_j_fail(j, op[0] == '%' ? "integer modulo by zero" : "integer division or modulo by zero");
+        ak_j_fail(j,
+                  op[0] == '%' ? "integer modulo by zero" : "integer division or modulo by zero");
     if (b == -1) {
         if (op[0] == '%')
             return ak_j_int(0);
@@ -96,8 +98,7 @@ static struct ak_jval operate_integers(struct ak_j *j, const char *op, int64_t a
     return ak_j_int(result);
 }
 
-/* ---- Floats ---- */
-
+/* ---- Floats ------------------------------------------------------------- */
 static double modulo(double a, double b)
 {
     double rest = fmod(a, b);
@@ -120,7 +121,8 @@ static double power(struct ak_j *j, double a, double b)
     if (a == 0 && b < 0)
         ak_j_fail(j, "0.0 cannot be raised to a negative power");
     if (a < 0 && isfinite(a) && isfinite(b) && floor(b) != b)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "a power is a complex number, which is not supported");
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "a power is a complex number, which is not supported");
     double result = pow(a, b);
     if (isinf(result) && isfinite(a) && isfinite(b))
         ak_j_fail(j, "the numerical result of ** is out of range");
@@ -138,14 +140,15 @@ static struct ak_jval operate_floats(struct ak_j *j, const char *op, double a, d
     if (strcmp(op, "**") == 0)
         return ak_j_float(power(j, a, b));
     if (b == 0)
-        ak_j_fail(j, strcmp(op, "/") == 0 ? "division by zero" : op[0] == '%' ? "float modulo" : "float floor division by zero");
+        ak_j_fail(j, strcmp(op, "/") == 0 ? "division by zero" :
+                     op[0] == '%'         ? "float modulo" :
+                                            "float floor division by zero");
     if (strcmp(op, "/") == 0)
         return ak_j_float(a / b);
     return ak_j_float(op[0] == '%' ? modulo(a, b) : floor_divide(a, b));
 }
 
-/* ---- Sequences ---- */
-
+/* ---- Sequences ---------------------------------------------------------- */
 static struct ak_jval add_lists(struct ak_j *j, const struct ak_jlist *a, const struct ak_jlist *b)
 {
     struct ak_jlist *sum = ak_j_list(j, a->form, a->n + b->n);
@@ -179,7 +182,8 @@ static struct ak_jval add_strings(struct ak_j *j, struct ak_jval a, struct ak_jv
 {
     if (!ak_j_is_safe(a) && !ak_j_is_safe(b))
         return ak_j_concat(j, a.as.string, b.as.string);
-    return ak_j_mark_safe(j, ak_j_concat(j, ak_j_escape(j, a).as.string, ak_j_escape(j, b).as.string));
+    return ak_j_mark_safe(j,
+                          ak_j_concat(j, ak_j_escape(j, a).as.string, ak_j_escape(j, b).as.string));
 }
 
 static bool is_sequence(struct ak_jval v)
@@ -209,7 +213,8 @@ struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, st
         return repeat(j, b, integer(a));
     if (strcmp(op, "+") == 0 && a.kind == AK_J_STRING && b.kind == AK_J_STRING)
         return add_strings(j, a, b);
-    if (strcmp(op, "+") == 0 && is_sequence(a) && is_sequence(b) && a.kind == b.kind && a.as.list->form == b.as.list->form)
+    if (strcmp(op, "+") == 0 && is_sequence(a) && is_sequence(b) && a.kind == b.kind &&
+        a.as.list->form == b.as.list->form)
         return add_lists(j, a.as.list, b.as.list);
     fail_operands(j, op, a, b);
 }

@@ -7,8 +7,7 @@
 
 #include "template/jinja/string.h"
 
-/* ---- What both halves use ---- */
-
+/* ---- What both halves use ----------------------------------------------- */
 void ak_j_add_node(struct ak_jnodes *list, struct ak_jnode *node)
 {
     if (!list->end)
@@ -17,7 +16,8 @@ void ak_j_add_node(struct ak_jnodes *list, struct ak_jnode *node)
     list->end = &node->next;
 }
 
-struct ak_jnode *ak_j_node(struct ak_jparser *p, enum ak_jnode_kind kind, const struct ak_jtoken *at)
+struct ak_jnode *ak_j_node(struct ak_jparser *p, enum ak_jnode_kind kind,
+                           const struct ak_jtoken *at)
 {
     struct ak_jnode *node = ak_j_alloc(p->j, 1, sizeof *node);
     ak_j_spend(p->j, 1);
@@ -36,7 +36,8 @@ struct ak_jval ak_j_intern(struct ak_jparser *p, struct ak_jval name)
     return name;
 }
 
-_Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at, const char *format, ...)
+_Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at, const char *format,
+                               ...)
 {
     char message[AK_ERROR_MESSAGE_BYTES];
     va_list arguments;
@@ -51,7 +52,8 @@ _Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at,
 void ak_j_parse_enter(struct ak_jparser *p)
 {
     if (++p->nesting > AK_JINJA_MOST_NESTING)
-        ak_j_parse_fail(p, p->now, "the template nests deeper than %d, the limit", AK_JINJA_MOST_NESTING);
+        ak_j_parse_fail(p, p->now, "the template nests deeper than %d, the limit",
+                        AK_JINJA_MOST_NESTING);
 }
 
 void ak_j_parse_leave(struct ak_jparser *p)
@@ -86,12 +88,12 @@ bool ak_j_skip_name(struct ak_jparser *p, const char *name)
 const struct ak_jtoken *ak_j_expect(struct ak_jparser *p, enum ak_jtoken_kind kind)
 {
     if (!ak_j_at(p, kind))
-        ak_j_parse_fail(p, p->now, "%s is expected, not %s", ak_j_token_name(kind), ak_j_token_name(p->now->kind));
+        ak_j_parse_fail(p, p->now, "%s is expected, not %s", ak_j_token_name(kind),
+                        ak_j_token_name(p->now->kind));
     return p->now++;
 }
 
-/* ---- Bodies ---- */
-
+/* ---- Bodies ------------------------------------------------------------- */
 static struct ak_jnode *parse_statement(struct ak_jparser *p);
 
 static bool is_end(const struct ak_jparser *p, const char *const *ends)
@@ -146,25 +148,27 @@ static struct ak_jnode *parse_until(struct ak_jparser *p, const char *const *end
 }
 
 /* The body of the statement that begins at `tag`. */
-static struct ak_jnode *parse_body(struct ak_jparser *p, const struct ak_jtoken *tag, const char *const *ends)
+static struct ak_jnode *parse_body(struct ak_jparser *p, const struct ak_jtoken *tag,
+                                   const char *const *ends)
 {
     ak_j_skip(p, AK_JT_COLON);
     ak_j_expect(p, AK_JT_BLOCK_END);
     struct ak_jnode *body = parse_until(p, ends);
     if (ak_j_at(p, AK_JT_END))
-        ak_j_parse_fail(p, p->now, "the template ends before the %s of line %u does", ak_j_show(p->j, tag->value), tag->line);
+        ak_j_parse_fail(p, p->now, "the template ends before the %s of line %u does",
+                        ak_j_show(p->j, tag->value), tag->line);
     return body;
 }
 
-static struct ak_jnode *parse_only_body(struct ak_jparser *p, const struct ak_jtoken *tag, const char *end)
+static struct ak_jnode *parse_only_body(struct ak_jparser *p, const struct ak_jtoken *tag,
+                                        const char *end)
 {
     struct ak_jnode *body = parse_body(p, tag, (const char *const[]){ end, NULL });
     p->now++;
     return body;
 }
 
-/* ---- What is assigned to ---- */
-
+/* ---- What is assigned to ------------------------------------------------ */
 static struct ak_jnode *parse_one_target(struct ak_jparser *p, bool member)
 {
     const struct ak_jtoken *at = p->now;
@@ -177,14 +181,17 @@ static struct ak_jnode *parse_one_target(struct ak_jparser *p, bool member)
     return target;
 }
 
-static void check_target(struct ak_jparser *p, const struct ak_jnode *node, const struct ak_jtoken *at)
+static void check_target(struct ak_jparser *p, const struct ak_jnode *node,
+                         const struct ak_jtoken *at)
 {
     bool is_name = node->kind == AK_JN_NAME && !ak_j_string_is(node->name, "loop");
     if (is_name || node->kind == AK_JN_MEMBER)
         return;
     if (node->kind != AK_JN_TUPLE)
-        ak_j_parse_fail(p, at, node->kind == AK_JN_NAME ? "the special variable \"loop\" cannot be assigned to"
-                                                       : "this cannot be assigned to");
+        ak_j_parse_fail(p, at,
+                        node->kind == AK_JN_NAME ?
+                            "the special variable \"loop\" cannot be assigned to" :
+                            "this cannot be assigned to");
     for (const struct ak_jnode *item = node->a; item; item = item->next)
         check_target(p, item, at);
 }
@@ -212,8 +219,7 @@ struct ak_jnode *ak_j_parse_target(struct ak_jparser *p, const char *end_name, b
     return target;
 }
 
-/* ---- if and for ---- */
-
+/* ---- if and for --------------------------------------------------------- */
 static struct ak_jnode *parse_branch(struct ak_jparser *p, const struct ak_jtoken *tag)
 {
     static const char *const ends[] = { "elif", "else", "endif", NULL };
@@ -244,7 +250,8 @@ static struct ak_jnode *parse_for(struct ak_jparser *p, const struct ak_jtoken *
     node->a = ak_j_parse_target(p, "in", false);
     if (!ak_j_skip_name(p, "in"))
         ak_j_parse_fail(p, p->now, "\"in\" is expected, not %s", ak_j_token_name(p->now->kind));
-    node->b = ak_j_parse_tuple(p, (struct ak_jtuple_rules){ .no_condition = true, .end_name = "recursive" });
+    node->b = ak_j_parse_tuple(
+        p, (struct ak_jtuple_rules){ .no_condition = true, .end_name = "recursive" });
     if (ak_j_skip_name(p, "if"))
         node->e = ak_j_parse_expression(p);
     node->recursive = ak_j_skip_name(p, "recursive");
@@ -258,16 +265,17 @@ static struct ak_jnode *parse_for(struct ak_jparser *p, const struct ak_jtoken *
     return node;
 }
 
-static struct ak_jnode *parse_loop_control(struct ak_jparser *p, const struct ak_jtoken *tag, enum ak_jnode_kind kind)
+static struct ak_jnode *parse_loop_control(struct ak_jparser *p, const struct ak_jtoken *tag,
+                                           enum ak_jnode_kind kind)
 {
     if (p->loops == 0)
         ak_j_parse_fail(p, tag, "%s stands outside of a loop", ak_j_show(p->j, tag->value));
     return ak_j_node(p, kind, tag);
 }
 
-/* ---- macro and call ---- */
-
-static bool has_parameter(struct ak_jparser *p, const struct ak_jnode *parameters, struct ak_jval name)
+/* ---- macro and call ----------------------------------------------------- */
+static bool has_parameter(struct ak_jparser *p, const struct ak_jnode *parameters,
+                          struct ak_jval name)
 {
     for (; parameters; parameters = parameters->next) {
         ak_j_spend(p->j, 1);
@@ -289,7 +297,8 @@ static struct ak_jnode *parse_parameters(struct ak_jparser *p)
         struct ak_jnode *parameter = ak_j_node(p, AK_JN_NAME, at);
         parameter->name = ak_j_intern(p, at->value);
         if (has_parameter(p, parameters.first, parameter->name))
-            ak_j_parse_fail(p, at, "the parameter %s stands twice", ak_j_show(p->j, parameter->name));
+            ak_j_parse_fail(p, at, "the parameter %s stands twice",
+                            ak_j_show(p->j, parameter->name));
         if (ak_j_skip(p, AK_JT_ASSIGN))
             parameter->a = ak_j_parse_expression(p);
         else if (has_default)
@@ -302,7 +311,8 @@ static struct ak_jnode *parse_parameters(struct ak_jparser *p)
 }
 
 /* A body that is called, not run where it stands: loops around it cannot be left from it. */
-static void parse_called_body(struct ak_jparser *p, struct ak_jnode *node, const struct ak_jtoken *tag, const char *end)
+static void parse_called_body(struct ak_jparser *p, struct ak_jnode *node,
+                              const struct ak_jtoken *tag, const char *end)
 {
     unsigned loops = p->loops;
     p->loops = 0;
@@ -339,8 +349,7 @@ static struct ak_jnode *parse_call_block(struct ak_jparser *p, const struct ak_j
     return node;
 }
 
-/* ---- The others ---- */
-
+/* ---- The others --------------------------------------------------------- */
 static struct ak_jnode *parse_set(struct ak_jparser *p, const struct ak_jtoken *tag)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_SET, tag);
@@ -416,17 +425,23 @@ static _Noreturn struct ak_jnode *refuse(struct ak_jparser *p, const struct ak_j
 {
     p->j->line = tag->line;
     p->j->column = tag->column;
-    ak_j_fail_as(p->j, AKUNU_ERROR_UNSUPPORTED, "the tag %s is not supported", ak_j_show(p->j, tag->value));
+    ak_j_fail_as(p->j, AKUNU_ERROR_UNSUPPORTED, "the tag %s is not supported",
+                 ak_j_show(p->j, tag->value));
 }
 
 static const struct {
     const char *name;
     struct ak_jnode *(*parse)(struct ak_jparser *p, const struct ak_jtoken *tag);
 } statements[] = {
-    { "if", parse_if }, { "for", parse_for }, { "set", parse_set }, { "macro", parse_macro }, { "call", parse_call_block },
-    { "filter", parse_filter_block }, { "with", parse_with }, { "generation", parse_generation }, { "break", parse_break },
-    { "continue", parse_continue }, { "print", parse_print },
-    { "include", refuse }, { "import", refuse }, { "from", refuse }, { "extends", refuse }, { "block", refuse }, { "autoescape", refuse },
+    { "if", parse_if },           { "for", parse_for },
+    { "set", parse_set },         { "macro", parse_macro },
+    { "call", parse_call_block }, { "filter", parse_filter_block },
+    { "with", parse_with },       { "generation", parse_generation },
+    { "break", parse_break },     { "continue", parse_continue },
+    { "print", parse_print },     { "include", refuse },
+    { "import", refuse },         { "from", refuse },
+    { "extends", refuse },        { "block", refuse },
+    { "autoescape", refuse },
 };
 
 /* Everything between "{%" and "%}". */
@@ -436,14 +451,18 @@ static struct ak_jnode *parse_statement(struct ak_jparser *p)
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         if (ak_j_string_is(tag->value, statements[i].name))
             return statements[i].parse(p, tag);
-    ak_j_parse_fail(p, tag, "the tag %s is unknown, or belongs to no block that is open here", ak_j_show(p->j, tag->value));
+    ak_j_parse_fail(p, tag, "the tag %s is unknown, or belongs to no block that is open here",
+                    ak_j_show(p->j, tag->value));
 }
 
-struct ak_jnode *ak_j_parse(struct ak_j *j, const char *text, size_t n, struct ak_jspecials *specials)
+struct ak_jnode *ak_j_parse(struct ak_j *j, const char *text, size_t n,
+                            struct ak_jspecials *specials)
 {
     struct ak_jtokens tokens = { 0 };
     ak_j_lex(j, text, n, &tokens);
-    struct ak_jparser p = { .j = j, .now = tokens.tokens, .names = ak_j_dict(j), .specials = specials };
+    struct ak_jparser p = {
+        .j = j, .now = tokens.tokens, .names = ak_j_dict(j), .specials = specials
+    };
     specials->loop = ak_j_intern(&p, ak_j_text(j, "loop"));
     specials->caller = ak_j_intern(&p, ak_j_text(j, "caller"));
     specials->varargs = ak_j_intern(&p, ak_j_text(j, "varargs"));

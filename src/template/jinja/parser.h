@@ -10,9 +10,10 @@ struct ak_jparser {
     const struct ak_jtoken *now; /* the token that comes next */
     struct ak_jdict *names;      /* of all names: interned */
     const struct ak_jspecials *specials;
-    struct ak_jnode *macro;      /* innermost MACRO or CALL_BLOCK, linked outwards by `next` while it is parsed */
+    /* innermost MACRO or CALL_BLOCK, linked outwards by `next` while it is parsed */
+    struct ak_jnode *macro;
     unsigned nesting;
-    unsigned loops;              /* for blocks that `break` may leave */
+    unsigned loops; /* for blocks that `break` may leave */
 };
 
 /* A list that grows at its end. */
@@ -21,13 +22,15 @@ struct ak_jnodes {
 };
 void ak_j_add_node(struct ak_jnodes *list, struct ak_jnode *node);
 
-struct ak_jnode *ak_j_node(struct ak_jparser *p, enum ak_jnode_kind kind, const struct ak_jtoken *at);
+struct ak_jnode *ak_j_node(struct ak_jparser *p, enum ak_jnode_kind kind,
+                           const struct ak_jtoken *at);
 struct ak_jval ak_j_intern(struct ak_jparser *p, struct ak_jval name);
 
 void ak_j_parse_enter(struct ak_jparser *p); /* around each recursion of the parser */
 void ak_j_parse_leave(struct ak_jparser *p);
 
-_Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at, const char *format,
+                               ...) __attribute__((format(printf, 3, 4)));
 bool ak_j_at(const struct ak_jparser *p, enum ak_jtoken_kind kind);
 bool ak_j_at_name(const struct ak_jparser *p, const char *name);
 bool ak_j_skip(struct ak_jparser *p, enum ak_jtoken_kind kind);
@@ -40,7 +43,8 @@ struct ak_jtuple_rules {
     bool parentheses;     /* it stands in some, and may be empty */
     const char *end_name; /* ends it, beside the end of a tag and ")"; NULL: none */
 };
-struct ak_jnode *ak_j_parse_primary(struct ak_jparser *p); /* a name, a constant, or what stands in brackets */
+/* a name, a constant, or what stands in brackets */
+struct ak_jnode *ak_j_parse_primary(struct ak_jparser *p);
 struct ak_jnode *ak_j_parse_expression(struct ak_jparser *p);
 struct ak_jnode *ak_j_parse_tuple(struct ak_jparser *p, struct ak_jtuple_rules rules);
 bool ak_j_is_tuple_end(const struct ak_jparser *p, const char *end_name);

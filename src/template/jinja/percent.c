@@ -19,7 +19,8 @@ static struct ak_jval next_value(struct ak_j *j, struct values *values)
 }
 
 /* "(name)", where there is one: the value that it stands for. */
-static bool read_name(struct ak_j *j, const struct ak_jstr *s, size_t *at, const struct values *values, struct ak_jval *out)
+static bool read_name(struct ak_j *j, const struct ak_jstr *s, size_t *at,
+                      const struct values *values, struct ak_jval *out)
 {
     int open = 1;
     if (*at == s->n || s->bytes[*at] != '(')
@@ -57,14 +58,16 @@ static void read_flags(const struct ak_jstr *s, size_t *at, struct ak_jspec *spe
     }
 }
 
-static int64_t read_size(struct ak_j *j, const struct ak_jstr *s, size_t *at, struct values *values, int64_t most)
+static int64_t read_size(struct ak_j *j, const struct ak_jstr *s, size_t *at, struct values *values,
+                         int64_t most)
 {
     if (*at == s->n || s->bytes[*at] != '*')
         return ak_j_read_width(j, s, at, most);
     ++*at;
     int64_t size = ak_j_need_int(j, next_value(j, values), "* of a format");
     if (size > most || size < -most)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "a format asks for more than %lld characters, the limit", (long long)most);
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "a format asks for more than %lld characters, the limit", (long long)most);
     return size;
 }
 
@@ -83,7 +86,8 @@ static int64_t integer_of(struct ak_j *j, struct ak_jval v, char conversion)
     return (int64_t)v.as.number;
 }
 
-static void put_character(struct ak_j *j, struct ak_jout *out, struct ak_jval v, struct ak_jspec *spec)
+static void put_character(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
+                          struct ak_jspec *spec)
 {
     struct ak_jout text = { 0 };
     if (v.kind == AK_J_STRING && v.as.string->n_chars == 1) {
@@ -109,7 +113,8 @@ static void put_text(struct ak_j *j, struct ak_jout *out, struct ak_jval v, stru
     ak_j_put_formatted_text(j, out, ak_j_finish(j, &text).as.string, spec);
 }
 
-static void put_conversion(struct ak_j *j, struct ak_jout *out, struct ak_jval v, struct ak_jspec *spec)
+static void put_conversion(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
+                           struct ak_jspec *spec)
 {
     switch (spec->conversion) {
     case 's':
@@ -133,7 +138,8 @@ static void put_conversion(struct ak_j *j, struct ak_jout *out, struct ak_jval v
 }
 
 /* *at is behind the "%". */
-static void put_one(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, size_t *at, struct values *values)
+static void put_one(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, size_t *at,
+                    struct values *values)
 {
     struct ak_jspec spec = { .precision = -1 };
     struct ak_jval value;

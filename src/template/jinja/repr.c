@@ -9,8 +9,9 @@ static bool is_printable(uint32_t c)
     utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
     if (c == ' ')
         return true;
-    return k != UTF8PROC_CATEGORY_CN && k != UTF8PROC_CATEGORY_CC && k != UTF8PROC_CATEGORY_CF && k != UTF8PROC_CATEGORY_CS &&
-           k != UTF8PROC_CATEGORY_CO && k != UTF8PROC_CATEGORY_ZL && k != UTF8PROC_CATEGORY_ZP && k != UTF8PROC_CATEGORY_ZS;
+    return k != UTF8PROC_CATEGORY_CN && k != UTF8PROC_CATEGORY_CC && k != UTF8PROC_CATEGORY_CF &&
+           k != UTF8PROC_CATEGORY_CS && k != UTF8PROC_CATEGORY_CO && k != UTF8PROC_CATEGORY_ZL &&
+           k != UTF8PROC_CATEGORY_ZP && k != UTF8PROC_CATEGORY_ZS;
 }
 
 static void put_hex(struct ak_j *j, struct ak_jout *out, const char *prefix, uint32_t c, int digits)
@@ -39,7 +40,8 @@ static void put_escaped(struct ak_j *j, struct ak_jout *out, uint32_t c, uint32_
 
 static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s)
 {
-    bool has_single = s->n && memchr(s->bytes, '\'', s->n), has_double = s->n && memchr(s->bytes, '"', s->n);
+    bool has_single = s->n && memchr(s->bytes, '\'', s->n),
+         has_double = s->n && memchr(s->bytes, '"', s->n);
     const char *quote = has_single && !has_double ? "\"" : "'";
     ak_j_put_text(j, out, quote);
     for (size_t at = 0; at < s->n;)
@@ -47,7 +49,8 @@ static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
     ak_j_put_text(j, out, quote);
 }
 
-static void put_items(struct ak_j *j, struct ak_jout *out, const struct ak_jlist *list, const char *open, const char *close)
+static void put_items(struct ak_j *j, struct ak_jout *out, const struct ak_jlist *list,
+                      const char *open, const char *close)
 {
     ak_j_put_text(j, out, open);
     for (size_t i = 0; i < list->n; i++) {

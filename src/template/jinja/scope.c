@@ -1,7 +1,8 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 
-struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer, const struct ak_jnode *hidden)
+struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer,
+                                  const struct ak_jnode *hidden)
 {
     struct ak_jscope *scope = ak_j_alloc(j, 1, sizeof *scope);
     scope->outer = outer;
@@ -10,7 +11,8 @@ struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer, const
     return scope;
 }
 
-static struct ak_jvar *find(struct ak_j *j, const struct ak_jscope *scope, const struct ak_jstr *name)
+static struct ak_jvar *find(struct ak_j *j, const struct ak_jscope *scope,
+                            const struct ak_jstr *name)
 {
     ak_j_spend(j, scope->n / 16);
     for (size_t i = 0; i < scope->n; i++)
@@ -34,7 +36,8 @@ void ak_j_set(struct ak_j *j, struct ak_jscope *scope, struct ak_jval name, stru
     scope->vars[scope->n++] = (struct ak_jvar){ name.as.string, value };
 }
 
-static struct ak_jval look_up_outside(struct ak_j *j, const struct ak_jdict *context, struct ak_jval name)
+static struct ak_jval look_up_outside(struct ak_j *j, const struct ak_jdict *context,
+                                      struct ak_jval name)
 {
     const struct ak_jval *given = ak_j_get(j, context, name);
     if (given)
@@ -70,7 +73,8 @@ static void assign_member(struct ak_j *j, const struct ak_jnode *target, struct 
     if (space.kind != AK_J_NAMESPACE)
         ak_j_fail(j, "cannot assign attribute on non-namespace object (%s)", ak_j_type_name(space));
     if (target->value.as.string->n > 0 && target->value.as.string->bytes[0] == '_')
-        ak_j_fail(j, "a namespace cannot have the attribute %s: its name begins with an underscore", ak_j_show(j, target->value));
+        ak_j_fail(j, "a namespace cannot have the attribute %s: its name begins with an underscore",
+                  ak_j_show(j, target->value));
     ak_j_put(j, space.as.dict, target->value, value);
 }
 
@@ -83,7 +87,8 @@ static void assign_tuple(struct ak_j *j, const struct ak_jnode *target, struct a
     for (const struct ak_jnode *name = target->a; name; name = name->next)
         wanted++;
     if (items->n != wanted)
-        ak_j_fail(j, "%s values to unpack (%zu where %zu are expected)", items->n < wanted ? "not enough" : "too many", items->n, wanted);
+        ak_j_fail(j, "%s values to unpack (%zu where %zu are expected)",
+                  items->n < wanted ? "not enough" : "too many", items->n, wanted);
     for (const struct ak_jnode *name = target->a; name; name = name->next)
         ak_j_assign(j, name, items->items[at++]);
 }

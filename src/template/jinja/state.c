@@ -36,7 +36,9 @@ _Noreturn void ak_j_fail_as(struct ak_j *j, ak_status status, const char *format
 static _Noreturn void fail_memory(struct ak_j *j, size_t bytes)
 {
     if (bytes > j->arena.most_bytes - j->arena.bytes)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template makes more than %zu MiB of values, the limit", j->arena.most_bytes >> 20);
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "the template makes more than %zu MiB of values, the limit",
+                     j->arena.most_bytes >> 20);
     ak_j_fail_as(j, AKUNU_ERROR_MEMORY, "out of memory for a chat template (%zu bytes)", bytes);
 }
 
@@ -64,13 +66,16 @@ void *ak_j_grow(struct ak_j *j, void *old, size_t n_old, size_t n, size_t size)
 void ak_j_spend(struct ak_j *j, uint64_t n)
 {
     if (n > j->steps)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template takes more than %d steps, the limit", AK_JINJA_MOST_STEPS);
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template takes more than %d steps, the limit",
+                     AK_JINJA_MOST_STEPS);
     j->steps -= n;
 }
 
 void ak_j_enter(struct ak_j *j)
 {
     if (++j->depth > AK_JINJA_MOST_DEPTH)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template nests deeper than %d, the limit: does a macro call itself without end?",
-                     AK_JINJA_MOST_DEPTH);
+        ak_j_fail_as(
+            j, AKUNU_ERROR_UNSUPPORTED,
+            "the template nests deeper than %d, the limit: does a macro call itself without end?",
+            AK_JINJA_MOST_DEPTH);
 }

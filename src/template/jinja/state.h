@@ -32,8 +32,10 @@ struct ak_j {
 };
 
 /* Fails with AKUNU_ERROR_ARGUMENT, the place before the message. */
-_Noreturn void ak_j_fail(struct ak_j *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
-_Noreturn void ak_j_fail_as(struct ak_j *j, ak_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void ak_j_fail(struct ak_j *j, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+_Noreturn void ak_j_fail_as(struct ak_j *j, ak_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Zeroed memory; never NULL. */
 void *ak_j_alloc(struct ak_j *j, size_t n, size_t size);

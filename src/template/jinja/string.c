@@ -55,7 +55,8 @@ struct ak_jval ak_j_concat(struct ak_j *j, const struct ak_jstr *a, const struct
 {
     struct ak_jroom *room = a->room;
     ak_j_spend(j, b->n / STEP_BYTES);
-    bool fits = room && a->bytes + a->n == room->bytes + room->used && room->capacity - room->used >= b->n;
+    bool fits =
+        room && a->bytes + a->n == room->bytes + room->used && room->capacity - room->used >= b->n;
     if (!fits) {
         ak_j_spend(j, a->n / STEP_BYTES);
         size_t n = a->n + b->n;
@@ -139,7 +140,8 @@ size_t ak_j_find_last(const struct ak_jstr *s, const struct ak_jstr *part, size_
     if (part->n > end)
         return SIZE_MAX;
     for (size_t at = end - part->n + 1; at-- > 0;)
-        if (part->n == 0 || (s->bytes[at] == part->bytes[0] && memcmp(s->bytes + at, part->bytes, part->n) == 0))
+        if (part->n == 0 ||
+            (s->bytes[at] == part->bytes[0] && memcmp(s->bytes + at, part->bytes, part->n) == 0))
             return at;
     return SIZE_MAX;
 }
@@ -167,7 +169,8 @@ static size_t before(const struct ak_jstr *s, size_t at)
     return at;
 }
 
-void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right, size_t *begin, size_t *end)
+void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right,
+                      size_t *begin, size_t *end)
 {
     size_t next;
     *begin = 0;
@@ -178,13 +181,14 @@ void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool
         *end = before(s, *end);
 }
 
-/* ---- Text that grows ---- */
-
+/* ---- Text that grows ---------------------------------------------------- */
 void ak_j_put_bytes(struct ak_j *j, struct ak_jout *out, const char *bytes, size_t n)
 {
     ak_j_spend(j, n / STEP_BYTES);
     if (n > AK_JINJA_MOST_OUTPUT - out->n)
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template makes a text of more than %d MiB, the limit", AK_JINJA_MOST_OUTPUT >> 20);
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "the template makes a text of more than %d MiB, the limit",
+                     AK_JINJA_MOST_OUTPUT >> 20);
     if (n > out->capacity - out->n) {
         size_t capacity = 2 * (out->n + n) < 64 ? 64 : 2 * (out->n + n);
         out->bytes = ak_j_grow(j, out->bytes, out->capacity, capacity, 1);

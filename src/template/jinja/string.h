@@ -11,7 +11,10 @@ struct ak_jval ak_j_string(struct ak_j *j, const char *bytes, size_t n);
 struct ak_jval ak_j_text(struct ak_j *j, const char *terminated);
 struct ak_jval ak_j_concat(struct ak_j *j, const struct ak_jstr *a, const struct ak_jstr *b);
 
-static inline bool ak_j_is_ascii(const struct ak_jstr *s) { return s->n == s->n_chars; }
+static inline bool ak_j_is_ascii(const struct ak_jstr *s)
+{
+    return s->n == s->n_chars;
+}
 /* Where character i begins (i ≤ n_chars: the end). */
 size_t ak_j_byte_of(struct ak_j *j, const struct ak_jstr *s, size_t i);
 size_t ak_j_count_chars(const char *bytes, size_t n);
@@ -29,10 +32,10 @@ size_t ak_j_find_last(const struct ak_jstr *s, const struct ak_jstr *part, size_
 
 bool ak_j_is_space(uint32_t c); /* str.isspace, which a few control characters are too */
 /* Byte range without blanks, or without characters of `chars` (NULL: blanks). */
-void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right, size_t *begin, size_t *end);
+void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right,
+                      size_t *begin, size_t *end);
 
-/* ---- Text that grows ---- */
-
+/* ---- Text that grows ---------------------------------------------------- */
 struct ak_jout {
     char *bytes;
     size_t n, capacity;
@@ -41,26 +44,28 @@ void ak_j_put_bytes(struct ak_j *j, struct ak_jout *out, const char *bytes, size
 void ak_j_put_text(struct ak_j *j, struct ak_jout *out, const char *terminated);
 void ak_j_put_char(struct ak_j *j, struct ak_jout *out, uint32_t c);
 void ak_j_put_str(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s);
-void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, uint64_t times);
+void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+                       uint64_t times);
 /* Takes the bytes over. */
 struct ak_jval ak_j_finish(struct ak_j *j, const struct ak_jout *out);
 
-/* ---- repr.c: values as text ---- */
-
+/* ---- repr.c: values as text --------------------------------------------- */
 void ak_j_put_value(struct ak_j *j, struct ak_jout *out, struct ak_jval v); /* str(v) */
 void ak_j_put_repr(struct ak_j *j, struct ak_jout *out, struct ak_jval v);  /* repr(v) */
 struct ak_jstr *ak_j_str(struct ak_j *j, struct ak_jval v);                 /* str(v) */
-const char *ak_j_show(struct ak_j *j, struct ak_jval v);                    /* repr(v), cut, for messages; terminated */
+/* repr(v), cut, for messages; terminated */
+const char *ak_j_show(struct ak_j *j, struct ak_jval v);
 void ak_j_put_int(struct ak_j *j, struct ak_jout *out, int64_t i);
-void ak_j_put_float(struct ak_j *j, struct ak_jout *out, double x); /* repr: the shortest that reads back the same */
+/* repr: the shortest that reads back the same */
+void ak_j_put_float(struct ak_j *j, struct ak_jout *out, double x);
 
-/* ---- number.c: text as numbers ---- */
-
+/* ---- number.c: text as numbers ------------------------------------------ */
 /* As Python's float(): blanks around, underscores between digits, inf and nan. */
 bool ak_j_parse_float(const char *text, size_t n, double *out);
 /* As Python's int(text, base); 0: the prefix says. False: no integer, or beyond 64 bits. */
 bool ak_j_parse_int(const char *text, size_t n, unsigned base, int64_t *out);
 /* Formats as C's printf with %.*f, e or g, with a point in any locale. */
-void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int precision, bool alternate, double x);
+void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int precision,
+                     bool alternate, double x);
 
 #endif

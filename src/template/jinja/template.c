@@ -26,14 +26,17 @@ ak_status ak_jinja_parse(const char *text, size_t n, struct ak_jinja **out, stru
 {
     *out = NULL;
     if (n > AK_JINJA_MOST_TEMPLATE_BYTES)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a chat template of %zu bytes, where at most %d are possible", n,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a chat template of %zu bytes, where at most %d are possible", n,
                        AK_JINJA_MOST_TEMPLATE_BYTES);
     if (!ak_is_utf8(text, n))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the chat template is not UTF-8");
     struct ak_jinja *template = ak_alloc(1, sizeof *template);
     if (!template)
         return ak_fail_memory(error, "a chat template", sizeof *template);
-    struct ak_j j = { .arena = { .most_bytes = AK_JINJA_MOST_PARSED_BYTES }, .error = error, .steps = AK_JINJA_MOST_STEPS };
+    struct ak_j j = { .arena = { .most_bytes = AK_JINJA_MOST_PARSED_BYTES },
+                      .error = error,
+                      .steps = AK_JINJA_MOST_STEPS };
     ak_status status = run_parse(&j, text, n, template);
     template->arena = j.arena;
     if (status == AKUNU_OK)
@@ -51,7 +54,8 @@ void ak_jinja_free(struct ak_jinja *template)
     ak_free(template);
 }
 
-static ak_status run_render(struct ak_j *j, const struct ak_jinja *template, const json_t *variables)
+static ak_status run_render(struct ak_j *j, const struct ak_jinja *template,
+                            const json_t *variables)
 {
     if (setjmp(j->failed))
         return (ak_status)j->steps;
@@ -62,14 +66,18 @@ static ak_status run_render(struct ak_j *j, const struct ak_jinja *template, con
     return AKUNU_OK;
 }
 
-ak_status ak_jinja_render(const struct ak_jinja *template, const json_t *variables, int64_t now, char **out, size_t *n_bytes,
-                          struct ak_error *error)
+ak_status ak_jinja_render(const struct ak_jinja *template, const json_t *variables, int64_t now,
+                          char **out, size_t *n_bytes, struct ak_error *error)
 {
     *out = NULL;
     *n_bytes = 0;
     if (!json_is_object(variables))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the variables of a template must be an object");
-    struct ak_j j = { .arena = { .most_bytes = AK_JINJA_MOST_BYTES }, .error = error, .steps = AK_JINJA_MOST_STEPS, .now = now,
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "the variables of a template must be an object");
+    struct ak_j j = { .arena = { .most_bytes = AK_JINJA_MOST_BYTES },
+                      .error = error,
+                      .steps = AK_JINJA_MOST_STEPS,
+                      .now = now,
                       .specials = &template->specials };
     ak_status status = run_render(&j, template, variables);
     if (status == AKUNU_OK) {

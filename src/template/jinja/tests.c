@@ -89,7 +89,8 @@ static struct ak_jval test_iterable(struct ak_j *j, args_of a, const struct ak_j
 static struct ak_jval test_callable(struct ak_j *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
-    return ak_j_bool(a[0].kind == AK_J_CALLABLE || a[0].kind == AK_J_LOOP || a[0].kind == AK_J_JOINER || a[0].kind == AK_J_UNDEFINED);
+    return ak_j_bool(a[0].kind == AK_J_CALLABLE || a[0].kind == AK_J_LOOP ||
+                     a[0].kind == AK_J_JOINER || a[0].kind == AK_J_UNDEFINED);
 }
 
 static struct ak_jval test_escaped(struct ak_j *j, args_of a, const struct ak_jargs *rest)
@@ -102,7 +103,8 @@ static struct ak_jval test_sameas(struct ak_j *j, args_of a, const struct ak_jar
 {
     (void)rest;
     bool plain = a[0].kind <= AK_J_STRING;
-    return ak_j_bool(a[0].kind == a[1].kind && (plain ? ak_j_equal(j, a[0], a[1]) : a[0].as.string == a[1].as.string));
+    return ak_j_bool(a[0].kind == a[1].kind &&
+                     (plain ? ak_j_equal(j, a[0], a[1]) : a[0].as.string == a[1].as.string));
 }
 
 static struct ak_jval test_in(struct ak_j *j, args_of a, const struct ak_jargs *rest)
@@ -123,8 +125,7 @@ static struct ak_jval test_test(struct ak_j *j, args_of a, const struct ak_jargs
     return ak_j_bool(a[0].kind == AK_J_STRING && ak_j_test(a[0].as.string));
 }
 
-/* ---- Cases ---- */
-
+/* ---- Cases -------------------------------------------------------------- */
 static struct ak_jval test_upper(struct ak_j *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
@@ -137,8 +138,7 @@ static struct ak_jval test_lower(struct ak_j *j, args_of a, const struct ak_jarg
     return ak_j_bool(ak_j_all_lower(j, ak_j_str(j, a[0])));
 }
 
-/* ---- Numbers ---- */
-
+/* ---- Numbers ------------------------------------------------------------ */
 static struct ak_jval divides(struct ak_j *j, struct ak_jval value, struct ak_jval by, int64_t rest)
 {
     return ak_j_bool(ak_j_equal(j, ak_j_operate(j, "%", value, by), ak_j_int(rest)));

@@ -15,7 +15,8 @@ static uint32_t read_hex(struct ak_j *j, const char *text, size_t n, size_t *at,
         char c = *at < n ? text[*at] : ' ';
         bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
         if (!letter && (c < '0' || c > '9'))
-            ak_j_fail_as(j, AKUNU_ERROR_FORMAT, "a string has an escape with fewer than %zu hexadecimal digits", digits);
+            ak_j_fail_as(j, AKUNU_ERROR_FORMAT,
+                         "a string has an escape with fewer than %zu hexadecimal digits", digits);
         code = code * 16 + (uint32_t)(letter ? (c | 0x20) - 'a' + 10 : c - '0');
     }
     return code;
@@ -24,20 +25,23 @@ static uint32_t read_hex(struct ak_j *j, const char *text, size_t n, size_t *at,
 static void put_code(struct ak_j *j, struct ak_jout *out, uint32_t code)
 {
     if (code > 0x10FFFF)
-        ak_j_fail_as(j, AKUNU_ERROR_FORMAT, "a string has the escape of U+%X, which is beyond Unicode", code);
+        ak_j_fail_as(j, AKUNU_ERROR_FORMAT,
+                     "a string has the escape of U+%X, which is beyond Unicode", code);
     ak_j_put_char(j, out, code >= 0xD800 && code < 0xE000 ? 0xFFFD : code);
 }
 
 static void put_octal(struct ak_j *j, struct ak_jout *out, const char *text, size_t n, size_t *at)
 {
     uint32_t code = 0;
-    for (size_t end = *at + 3; *at < n && *at < end && text[*at] >= '0' && text[*at] <= '7'; (*at)++)
+    for (size_t end = *at + 3; *at < n && *at < end && text[*at] >= '0' && text[*at] <= '7';
+         (*at)++)
         code = code * 8 + (uint32_t)(text[*at] - '0');
     put_code(j, out, code);
 }
 
 /* A backslash before a character beyond ASCII meets the backslash of that one's escape. */
-static void put_escape_of(struct ak_j *j, struct ak_jout *out, const char *text, size_t n, size_t *at)
+static void put_escape_of(struct ak_j *j, struct ak_jout *out, const char *text, size_t n,
+                          size_t *at)
 {
     static const char hex[] = "0123456789abcdef";
     struct ak_jstr rest = { .bytes = text, .n = n };
@@ -63,7 +67,8 @@ static void put_escape(struct ak_j *j, struct ak_jout *out, const char *text, si
         (*at)++;
         put_code(j, out, read_hex(j, text, n, at, c == 'x' ? 2 : c == 'u' ? 4 : 8));
     } else if (c == 'N') {
-        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "a string has an escape \\N, which is not supported");
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "a string has an escape \\N, which is not supported");
     } else if ((unsigned char)c >= 0x80) {
         put_escape_of(j, out, text, n, at);
     } else {

@@ -4,8 +4,7 @@
 
 #include "template/jinja/string.h"
 
-/* ---- Undefined ---- */
-
+/* ---- Undefined ---------------------------------------------------------- */
 static struct ak_jval undefined(struct ak_j *j, struct ak_jundefined why)
 {
     struct ak_jundefined *u = ak_j_alloc(j, 1, sizeof *u);
@@ -32,18 +31,19 @@ _Noreturn void ak_j_fail_undefined(struct ak_j *j, struct ak_jval v)
 {
     const struct ak_jundefined *u = v.as.undefined;
     if (u->unsafe)
-        ak_j_fail(j, "access to attribute %s of '%s' object is unsafe", ak_j_show(j, u->name), ak_j_type_name(u->object));
+        ak_j_fail(j, "access to attribute %s of '%s' object is unsafe", ak_j_show(j, u->name),
+                  ak_j_type_name(u->object));
     if (u->hint)
         ak_j_fail(j, "%s", u->hint);
     if (u->object.kind == AK_J_ABSENT)
         ak_j_fail(j, "%s is undefined", ak_j_show(j, u->name));
     if (u->name.kind == AK_J_STRING)
-        ak_j_fail(j, "'%s object' has no attribute %s", ak_j_type_name(u->object), ak_j_show(j, u->name));
+        ak_j_fail(j, "'%s object' has no attribute %s", ak_j_type_name(u->object),
+                  ak_j_show(j, u->name));
     ak_j_fail(j, "%s object has no element %s", ak_j_type_name(u->object), ak_j_show(j, u->name));
 }
 
-/* ---- Lists ---- */
-
+/* ---- Lists -------------------------------------------------------------- */
 struct ak_jlist *ak_j_list(struct ak_j *j, enum ak_jform form, size_t capacity)
 {
     struct ak_jlist *list = ak_j_alloc(j, 1, sizeof *list);
@@ -71,8 +71,7 @@ struct ak_jval ak_j_pair(struct ak_j *j, struct ak_jval a, struct ak_jval b)
     return ak_j_of_list(pair);
 }
 
-/* ---- Asking ---- */
-
+/* ---- Asking ------------------------------------------------------------- */
 bool ak_j_truth(struct ak_jval v)
 {
     switch (v.kind) {
@@ -92,12 +91,8 @@ bool ak_j_truth(struct ak_jval v)
 const char *ak_j_type_name(struct ak_jval v)
 {
     static const char *const forms[] = {
-        [AK_J_PLAIN_LIST] = "list",
-        [AK_J_TUPLE] = "tuple",
-        [AK_J_RANGE] = "range",
-        [AK_J_KEYS] = "dict_keys",
-        [AK_J_VALUES] = "dict_values",
-        [AK_J_ITEMS] = "dict_items",
+        [AK_J_PLAIN_LIST] = "list",     [AK_J_TUPLE] = "tuple",        [AK_J_RANGE] = "range",
+        [AK_J_KEYS] = "dict_keys",      [AK_J_VALUES] = "dict_values", [AK_J_ITEMS] = "dict_items",
         [AK_J_GENERATOR] = "generator",
     };
     switch (v.kind) {
@@ -111,7 +106,10 @@ const char *ak_j_type_name(struct ak_jval v)
     case AK_J_LIST: return forms[v.as.list->form];
     case AK_J_DICT: return "dict";
     case AK_J_NAMESPACE: return "Namespace";
-    case AK_J_CALLABLE: return v.as.callable->what == AK_J_MACRO ? "Macro" : v.as.callable->what == AK_J_METHOD ? "method" : "function";
+    case AK_J_CALLABLE:
+        return v.as.callable->what == AK_J_MACRO  ? "Macro" :
+               v.as.callable->what == AK_J_METHOD ? "method" :
+                                                    "function";
     case AK_J_LOOP: return "LoopContext";
     case AK_J_CYCLER: return "Cycler";
     case AK_J_JOINER: return "Joiner";
@@ -122,13 +120,14 @@ const char *ak_j_type_name(struct ak_jval v)
 
 bool ak_j_has_length(struct ak_jval v)
 {
-    return v.kind == AK_J_STRING || v.kind == AK_J_DICT || v.kind == AK_J_UNDEFINED || v.kind == AK_J_LOOP ||
-           (v.kind == AK_J_LIST && v.as.list->form != AK_J_GENERATOR);
+    return v.kind == AK_J_STRING || v.kind == AK_J_DICT || v.kind == AK_J_UNDEFINED ||
+           v.kind == AK_J_LOOP || (v.kind == AK_J_LIST && v.as.list->form != AK_J_GENERATOR);
 }
 
 bool ak_j_is_iterable(struct ak_jval v)
 {
-    return v.kind == AK_J_STRING || v.kind == AK_J_DICT || v.kind == AK_J_UNDEFINED || v.kind == AK_J_LIST;
+    return v.kind == AK_J_STRING || v.kind == AK_J_DICT || v.kind == AK_J_UNDEFINED ||
+           v.kind == AK_J_LIST;
 }
 
 static struct ak_jlist *characters(struct ak_j *j, const struct ak_jstr *s)

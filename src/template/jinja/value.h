@@ -53,7 +53,9 @@ enum ak_jform {
     AK_J_PLAIN_LIST,
     AK_J_TUPLE,
     AK_J_RANGE,
-    AK_J_KEYS, AK_J_VALUES, AK_J_ITEMS, /* of a dict */
+    AK_J_KEYS,
+    AK_J_VALUES,
+    AK_J_ITEMS,    /* of a dict */
     AK_J_GENERATOR /* gives each element once: those before `at` are gone */
 };
 struct ak_jlist {
@@ -72,16 +74,17 @@ struct ak_jpair {
 struct ak_jdict { /* in the order of insertion */
     struct ak_jpair *pairs;
     size_t n, capacity;
-    uint32_t *slots; /* n_slots, a power of two: index + 1 of a pair, 0: free; NULL where the dict is small */
+    /* n_slots, a power of two: index + 1 of a pair, 0: free; NULL where the dict is small */
+    uint32_t *slots;
     size_t n_slots;
 };
 
 /* Why something is undefined, for the message when it is used. */
 struct ak_jundefined {
-    const char *hint;        /* a whole message; NULL: the name, or the object's lack of it */
-    struct ak_jval object;   /* ABSENT: a variable */
+    const char *hint;      /* a whole message; NULL: the name, or the object's lack of it */
+    struct ak_jval object; /* ABSENT: a variable */
     struct ak_jval name;
-    bool unsafe;             /* the sandbox refuses it */
+    bool unsafe; /* the sandbox refuses it */
 };
 
 /* What a call gives, by position and by name. */
@@ -95,7 +98,8 @@ struct ak_jargs {
 /* A filter, a test, a method or a function. a[0] is what it is applied to (of a function the
  * first argument), then its parameters in order, ABSENT where not given; `rest` has all that
  * was given after a[0] where the builtin is variadic. */
-typedef struct ak_jval ak_jbuiltin_fn(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest);
+typedef struct ak_jval ak_jbuiltin_fn(struct ak_j *j, const struct ak_jval *a,
+                                      const struct ak_jargs *rest);
 enum { AK_J_MOST_PARAMS = 6 };
 struct ak_jbuiltin {
     const char *name;
@@ -125,16 +129,39 @@ struct ak_jcycler {
     size_t at;
 };
 
-/* ---- Making ---- */
-
-static inline struct ak_jval ak_j_none(void) { return (struct ak_jval){ .kind = AK_J_NONE }; }
-static inline struct ak_jval ak_j_bool(bool b) { return (struct ak_jval){ .kind = AK_J_BOOL, .as.boolean = b }; }
-static inline struct ak_jval ak_j_int(int64_t i) { return (struct ak_jval){ .kind = AK_J_INT, .as.integer = i }; }
-static inline struct ak_jval ak_j_float(double x) { return (struct ak_jval){ .kind = AK_J_FLOAT, .as.number = x }; }
-static inline struct ak_jval ak_j_of_list(struct ak_jlist *list) { return (struct ak_jval){ .kind = AK_J_LIST, .as.list = list }; }
-static inline struct ak_jval ak_j_of_dict(struct ak_jdict *dict) { return (struct ak_jval){ .kind = AK_J_DICT, .as.dict = dict }; }
-static inline bool ak_j_is(struct ak_jval v, enum ak_jkind kind) { return v.kind == kind; }
-static inline bool ak_j_given(struct ak_jval v) { return v.kind != AK_J_ABSENT; }
+/* ---- Making ------------------------------------------------------------- */
+static inline struct ak_jval ak_j_none(void)
+{
+    return (struct ak_jval){ .kind = AK_J_NONE };
+}
+static inline struct ak_jval ak_j_bool(bool b)
+{
+    return (struct ak_jval){ .kind = AK_J_BOOL, .as.boolean = b };
+}
+static inline struct ak_jval ak_j_int(int64_t i)
+{
+    return (struct ak_jval){ .kind = AK_J_INT, .as.integer = i };
+}
+static inline struct ak_jval ak_j_float(double x)
+{
+    return (struct ak_jval){ .kind = AK_J_FLOAT, .as.number = x };
+}
+static inline struct ak_jval ak_j_of_list(struct ak_jlist *list)
+{
+    return (struct ak_jval){ .kind = AK_J_LIST, .as.list = list };
+}
+static inline struct ak_jval ak_j_of_dict(struct ak_jdict *dict)
+{
+    return (struct ak_jval){ .kind = AK_J_DICT, .as.dict = dict };
+}
+static inline bool ak_j_is(struct ak_jval v, enum ak_jkind kind)
+{
+    return v.kind == kind;
+}
+static inline bool ak_j_given(struct ak_jval v)
+{
+    return v.kind != AK_J_ABSENT;
+}
 
 struct ak_jval ak_j_undefined_name(struct ak_j *j, struct ak_jval name);
 struct ak_jval ak_j_undefined_member(struct ak_j *j, struct ak_jval object, struct ak_jval name);
@@ -146,11 +173,13 @@ struct ak_jlist *ak_j_list(struct ak_j *j, enum ak_jform form, size_t capacity);
 void ak_j_append(struct ak_j *j, struct ak_jlist *list, struct ak_jval item);
 struct ak_jval ak_j_pair(struct ak_j *j, struct ak_jval a, struct ak_jval b); /* a tuple */
 
-/* ---- Asking ---- */
-
+/* ---- Asking ------------------------------------------------------------- */
 bool ak_j_truth(struct ak_jval v);
 const char *ak_j_type_name(struct ak_jval v); /* "str", "dict", … */
-static inline bool ak_j_is_form(struct ak_jval v, enum ak_jform form) { return v.kind == AK_J_LIST && v.as.list->form == form; }
+static inline bool ak_j_is_form(struct ak_jval v, enum ak_jform form)
+{
+    return v.kind == AK_J_LIST && v.as.list->form == form;
+}
 
 /* len(v), or a failure. */
 size_t ak_j_length(struct ak_j *j, struct ak_jval v);
@@ -166,23 +195,23 @@ bool ak_j_is_iterable(struct ak_jval v);
 int64_t ak_j_need_int(struct ak_j *j, struct ak_jval v, const char *what);
 struct ak_jstr *ak_j_need_string(struct ak_j *j, struct ak_jval v, const char *what);
 
-/* ---- dict.c ---- */
-
+/* ---- dict.c ------------------------------------------------------------- */
 struct ak_jdict *ak_j_dict(struct ak_j *j);
 /* Replaces the value of a key that is there. Fails where the key cannot be one (a list). */
 void ak_j_put(struct ak_j *j, struct ak_jdict *dict, struct ak_jval key, struct ak_jval value);
-const struct ak_jval *ak_j_get(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key); /* NULL: none */
+/* NULL: none */
+const struct ak_jval *ak_j_get(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key);
 /* By the bytes of a string. */
 const struct ak_jval *ak_j_get_named(struct ak_j *j, const struct ak_jdict *dict, const char *name);
 /* Keys, values or pairs. */
 struct ak_jlist *ak_j_view(struct ak_j *j, const struct ak_jdict *dict, enum ak_jform form);
 
-/* ---- compare.c ---- */
-
+/* ---- compare.c ---------------------------------------------------------- */
 bool ak_j_equal(struct ak_j *j, struct ak_jval a, struct ak_jval b);
 /* −1, 0, 1; fails where Python cannot order them, with `op` in the message ("<"). */
 int ak_j_order(struct ak_j *j, struct ak_jval a, struct ak_jval b, const char *op);
-bool ak_j_compare(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b); /* op: "==" "!=" "<" "<=" ">" ">=" */
+bool ak_j_compare(struct ak_j *j, const char *op, struct ak_jval a,
+                  struct ak_jval b); /* op: "==" "!=" "<" "<=" ">" ">=" */
 bool ak_j_contains(struct ak_j *j, struct ak_jval container, struct ak_jval item);
 bool ak_j_hash(struct ak_j *j, struct ak_jval v, uint64_t *hash); /* false: it has none */
 /* Sorts in place, keeping the order of equals; keys[i] belongs to items[i]. */

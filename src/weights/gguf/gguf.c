@@ -40,10 +40,11 @@ static ak_status index_tensors(struct ak_gguf *g, struct ak_error *error)
     char shown[AK_SHOW_BYTES];
     AK_TRY(ak_index_alloc(&g->index, g->n_tensors, error));
     for (uint32_t i = 0; i < g->index.n; i++)
-        g->index.entries[i] = (struct ak_index_entry){g->names.bytes + g->tensors[i].name, i};
+        g->index.entries[i] = (struct ak_index_entry){ g->names.bytes + g->tensors[i].name, i };
     const char *twice = ak_index_sort(&g->index);
     if (twice)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice", ak_show(twice, strlen(twice), shown));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice",
+                       ak_show(twice, strlen(twice), shown));
     return AKUNU_OK;
 }
 
@@ -73,14 +74,16 @@ static const void *data_of(const struct ak_gguf *g, const struct ak_gguf_tensor 
     return g->parts[t->part].file.data + t->offset;
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
+static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                 struct ak_view *out)
 {
     (void)hf; /* names follow from roles */
     const struct ak_gguf *g = gguf(p);
     const char *pattern = ak_gguf_name(role);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!pattern || ak_role_in_layer(role) != (layer >= 0) || !ak_index_find(&g->index, ak_role_expand(pattern, layer, name), &i))
+    if (!pattern || ak_role_in_layer(role) != (layer >= 0) ||
+        !ak_index_find(&g->index, ak_role_expand(pattern, layer, name), &i))
         return false;
 
     const struct ak_gguf_tensor *t = &g->tensors[i];
@@ -94,7 +97,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         .type = t->type,
         .rows = rows,
         .cols = t->dims[0],
-        .plane = {{data_of(g, t), t->bytes}},
+        .plane = { { data_of(g, t), t->bytes } },
         .name = g->names.bytes + t->name,
         .n_dims = n_dims,
     };
@@ -147,7 +150,8 @@ static bool find_meta(const struct ak_provider *p, const char *key, struct ak_me
     return ak_gguf_find_meta(&gguf(p)->metadata, key, out);
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                    struct ak_meta *out)
 {
     return ak_gguf_element(&gguf(p)->metadata, array, i, out);
 }

@@ -28,8 +28,19 @@
 #include "weights/provider.h"
 
 enum ak_gguf_kind {
-    AK_GGUF_U8 = 0, AK_GGUF_I8 = 1, AK_GGUF_U16 = 2, AK_GGUF_I16 = 3, AK_GGUF_U32 = 4, AK_GGUF_I32 = 5, AK_GGUF_F32 = 6,
-    AK_GGUF_BOOL = 7, AK_GGUF_STRING = 8, AK_GGUF_ARRAY = 9, AK_GGUF_U64 = 10, AK_GGUF_I64 = 11, AK_GGUF_F64 = 12,
+    AK_GGUF_U8 = 0,
+    AK_GGUF_I8 = 1,
+    AK_GGUF_U16 = 2,
+    AK_GGUF_I16 = 3,
+    AK_GGUF_U32 = 4,
+    AK_GGUF_I32 = 5,
+    AK_GGUF_F32 = 6,
+    AK_GGUF_BOOL = 7,
+    AK_GGUF_STRING = 8,
+    AK_GGUF_ARRAY = 9,
+    AK_GGUF_U64 = 10,
+    AK_GGUF_I64 = 11,
+    AK_GGUF_F64 = 12,
     AK_GGUF_KINDS
 };
 
@@ -106,23 +117,28 @@ struct ak_gguf {
 
 /* Makes *array, of elements of `size` bytes, hold n; doubles it so that a count
  * in a file never asks for more memory than the file itself accounts for. */
-ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size, struct ak_error *error);
+ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size,
+                          struct ak_error *error);
 
 /* Reads header, metadata and tensor list of g->parts[part], whose file is open,
  * and appends its tensors. The metadata is the caller's, also after a failure. */
-ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t part, struct ak_gguf_metadata *metadata, struct ak_error *error);
+ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t part, struct ak_gguf_metadata *metadata,
+                            struct ak_error *error);
 void ak_gguf_metadata_free(struct ak_gguf_metadata *metadata);
 
 /* Entry i as the provider gives it. */
 void ak_gguf_meta(const struct ak_gguf_metadata *metadata, size_t i, struct ak_meta *out);
-bool ak_gguf_find_meta(const struct ak_gguf_metadata *metadata, const char *key, struct ak_meta *out);
-bool ak_gguf_element(const struct ak_gguf_metadata *metadata, const struct ak_meta *array, uint64_t i, struct ak_meta *out);
+bool ak_gguf_find_meta(const struct ak_gguf_metadata *metadata, const char *key,
+                       struct ak_meta *out);
+bool ak_gguf_element(const struct ak_gguf_metadata *metadata, const struct ak_meta *array,
+                     uint64_t i, struct ak_meta *out);
 
 /* All elements of an array of strings, in one walk; false where one does not fit. */
 bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out);
 
 /* Passes a value of `kind`, checking all that reading it later relies on. */
-ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key, struct ak_gguf_marks *marks, struct ak_error *error);
+ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key,
+                              struct ak_gguf_marks *marks, struct ak_error *error);
 
 /* One tensor as the file describes it. */
 struct ak_gguf_raw_tensor {
@@ -134,12 +150,13 @@ struct ak_gguf_raw_tensor {
 };
 
 /* Checks type, shape and offset; fills type, n_dims, dims, bytes and the offset. */
-ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment, struct ak_gguf_tensor *out,
-                               struct ak_error *error);
+ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment,
+                               struct ak_gguf_tensor *out, struct ak_error *error);
 
 /* Turns the offsets of a part's tensors into offsets from its start, within the
  * file and apart from each other. */
-ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *part, struct ak_error *error);
+ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *part,
+                                struct ak_error *error);
 
 /* Opens the file at `path` and, where it is the first of a split one, the other
  * parts beside it. What was opened is in g also after a failure. */
@@ -147,7 +164,8 @@ ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, struct ak_erro
 
 /* `vocab` is filled by the first call of _get, under a lock. */
 ak_status ak_gguf_vocab_create(struct ak_gguf_vocab **out, struct ak_error *error);
-ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *vocab, const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error);
+ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *vocab, const struct ak_provider *p,
+                            struct ak_vocab *out, struct ak_error *error);
 void ak_gguf_vocab_free(struct ak_gguf_vocab *vocab); /* NULL allowed */
 
 #endif

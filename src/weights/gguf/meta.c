@@ -29,7 +29,7 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
 {
     assert(kind < AK_GGUF_KINDS);
     unsigned bytes = ak_gguf_kinds[kind].bytes;
-    *out = (struct ak_meta){.key = "", .kind = ak_gguf_kinds[kind].meta, .n = 1, .width = bytes};
+    *out = (struct ak_meta){ .key = "", .kind = ak_gguf_kinds[kind].meta, .n = 1, .width = bytes };
     switch (out->kind) {
     case AK_META_BOOL: out->as.boolean = value[0] != 0; break;
     case AK_META_UINT: out->as.unsigned_integer = load(value, bytes); break;
@@ -100,7 +100,8 @@ static const struct ak_gguf_entry *entry_of(const struct ak_gguf_metadata *m, co
     return low < m->n && m->entries[low].value == value ? &m->entries[low] : NULL;
 }
 
-bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *array, uint64_t i,
+                     struct ak_meta *out)
 {
     if (array->kind != AK_META_ARRAY || i >= array->n)
         return false;
@@ -128,7 +129,7 @@ bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out)
         uint64_t n = load(next, 8);
         if (n > UINT32_MAX)
             return false;
-        out[i] = (struct ak_text){(const char *)next + 8, (uint32_t)n};
+        out[i] = (struct ak_text){ (const char *)next + 8, (uint32_t)n };
     }
     return true;
 }

@@ -13,7 +13,8 @@ enum {
     MAX_ALIGNMENT = 1 << 30
 };
 
-ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size, struct ak_error *error)
+ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size,
+                          struct ak_error *error)
 {
     if (n <= *capacity)
         return AKUNU_OK;
@@ -26,7 +27,8 @@ ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size,
     return AKUNU_OK;
 }
 
-static ak_status add_name(struct ak_gguf_names *names, const uint8_t *bytes, size_t n, size_t *offset, struct ak_error *error)
+static ak_status add_name(struct ak_gguf_names *names, const uint8_t *bytes, size_t n,
+                          size_t *offset, struct ak_error *error)
 {
     void *block = names->bytes;
     AK_TRY(ak_gguf_reserve(&block, &names->capacity, names->n + n + 1, 1, error));
@@ -38,15 +40,17 @@ static ak_status add_name(struct ak_gguf_names *names, const uint8_t *bytes, siz
     return AKUNU_OK;
 }
 
-static ak_status fail_cut(const struct ak_cursor *c, const char *what, size_t i, uint64_t count, struct ak_error *error)
+static ak_status fail_cut(const struct ak_cursor *c, const char *what, size_t i, uint64_t count,
+                          struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s %zu of %llu",
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "the end of the file (%llu bytes) is inside %s %zu of %llu",
                    (unsigned long long)(c->end - c->begin), what, i + 1, (unsigned long long)count);
 }
 
 /* Reads a key or a tensor's name. `what` is "metadata key" or "tensor name". */
-static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint64_t count, struct ak_gguf_names *names, size_t *offset,
-                           struct ak_error *error)
+static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint64_t count,
+                           struct ak_gguf_names *names, size_t *offset, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     uint64_t n;
@@ -54,47 +58,58 @@ static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint
     if (!ak_read_u64(c, &n))
         return fail_cut(c, what, i, count, error);
     if (n > MAX_NAME || n == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s length of %llu bytes in number %zu of %llu, where 1 to %d are possible", what,
-                       (unsigned long long)n, i + 1, (unsigned long long)count, MAX_NAME);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s length of %llu bytes in number %zu of %llu, where 1 to %d are possible",
+                       what, (unsigned long long)n, i + 1, (unsigned long long)count, MAX_NAME);
     if (!ak_read_bytes(c, n, &bytes))
         return fail_cut(c, what, i, count, error);
     if (!ak_is_utf8(bytes, (size_t)n) || memchr(bytes, 0, (size_t)n))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s \"%s\" is not UTF-8 text", what, ak_show(bytes, (size_t)n, shown));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s \"%s\" is not UTF-8 text", what,
+                       ak_show(bytes, (size_t)n, shown));
     return add_name(names, bytes, (size_t)n, offset, error);
 }
 
 /* A count that the rest of the file cannot hold is refused before anything is read. */
-static ak_status check_count(const struct ak_cursor *c, const char *what, const char *items, uint64_t n, unsigned least,
-                             struct ak_error *error)
+static ak_status check_count(const struct ak_cursor *c, const char *what, const char *items,
+                             uint64_t n, unsigned least, struct ak_error *error)
 {
     if (n <= ak_cursor_left(c) / least && n <= UINT32_MAX)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT,
-                   "%s of %llu: the end of the file (%llu bytes) leaves no room for so many %s, at least %u bytes each", what,
-                   (unsigned long long)n, (unsigned long long)(c->end - c->begin), items, least);
+                   "%s of %llu: the end of the file (%llu bytes) leaves no room for so many %s, at "
+                   "least %u bytes each",
+                   what, (unsigned long long)n, (unsigned long long)(c->end - c->begin), items,
+                   least);
 }
 
-static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t *n_entries, struct ak_error *error)
+static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t *n_entries,
+                             struct ak_error *error)
 {
     const uint8_t *magic;
     uint32_t version;
     if (!ak_read_bytes(c, 4, &magic) || !ak_read_u32(c, &version))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside the header, before the version",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the end of the file (%llu bytes) is inside the header, before the version",
                        (unsigned long long)(c->end - c->begin));
     if (memcmp(magic, "GGUF", 4) != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the file does not begin with \"GGUF\"");
     uint32_t swapped = __builtin_bswap32(version);
     if (version > 0xffff && swapped <= 0xffff)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "a big-endian GGUF file (version %u); little-endian ones are accepted", swapped);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a big-endian GGUF file (version %u); little-endian ones are accepted",
+                       swapped);
     if (version != 2 && version != 3)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "GGUF version %u; versions 2 and 3 are accepted", version);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "GGUF version %u; versions 2 and 3 are accepted", version);
     if (!ak_read_u64(c, n_tensors) || !ak_read_u64(c, n_entries))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside the header's counts",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the end of the file (%llu bytes) is inside the header's counts",
                        (unsigned long long)(c->end - c->begin));
     return AKUNU_OK;
 }
 
-static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count, struct ak_gguf_metadata *m, struct ak_error *error)
+static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
+                            struct ak_gguf_metadata *m, struct ak_error *error)
 {
     void *entries = m->entries;
     AK_TRY(ak_gguf_reserve(&entries, &m->capacity, m->n + 1, sizeof *m->entries, error));
@@ -115,53 +130,62 @@ static ak_status index_entries(struct ak_gguf_metadata *m, struct ak_error *erro
     char shown[AK_SHOW_BYTES];
     AK_TRY(ak_index_alloc(&m->index, m->n, error));
     for (uint32_t i = 0; i < m->index.n; i++)
-        m->index.entries[i] = (struct ak_index_entry){m->names.bytes + m->entries[i].key, i};
+        m->index.entries[i] = (struct ak_index_entry){ m->names.bytes + m->entries[i].key, i };
     const char *twice = ak_index_sort(&m->index);
     if (twice)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is there twice", ak_show(twice, strlen(twice), shown));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is there twice",
+                       ak_show(twice, strlen(twice), shown));
     return AKUNU_OK;
 }
 
-static ak_status read_alignment(const struct ak_gguf_metadata *m, uint64_t *out, struct ak_error *error)
+static ak_status read_alignment(const struct ak_gguf_metadata *m, uint64_t *out,
+                                struct ak_error *error)
 {
     struct ak_meta meta;
     *out = DEFAULT_ALIGNMENT;
     if (!ak_gguf_find_meta(m, "general.alignment", &meta))
         return AKUNU_OK;
     if (meta.kind != AK_META_UINT)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata general.alignment is no unsigned integer");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata general.alignment is no unsigned integer");
     uint64_t n = meta.as.unsigned_integer;
     if (n < 8 || n > MAX_ALIGNMENT || (n & (n - 1)) != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata general.alignment is %llu, where a power of two from 8 to %d is expected",
-                       (unsigned long long)n, MAX_ALIGNMENT);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "metadata general.alignment is %llu, where a power of two from 8 to %d is expected",
+            (unsigned long long)n, MAX_ALIGNMENT);
     *out = n;
     return AKUNU_OK;
 }
 
-static ak_status fail_cut_info(const struct ak_cursor *c, const char *name, size_t i, uint64_t count, struct ak_error *error)
+static ak_status fail_cut_info(const struct ak_cursor *c, const char *name, size_t i,
+                               uint64_t count, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside the tensor info of %s, %zu of %llu",
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "the end of the file (%llu bytes) is inside the tensor info of %s, %zu of %llu",
                    (unsigned long long)(c->end - c->begin), name, i + 1, (unsigned long long)count);
 }
 
-static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, uint64_t count, uint32_t part, uint64_t alignment,
-                             struct ak_error *error)
+static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, uint64_t count,
+                             uint32_t part, uint64_t alignment, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     void *tensors = g->tensors;
-    AK_TRY(ak_gguf_reserve(&tensors, &g->tensors_capacity, g->n_tensors + 1, sizeof *g->tensors, error));
+    AK_TRY(ak_gguf_reserve(&tensors, &g->tensors_capacity, g->n_tensors + 1, sizeof *g->tensors,
+                           error));
     g->tensors = tensors;
     struct ak_gguf_tensor *t = &g->tensors[g->n_tensors];
-    *t = (struct ak_gguf_tensor){.part = part};
+    *t = (struct ak_gguf_tensor){ .part = part };
     AK_TRY(read_name(c, "tensor name", i, count, &g->names, &t->name, error));
 
     const char *name = g->names.bytes + t->name;
-    struct ak_gguf_raw_tensor raw = {.name = ak_show(name, strlen(name), shown)};
+    struct ak_gguf_raw_tensor raw = { .name = ak_show(name, strlen(name), shown) };
     if (!ak_read_u32(c, &raw.n_dims))
         return fail_cut_info(c, raw.name, i, count, error);
     if (raw.n_dims < 1 || raw.n_dims > AK_MAX_DIMS)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has %u dimensions, where 1 to %d are possible", raw.name, raw.n_dims,
-                       AK_MAX_DIMS);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "tensor %s has %u dimensions, where 1 to %d are possible", raw.name,
+                       raw.n_dims, AK_MAX_DIMS);
     for (uint32_t d = 0; d < raw.n_dims; d++)
         ak_read_u64(c, &raw.dims[d]);
     ak_read_u32(c, &raw.type);
@@ -173,7 +197,8 @@ static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, u
     return AKUNU_OK;
 }
 
-ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t index, struct ak_gguf_metadata *metadata, struct ak_error *error)
+ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t index, struct ak_gguf_metadata *metadata,
+                            struct ak_error *error)
 {
     struct ak_gguf_part *part = &g->parts[index];
     struct ak_cursor c = ak_cursor_over(part->file.data, part->file.bytes);
@@ -201,5 +226,5 @@ void ak_gguf_metadata_free(struct ak_gguf_metadata *m)
     ak_free(m->names.bytes);
     ak_free(m->entries);
     ak_free(m->marks.strings);
-    *m = (struct ak_gguf_metadata){0};
+    *m = (struct ak_gguf_metadata){ 0 };
 }

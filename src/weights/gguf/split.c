@@ -20,7 +20,8 @@ struct split {
 };
 
 /* An integer that is not negative; anything else is refused. */
-static ak_status read_count(const struct ak_gguf_metadata *m, const char *key, bool *present, uint64_t *out, struct ak_error *error)
+static ak_status read_count(const struct ak_gguf_metadata *m, const char *key, bool *present,
+                            uint64_t *out, struct ak_error *error)
 {
     struct ak_meta meta;
     *present = ak_gguf_find_meta(m, key, &meta);
@@ -35,7 +36,8 @@ static ak_status read_count(const struct ak_gguf_metadata *m, const char *key, b
     return AKUNU_OK;
 }
 
-static ak_status read_split(const struct ak_gguf_metadata *m, struct split *out, struct ak_error *error)
+static ak_status read_split(const struct ak_gguf_metadata *m, struct split *out,
+                            struct ak_error *error)
 {
     uint64_t no = 0, count = 1, tensors = 0;
     bool has_no, has_count, has_tensors;
@@ -43,16 +45,18 @@ static ak_status read_split(const struct ak_gguf_metadata *m, struct split *out,
     AK_TRY(read_count(m, "split.no", &has_no, &no, error));
     AK_TRY(read_count(m, "split.tensors.count", &has_tensors, &tensors, error));
     if (count > MAX_PARTS)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata split.count is %llu, where at most %d is possible", (unsigned long long)count,
-                       MAX_PARTS);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata split.count is %llu, where at most %d is possible",
+                       (unsigned long long)count, MAX_PARTS);
     if (count <= 1) { /* some writers say 0 where nothing was split */
-        *out = (struct split){.count = 1};
+        *out = (struct split){ .count = 1 };
         return AKUNU_OK;
     }
     if (no >= count)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata split.no is %llu in a file of %llu split parts", (unsigned long long)no,
-                       (unsigned long long)count);
-    *out = (struct split){(uint32_t)no, (uint32_t)count, has_tensors, tensors};
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata split.no is %llu in a file of %llu split parts",
+                       (unsigned long long)no, (unsigned long long)count);
+    *out = (struct split){ (uint32_t)no, (uint32_t)count, has_tensors, tensors };
     return AKUNU_OK;
 }
 
@@ -87,11 +91,13 @@ static ak_status check_first(const char *path, const struct split *split, struct
     ak_status status = AKUNU_OK;
     if (!first)
         status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                         "this is part %u of a split file of %u; open the first part, whose name ends in %s, with the others beside it",
+                         "this is part %u of a split file of %u; open the first part, whose name "
+                         "ends in %s, with the others beside it",
                          split->no + 1, split->count, name);
     else if (split->no != 0)
-        status = ak_fail(error, AKUNU_ERROR_FORMAT, "this is part %u of a split file of %u; open the first part: %s", split->no + 1,
-                         split->count, ak_show_path(first, shown));
+        status = ak_fail(error, AKUNU_ERROR_FORMAT,
+                         "this is part %u of a split file of %u; open the first part: %s",
+                         split->no + 1, split->count, ak_show_path(first, shown));
     ak_free(first);
     return status;
 }
@@ -103,21 +109,24 @@ static ak_status open_part(struct ak_gguf *g, const char *path, uint32_t no, str
     return AKUNU_OK;
 }
 
-static ak_status read_later_part(struct ak_gguf *g, uint32_t no, const struct split *first, struct ak_error *error)
+static ak_status read_later_part(struct ak_gguf *g, uint32_t no, const struct split *first,
+                                 struct ak_error *error)
 {
-    struct ak_gguf_metadata metadata = {0};
-    struct split split = {0};
+    struct ak_gguf_metadata metadata = { 0 };
+    struct split split = { 0 };
     ak_status status = ak_gguf_read_part(g, no, &metadata, error);
     if (status == AKUNU_OK)
         status = read_split(&metadata, &split, error);
     if (status == AKUNU_OK && (split.no != no || split.count != first->count))
-        status = ak_fail(error, AKUNU_ERROR_FORMAT, "says that it is part %u of %u, where part %u of %u is expected", split.no + 1,
-                         split.count, no + 1, first->count);
+        status = ak_fail(error, AKUNU_ERROR_FORMAT,
+                         "says that it is part %u of %u, where part %u of %u is expected",
+                         split.no + 1, split.count, no + 1, first->count);
     ak_gguf_metadata_free(&metadata);
     return status;
 }
 
-static ak_status add_part(struct ak_gguf *g, const char *path, uint32_t no, const struct split *first, struct ak_error *error)
+static ak_status add_part(struct ak_gguf *g, const char *path, uint32_t no,
+                          const struct split *first, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], part[64];
     snprintf(part, sizeof part, "split part %u of %u", no + 1, first->count);
@@ -132,7 +141,8 @@ static ak_status add_part(struct ak_gguf *g, const char *path, uint32_t no, cons
     return status;
 }
 
-static ak_status open_rest(struct ak_gguf *g, const char *path, const struct split *split, struct ak_error *error)
+static ak_status open_rest(struct ak_gguf *g, const char *path, const struct split *split,
+                           struct ak_error *error)
 {
     AK_TRY(check_first(path, split, error));
     void *parts = g->parts;
@@ -148,7 +158,8 @@ static ak_status open_rest(struct ak_gguf *g, const char *path, const struct spl
         AK_TRY(status);
     }
     if (split->has_tensors && split->tensors != g->n_tensors)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata split.tensors.count is %llu, but the %u parts have %zu tensors",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata split.tensors.count is %llu, but the %u parts have %zu tensors",
                        (unsigned long long)split->tensors, split->count, g->n_tensors);
     return AKUNU_OK;
 }

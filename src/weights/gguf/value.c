@@ -7,19 +7,19 @@
 enum { MAX_NESTING = 4 };
 
 const struct ak_gguf_kind_info ak_gguf_kinds[AK_GGUF_KINDS] = {
-    [AK_GGUF_U8] = {"uint8", AK_META_UINT, 1},
-    [AK_GGUF_I8] = {"int8", AK_META_INT, 1},
-    [AK_GGUF_U16] = {"uint16", AK_META_UINT, 2},
-    [AK_GGUF_I16] = {"int16", AK_META_INT, 2},
-    [AK_GGUF_U32] = {"uint32", AK_META_UINT, 4},
-    [AK_GGUF_I32] = {"int32", AK_META_INT, 4},
-    [AK_GGUF_F32] = {"float32", AK_META_FLOAT, 4},
-    [AK_GGUF_BOOL] = {"bool", AK_META_BOOL, 1},
-    [AK_GGUF_STRING] = {"string", AK_META_STRING, 8},
-    [AK_GGUF_ARRAY] = {"array", AK_META_ARRAY, AK_GGUF_ARRAY_HEADER},
-    [AK_GGUF_U64] = {"uint64", AK_META_UINT, 8},
-    [AK_GGUF_I64] = {"int64", AK_META_INT, 8},
-    [AK_GGUF_F64] = {"float64", AK_META_FLOAT, 8},
+    [AK_GGUF_U8] = { "uint8", AK_META_UINT, 1 },
+    [AK_GGUF_I8] = { "int8", AK_META_INT, 1 },
+    [AK_GGUF_U16] = { "uint16", AK_META_UINT, 2 },
+    [AK_GGUF_I16] = { "int16", AK_META_INT, 2 },
+    [AK_GGUF_U32] = { "uint32", AK_META_UINT, 4 },
+    [AK_GGUF_I32] = { "int32", AK_META_INT, 4 },
+    [AK_GGUF_F32] = { "float32", AK_META_FLOAT, 4 },
+    [AK_GGUF_BOOL] = { "bool", AK_META_BOOL, 1 },
+    [AK_GGUF_STRING] = { "string", AK_META_STRING, 8 },
+    [AK_GGUF_ARRAY] = { "array", AK_META_ARRAY, AK_GGUF_ARRAY_HEADER },
+    [AK_GGUF_U64] = { "uint64", AK_META_UINT, 8 },
+    [AK_GGUF_I64] = { "int64", AK_META_INT, 8 },
+    [AK_GGUF_F64] = { "float64", AK_META_FLOAT, 8 },
 };
 
 /* What the checks of one value have at hand. */
@@ -36,13 +36,15 @@ static ak_status check_kind(const struct check *k, uint32_t kind, const char *wh
 {
     if (kind < AK_GGUF_KINDS)
         return AKUNU_OK;
-    return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: %s of type %u, which GGUF does not have (types are 0 to %d)", k->key, what,
-                   kind, AK_GGUF_KINDS - 1);
+    return ak_fail(k->error, AKUNU_ERROR_FORMAT,
+                   "metadata %s: %s of type %u, which GGUF does not have (types are 0 to %d)",
+                   k->key, what, kind, AK_GGUF_KINDS - 1);
 }
 
 static ak_status fail_cut(const struct check *k)
 {
-    return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: the file ends inside the value", k->key);
+    return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: the file ends inside the value",
+                   k->key);
 }
 
 static ak_status check_string(const struct check *k)
@@ -53,7 +55,8 @@ static ak_status check_string(const struct check *k)
         return fail_cut(k);
     uint64_t left = ak_cursor_left(k->c);
     if (!ak_read_bytes(k->c, n, &bytes))
-        return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: a string of %llu bytes, where the file has %llu left", k->key,
+        return ak_fail(k->error, AKUNU_ERROR_FORMAT,
+                       "metadata %s: a string of %llu bytes, where the file has %llu left", k->key,
                        (unsigned long long)n, (unsigned long long)left);
     return AKUNU_OK;
 }
@@ -63,7 +66,9 @@ static ak_status check_bools(const struct check *k, const uint8_t *bytes, uint64
 {
     for (uint64_t i = 0; i < n; i++)
         if (bytes[i] > 1)
-            return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: a bool of value %d, where 0 and 1 are possible", k->key, bytes[i]);
+            return ak_fail(k->error, AKUNU_ERROR_FORMAT,
+                           "metadata %s: a bool of value %d, where 0 and 1 are possible", k->key,
+                           bytes[i]);
     return AKUNU_OK;
 }
 
@@ -94,10 +99,13 @@ static ak_status check_array(const struct check *k, unsigned nesting)
         return fail_cut(k);
     AK_TRY(check_kind(k, kind, "an array"));
     if (nesting >= MAX_NESTING)
-        return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: arrays nested more than %d deep", k->key, MAX_NESTING);
+        return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: arrays nested more than %d deep",
+                       k->key, MAX_NESTING);
     if (n > ak_cursor_left(k->c) / ak_gguf_kinds[kind].bytes)
-        return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: an array of %llu × %s, where the file has %llu bytes left", k->key,
-                       (unsigned long long)n, ak_gguf_kinds[kind].name, (unsigned long long)ak_cursor_left(k->c));
+        return ak_fail(k->error, AKUNU_ERROR_FORMAT,
+                       "metadata %s: an array of %llu × %s, where the file has %llu bytes left",
+                       k->key, (unsigned long long)n, ak_gguf_kinds[kind].name,
+                       (unsigned long long)ak_cursor_left(k->c));
     if (kind != AK_GGUF_STRING && kind != AK_GGUF_ARRAY)
         return check_fixed(k, kind, n);
     for (uint64_t i = 0; i < n; i++) {
@@ -118,9 +126,10 @@ static ak_status check_value(const struct check *k, uint32_t kind, unsigned nest
     return check_fixed(k, kind, 1);
 }
 
-ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key, struct ak_gguf_marks *marks, struct ak_error *error)
+ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key,
+                              struct ak_gguf_marks *marks, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    struct check k = {c, ak_show(key, strlen(key), shown), marks, error};
+    struct check k = { c, ak_show(key, strlen(key), shown), marks, error };
     return check_value(&k, kind, 0);
 }

@@ -65,31 +65,36 @@ void ak_gguf_vocab_free(struct ak_gguf_vocab *v)
 
 static const char *kind_name(enum ak_meta_kind kind)
 {
-    static const char *const names[] = {"nothing", "bool", "integer", "unsigned integer", "float", "string", "array"};
+    static const char *const names[] = { "nothing", "bool",   "integer", "unsigned integer",
+                                         "float",   "string", "array" };
     return names[kind];
 }
 
 /* Finds an array of elements of one of two kinds. n = 0 where the key is absent. */
-static ak_status find_array(const struct ak_provider *p, const char *key, enum ak_meta_kind kind, enum ak_meta_kind or_kind,
-                            struct ak_meta *out, struct ak_error *error)
+static ak_status find_array(const struct ak_provider *p, const char *key, enum ak_meta_kind kind,
+                            enum ak_meta_kind or_kind, struct ak_meta *out, struct ak_error *error)
 {
     if (!ak_provider_find_meta(p, key, out)) {
-        *out = (struct ak_meta){.kind = AK_META_NONE};
+        *out = (struct ak_meta){ .kind = AK_META_NONE };
         return AKUNU_OK;
     }
     if (out->kind != AK_META_ARRAY)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is a value of type %s, where an array of %s is expected", key,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata %s is a value of type %s, where an array of %s is expected", key,
                        kind_name(out->kind), kind_name(kind));
     if (out->element_kind != kind && out->element_kind != or_kind)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is an array of %s, where an array of %s is expected", key,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata %s is an array of %s, where an array of %s is expected", key,
                        kind_name(out->element_kind), kind_name(kind));
     if (out->n > INT32_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "metadata %s has %llu elements, more than 2^31 - 1", key,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "metadata %s has %llu elements, more than 2^31 - 1", key,
                        (unsigned long long)out->n);
     return AKUNU_OK;
 }
 
-static ak_status read_texts(const struct ak_provider *p, const char *key, struct ak_text **texts, uint32_t *n, struct ak_error *error)
+static ak_status read_texts(const struct ak_provider *p, const char *key, struct ak_text **texts,
+                            uint32_t *n, struct ak_error *error)
 {
     struct ak_meta array;
     AK_TRY(find_array(p, key, AK_META_STRING, AK_META_STRING, &array, error));
@@ -99,19 +104,23 @@ static ak_status read_texts(const struct ak_provider *p, const char *key, struct
     if (!*texts)
         return ak_fail_memory(error, key, array.n * sizeof **texts);
     if (!ak_gguf_texts(&array, *texts))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "metadata %s has a string of 2^32 bytes or more", key);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "metadata %s has a string of 2^32 bytes or more", key);
     *n = (uint32_t)array.n;
     return AKUNU_OK;
 }
 
-static ak_status check_length(const char *key, uint64_t n, uint32_t n_tokens, struct ak_error *error)
+static ak_status check_length(const char *key, uint64_t n, uint32_t n_tokens,
+                              struct ak_error *error)
 {
     if (n == n_tokens)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s has %llu elements for %u tokens", key, (unsigned long long)n, n_tokens);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s has %llu elements for %u tokens", key,
+                   (unsigned long long)n, n_tokens);
 }
 
-static ak_status read_scores(const struct ak_provider *p, struct ak_gguf_vocab *v, struct ak_error *error)
+static ak_status read_scores(const struct ak_provider *p, struct ak_gguf_vocab *v,
+                             struct ak_error *error)
 {
     static const char key[] = "tokenizer.ggml.scores";
     struct ak_meta array, element;
@@ -127,7 +136,8 @@ static ak_status read_scores(const struct ak_provider *p, struct ak_gguf_vocab *
     return AKUNU_OK;
 }
 
-static ak_status read_types(const struct ak_provider *p, struct ak_gguf_vocab *v, struct ak_error *error)
+static ak_status read_types(const struct ak_provider *p, struct ak_gguf_vocab *v,
+                            struct ak_error *error)
 {
     static const char key[] = "tokenizer.ggml.token_type";
     struct ak_meta array, element;
@@ -139,16 +149,19 @@ static ak_status read_types(const struct ak_provider *p, struct ak_gguf_vocab *v
     if (!v->types)
         return ak_fail_memory(error, key, array.n * sizeof *v->types);
     for (uint64_t i = 0; i < array.n && ak_provider_element(p, &array, i, &element); i++) {
-        uint64_t value = element.kind == AK_META_INT ? (uint64_t)element.as.integer : element.as.unsigned_integer;
+        uint64_t value = element.kind == AK_META_INT ? (uint64_t)element.as.integer :
+                                                       element.as.unsigned_integer;
         if (value > INT32_MAX)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s: %lld is no token type", key, (long long)value);
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s: %lld is no token type", key,
+                           (long long)value);
         v->types[i] = (int32_t)value;
     }
     return AKUNU_OK;
 }
 
 /* Bytes, which are an array of integers. */
-static ak_status read_charsmap(const struct ak_provider *p, struct ak_gguf_vocab *v, struct ak_error *error)
+static ak_status read_charsmap(const struct ak_provider *p, struct ak_gguf_vocab *v,
+                               struct ak_error *error)
 {
     static const char key[] = "tokenizer.ggml.precompiled_charsmap";
     struct ak_meta array, element;
@@ -159,20 +172,23 @@ static ak_status read_charsmap(const struct ak_provider *p, struct ak_gguf_vocab
     if (!v->charsmap)
         return ak_fail_memory(error, key, array.n);
     for (uint64_t i = 0; i < array.n && ak_provider_element(p, &array, i, &element); i++)
-        v->charsmap[i] = (char)(element.kind == AK_META_INT ? (uint64_t)element.as.integer : element.as.unsigned_integer);
-    v->arrays.charsmap = (struct ak_text){v->charsmap, (uint32_t)array.n};
+        v->charsmap[i] = (char)(element.kind == AK_META_INT ? (uint64_t)element.as.integer :
+                                                              element.as.unsigned_integer);
+    v->arrays.charsmap = (struct ak_text){ v->charsmap, (uint32_t)array.n };
     return AKUNU_OK;
 }
 
 /* An id that no token has is as good as none: files with one are in use. */
-static ak_status read_id(const struct ak_provider *p, const char *key, uint32_t n_tokens, int64_t *out, struct ak_error *error)
+static ak_status read_id(const struct ak_provider *p, const char *key, uint32_t n_tokens,
+                         int64_t *out, struct ak_error *error)
 {
     struct ak_meta meta;
     *out = -1;
     if (!ak_provider_find_meta(p, key, &meta))
         return AKUNU_OK;
     if (meta.kind != AK_META_UINT && meta.kind != AK_META_INT)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is a value of type %s, where a token's id is expected", key,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "metadata %s is a value of type %s, where a token's id is expected", key,
                        kind_name(meta.kind));
     uint64_t id = meta.kind == AK_META_INT ? (uint64_t)meta.as.integer : meta.as.unsigned_integer;
     if (id < n_tokens)
@@ -186,17 +202,23 @@ static ak_status read_ids(const struct ak_provider *p, struct ak_vocab *v, struc
         const char *key;
         int64_t *id;
     } ids[] = {
-        {"tokenizer.ggml.bos_token_id", &v->bos},         {"tokenizer.ggml.eos_token_id", &v->eos},
-        {"tokenizer.ggml.eot_token_id", &v->eot},         {"tokenizer.ggml.unknown_token_id", &v->unknown},
-        {"tokenizer.ggml.padding_token_id", &v->padding}, {"tokenizer.ggml.cls_token_id", &v->cls},
-        {"tokenizer.ggml.mask_token_id", &v->mask},       {"tokenizer.ggml.seperator_token_id", &v->separator}, /* spelt so */
+        { "tokenizer.ggml.bos_token_id", &v->bos },
+        { "tokenizer.ggml.eos_token_id", &v->eos },
+        { "tokenizer.ggml.eot_token_id", &v->eot },
+        { "tokenizer.ggml.unknown_token_id", &v->unknown },
+        { "tokenizer.ggml.padding_token_id", &v->padding },
+        { "tokenizer.ggml.cls_token_id", &v->cls },
+        /* spelt so */
+        { "tokenizer.ggml.mask_token_id", &v->mask },
+        { "tokenizer.ggml.seperator_token_id", &v->separator },
     };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         AK_TRY(read_id(p, ids[i].key, v->n_tokens, ids[i].id, error));
     return AKUNU_OK;
 }
 
-static ak_status read_flag(const struct ak_provider *p, const char *key, int *out, struct ak_error *error)
+static ak_status read_flag(const struct ak_provider *p, const char *key, int *out,
+                           struct ak_error *error)
 {
     struct ak_meta meta;
     bool value;
@@ -213,7 +235,8 @@ static ak_status read_flags(const struct ak_provider *p, struct ak_vocab *v, str
     AK_TRY(read_flag(p, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     AK_TRY(read_flag(p, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
     AK_TRY(read_flag(p, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, error));
-    AK_TRY(read_flag(p, "tokenizer.ggml.remove_extra_whitespaces", &v->remove_extra_whitespaces, error));
+    AK_TRY(read_flag(p, "tokenizer.ggml.remove_extra_whitespaces", &v->remove_extra_whitespaces,
+                     error));
     AK_TRY(read_flag(p, "tokenizer.ggml.normalizer.lowercase", &v->lowercase, error));
     return read_flag(p, "tokenizer.ggml.normalizer.strip_accents", &v->strip_accents, error);
 }
@@ -222,10 +245,12 @@ static ak_status read_flags(const struct ak_provider *p, struct ak_vocab *v, str
 static ak_status check_rows(const struct ak_provider *p, uint32_t n_tokens, struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, NULL, &view) || view.rows == n_tokens)
+    if (!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, NULL, &view) ||
+        view.rows == n_tokens)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata tokenizer.ggml.tokens has %u elements, but tensor %s has %u rows", n_tokens,
-                   view.name, view.rows);
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "metadata tokenizer.ggml.tokens has %u elements, but tensor %s has %u rows",
+                   n_tokens, view.name, view.rows);
 }
 
 /* What files without a vocabulary may say. */
@@ -248,11 +273,14 @@ static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, stru
         return AKUNU_OK;
     AK_TRY(ak_meta_text(p, "tokenizer.ggml.pre", &a->pre, error));
     struct ak_meta name;
-    if (ak_provider_find_meta(p, "general.name", &name) && name.kind == AK_META_STRING && name.n <= UINT32_MAX)
-        a->name = (struct ak_text){name.as.string, (uint32_t)name.n};
+    if (ak_provider_find_meta(p, "general.name", &name) && name.kind == AK_META_STRING &&
+        name.n <= UINT32_MAX)
+        a->name = (struct ak_text){ name.as.string, (uint32_t)name.n };
     AK_TRY(read_texts(p, "tokenizer.ggml.tokens", &v->tokens, &a->n_tokens, error));
     if (!v->tokens)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata tokenizer.ggml.tokens is missing, though tokenizer.ggml.model is there");
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "metadata tokenizer.ggml.tokens is missing, though tokenizer.ggml.model is there");
     AK_TRY(check_rows(p, a->n_tokens, error));
     AK_TRY(read_texts(p, "tokenizer.ggml.merges", &v->merges, &a->n_merges, error));
     AK_TRY(read_scores(p, v, error));
@@ -267,7 +295,8 @@ static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, stru
     return AKUNU_OK;
 }
 
-ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *v, const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *v, const struct ak_provider *p,
+                            struct ak_vocab *out, struct ak_error *error)
 {
     ak_status status = AKUNU_OK;
     pthread_mutex_lock(&v->lock);

@@ -15,12 +15,29 @@ static const char index_name[] = "model.safetensors.index.json", ending[] = ".sa
 
 /* Files beside the weights that somebody may ask for. */
 static const char *const side_names[] = {
-    "config.json", index_name, AK_HF_MANIFEST, "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+    "config.json",
+    index_name,
+    AK_HF_MANIFEST,
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
     "special_tokens_map.json",
-    "added_tokens.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "vocab.json", "merges.txt", "vocab.txt",
-    "chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja", "additional_chat_templates/rag.jinja",
-    "preprocessor_config.json", "modules.json", "1_Pooling/config.json",
-    "sentence_bert_config.json", "config_sentence_transformers.json",
+    "added_tokens.json",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "chat_template.jinja",
+    "chat_template.json",
+    "additional_chat_templates/tool_use.jinja",
+    "additional_chat_templates/rag.jinja",
+    "preprocessor_config.json",
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
 };
 enum { N_SIDES = sizeof side_names / sizeof *side_names };
 
@@ -68,7 +85,8 @@ static char *join(const char *folder, const char *name)
     return path;
 }
 
-ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file, struct ak_error *error)
+ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file,
+                        struct ak_error *error)
 {
     char *path = join(h->folder, name);
     if (!path)
@@ -82,7 +100,8 @@ static bool is_there(const char *folder, const char *name)
 {
     struct stat st;
     char *path = join(folder, name);
-    bool there = !path || lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR); /* what is odd is for open to name */
+    /* what is odd is for open to name */
+    bool there = !path || lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
     ak_free(path);
     return there;
 }
@@ -112,12 +131,13 @@ const struct ak_file *ak_hf_side(const struct ak_hf *h, const char *name)
     return NULL;
 }
 
-/* ---- Which files have the weights ---------------------------------------------- */
-
+/* ---- Which files have the weights --------------------------------------- */
 /* A set of names as the keys of an object, in the order of their coming. */
 static ak_status add_name(json_t *names, const char *name, struct ak_error *error)
 {
-    return json_object_set_new_nocheck(names, name, json_true()) == 0 ? AKUNU_OK : ak_fail_memory(error, "a file's name", strlen(name));
+    return json_object_set_new_nocheck(names, name, json_true()) == 0 ?
+               AKUNU_OK :
+               ak_fail_memory(error, "a file's name", strlen(name));
 }
 
 /* A shard lies in the folder itself: a name that leads elsewhere is refused before
@@ -128,11 +148,15 @@ static ak_status check_shard_name(const json_t *value, const char *tensor, struc
     const char *name = json_string_value(value);
     ak_show(tensor, strlen(tensor), shown_tensor);
     if (!name)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map: %s is in %s, where a file's name is expected", shown_tensor,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "weight_map: %s is in %s, where a file's name is expected", shown_tensor,
                        ak_json_kind(value));
     if (strchr(name, '/') || !is_weights_name(name))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map: %s is in \"%s\", where the name of a .safetensors file in the same folder "
-                       "is expected", shown_tensor, ak_show(name, strlen(name), shown));
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "weight_map: %s is in \"%s\", where the name of a .safetensors file in the same folder "
+            "is expected",
+            shown_tensor, ak_show(name, strlen(name), shown));
     return AKUNU_OK;
 }
 
@@ -140,26 +164,30 @@ static ak_status names_of_map(json_t *map, json_t *names, struct ak_error *error
 {
     const char *tensor;
     json_t *value;
-    json_object_foreach(map, tensor, value) {
+    json_object_foreach (map, tensor, value) {
         AK_TRY(check_shard_name(value, tensor, error));
         AK_TRY(add_name(names, json_string_value(value), error));
     }
     return AKUNU_OK;
 }
 
-static ak_status read_index(struct ak_hf *h, const struct ak_file *file, json_t *names, struct ak_error *error)
+static ak_status read_index(struct ak_hf *h, const struct ak_file *file, json_t *names,
+                            struct ak_error *error)
 {
     if (file->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "an empty file, where JSON is expected");
     AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &h->shards, error));
     json_t *map = json_object_get(h->shards, "weight_map");
     if (json_object_size(map) == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map is %s of %zu, where an object of tensors' names is expected",
-                       ak_json_kind(map), json_is_array(map) ? json_array_size(map) : json_object_size(map));
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "weight_map is %s of %zu, where an object of tensors' names is expected",
+                       ak_json_kind(map),
+                       json_is_array(map) ? json_array_size(map) : json_object_size(map));
     return names_of_map(map, names, error);
 }
 
-static ak_status names_of_index(struct ak_hf *h, const struct ak_file *file, json_t *names, struct ak_error *error)
+static ak_status names_of_index(struct ak_hf *h, const struct ak_file *file, json_t *names,
+                                struct ak_error *error)
 {
     ak_status status = read_index(h, file, names, error);
     if (status != AKUNU_OK)
@@ -190,7 +218,8 @@ static bool shard_number(const char *name, unsigned *no, unsigned *count)
     enum { TAIL = sizeof "-00001-of-00002" - 1 };
     size_t n = strlen(name) - strlen(ending);
     int used = 0;
-    return n > TAIL && sscanf(name + n - TAIL, "-%5u-of-%5u%n", no, count, &used) == 2 && used == TAIL;
+    return n > TAIL && sscanf(name + n - TAIL, "-%5u-of-%5u%n", no, count, &used) == 2 &&
+           used == TAIL;
 }
 
 /* Shards that count themselves must all be there, where no index says so. */
@@ -199,17 +228,17 @@ static ak_status check_complete(json_t *names, struct ak_error *error)
     const char *name;
     json_t *value;
     unsigned no, count;
-    json_object_foreach(names, name, value) {
+    json_object_foreach (names, name, value) {
         if (!shard_number(name, &no, &count) || count == json_object_size(names))
             continue;
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the folder has %zu SafeTensors files without an index, but %s is one of %u",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the folder has %zu SafeTensors files without an index, but %s is one of %u",
                        json_object_size(names), name, count);
     }
     return AKUNU_OK;
 }
 
-/* ---- Opening ---------------------------------------------------------------------- */
-
+/* ---- Opening ------------------------------------------------------------ */
 static int by_name(const void *a, const void *b)
 {
     const struct ak_hf_part *x = a, *y = b;
@@ -225,7 +254,7 @@ static ak_status open_parts(struct ak_hf *h, json_t *names, struct ak_error *err
     h->parts = parts;
     if (!parts)
         return ak_fail_memory(error, "the parts of a checkpoint", n * sizeof *parts);
-    json_object_foreach(names, name, value) {
+    json_object_foreach (names, name, value) {
         struct ak_hf_part *part = &parts[h->n_parts];
         AK_TRY(ak_hf_open_in(h, name, &part->file, error));
         part->name = strrchr(part->file.path, '/') + 1;
@@ -241,7 +270,8 @@ static ak_status open_folder(struct ak_hf *h, struct ak_error *error)
     json_t *names = json_object();
     if (!names)
         return ak_fail_memory(error, "the names of files", 0);
-    ak_status status = index ? names_of_index(h, index, names, error) : names_of_folder(h->folder, names, error);
+    ak_status status =
+        index ? names_of_index(h, index, names, error) : names_of_folder(h->folder, names, error);
     if (status == AKUNU_OK && !index)
         status = check_complete(names, error);
     if (status == AKUNU_OK)
@@ -254,9 +284,11 @@ static ak_status open_bare(struct ak_hf *h, const char *name, struct ak_error *e
 {
     unsigned no, count;
     if (is_weights_name(name) && shard_number(name, &no, &count) && count > 1)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "one of %u files of a checkpoint; give their folder", count);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "one of %u files of a checkpoint; give their folder", count);
     json_t *names = json_object();
-    ak_status status = names ? add_name(names, name, error) : ak_fail_memory(error, "the names of files", 0);
+    ak_status status =
+        names ? add_name(names, name, error) : ak_fail_memory(error, "the names of files", 0);
     if (status == AKUNU_OK)
         status = open_parts(h, names, error);
     json_decref(names);
@@ -270,27 +302,29 @@ ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *e
     if (folder)
         AK_TRY(ak_hf_open_sides(h, path, strlen(path), error));
     else
-        AK_TRY(slash ? ak_hf_open_sides(h, path, (size_t)(slash - path), error) : ak_hf_open_sides(h, ".", 1, error));
+        AK_TRY(slash ? ak_hf_open_sides(h, path, (size_t)(slash - path), error) :
+                       ak_hf_open_sides(h, ".", 1, error));
     return folder ? open_folder(h, error) : open_bare(h, slash ? slash + 1 : path, error);
 }
 
-/* ---- The index, once the tensors are known ------------------------------------------ */
-
-static ak_status check_place(const struct ak_hf *h, const char *tensor, const char *file, struct ak_error *error)
+/* ---- The index, once the tensors are known ------------------------------ */
+static ak_status check_place(const struct ak_hf *h, const char *tensor, const char *file,
+                             struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], shown_file[AK_SHOW_BYTES];
     uint32_t i;
-    if (ak_index_find(&h->stored, tensor, &i) && strcmp(h->parts[h->list.tensors[i].part].name, file) == 0)
+    if (ak_index_find(&h->stored, tensor, &i) &&
+        strcmp(h->parts[h->list.tensors[i].part].name, file) == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map: %s is in %s, which does not have it", ak_show(tensor, strlen(tensor), shown),
-                   ak_show(file, strlen(file), shown_file));
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map: %s is in %s, which does not have it",
+                   ak_show(tensor, strlen(tensor), shown), ak_show(file, strlen(file), shown_file));
 }
 
 ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error)
 {
     const char *tensor;
     json_t *value;
-    json_object_foreach(json_object_get(h->shards, "weight_map"), tensor, value) {
+    json_object_foreach (json_object_get(h->shards, "weight_map"), tensor, value) {
         ak_status status = check_place(h, tensor, json_string_value(value), error);
         if (status != AKUNU_OK) {
             ak_error_prefix(error, index_name);

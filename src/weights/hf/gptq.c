@@ -18,8 +18,7 @@
 #include "base/show.h"
 #include "weights/hf/gptq_dynamic.h"
 
-/* ---- Rows ---------------------------------------------------------------------------- */
-
+/* ---- Rows --------------------------------------------------------------- */
 static uint32_t number(const struct ak_assembly *a, uint32_t row, uint32_t k)
 {
     uint32_t per_word = 32 / a->bits;
@@ -27,59 +26,71 @@ static uint32_t number(const struct ak_assembly *a, uint32_t row, uint32_t k)
     return word >> (k % per_word * a->bits) & ((1u << a->bits) - 1);
 }
 
-static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   uint8_t *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (uint8_t)number(a, (uint32_t)row, first + i);
 }
 
-static void group_factors(const struct ak_assembly *a, uint32_t row, uint32_t group, float *scale, float *minimum)
+static void group_factors(const struct ak_assembly *a, uint32_t row, uint32_t group, float *scale,
+                          float *minimum)
 {
     uint32_t per_word = 32 / a->bits, mask = (1u << a->bits) - 1;
-    uint32_t word = ak_assembly_word(&a->plane[2], (uint64_t)group * (a->rows / per_word) + row / per_word);
+    uint32_t word =
+        ak_assembly_word(&a->plane[2], (uint64_t)group * (a->rows / per_word) + row / per_word);
     uint32_t zero = ((word >> (row % per_word * a->bits)) + a->zero_offset) & mask;
     *scale = ak_assembly_factor(a->factor_type, &a->plane[1], (uint64_t)group * a->rows + row);
     *minimum = -(*scale * (float)zero);
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+                    float *minimum)
 {
     group_factors(a, (uint32_t)row, k / a->group, scale, minimum);
 }
 
-static const struct ak_assembly_scheme in_order = {.quants = quants, .factors = factors};
+static const struct ak_assembly_scheme in_order = { .quants = quants, .factors = factors };
 
-static void sorted_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+static void sorted_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                          uint8_t *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (uint8_t)number(a, (uint32_t)row, a->order[first + i]);
 }
 
-static void sorted_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+static void sorted_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+                           float *minimum)
 {
     group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], a->order[k]), scale, minimum);
 }
 
 /* Each input of its own group. */
-static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   float *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         float scale, minimum;
-        group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], first + i), &scale, &minimum);
+        group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], first + i), &scale,
+                      &minimum);
         out[i] = scale * (float)number(a, (uint32_t)row, first + i) + minimum;
     }
 }
 
-static const struct ak_assembly_scheme by_index = {.quants = sorted_quants, .factors = sorted_factors, .values = values};
+static const struct ak_assembly_scheme by_index = { .quants = sorted_quants,
+                                                    .factors = sorted_factors,
+                                                    .values = values };
 
-/* ---- From the folder ------------------------------------------------------------------- */
-
-static ak_status read_settings(struct ak_hf_quant *q, const json_t *object, int64_t bits, struct ak_error *error)
+/* ---- From the folder ---------------------------------------------------- */
+static ak_status read_settings(struct ak_hf_quant *q, const json_t *object, int64_t bits,
+                               struct ak_error *error)
 {
     AK_TRY(ak_hf_quant_number(q, object, "bits", bits, &bits, error));
     AK_TRY(ak_hf_group_size(q, object, q->group, &q->group, error));
     if (bits != 2 && bits != 4 && bits != 8)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->where, (long long)bits);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->where,
+                       (long long)bits);
     q->bits = (uint32_t)bits;
     return AKUNU_OK;
 }
@@ -91,8 +102,11 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     q->group = 128;
     AK_TRY(read_settings(q, q->config, 4, error));
     if (format && strcmp(format, "gptq") != 0 && strcmp(format, "gptq_v2") != 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: checkpoint_format %s is not supported; supported are gptq and "
-                       "gptq_v2", q->where, ak_show(format, strlen(format), shown));
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "config.json: %s: checkpoint_format %s is not supported; supported are gptq and "
+            "gptq_v2",
+            q->where, ak_show(format, strlen(format), shown));
     q->flag = format && strcmp(format, "gptq_v2") == 0;
     struct ak_gptq_dynamic *dynamic;
     AK_TRY(ak_gptq_dynamic_read(q, &dynamic, error));
@@ -105,8 +119,9 @@ static void end(struct ak_hf_quant *q)
     ak_gptq_dynamic_free(q->own);
 }
 
-static ak_status assemble(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
-                          bool *plain, struct ak_error *error)
+static ak_status assemble(const struct ak_hf_quant *q, const char *module,
+                          const struct ak_st_tensor *weight, struct ak_assembly *out, bool *plain,
+                          struct ak_error *error)
 {
     struct ak_hf_quant own = *q;
     const json_t *settings;
@@ -115,17 +130,19 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module, const
     AK_TRY(ak_gptq_dynamic_find(q->own, q->where, module, &settings, error));
     if (settings)
         AK_TRY(read_settings(&own, settings, q->bits, error));
-    AK_TRY(ak_hf_linear(&own, module, weight, weight->shape[1], weight->shape[0] * (32 / own.bits), out, error));
+    AK_TRY(ak_hf_linear(&own, module, weight, weight->shape[1], weight->shape[0] * (32 / own.bits),
+                        out, error));
     AK_TRY(ak_hf_groups(&own, module, ".g_idx", out, &ordered, error));
     out->scheme = ordered ? &in_order : &by_index;
     out->zero_offset = q->flag ? 0 : 1;
-    snprintf(out->name, sizeof out->name, "GPTQ%u_G%u%s", out->bits, out->group, ordered ? "" : "_ACT");
+    snprintf(out->name, sizeof out->name, "GPTQ%u_G%u%s", out->bits, out->group,
+             ordered ? "" : "_ACT");
     return AKUNU_OK;
 }
 
 const struct ak_hf_scheme ak_hf_gptq = {
     .weight = ".qweight",
-    .planes = {".qzeros", ".scales", ".g_idx"},
+    .planes = { ".qzeros", ".scales", ".g_idx" },
     .types = 1u << (AK_I32 - AK_FIRST_STORED),
     .together = ".weight",
     .read = read_config,

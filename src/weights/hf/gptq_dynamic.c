@@ -25,7 +25,8 @@ struct ak_gptq_dynamic {
     pcre2_match_context *limits;
 };
 
-static ak_status add_pattern(struct ak_gptq_dynamic *d, const char *where, const char *key, const json_t *settings, struct ak_error *error)
+static ak_status add_pattern(struct ak_gptq_dynamic *d, const char *where, const char *key,
+                             const json_t *settings, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     PCRE2_UCHAR why[128];
@@ -34,21 +35,24 @@ static ak_status add_pattern(struct ak_gptq_dynamic *d, const char *where, const
     int code;
     PCRE2_SIZE at;
     if (!json_is_object(settings) && !skips)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: dynamic: %s is %s; expected an object", where,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: dynamic: %s is %s; expected an object", where,
                        ak_show(key, strlen(key), shown), ak_json_kind(settings));
     struct pattern *pattern = &d->patterns[d->n];
-    *pattern = (struct pattern){.text = key, .settings = skips ? NULL : settings};
+    *pattern = (struct pattern){ .text = key, .settings = skips ? NULL : settings };
     pattern->code = pcre2_compile((PCRE2_SPTR)text, strlen(text), 0, &code, &at, NULL);
     if (!pattern->code) {
         pcre2_get_error_message(code, why, sizeof why);
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: dynamic: %s is no regular expression: %s", where,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: dynamic: %s is no regular expression: %s", where,
                        ak_show(key, strlen(key), shown), (const char *)why);
     }
     d->n++;
     return AKUNU_OK;
 }
 
-static ak_status read(struct ak_gptq_dynamic *d, const char *where, json_t *dynamic, struct ak_error *error)
+static ak_status read(struct ak_gptq_dynamic *d, const char *where, json_t *dynamic,
+                      struct ak_error *error)
 {
     const char *key;
     json_t *settings;
@@ -56,22 +60,26 @@ static ak_status read(struct ak_gptq_dynamic *d, const char *where, json_t *dyna
     d->match = pcre2_match_data_create(1, NULL);
     d->limits = pcre2_match_context_create(NULL);
     if (!d->patterns || !d->match || !d->limits)
-        return ak_fail_memory(error, "the patterns of modules", json_object_size(dynamic) * sizeof *d->patterns);
+        return ak_fail_memory(error, "the patterns of modules",
+                              json_object_size(dynamic) * sizeof *d->patterns);
     pcre2_set_match_limit(d->limits, MOST_STEPS);
-    json_object_foreach(dynamic, key, settings)
+    json_object_foreach (dynamic, key, settings)
         AK_TRY(add_pattern(d, where, key, settings, error));
     return AKUNU_OK;
 }
 
-ak_status ak_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_gptq_dynamic **out, struct ak_error *error)
+ak_status ak_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_gptq_dynamic **out,
+                               struct ak_error *error)
 {
     json_t *dynamic = json_object_get(q->config, "dynamic");
     *out = NULL;
     if (!dynamic || json_is_null(dynamic))
         return AKUNU_OK;
     if (!json_is_object(dynamic) || json_object_size(dynamic) > MOST_PATTERNS)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: dynamic is %s of %zu; expected an object of at most %d patterns", q->where,
-                       ak_json_kind(dynamic), json_object_size(dynamic), MOST_PATTERNS);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "config.json: %s: dynamic is %s of %zu; expected an object of at most %d patterns",
+            q->where, ak_json_kind(dynamic), json_object_size(dynamic), MOST_PATTERNS);
     struct ak_gptq_dynamic *d = ak_alloc(1, sizeof *d);
     if (!d)
         return ak_fail_memory(error, "the patterns of modules", sizeof *d);
@@ -84,18 +92,20 @@ ak_status ak_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_gptq_dynam
     return AKUNU_OK;
 }
 
-ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *where, const char *module, const json_t **settings,
-                               struct ak_error *error)
+ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *where,
+                               const char *module, const json_t **settings, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     *settings = NULL;
     for (size_t i = 0; d && i < d->n; i++) {
         const struct pattern *pattern = &d->patterns[i];
-        int found = pcre2_match(pattern->code, (PCRE2_SPTR)module, strlen(module), 0, PCRE2_ANCHORED, d->match, d->limits);
+        int found = pcre2_match(pattern->code, (PCRE2_SPTR)module, strlen(module), 0,
+                                PCRE2_ANCHORED, d->match, d->limits);
         if (found == PCRE2_ERROR_NOMATCH)
             continue;
         if (found < 0)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: dynamic: %s takes too long to be matched", where,
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                           "config.json: %s: dynamic: %s takes too long to be matched", where,
                            ak_show(pattern->text, strlen(pattern->text), shown));
         *settings = pattern->settings;
         return AKUNU_OK;

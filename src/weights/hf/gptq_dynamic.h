@@ -13,11 +13,12 @@
 struct ak_gptq_dynamic;
 
 /* *out is NULL where there are none. */
-ak_status ak_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_gptq_dynamic **out, struct ak_error *error);
+ak_status ak_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_gptq_dynamic **out,
+                               struct ak_error *error);
 
 /* *settings is NULL where the module has none. d may be NULL. */
-ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *where, const char *module, const json_t **settings,
-                               struct ak_error *error);
+ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *where,
+                               const char *module, const json_t **settings, struct ak_error *error);
 void ak_gptq_dynamic_free(struct ak_gptq_dynamic *d); /* NULL allowed */
 
 #endif

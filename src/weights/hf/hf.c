@@ -44,10 +44,11 @@ static ak_status index_tensors(struct ak_hf *h, struct ak_error *error)
     char shown[AK_SHOW_BYTES];
     AK_TRY(ak_index_alloc(&h->stored, h->list.n, error));
     for (uint32_t i = 0; i < h->stored.n; i++)
-        h->stored.entries[i] = (struct ak_index_entry){h->list.tensors[i].name, i};
+        h->stored.entries[i] = (struct ak_index_entry){ h->list.tensors[i].name, i };
     const char *twice = ak_index_sort(&h->stored);
     if (twice)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is in two files", ak_show(twice, strlen(twice), shown));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is in two files",
+                       ak_show(twice, strlen(twice), shown));
     return AKUNU_OK;
 }
 
@@ -64,8 +65,8 @@ static ak_status read(struct ak_hf *h, const char *path, struct ak_error *error)
 
 typedef ak_status read_fn(struct ak_hf *h, const char *path, struct ak_error *error);
 
-static ak_status open_as(const struct ak_provider_format *format, read_fn *read_all, const char *path, struct ak_provider **out,
-                         struct ak_error *error)
+static ak_status open_as(const struct ak_provider_format *format, read_fn *read_all,
+                         const char *path, struct ak_provider **out, struct ak_error *error)
 {
     *out = NULL;
     struct ak_hf *h = ak_alloc(1, sizeof *h);
@@ -115,13 +116,16 @@ static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
 /* The first checkpoints have a norm's vectors under the names that TensorFlow gave them. */
 static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
 {
-    static const struct { const char *ending, *old; } endings[] = { { ".LayerNorm.weight", ".gamma" }, { ".LayerNorm.bias", ".beta" } };
+    static const struct {
+        const char *ending, *old;
+    } endings[] = { { ".LayerNorm.weight", ".gamma" }, { ".LayerNorm.bias", ".beta" } };
     char other[AK_ROLE_NAME_BYTES];
     for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
         size_t n = strlen(name), n_ending = strlen(endings[k].ending);
         if (n <= n_ending || strcmp(name + n - n_ending, endings[k].ending) != 0)
             continue;
-        snprintf(other, sizeof other, "%.*s.LayerNorm%s", (int)(n - n_ending), name, endings[k].old);
+        snprintf(other, sizeof other, "%.*s.LayerNorm%s", (int)(n - n_ending), name,
+                 endings[k].old);
         return find_name(h, other, i);
     }
     return false;
@@ -150,7 +154,8 @@ static void view_assembly(enum ak_role role, const struct ak_hf_weight *w, struc
     memcpy(out->plane, a->plane, sizeof out->plane);
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern, struct ak_view *out)
+static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern,
+                 struct ak_view *out)
 {
     const struct ak_hf *h = hf(p);
     char name[AK_ROLE_NAME_BYTES];
@@ -174,7 +179,9 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         .type = t->type,
         .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
-        .plane = {{ak_copies_aligned((struct ak_copies *)(uintptr_t)&h->copies, w->at, t->type, data_of(h, t), t->bytes), t->bytes}},
+        .plane = { { ak_copies_aligned((struct ak_copies *)(uintptr_t)&h->copies, w->at, t->type,
+                                       data_of(h, t), t->bytes),
+                     t->bytes } },
         .name = w->name,
         .n_dims = dims_of(role, t->n_dims, t->shape),
     };
@@ -237,7 +244,8 @@ static bool find_meta(const struct ak_provider *p, const char *key, struct ak_me
     return ak_hf_find_meta(&hf(p)->metadata, key, out);
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                    struct ak_meta *out)
 {
     (void)p;
     return ak_hf_element(array, i, out);
@@ -248,7 +256,7 @@ static bool side_file(const struct ak_provider *p, const char *name, struct ak_t
     const struct ak_file *file = ak_hf_side(hf(p), name);
     if (!file || file->bytes > UINT32_MAX)
         return false;
-    *out = (struct ak_text){file->data ? (const char *)file->data : "", (uint32_t)file->bytes};
+    *out = (struct ak_text){ file->data ? (const char *)file->data : "", (uint32_t)file->bytes };
     return true;
 }
 
@@ -271,7 +279,8 @@ static const struct ak_file *part(const struct ak_provider *p, size_t i)
 static void identity(const struct ak_provider *p, struct ak_identity *out)
 {
     const struct ak_hf *h = hf(p);
-    const struct ak_file *config = ak_hf_side(h, "config.json"), *manifest = ak_hf_side(h, AK_HF_MANIFEST);
+    const struct ak_file *config = ak_hf_side(h, "config.json"),
+                         *manifest = ak_hf_side(h, AK_HF_MANIFEST);
     ak_identity_begin(out, h->provider.format == &ak_format_npy_dir ? manifest : &h->parts[0].file);
     for (uint32_t i = 0; i < h->n_parts; i++)
         ak_identity_add(out, &h->parts[i].file, h->parts[i].data);
@@ -289,12 +298,14 @@ static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum
 static ak_status ready(const struct ak_provider *p, struct ak_error *error)
 {
     const struct ak_error *refusal = &hf(p)->refusal;
-    return refusal->status == AKUNU_OK ? AKUNU_OK : ak_fail(error, refusal->status, "%s", refusal->message);
+    return refusal->status == AKUNU_OK ? AKUNU_OK :
+                                         ak_fail(error, refusal->status, "%s", refusal->message);
 }
 
 const struct ak_provider_format ak_format_hf = {
     .name = "safetensors",
-    .about = "a Hugging Face folder of SafeTensors with config.json, in one file or in shards; or one such file beside its config.json",
+    .about = "a Hugging Face folder of SafeTensors with config.json, in one file or in shards; or "
+             "one such file beside its config.json",
     .scheme = AK_SCHEME_HF,
     .probe = ak_hf_probe,
     .open = open_hf,
@@ -316,7 +327,8 @@ const struct ak_provider_format ak_format_hf = {
 
 const struct ak_provider_format ak_format_npy_dir = {
     .name = "npy-dir",
-    .about = "a folder of NumPy arrays with manifest.json and config.json: matrices in 8, 4 or 3 bits, the rest in F16",
+    .about = "a folder of NumPy arrays with manifest.json and config.json: matrices in 8, 4 or 3 "
+             "bits, the rest in F16",
     .scheme = AK_SCHEME_HF,
     .probe = ak_npy_dir_probe,
     .open = open_npy_dir,

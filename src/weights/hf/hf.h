@@ -52,8 +52,9 @@ struct ak_hf_metadata {
 /* A tensor as the model sees it: one of the file's, or a weight that several make up. */
 struct ak_hf_weight {
     const char *name;
-    char *own_name;               /* where no tensor is called so */
-    uint32_t at;                  /* in the list of tensors; of an assembly, the one with its numbers */
+    char *own_name; /* where no tensor is called so */
+    /* in the list of tensors; of an assembly, the one with its numbers */
+    uint32_t at;
     struct ak_assembly *assembly; /* NULL: a tensor */
 };
 
@@ -75,8 +76,7 @@ struct ak_hf {
     struct ak_copies copies;
 };
 
-/* ---- hf_folder.c ---- */
-
+/* ---- hf_folder.c -------------------------------------------------------- */
 /* Whether `path` is a folder with SafeTensors or their index in it, or such a file. */
 bool ak_hf_probe(const char *path);
 
@@ -88,7 +88,8 @@ ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *e
 ak_status ak_hf_open_sides(struct ak_hf *h, const char *folder, size_t n, struct ak_error *error);
 
 /* A file of the folder. */
-ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file, struct ak_error *error);
+ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file,
+                        struct ak_error *error);
 
 /* Each tensor that the index names is where it says. */
 ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error);
@@ -98,8 +99,7 @@ const struct ak_file *ak_hf_side(const struct ak_hf *h, const char *name);
 
 void ak_hf_close_files(struct ak_hf *h);
 
-/* ---- hf_quant.c ---- */
-
+/* ---- hf_quant.c --------------------------------------------------------- */
 /* Fills weights, index and refusal from the tensors and the metadata. What was made is in
  * h also after a failure. */
 ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error);
@@ -108,8 +108,7 @@ void ak_hf_free_weights(struct ak_hf *h);
 /* Fills index from weights, whose names must be different ones. */
 ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error);
 
-/* ---- npy_dir.c ---- */
-
+/* ---- npy_dir.c ---------------------------------------------------------- */
 /* Whether `path` is a folder with a manifest of arrays. */
 bool ak_npy_dir_probe(const char *path);
 
@@ -117,8 +116,7 @@ bool ak_npy_dir_probe(const char *path);
  * made is in h also after a failure. */
 ak_status ak_npy_dir_read(struct ak_hf *h, const char *path, struct ak_error *error);
 
-/* ---- hf_meta.c ---- */
-
+/* ---- hf_meta.c ---------------------------------------------------------- */
 /* Reads config.json, which must be there, and generation_config.json and
  * tokenizer_config.json under "generation_config." and "tokenizer_config.". */
 ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error);

@@ -12,17 +12,19 @@ enum { MOST_KEY_BYTES = 16 << 20, MOST_CONFIG_BYTES = 64 << 20 };
 static const struct {
     const char *key, *hf;
 } aliases[] = {
-    {"general.architecture", "model_type"},
-    {"general.name", "_name_or_path"},
+    { "general.architecture", "model_type" },
+    { "general.name", "_name_or_path" },
 };
 
 /* "OUTER.KEY", counted against the limit. */
-static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const char *key, char **out, struct ak_error *error)
+static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const char *key, char **out,
+                          struct ak_error *error)
 {
     size_t n_outer = strlen(outer), n = strlen(key);
     m->key_bytes += n_outer + n + 2;
     if (m->key_bytes > MOST_KEY_BYTES)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "keys of more than %d bytes together", MOST_KEY_BYTES);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "keys of more than %d bytes together",
+                       MOST_KEY_BYTES);
     *out = ak_alloc(n_outer + n + 2, 1);
     if (!*out)
         return ak_fail_memory(error, "a metadata key", n_outer + n + 2);
@@ -31,7 +33,8 @@ static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const cha
     return AKUNU_OK;
 }
 
-static ak_status add_entry(struct ak_hf_metadata *m, const char *outer, const char *key, const json_t *value, struct ak_error *error)
+static ak_status add_entry(struct ak_hf_metadata *m, const char *outer, const char *key,
+                           const json_t *value, struct ak_error *error)
 {
     if (m->n == m->capacity) {
         size_t capacity = m->capacity ? 2 * m->capacity : 64;
@@ -48,11 +51,12 @@ static ak_status add_entry(struct ak_hf_metadata *m, const char *outer, const ch
 
 /* null says nothing, as in Python. The tokenizer's own list of added tokens is its
  * reader's affair. The parser has limited the depth. */
-static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *object, struct ak_error *error)
+static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *object,
+                         struct ak_error *error)
 {
     const char *key;
     json_t *value;
-    json_object_foreach(object, key, value) {
+    json_object_foreach (object, key, value) {
         if (json_is_null(value) || strcmp(key, "added_tokens_decoder") == 0)
             continue;
         if (!json_is_object(value)) {
@@ -71,18 +75,20 @@ static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *ob
     return AKUNU_OK;
 }
 
-static ak_status read_object(struct ak_hf_metadata *m, const struct ak_file *file, const char *outer, struct ak_error *error)
+static ak_status read_object(struct ak_hf_metadata *m, const struct ak_file *file,
+                             const char *outer, struct ak_error *error)
 {
     json_t *root;
     if (file->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "an empty file, where JSON is expected");
     if (file->bytes > MOST_CONFIG_BYTES)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible", (unsigned long long)file->bytes,
-                       MOST_CONFIG_BYTES);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible",
+                       (unsigned long long)file->bytes, MOST_CONFIG_BYTES);
     AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &root, error));
     m->roots[m->n_roots++] = root;
     if (!json_is_object(root))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s, where an object is expected", ak_json_kind(root));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s, where an object is expected",
+                       ak_json_kind(root));
     return flatten(m, outer, root, error);
 }
 
@@ -91,10 +97,11 @@ static ak_status index_entries(struct ak_hf_metadata *m, struct ak_error *error)
     char shown[AK_SHOW_BYTES];
     AK_TRY(ak_index_alloc(&m->index, m->n, error));
     for (uint32_t i = 0; i < m->index.n; i++)
-        m->index.entries[i] = (struct ak_index_entry){m->entries[i].key, i};
+        m->index.entries[i] = (struct ak_index_entry){ m->entries[i].key, i };
     const char *twice = ak_index_sort(&m->index);
     if (twice)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is there twice", ak_show(twice, strlen(twice), shown));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is there twice",
+                       ak_show(twice, strlen(twice), shown));
     return AKUNU_OK;
 }
 
@@ -103,9 +110,9 @@ ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error)
     static const struct {
         const char *name, *outer;
     } files[] = {
-        {"config.json", ""},
-        {"generation_config.json", "generation_config."},
-        {"tokenizer_config.json", "tokenizer_config."},
+        { "config.json", "" },
+        { "generation_config.json", "generation_config." },
+        { "tokenizer_config.json", "tokenizer_config." },
     };
     enum { N = sizeof files / sizeof *files };
     h->metadata.roots = ak_alloc(N, sizeof *h->metadata.roots);
@@ -114,7 +121,8 @@ ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error)
     for (size_t i = 0; i < N; i++) {
         const struct ak_file *file = ak_hf_side(h, files[i].name);
         if (!file && i == 0)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json is missing, which says what the tensors are");
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "config.json is missing, which says what the tensors are");
         ak_status status = file ? read_object(&h->metadata, file, files[i].outer, error) : AKUNU_OK;
         if (status != AKUNU_OK) {
             ak_error_prefix(error, files[i].name);
@@ -127,7 +135,8 @@ ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error)
 /* Of mixed numbers, the wider kind. */
 static enum ak_meta_kind element_kind(const json_t *array)
 {
-    struct ak_meta element, list = {.kind = AK_META_ARRAY, .n = json_array_size(array), .as.elements = array};
+    struct ak_meta element,
+        list = { .kind = AK_META_ARRAY, .n = json_array_size(array), .as.elements = array };
     enum ak_meta_kind kind = AK_META_NONE;
     for (uint64_t i = 0; ak_hf_element(&list, i, &element); i++)
         if (i == 0 || (kind == AK_META_INT && element.kind == AK_META_FLOAT))
@@ -161,7 +170,7 @@ static void give(const json_t *value, struct ak_meta *out)
 
 void ak_hf_meta(const struct ak_hf_metadata *m, size_t i, struct ak_meta *out)
 {
-    *out = (struct ak_meta){.key = m->entries[i].key};
+    *out = (struct ak_meta){ .key = m->entries[i].key };
     give(m->entries[i].value, out);
     if (out->kind == AK_META_ARRAY)
         out->element_kind = element_kind(m->entries[i].value);
@@ -181,10 +190,12 @@ bool ak_hf_find_meta(const struct ak_hf_metadata *m, const char *key, struct ak_
 
 bool ak_hf_element(const struct ak_meta *array, uint64_t i, struct ak_meta *out)
 {
-    const json_t *value = array->kind == AK_META_ARRAY && i < array->n ? json_array_get(array->as.elements, (size_t)i) : NULL;
+    const json_t *value = array->kind == AK_META_ARRAY && i < array->n ?
+                              json_array_get(array->as.elements, (size_t)i) :
+                              NULL;
     if (!value)
         return false;
-    *out = (struct ak_meta){.key = ""};
+    *out = (struct ak_meta){ .key = "" };
     give(value, out);
     return true;
 }
@@ -198,5 +209,5 @@ void ak_hf_metadata_free(struct ak_hf_metadata *m)
     for (size_t i = 0; i < m->n_roots; i++)
         json_decref(m->roots[i]);
     ak_free(m->roots);
-    *m = (struct ak_hf_metadata){0};
+    *m = (struct ak_hf_metadata){ 0 };
 }

@@ -14,41 +14,45 @@
 #include "base/show.h"
 #include "weights/hf/quant.h"
 
-/* ---- Rows ---------------------------------------------------------------------------- */
-
+/* ---- Rows --------------------------------------------------------------- */
 static uint64_t group_at(const struct ak_assembly *a, uint64_t row, uint32_t k)
 {
     return row * (a->cols / a->group) + k / a->group;
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+                    float *minimum)
 {
     uint64_t i = group_at(a, row, k);
     *scale = ak_assembly_factor(a->factor_type, &a->plane[1], i);
     *minimum = ak_assembly_factor(a->factor_type, &a->plane[2], i);
 }
 
-static const struct ak_assembly_scheme affine = {.quants = ak_assembly_stream, .factors = factors, .by_rows = true};
+static const struct ak_assembly_scheme affine = { .quants = ak_assembly_stream,
+                                                  .factors = factors,
+                                                  .by_rows = true };
 
-/* ---- From the folder ------------------------------------------------------------------- */
-
-static ak_status read_settings(const struct ak_hf_quant *q, const json_t *object, int64_t bits, int64_t group, struct ak_assembly *out,
-                               struct ak_error *error)
+/* ---- From the folder ---------------------------------------------------- */
+static ak_status read_settings(const struct ak_hf_quant *q, const json_t *object, int64_t bits,
+                               int64_t group, struct ak_assembly *out, struct ak_error *error)
 {
     AK_TRY(ak_hf_quant_number(q, object, "bits", bits, &bits, error));
     AK_TRY(ak_hf_quant_number(q, object, "group_size", group, &group, error));
     if (bits < 2 || bits > 8 || bits == 7)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: %lld bits; expected 2, 3, 4, 5, 6 or 8", q->where,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "config.json: %s: %lld bits; expected 2, 3, 4, 5, 6 or 8", q->where,
                        (long long)bits);
     if (group != 32 && group != 64 && group != 128)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: group_size %lld; expected 32, 64 or 128", q->where,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "config.json: %s: group_size %lld; expected 32, 64 or 128", q->where,
                        (long long)group);
     out->bits = (uint32_t)bits;
     out->group = (uint32_t)group;
     return AKUNU_OK;
 }
 
-static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bool *is_mxfp4, struct ak_error *error)
+static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bool *is_mxfp4,
+                           struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *mode = ak_hf_quant_text(object, "mode");
@@ -56,14 +60,15 @@ static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bo
         return AKUNU_OK; /* that of all */
     *is_mxfp4 = strcmp(mode, "mxfp4") == 0;
     if (!*is_mxfp4 && strcmp(mode, "affine") != 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: mode %s is not supported; supported are affine and mxfp4",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "config.json: %s: mode %s is not supported; supported are affine and mxfp4",
                        q->where, ak_show(mode, strlen(mode), shown));
     return AKUNU_OK;
 }
 
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
-    struct ak_assembly all = {0};
+    struct ak_assembly all = { 0 };
     AK_TRY(read_mode(q, q->config, &q->flag, error));
     AK_TRY(read_settings(q, q->config, 4, 64, &all, error));
     q->bits = all.bits;
@@ -72,16 +77,21 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 }
 
 /* Columns follow from the words and must agree with the groups. */
-static ak_status set_shape(const struct ak_st_tensor *weight, const struct ak_st_tensor *scales, struct ak_assembly *out,
-                           struct ak_error *error)
+static ak_status set_shape(const struct ak_st_tensor *weight, const struct ak_st_tensor *scales,
+                           struct ak_assembly *out, struct ak_error *error)
 {
     unsigned last = weight->n_dims - 1;
-    uint64_t cols = weight->shape[last] * 32 / out->bits, shape[AK_MAX_DIMS], rows = 1; /* a dimension fits 32 bits */
+    /* a dimension fits 32 bits */
+    uint64_t cols = weight->shape[last] * 32 / out->bits, shape[AK_MAX_DIMS], rows = 1;
     if (weight->n_dims < 2)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has one dimension; expected a matrix", weight->name);
-    if (cols % out->group != 0 || cols > UINT32_MAX) /* whole groups of 32 or more are whole words, too */
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %llu words a row, which are no groups of %u numbers of %u bits", weight->name,
-                       (unsigned long long)weight->shape[last], out->group, out->bits);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has one dimension; expected a matrix",
+                       weight->name);
+    if (cols % out->group != 0 ||
+        cols > UINT32_MAX) /* whole groups of 32 or more are whole words, too */
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s has %llu words a row, which are no groups of %u numbers of %u bits",
+                       weight->name, (unsigned long long)weight->shape[last], out->group,
+                       out->bits);
     memcpy(shape, weight->shape, sizeof shape);
     shape[last] = cols / out->group;
     AK_TRY(ak_hf_expect_shape(scales, shape, weight->n_dims, error));
@@ -95,8 +105,9 @@ static ak_status set_shape(const struct ak_st_tensor *weight, const struct ak_st
     return AKUNU_OK;
 }
 
-static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight,
-                                 struct ak_assembly *out, struct ak_error *error)
+static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module,
+                                 const struct ak_st_tensor *weight, struct ak_assembly *out,
+                                 struct ak_error *error)
 {
     const struct ak_st_tensor *scales, *biases;
     AK_TRY(ak_hf_factors(q, module, ".scales", &scales, &out->plane[1], error));
@@ -104,7 +115,8 @@ static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module
     AK_TRY(set_shape(weight, scales, out, error));
     AK_TRY(ak_hf_expect_shape(biases, scales->shape, scales->n_dims, error));
     if (biases->type != scales->type)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected %s as the scales", biases->name, ak_type_info(biases->type)->name,
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected %s as the scales",
+                       biases->name, ak_type_info(biases->type)->name,
                        ak_type_info(scales->type)->name);
     out->scheme = &affine;
     out->factor_type = scales->type;
@@ -113,15 +125,19 @@ static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module
     return AKUNU_OK;
 }
 
-static ak_status assemble_mxfp4(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
+static ak_status assemble_mxfp4(const struct ak_hf_quant *q, const char *module,
+                                const struct ak_st_tensor *weight, struct ak_assembly *out,
                                 struct ak_error *error)
 {
     const struct ak_st_tensor *scales = ak_hf_plane(q, module, ".scales", &out->plane[1]);
     if (out->bits != 4 || out->group != 32)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: mode mxfp4 with %u bits in groups of %u; expected 4 in groups of 32",
-                       q->where, out->bits, out->group);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "config.json: %s: mode mxfp4 with %u bits in groups of %u; expected 4 in groups of 32",
+            q->where, out->bits, out->group);
     if (scales->type != AK_U8)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected U8", scales->name, ak_type_info(scales->type)->name);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected U8", scales->name,
+                       ak_type_info(scales->type)->name);
     AK_TRY(set_shape(weight, scales, out, error));
     out->scheme = &ak_assembly_mxfp4;
     out->factor_type = AK_U8;
@@ -130,8 +146,9 @@ static ak_status assemble_mxfp4(const struct ak_hf_quant *q, const char *module,
     return AKUNU_OK;
 }
 
-static ak_status assemble(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, struct ak_assembly *out,
-                          bool *plain, struct ak_error *error)
+static ak_status assemble(const struct ak_hf_quant *q, const char *module,
+                          const struct ak_st_tensor *weight, struct ak_assembly *out, bool *plain,
+                          struct ak_error *error)
 {
     const json_t *own = json_object_get(q->config, module);
     bool is_mxfp4 = q->flag;
@@ -141,12 +158,13 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module, const
     AK_TRY(read_mode(q, own, &is_mxfp4, error));
     AK_TRY(read_settings(q, own, q->bits, q->group, out, error));
     out->plane[0] = ak_hf_data(q->h, weight);
-    return is_mxfp4 ? assemble_mxfp4(q, module, weight, out, error) : assemble_affine(q, module, weight, out, error);
+    return is_mxfp4 ? assemble_mxfp4(q, module, weight, out, error) :
+                      assemble_affine(q, module, weight, out, error);
 }
 
 const struct ak_hf_scheme ak_hf_mlx = {
     .weight = ".weight",
-    .planes = {".scales", ".biases"},
+    .planes = { ".scales", ".biases" },
     .types = 1u << (AK_U32 - AK_FIRST_STORED),
     .together = ".weight",
     .read = read_config,

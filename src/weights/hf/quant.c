@@ -7,14 +7,14 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-/* ---- What the schemes share ------------------------------------------------------ */
-
+/* ---- What the schemes share --------------------------------------------- */
 struct ak_plane ak_hf_data(const struct ak_hf *h, const struct ak_st_tensor *t)
 {
-    return (struct ak_plane){h->parts[t->part].file.data + t->offset, t->bytes};
+    return (struct ak_plane){ h->parts[t->part].file.data + t->offset, t->bytes };
 }
 
-const struct ak_st_tensor *ak_hf_plane(const struct ak_hf_quant *q, const char *module, const char *ending, struct ak_plane *plane)
+const struct ak_st_tensor *ak_hf_plane(const struct ak_hf_quant *q, const char *module,
+                                       const char *ending, struct ak_plane *plane)
 {
     char name[AK_HF_NAME_BYTES];
     uint32_t i;
@@ -25,15 +25,17 @@ const struct ak_st_tensor *ak_hf_plane(const struct ak_hf_quant *q, const char *
     return &q->h->list.tensors[i];
 }
 
-ak_status ak_hf_factors(const struct ak_hf_quant *q, const char *module, const char *ending, const struct ak_st_tensor **tensor,
-                        struct ak_plane *plane, struct ak_error *error)
+ak_status ak_hf_factors(const struct ak_hf_quant *q, const char *module, const char *ending,
+                        const struct ak_st_tensor **tensor, struct ak_plane *plane,
+                        struct ak_error *error)
 {
     *tensor = ak_hf_plane(q, module, ending, plane);
     if (!*tensor)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s%s is missing", module, ending);
     enum ak_type type = (*tensor)->type;
     if (type != AK_F32 && type != AK_F16 && type != AK_BF16)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected F32, F16 or BF16", (*tensor)->name, ak_type_info(type)->name);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected F32, F16 or BF16",
+                       (*tensor)->name, ak_type_info(type)->name);
     return AKUNU_OK;
 }
 
@@ -41,28 +43,32 @@ static void print_shape(const uint64_t *shape, unsigned n, char *out, size_t cap
 {
     size_t at = 0;
     for (unsigned d = 0; d < n && at < capacity; d++)
-        at += (size_t)snprintf(out + at, capacity - at, "%s%llu", d ? ", " : "", (unsigned long long)shape[d]);
+        at += (size_t)snprintf(out + at, capacity - at, "%s%llu", d ? ", " : "",
+                               (unsigned long long)shape[d]);
 }
 
-ak_status ak_hf_expect_shape(const struct ak_st_tensor *t, const uint64_t *shape, unsigned n, struct ak_error *error)
+ak_status ak_hf_expect_shape(const struct ak_st_tensor *t, const uint64_t *shape, unsigned n,
+                             struct ak_error *error)
 {
     char found[96], expected[96];
     if (t->n_dims == n && memcmp(t->shape, shape, n * sizeof *shape) == 0)
         return AKUNU_OK;
     print_shape(t->shape, t->n_dims, found, sizeof found);
     print_shape(shape, n, expected, sizeof expected);
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape [%s]; expected [%s]", t->name, found, expected);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape [%s]; expected [%s]", t->name,
+                   found, expected);
 }
 
-ak_status ak_hf_quant_number(const struct ak_hf_quant *q, const json_t *object, const char *key, int64_t fallback, int64_t *out,
-                             struct ak_error *error)
+ak_status ak_hf_quant_number(const struct ak_hf_quant *q, const json_t *object, const char *key,
+                             int64_t fallback, int64_t *out, struct ak_error *error)
 {
     const json_t *value = json_object_get(object, key);
     *out = fallback;
     if (!value || json_is_null(value))
         return AKUNU_OK;
     if (!json_is_integer(value))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: %s is %s, where a whole number is expected", q->where, key,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: %s is %s, where a whole number is expected", q->where, key,
                        ak_json_kind(value));
     *out = json_integer_value(value);
     return AKUNU_OK;
@@ -73,28 +79,39 @@ const char *ak_hf_quant_text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-ak_status ak_hf_group_size(const struct ak_hf_quant *q, const json_t *object, uint32_t fallback, uint32_t *out, struct ak_error *error)
+ak_status ak_hf_group_size(const struct ak_hf_quant *q, const json_t *object, uint32_t fallback,
+                           uint32_t *out, struct ak_error *error)
 {
     int64_t group;
-    AK_TRY(ak_hf_quant_number(q, object, "group_size", fallback ? (int64_t)fallback : -1, &group, error));
+    AK_TRY(ak_hf_quant_number(q, object, "group_size", fallback ? (int64_t)fallback : -1, &group,
+                              error));
     if (group != -1 && (group < 32 || group > UINT32_MAX || group % 32 != 0))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: group_size %lld; expected -1 or a multiple of 32", q->where,
-                       (long long)group);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "config.json: %s: group_size %lld; expected -1 or a multiple of 32",
+                       q->where, (long long)group);
     *out = group == -1 ? 0 : (uint32_t)group;
     return AKUNU_OK;
 }
 
-static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
-                                  struct ak_assembly *out, struct ak_error *error)
+static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_st_tensor *weight,
+                                  uint64_t rows, uint64_t in, struct ak_assembly *out,
+                                  struct ak_error *error)
 {
     uint32_t per_word = 32 / q->bits;
-    if (weight->n_dims != 2 || rows == 0 || in == 0 || rows > UINT32_MAX || in > UINT32_MAX || rows % per_word != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %u dimensions, %llu outputs and %llu inputs; expected a matrix and a multiple "
-                       "of %u outputs", weight->name, weight->n_dims, (unsigned long long)rows, (unsigned long long)in, per_word);
+    if (weight->n_dims != 2 || rows == 0 || in == 0 || rows > UINT32_MAX || in > UINT32_MAX ||
+        rows % per_word != 0)
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "%s has %u dimensions, %llu outputs and %llu inputs; expected a matrix and a multiple "
+            "of %u outputs",
+            weight->name, weight->n_dims, (unsigned long long)rows, (unsigned long long)in,
+            per_word);
     out->bits = q->bits;
     out->group = q->group ? q->group : (uint32_t)in;
     if (in % 32 != 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has %llu inputs; expected a multiple of 32", weight->name, (unsigned long long)in);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s has %llu inputs; expected a multiple of 32", weight->name,
+                       (unsigned long long)in);
     out->rows = (uint32_t)rows;
     out->cols = (uint32_t)in;
     out->n_dims = 2;
@@ -105,7 +122,8 @@ static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_s
 
 /* scale · zero is exact in F32, near enough in F16, whose range scales in BF16 seldom leave,
  * and not in BF16. */
-ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
+ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module,
+                       const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
                        struct ak_assembly *out, struct ak_error *error)
 {
     const struct ak_st_tensor *scales, *zeros = ak_hf_plane(q, module, ".qzeros", &out->plane[2]);
@@ -116,15 +134,14 @@ ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module, const st
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.qzeros is %s; expected I32", module,
                        zeros ? ak_type_info(zeros->type)->name : "missing");
     uint64_t groups = ak_assembly_groups(out); /* the last one may be short */
-    AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){groups, rows}, 2, error));
-    AK_TRY(ak_hf_expect_shape(zeros, (uint64_t[]){groups, rows / (32 / q->bits)}, 2, error));
+    AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){ groups, rows }, 2, error));
+    AK_TRY(ak_hf_expect_shape(zeros, (uint64_t[]){ groups, rows / (32 / q->bits) }, 2, error));
     out->factor_type = scales->type;
     out->type = ak_assembly_affine_type(out->bits, scales->type == AK_F32 ? AK_F32 : AK_F16);
     return AKUNU_OK;
 }
 
-/* ---- Inputs out of order --------------------------------------------------------------- */
-
+/* ---- Inputs out of order ------------------------------------------------ */
 /* Sorts the inputs by group, those of one group in their order; false where some 32 would
  * be of two. */
 static bool sort_by_group(const struct ak_assembly *a, uint32_t *begin, uint32_t *order)
@@ -159,13 +176,15 @@ static ak_status make_order(struct ak_assembly *a, const char *module, struct ak
     return AKUNU_OK;
 }
 
-static ak_status check_groups(const struct ak_st_tensor *index, const struct ak_assembly *a, bool *in_order, struct ak_error *error)
+static ak_status check_groups(const struct ak_st_tensor *index, const struct ak_assembly *a,
+                              bool *in_order, struct ak_error *error)
 {
     for (uint32_t k = 0; k < a->cols; k++) {
         uint32_t group = ak_assembly_word(&a->plane[3], k);
         if (group >= ak_assembly_groups(a))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the group %d at %u, where there are %u groups", index->name, (int)group, k,
-                           ak_assembly_groups(a));
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "%s has the group %d at %u, where there are %u groups", index->name,
+                           (int)group, k, ak_assembly_groups(a));
         *in_order = *in_order && group == k / a->group;
     }
     return AKUNU_OK;
@@ -180,36 +199,42 @@ static bool is_unused(const struct ak_assembly *a)
 }
 
 /* All of it is read once: what comes later trusts it. */
-ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const char *ending, struct ak_assembly *out, bool *in_order,
-                       struct ak_error *error)
+ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const char *ending,
+                       struct ak_assembly *out, bool *in_order, struct ak_error *error)
 {
     const struct ak_st_tensor *index = ak_hf_plane(q, module, ending, &out->plane[3]);
     *in_order = true;
     if (!index)
         return AKUNU_OK;
     if (index->type != AK_I32)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I32", index->name, ak_type_info(index->type)->name);
-    AK_TRY(ak_hf_expect_shape(index, (uint64_t[]){out->cols}, 1, error));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I32", index->name,
+                       ak_type_info(index->type)->name);
+    AK_TRY(ak_hf_expect_shape(index, (uint64_t[]){ out->cols }, 1, error));
     if (is_unused(out))
         return AKUNU_OK;
     AK_TRY(check_groups(index, out, in_order, error));
     return *in_order ? AKUNU_OK : make_order(out, module, error);
 }
 
-/* ---- Which scheme ------------------------------------------------------------------ */
-
+/* ---- Which scheme ------------------------------------------------------- */
 static const struct {
     struct ak_quantisation said;
     const struct ak_hf_scheme *scheme;
 } methods[] = {
-    {{"mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of single modules; MXFP4"}, &ak_hf_mlx},
-    {{"gptq", "2, 4 and 8 bits of any group size, with and without act-order, of both versions, with settings of single modules"}, &ak_hf_gptq},
-    {{"awq", "4 bits, laid out for GEMM"}, &ak_hf_awq},
-    {{"fp8", "E4M3 with scales of blocks, rows or tensors"}, &ak_hf_fp8},
-    {{"fbgemm_fp8", "E4M3 with scales of rows"}, &ak_hf_fp8},
-    {{"compressed-tensors", "pack-quantized: whole numbers of 4 and 8 bits with scales of groups or rows, with and without zero points and "
-                           "act-order; int-quantized: of 8 bits; float-quantized: E4M3"}, NULL},
-    {{"mxfp4", "experts of gpt-oss"}, NULL},
+    { { "mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of "
+               "single modules; MXFP4" },
+      &ak_hf_mlx },
+    { { "gptq", "2, 4 and 8 bits of any group size, with and without act-order, of both versions, "
+                "with settings of single modules" },
+      &ak_hf_gptq },
+    { { "awq", "4 bits, laid out for GEMM" }, &ak_hf_awq },
+    { { "fp8", "E4M3 with scales of blocks, rows or tensors" }, &ak_hf_fp8 },
+    { { "fbgemm_fp8", "E4M3 with scales of rows" }, &ak_hf_fp8 },
+    { { "compressed-tensors", "pack-quantized: whole numbers of 4 and 8 bits with scales of groups "
+                              "or rows, with and without zero points and "
+                              "act-order; int-quantized: of 8 bits; float-quantized: E4M3" },
+      NULL },
+    { { "mxfp4", "experts of gpt-oss" }, NULL },
 };
 
 const struct ak_quantisation *ak_quantisation_at(size_t i)
@@ -222,8 +247,11 @@ static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_erro
     const char *type = ak_hf_quant_text(q->config, "bnb_4bit_quant_type");
     bool four = json_is_true(json_object_get(q->config, "load_in_4bit"));
     const char *kind = !four ? "LLM.int8" : type && strcmp(type, "nf4") == 0 ? "NF4" : "FP4";
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: quant_method bitsandbytes (%s) is not supported; use the checkpoint that "
-                   "it was made from, or one in GPTQ, AWQ, MLX or GGUF", q->where, kind);
+    return ak_fail(
+        error, AKUNU_ERROR_UNSUPPORTED,
+        "config.json: %s: quant_method bitsandbytes (%s) is not supported; use the checkpoint that "
+        "it was made from, or one in GPTQ, AWQ, MLX or GGUF",
+        q->where, kind);
 }
 
 /* Ids of positions and the like are one row. */
@@ -252,11 +280,15 @@ static const struct ak_hf_scheme *scheme_of(const char *method, const char *form
     static const struct {
         const char *format;
         const struct ak_hf_scheme *scheme;
-    } compressed[] = {{"float-quantized", &ak_hf_fp8}, {"pack-quantized", &ak_hf_packed}, {"int-quantized", &ak_hf_int8}};
+    } compressed[] = { { "float-quantized", &ak_hf_fp8 },
+                       { "pack-quantized", &ak_hf_packed },
+                       { "int-quantized", &ak_hf_int8 } };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (methods[i].scheme && strcmp(methods[i].said.name, method) == 0)
             return methods[i].scheme;
-    for (size_t i = 0; format && strcmp(method, "compressed-tensors") == 0 && i < sizeof compressed / sizeof *compressed; i++)
+    for (size_t i = 0; format && strcmp(method, "compressed-tensors") == 0 &&
+                       i < sizeof compressed / sizeof *compressed;
+         i++)
         if (strcmp(compressed[i].format, format) == 0)
             return compressed[i].scheme;
     return NULL;
@@ -274,22 +306,28 @@ static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
         return AKUNU_OK;
     }
     q->scheme = method ? scheme_of(method, format) : NULL;
-    if (q->scheme || is_of_floats(q->h) || (method && strcmp(method, "mxfp4") == 0)) /* tensors of gpt-oss name themselves */
+    if (q->scheme || is_of_floats(q->h) ||
+        (method && strcmp(method, "mxfp4") == 0)) /* tensors of gpt-oss name themselves */
         return AKUNU_OK;
     if (!method)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "config.json: %s: quant_method is %s, where a string is expected", q->where,
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: quant_method is %s, where a string is expected", q->where,
                        ak_json_kind(value));
     if (strcmp(method, "bitsandbytes") == 0)
         return refuse_bitsandbytes(q, error);
     ak_show(method, strlen(method), shown);
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "config.json: %s: quant_method %s%s%s is not supported; supported are MLX's, gptq, awq, "
-                   "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the formats pack-quantized, int-quantized and float-quantized", q->where,
-                   shown, format ? " with the format " : "", format ? ak_show(format, strlen(format), shown_format) : "");
+    return ak_fail(
+        error, AKUNU_ERROR_UNSUPPORTED,
+        "config.json: %s: quant_method %s%s%s is not supported; supported are MLX's, gptq, awq, "
+        "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the formats pack-quantized, "
+        "int-quantized and float-quantized",
+        q->where, shown, format ? " with the format " : "",
+        format ? ak_show(format, strlen(format), shown_format) : "");
 }
 
 static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
 {
-    static const char *const keys[] = {"quantization", "quantization_config"};
+    static const char *const keys[] = { "quantization", "quantization_config" };
     const json_t *root = q->h->metadata.roots[0];
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         q->config = json_object_get(root, keys[i]);
@@ -306,8 +344,7 @@ static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
     return q->scheme ? q->scheme->read(q, error) : AKUNU_OK;
 }
 
-/* ---- Which tensors ------------------------------------------------------------------- */
-
+/* ---- Which tensors ------------------------------------------------------ */
 static bool ends_in(const char *name, const char *ending, size_t *stem)
 {
     size_t n = strlen(name), n_ending = strlen(ending);
@@ -322,7 +359,8 @@ static bool has_quants(const struct ak_hf_scheme *scheme, const struct ak_st_ten
     return t->type >= AK_FIRST_STORED && (scheme->types >> (t->type - AK_FIRST_STORED) & 1u) != 0;
 }
 
-static bool module_of(const struct ak_st_tensor *t, const char *ending, char module[AK_HF_NAME_BYTES])
+static bool module_of(const struct ak_st_tensor *t, const char *ending,
+                      char module[AK_HF_NAME_BYTES])
 {
     size_t stem;
     if (!ends_in(t->name, ending, &stem) || stem >= AK_HF_NAME_BYTES)
@@ -347,7 +385,8 @@ static bool is_plane(const struct ak_hf_quant *q, const struct ak_st_tensor *t)
     return false;
 }
 
-static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_st_tensor *t, struct ak_hf_weight *w, struct ak_error *error)
+static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_st_tensor *t,
+                            struct ak_hf_weight *w, struct ak_error *error)
 {
     char module[AK_HF_NAME_BYTES], name[AK_HF_NAME_BYTES + 16];
     bool plain = false;
@@ -386,11 +425,11 @@ static ak_status list_weights(struct ak_hf *h, const struct ak_hf_quant *q, stru
 {
     for (uint32_t i = 0; i < h->list.n; i++) {
         const struct ak_st_tensor *t = &h->list.tensors[i];
-        struct ak_error refused = {0};
+        struct ak_error refused = { 0 };
         if (q->scheme && is_plane(q, t))
             continue;
         struct ak_hf_weight *w = &h->weights[h->n_weights++];
-        *w = (struct ak_hf_weight){.name = t->name, .at = i};
+        *w = (struct ak_hf_weight){ .name = t->name, .at = i };
         ak_status status = add_weight(q, t, w, &refused);
         if (status == AKUNU_ERROR_MEMORY) {
             *error = refused;
@@ -407,17 +446,18 @@ ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error)
     char shown[AK_SHOW_BYTES];
     AK_TRY(ak_index_alloc(&h->index, h->n_weights, error));
     for (uint32_t i = 0; i < h->n_weights; i++)
-        h->index.entries[i] = (struct ak_index_entry){h->weights[i].name, i};
+        h->index.entries[i] = (struct ak_index_entry){ h->weights[i].name, i };
     const char *twice = ak_index_sort(&h->index);
     if (twice)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice, quantised and not", ak_show(twice, strlen(twice), shown));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice, quantised and not",
+                       ak_show(twice, strlen(twice), shown));
     return AKUNU_OK;
 }
 
 ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error)
 {
-    struct ak_hf_quant q = {.h = h};
-    struct ak_error refused = {0};
+    struct ak_hf_quant q = { .h = h };
+    struct ak_error refused = { 0 };
     h->weights = ak_alloc(h->list.n, sizeof *h->weights);
     if (!h->weights)
         return ak_fail_memory(error, "a list of weights", h->list.n * sizeof *h->weights);

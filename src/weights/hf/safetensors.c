@@ -13,13 +13,17 @@ static const struct {
     const char *name;
     enum ak_type type;
 } dtypes[] = {
-    {"F32", AK_F32}, {"F16", AK_F16}, {"BF16", AK_BF16}, {"F64", AK_F64}, {"BOOL", AK_BOOL}, {"I8", AK_I8}, {"U8", AK_U8},
-    {"I16", AK_I16}, {"U16", AK_U16}, {"I32", AK_I32}, {"U32", AK_U32}, {"I64", AK_I64}, {"U64", AK_U64},
-    {"F8_E4M3", AK_F8_E4M3}, {"F8_E5M2", AK_F8_E5M2}, {"F8_E8M0", AK_F8_E8M0},
+    { "F32", AK_F32 },         { "F16", AK_F16 },         { "BF16", AK_BF16 },
+    { "F64", AK_F64 },         { "BOOL", AK_BOOL },       { "I8", AK_I8 },
+    { "U8", AK_U8 },           { "I16", AK_I16 },         { "U16", AK_U16 },
+    { "I32", AK_I32 },         { "U32", AK_U32 },         { "I64", AK_I64 },
+    { "U64", AK_U64 },         { "F8_E4M3", AK_F8_E4M3 }, { "F8_E5M2", AK_F8_E5M2 },
+    { "F8_E8M0", AK_F8_E8M0 },
 };
 
 /* Dtypes of the format that akunu cannot list. */
-static const char *const unsupported[] = {"F4", "F6_E2M3", "F6_E3M2", "C64", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
+static const char *const unsupported[] = { "F4",  "F6_E2M3",     "F6_E3M2",
+                                           "C64", "F8_E4M3FNUZ", "F8_E5M2FNUZ" };
 
 /* What the checks of one tensor have at hand. */
 struct entry {
@@ -34,7 +38,8 @@ bool ak_st_probe(const struct ak_file *file)
     struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
     uint64_t header;
     uint8_t first;
-    return ak_read_u64(&c, &header) && ak_read_u8(&c, &first) && header >= 2 && header < UINT64_C(1) << 32 && first == '{';
+    return ak_read_u64(&c, &header) && ak_read_u8(&c, &first) && header >= 2 &&
+           header < UINT64_C(1) << 32 && first == '{';
 }
 
 static ak_status read_type(const struct entry *e, enum ak_type *out)
@@ -43,7 +48,9 @@ static ak_status read_type(const struct entry *e, enum ak_type *out)
     const json_t *dtype = json_object_get(e->info, "dtype");
     const char *name = json_string_value(dtype);
     if (!name)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: dtype is %s, where a string is expected", e->name, ak_json_kind(dtype));
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: dtype is %s, where a string is expected", e->name,
+                       ak_json_kind(dtype));
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (strcmp(dtypes[i].name, name) == 0) {
             *out = dtypes[i].type;
@@ -52,19 +59,24 @@ static ak_status read_type(const struct entry *e, enum ak_type *out)
     ak_show(name, json_string_length(dtype), shown);
     for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
         if (strcmp(unsupported[i], name) == 0)
-            return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED, "tensor %s has dtype %s, which is not supported", e->name, shown);
-    return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s has dtype %s, which SafeTensors does not have", e->name, shown);
+            return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED,
+                           "tensor %s has dtype %s, which is not supported", e->name, shown);
+    return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                   "tensor %s has dtype %s, which SafeTensors does not have", e->name, shown);
 }
 
 /* An element of a list of counts. */
-static ak_status read_count(const struct entry *e, const json_t *list, const char *what, size_t i, uint64_t *out)
+static ak_status read_count(const struct entry *e, const json_t *list, const char *what, size_t i,
+                            uint64_t *out)
 {
     const json_t *value = json_array_get(list, i);
     if (!json_is_integer(value))
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: %s has %s, where integers are expected", e->name, what,
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: %s has %s, where integers are expected", e->name, what,
                        ak_json_kind(value));
     if (json_integer_value(value) < 0)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: %s has %lld, where at least 0 is expected", e->name, what,
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: %s has %lld, where at least 0 is expected", e->name, what,
                        (long long)json_integer_value(value));
     *out = (uint64_t)json_integer_value(value);
     return AKUNU_OK;
@@ -75,10 +87,13 @@ static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
 {
     const json_t *shape = json_object_get(e->info, "shape");
     if (!json_is_array(shape))
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: shape is %s, where a list is expected", e->name, ak_json_kind(shape));
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: shape is %s, where a list is expected", e->name,
+                       ak_json_kind(shape));
     size_t n = json_array_size(shape);
     if (n > AK_MAX_DIMS)
-        return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED, "tensor %s has %zu dimensions, where at most %d are supported", e->name, n,
+        return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED,
+                       "tensor %s has %zu dimensions, where at most %d are supported", e->name, n,
                        AK_MAX_DIMS);
     uint64_t rows = 1;
     t->n_dims = n ? (unsigned)n : 1;
@@ -86,7 +101,8 @@ static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
     for (size_t d = 0; d < n; d++) {
         AK_TRY(read_count(e, shape, "shape", d, &t->shape[d]));
         if (t->shape[d] > UINT32_MAX || (d + 1 < n && (rows *= t->shape[d]) > UINT32_MAX))
-            return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %zu is %llu, more than is possible", e->name, d,
+            return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                           "tensor %s: dimension %zu is %llu, more than is possible", e->name, d,
                            (unsigned long long)t->shape[d]);
     }
     return AKUNU_OK;
@@ -97,7 +113,8 @@ static ak_status count_bytes(const struct entry *e, struct ak_st_tensor *t)
     t->bytes = ak_type_info(t->type)->block_bytes;
     for (unsigned d = 0; d < t->n_dims; d++)
         if (!ak_mul_u64(t->bytes, t->shape[d], &t->bytes))
-            return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: the size of its shape overflows 64 bits", e->name);
+            return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                           "tensor %s: the size of its shape overflows 64 bits", e->name);
     return AKUNU_OK;
 }
 
@@ -106,20 +123,28 @@ static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
     const json_t *offsets = json_object_get(e->info, "data_offsets");
     uint64_t begin, end;
     if (json_array_size(offsets) != 2)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: data_offsets is %s of %zu, where a list of two offsets is expected",
-                       e->name, ak_json_kind(offsets), json_array_size(offsets));
+        return ak_fail(
+            e->error, AKUNU_ERROR_FORMAT,
+            "tensor %s: data_offsets is %s of %zu, where a list of two offsets is expected",
+            e->name, ak_json_kind(offsets), json_array_size(offsets));
     AK_TRY(read_count(e, offsets, "data_offsets", 0, &begin));
     AK_TRY(read_count(e, offsets, "data_offsets", 1, &end));
     if (end < begin)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: data_offsets end at %llu, before they begin at %llu", e->name,
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: data_offsets end at %llu, before they begin at %llu", e->name,
                        (unsigned long long)end, (unsigned long long)begin);
     if (end > e->data_bytes)
         return ak_fail(e->error, AKUNU_ERROR_FORMAT,
-                       "tensor %s: data_offsets are %llu to %llu, beyond the end of the file (which has %llu bytes of data)", e->name,
-                       (unsigned long long)begin, (unsigned long long)end, (unsigned long long)e->data_bytes);
+                       "tensor %s: data_offsets are %llu to %llu, beyond the end of the file "
+                       "(which has %llu bytes of data)",
+                       e->name, (unsigned long long)begin, (unsigned long long)end,
+                       (unsigned long long)e->data_bytes);
     if (end - begin != t->bytes)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s: data_offsets are %llu bytes apart, where its shape of %s needs %llu",
-                       e->name, (unsigned long long)(end - begin), ak_type_info(t->type)->name, (unsigned long long)t->bytes);
+        return ak_fail(
+            e->error, AKUNU_ERROR_FORMAT,
+            "tensor %s: data_offsets are %llu bytes apart, where its shape of %s needs %llu",
+            e->name, (unsigned long long)(end - begin), ak_type_info(t->type)->name,
+            (unsigned long long)t->bytes);
     t->offset = e->data + begin;
     return AKUNU_OK;
 }
@@ -127,7 +152,8 @@ static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
 static ak_status read_tensor(const struct entry *e, struct ak_st_tensor *t)
 {
     if (!json_is_object(e->info))
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s is %s, where an object is expected", e->name, ak_json_kind(e->info));
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s is %s, where an object is expected",
+                       e->name, ak_json_kind(e->info));
     AK_TRY(read_type(e, &t->type));
     AK_TRY(read_shape(e, t));
     AK_TRY(count_bytes(e, t));
@@ -140,10 +166,13 @@ static ak_status check_metadata(json_t *metadata, struct ak_error *error)
     const char *key;
     json_t *value;
     if (!json_is_object(metadata))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "header: __metadata__ is %s, where an object is expected", ak_json_kind(metadata));
-    json_object_foreach(metadata, key, value)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "header: __metadata__ is %s, where an object is expected",
+                       ak_json_kind(metadata));
+    json_object_foreach (metadata, key, value)
         if (!json_is_string(value))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "header: __metadata__ has %s under %s, where strings are expected",
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "header: __metadata__ has %s under %s, where strings are expected",
                            ak_json_kind(value), ak_show(key, strlen(key), shown));
     return AKUNU_OK;
 }
@@ -162,24 +191,30 @@ static const char *show_name(const struct ak_st_tensor *t, char *out)
 }
 
 /* Every byte of the data is one tensor's, as the format wants it. */
-static ak_status check_cover(const struct ak_st_tensor *tensors, size_t n, uint64_t begin, uint64_t end, struct ak_error *error)
+static ak_status check_cover(const struct ak_st_tensor *tensors, size_t n, uint64_t begin,
+                             uint64_t end, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], other[AK_SHOW_BYTES];
     uint64_t next = begin;
     for (size_t i = 0; i < n; i++) {
         const struct ak_st_tensor *t = &tensors[i];
         if (t->offset < next)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensors %s and %s (data_offsets from %llu) share bytes",
-                           show_name(&tensors[i - 1], other), show_name(t, shown), (unsigned long long)(t->offset - begin));
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "tensors %s and %s (data_offsets from %llu) share bytes",
+                           show_name(&tensors[i - 1], other), show_name(t, shown),
+                           (unsigned long long)(t->offset - begin));
         if (t->offset > next)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "bytes %llu to %llu of the data are no tensor's, those between %s and %s",
-                           (unsigned long long)(next - begin), (unsigned long long)(t->offset - begin),
-                           i ? show_name(&tensors[i - 1], other) : "the header", show_name(t, shown));
+            return ak_fail(
+                error, AKUNU_ERROR_FORMAT,
+                "bytes %llu to %llu of the data are no tensor's, those between %s and %s",
+                (unsigned long long)(next - begin), (unsigned long long)(t->offset - begin),
+                i ? show_name(&tensors[i - 1], other) : "the header", show_name(t, shown));
         next = t->offset + t->bytes;
     }
     if (next != end)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the file has %llu bytes, where its last tensor ends at %llu", (unsigned long long)end,
-                       (unsigned long long)next);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the file has %llu bytes, where its last tensor ends at %llu",
+                       (unsigned long long)end, (unsigned long long)next);
     return AKUNU_OK;
 }
 
@@ -192,23 +227,25 @@ static ak_status reserve(struct ak_st_list *list, size_t more, struct ak_error *
     return AKUNU_OK;
 }
 
-static ak_status read_header(const struct ak_file *file, json_t *header, uint64_t data, uint32_t part, struct ak_st_list *list,
-                             struct ak_error *error)
+static ak_status read_header(const struct ak_file *file, json_t *header, uint64_t data,
+                             uint32_t part, struct ak_st_list *list, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *name;
     json_t *info;
     if (!json_is_object(header))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "header: %s, where an object is expected", ak_json_kind(header));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "header: %s, where an object is expected",
+                       ak_json_kind(header));
     AK_TRY(reserve(list, json_object_size(header), error));
     size_t first = list->n;
-    json_object_foreach(header, name, info) {
+    json_object_foreach (header, name, info) {
         if (strcmp(name, "__metadata__") == 0) {
             AK_TRY(check_metadata(info, error));
             continue;
         }
-        struct ak_st_tensor t = {.part = part};
-        struct entry e = {ak_show(name, strlen(name), shown), info, data, file->bytes - data, error};
+        struct ak_st_tensor t = { .part = part };
+        struct entry e = { ak_show(name, strlen(name), shown), info, data, file->bytes - data,
+                           error };
         AK_TRY(read_tensor(&e, &t));
         t.name = ak_strndup(name, strlen(name));
         if (!t.name)
@@ -220,27 +257,35 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
 }
 
 /* The header's text; its length is believed only where the file has as much. */
-static ak_status find_header(const struct ak_file *file, const uint8_t **text, uint64_t *n, struct ak_error *error)
+static ak_status find_header(const struct ak_file *file, const uint8_t **text, uint64_t *n,
+                             struct ak_error *error)
 {
     struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
     if (file->bytes == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "an empty file, where a SafeTensors file is expected");
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "an empty file, where a SafeTensors file is expected");
     if (!ak_read_u64(&c, n))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside the header length of %d bytes",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the end of the file (%llu bytes) is inside the header length of %d bytes",
                        (unsigned long long)file->bytes, LENGTH_BYTES);
     if (*n < 2)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "header length of %llu bytes, where at least 2 are expected", (unsigned long long)*n);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "header length of %llu bytes, where at least 2 are expected",
+                       (unsigned long long)*n);
     if (*n > ak_cursor_left(&c))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "header length of %llu bytes, beyond the end of the file (%llu bytes)",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "header length of %llu bytes, beyond the end of the file (%llu bytes)",
                        (unsigned long long)*n, (unsigned long long)file->bytes);
     if (*n > MOST_HEADER)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "header length of %llu bytes, where at most %d are possible", (unsigned long long)*n,
-                       MOST_HEADER);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "header length of %llu bytes, where at most %d are possible",
+                       (unsigned long long)*n, MOST_HEADER);
     ak_read_bytes(&c, *n, text);
     return AKUNU_OK;
 }
 
-ak_status ak_st_read(const struct ak_file *file, uint32_t part, struct ak_st_list *list, uint64_t *data, struct ak_error *error)
+ak_status ak_st_read(const struct ak_file *file, uint32_t part, struct ak_st_list *list,
+                     uint64_t *data, struct ak_error *error)
 {
     const uint8_t *text;
     uint64_t n;
@@ -262,5 +307,5 @@ void ak_st_free(struct ak_st_list *list)
     for (size_t i = 0; i < list->n; i++)
         ak_free(list->tensors[i].name);
     ak_free(list->tensors);
-    *list = (struct ak_st_list){0};
+    *list = (struct ak_st_list){ 0 };
 }

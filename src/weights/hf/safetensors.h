@@ -31,7 +31,8 @@ bool ak_st_probe(const struct ak_file *file);
 
 /* Checks the whole header and appends its tensors in the order of their data, whose
  * beginning goes to *data. What was appended is the caller's, also after a failure. */
-ak_status ak_st_read(const struct ak_file *file, uint32_t part, struct ak_st_list *list, uint64_t *data, struct ak_error *error);
+ak_status ak_st_read(const struct ak_file *file, uint32_t part, struct ak_st_list *list,
+                     uint64_t *data, struct ak_error *error);
 void ak_st_free(struct ak_st_list *list);
 
 #endif

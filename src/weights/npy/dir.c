@@ -32,44 +32,49 @@ enum {
 
 static const char format_name[] = "akunu-npy";
 
-/* ---- Rows ---------------------------------------------------------------------------- */
-
+/* ---- Rows --------------------------------------------------------------- */
 /* INT8's bytes are signed. */
-static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, uint8_t *out)
+static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   uint8_t *out)
 {
     ak_assembly_stream(a, row, first, n, out);
     for (uint32_t i = 0; a->bits == 8 && i < n; i++)
         out[i] ^= 0x80;
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale, float *minimum)
+static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+                    float *minimum)
 {
     *scale = ak_assembly_factor(AK_F32, &a->plane[1], row * (a->cols / a->group) + k / a->group);
     *minimum = -(*scale * (float)(1 << (a->bits - 1)));
 }
 
-static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n, float *out)
+static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+                   float *out)
 {
     uint8_t q[AK_ASSEMBLY_K];
     int half = 1 << (a->bits - 1);
     quants(a, row, first, n, q);
     for (uint32_t i = 0; i < n; i++)
-        out[i] = ak_assembly_factor(AK_F32, &a->plane[1], row * (a->cols / a->group) + (first + i) / a->group) * (float)(q[i] - half);
+        out[i] = ak_assembly_factor(AK_F32, &a->plane[1],
+                                    row * (a->cols / a->group) + (first + i) / a->group) *
+                 (float)(q[i] - half);
 }
 
-static const struct ak_assembly_scheme scheme = {.quants = quants, .factors = factors, .values = values, .by_rows = true};
+static const struct ak_assembly_scheme scheme = {
+    .quants = quants, .factors = factors, .values = values, .by_rows = true
+};
 
-/* ---- Encodings, the best first ---------------------------------------------------------- */
-
+/* ---- Encodings, the best first ------------------------------------------ */
 static const struct encoding {
     const char *name, *numbers, *scales; /* in the manifest; endings of files */
     enum ak_type type;
     uint32_t bits;
 } encodings[] = {
-    {"int8", "__q", "__s", AK_I8, 8},
-    {"int4", "__q4", "__s4", AK_U8, 4},
-    {"int3", "__q3", "__s3", AK_U8, 3},
-    {"plain", "__pt", NULL, AK_F16, 0},
+    { "int8", "__q", "__s", AK_I8, 8 },
+    { "int4", "__q4", "__s4", AK_U8, 4 },
+    { "int3", "__q3", "__s3", AK_U8, 3 },
+    { "plain", "__pt", NULL, AK_F16, 0 },
 };
 enum { N_ENCODINGS = sizeof encodings / sizeof *encodings };
 
@@ -92,29 +97,30 @@ static const struct encoding *choose(const json_t *info, const struct encoding *
     return NULL;
 }
 
-/* ---- Arrays ----------------------------------------------------------------------------- */
-
+/* ---- Arrays ------------------------------------------------------------- */
 /* What the checks of one tensor have at hand. */
 struct entry {
     struct ak_hf *h;
-    const char *name;       /* fit for messages */
+    const char *name; /* fit for messages */
     char safe[NAME_BYTES];
     const json_t *info;
     const struct encoding *encoding;
     const json_t *settings; /* the encoding's object */
     uint64_t shape[AK_MAX_DIMS], rows, cols;
     unsigned n_dims;
-    uint32_t group;         /* columns that share a scale */
+    uint32_t group; /* columns that share a scale */
     struct ak_error *error;
 };
 
 /* Maps tensors/SAFE + ENDING; many of these are open at once. */
-static ak_status open_array(const struct entry *e, const char *ending, struct ak_file *file, struct ak_npy *array)
+static ak_status open_array(const struct entry *e, const char *ending, struct ak_file *file,
+                            struct ak_npy *array)
 {
     char path[NAME_BYTES + 32];
     snprintf(path, sizeof path, "tensors/%s%s.npy", e->safe, ending);
     AK_TRY(ak_hf_open_in(e->h, path, file, e->error));
-    ak_status status = ak_npy_probe(file) ? ak_npy_read(file, array, e->error) : ak_fail(e->error, AKUNU_ERROR_FORMAT, "no NumPy array");
+    ak_status status = ak_npy_probe(file) ? ak_npy_read(file, array, e->error) :
+                                            ak_fail(e->error, AKUNU_ERROR_FORMAT, "no NumPy array");
     if (status != AKUNU_OK) {
         ak_error_prefix(e->error, path);
         ak_file_close(file);
@@ -125,7 +131,8 @@ static ak_status open_array(const struct entry *e, const char *ending, struct ak
 }
 
 /* The array becomes a tensor of the list, called as its file. */
-static ak_status add_array(const struct entry *e, const char *ending, const struct ak_st_tensor **out)
+static ak_status add_array(const struct entry *e, const char *ending,
+                           const struct ak_st_tensor **out)
 {
     struct ak_hf_part *part = &e->h->parts[e->h->n_parts];
     struct ak_st_tensor *t = &e->h->list.tensors[e->h->list.n];
@@ -133,8 +140,12 @@ static ak_status add_array(const struct entry *e, const char *ending, const stru
     char name[NAME_BYTES + 16];
     AK_TRY(open_array(e, ending, &part->file, &array));
     snprintf(name, sizeof name, "%s%s", e->safe, ending);
-    *t = (struct ak_st_tensor){.name = ak_strndup(name, strlen(name)), .part = e->h->n_parts, .type = array.type, .n_dims = array.n_dims,
-                               .offset = array.offset, .bytes = array.bytes};
+    *t = (struct ak_st_tensor){ .name = ak_strndup(name, strlen(name)),
+                                .part = e->h->n_parts,
+                                .type = array.type,
+                                .n_dims = array.n_dims,
+                                .offset = array.offset,
+                                .bytes = array.bytes };
     memcpy(t->shape, array.shape, sizeof t->shape);
     part->name = strrchr(part->file.path, '/') + 1;
     part->data = array.offset;
@@ -150,7 +161,8 @@ static ak_status expect_type(const struct entry *e, const struct ak_st_tensor *t
 {
     if (t->type == type)
         return AKUNU_OK;
-    return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s is %s; expected %s", t->name, ak_type_info(t->type)->name, ak_type_info(type)->name);
+    return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s is %s; expected %s", t->name,
+                   ak_type_info(t->type)->name, ak_type_info(type)->name);
 }
 
 static uint64_t element(const struct ak_npy *array, const uint8_t *data, uint64_t i)
@@ -173,32 +185,40 @@ static ak_status check_shape_file(const struct entry *e)
     struct ak_npy array;
     ak_status status = AKUNU_OK;
     AK_TRY(open_array(e, "__shape", &file, &array));
-    bool whole = array.type == AK_I64 || array.type == AK_U64 || array.type == AK_I32 || array.type == AK_U32;
+    bool whole = array.type == AK_I64 || array.type == AK_U64 || array.type == AK_I32 ||
+                 array.type == AK_U32;
     if (!whole || array.n_dims != 1 || array.shape[0] != e->n_dims)
-        status = ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s__shape is %s of %llu in %u dimensions; expected %u whole numbers of 32 or 64 bits",
-                         e->safe, ak_type_info(array.type)->name, (unsigned long long)array.shape[0], array.n_dims, e->n_dims);
+        status = ak_fail(
+            e->error, AKUNU_ERROR_FORMAT,
+            "%s__shape is %s of %llu in %u dimensions; expected %u whole numbers of 32 or 64 bits",
+            e->safe, ak_type_info(array.type)->name, (unsigned long long)array.shape[0],
+            array.n_dims, e->n_dims);
     for (unsigned d = 0; status == AKUNU_OK && d < e->n_dims; d++) {
         uint64_t found = element(&array, file.data + array.offset, d);
         if (found != e->shape[d])
-            status = ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s__shape has %llu at %u, where the manifest has %llu", e->safe,
+            status = ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                             "%s__shape has %llu at %u, where the manifest has %llu", e->safe,
                              (unsigned long long)found, d, (unsigned long long)e->shape[d]);
     }
     ak_file_close(&file);
     return status;
 }
 
-/* ---- One tensor of the manifest ------------------------------------------------------- */
-
+/* ---- One tensor of the manifest ----------------------------------------- */
 /* A name of letters, digits, '.', '_' and '-' alone leads nowhere else. */
 static ak_status make_safe(struct entry *e, const char *name)
 {
     size_t n = 0;
     for (const char *c = name; *c; c++) {
-        bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("._-", *c);
+        bool fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                    (*c >= '0' && *c <= '9') || strchr("._-", *c);
         if (!fine)
-            return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensors: the name %s is not of letters, digits, '.', '_' and '-' alone", e->name);
+            return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                           "tensors: the name %s is not of letters, digits, '.', '_' and '-' alone",
+                           e->name);
         if (n + 16 > sizeof e->safe) /* with an ending it would be no file's name */
-            return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensors: the name %s is too long for a file", e->name);
+            return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                           "tensors: the name %s is too long for a file", e->name);
         e->safe[n++] = *c == '.' ? '_' : *c;
         if (*c == '.')
             e->safe[n++] = '_';
@@ -212,16 +232,20 @@ static ak_status read_shape(struct entry *e)
     const json_t *shape = json_object_get(e->info, "shape");
     size_t n = json_array_size(shape);
     if (n < 1 || n > AK_MAX_DIMS)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: shape is %s of %zu, where a list of 1 to %d sizes is expected", e->name,
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "%s: shape is %s of %zu, where a list of 1 to %d sizes is expected", e->name,
                        ak_json_kind(shape), n, AK_MAX_DIMS);
     e->n_dims = (unsigned)n;
     e->rows = 1;
     for (unsigned d = 0; d < n; d++) {
         const json_t *size = json_array_get(shape, d);
         json_int_t value = json_integer_value(size);
-        if (!json_is_integer(size) || value < 1 || value > UINT32_MAX || (d + 1 < n && (e->rows *= (uint64_t)value) > UINT32_MAX))
-            return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: dimension %u of shape is %s %lld; expected 1 to 2^32 - 1, and rows below 2^32",
-                           e->name, d, ak_json_kind(size), (long long)value);
+        if (!json_is_integer(size) || value < 1 || value > UINT32_MAX ||
+            (d + 1 < n && (e->rows *= (uint64_t)value) > UINT32_MAX))
+            return ak_fail(
+                e->error, AKUNU_ERROR_FORMAT,
+                "%s: dimension %u of shape is %s %lld; expected 1 to 2^32 - 1, and rows below 2^32",
+                e->name, d, ak_json_kind(size), (long long)value);
         e->shape[d] = (uint64_t)value;
     }
     e->cols = e->shape[n - 1];
@@ -232,8 +256,9 @@ static ak_status read_count(const struct entry *e, const char *key, uint64_t *ou
 {
     const json_t *value = json_object_get(e->settings, key);
     if (!json_is_integer(value) || json_integer_value(value) < 1)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: %s of %s is %s; expected a whole number above 0", e->name, key, e->encoding->name,
-                       ak_json_kind(value));
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "%s: %s of %s is %s; expected a whole number above 0", e->name, key,
+                       e->encoding->name, ak_json_kind(value));
     *out = (uint64_t)json_integer_value(value);
     return AKUNU_OK;
 }
@@ -245,8 +270,10 @@ static ak_status read_group(struct entry *e)
     if (json_object_get(e->settings, "group") || e->encoding->bits != 8)
         AK_TRY(read_count(e, "group", &group));
     if (group % 32 != 0 || e->cols % group != 0)
-        return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: rows of %llu elements in groups of %llu; expected multiples of 32 that fit",
-                       e->name, (unsigned long long)e->cols, (unsigned long long)group);
+        return ak_fail(
+            e->error, AKUNU_ERROR_FORMAT,
+            "%s: rows of %llu elements in groups of %llu; expected multiples of 32 that fit",
+            e->name, (unsigned long long)e->cols, (unsigned long long)group);
     e->group = (uint32_t)group; /* divides 32 bits */
     return AKUNU_OK;
 }
@@ -257,7 +284,8 @@ static ak_status check_bytes(const struct entry *e, uint64_t found)
     AK_TRY(read_count(e, "bytes", &bytes));
     if (bytes == found)
         return AKUNU_OK;
-    return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: the arrays of %s have %llu bytes, where the manifest says %llu", e->name,
+    return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                   "%s: the arrays of %s have %llu bytes, where the manifest says %llu", e->name,
                    e->encoding->name, (unsigned long long)found, (unsigned long long)bytes);
 }
 
@@ -269,14 +297,15 @@ static ak_status read_precision(const struct entry *e, bool *halves)
     *halves = text && strcmp(text, "f16") == 0;
     if (!value || *halves || (text && strcmp(text, "f32") == 0))
         return AKUNU_OK;
-    return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s: scales of %s is %s; expected \"f32\" or \"f16\"", e->name, e->encoding->name,
-                   text ? "another text" : ak_json_kind(value));
+    return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                   "%s: scales of %s is %s; expected \"f32\" or \"f16\"", e->name,
+                   e->encoding->name, text ? "another text" : ak_json_kind(value));
 }
 
 /* Numbers of 4 and 3 bits are multiplied with scales in F16 whatever they are: what that
  * rounds away is at most a 128th of half a step. Of INT8 it could be an eighth. */
-static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numbers, const struct ak_st_tensor *scales,
-                          struct ak_assembly *out)
+static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numbers,
+                          const struct ak_st_tensor *scales, struct ak_assembly *out)
 {
     char group[16] = "ROWS";
     bool halves;
@@ -285,14 +314,16 @@ static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numb
         snprintf(group, sizeof group, "G%u", e->group);
     *out = (struct ak_assembly){
         .scheme = &scheme,
-        .type = e->encoding->bits == 8 && !halves ? AK_A8 : ak_assembly_symmetric_type(e->encoding->bits, AK_F16),
+        .type = e->encoding->bits == 8 && !halves ?
+                    AK_A8 :
+                    ak_assembly_symmetric_type(e->encoding->bits, AK_F16),
         .factor_type = AK_F32,
         .n_dims = e->n_dims,
         .rows = (uint32_t)e->rows,
         .cols = (uint32_t)e->cols,
         .bits = e->encoding->bits,
         .group = e->group,
-        .plane = {ak_hf_data(e->h, numbers), ak_hf_data(e->h, scales)},
+        .plane = { ak_hf_data(e->h, numbers), ak_hf_data(e->h, scales) },
     };
     memcpy(out->shape, e->shape, sizeof out->shape);
     snprintf(out->name, sizeof out->name, "INT%u_%s", out->bits, group);
@@ -307,9 +338,11 @@ static ak_status read_quantised(struct entry *e, struct ak_hf_weight *w)
     AK_TRY(add_array(e, e->encoding->scales, &scales));
     AK_TRY(expect_type(e, numbers, e->encoding->type));
     AK_TRY(expect_type(e, scales, AK_F32));
-    AK_TRY(ak_hf_expect_shape(numbers, (uint64_t[]){e->rows, e->cols / 8 * e->encoding->bits}, 2, e->error));
+    AK_TRY(ak_hf_expect_shape(numbers, (uint64_t[]){ e->rows, e->cols / 8 * e->encoding->bits }, 2,
+                              e->error));
     bool flat = e->group == e->cols && scales->n_dims == 1;
-    AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){e->rows, e->cols / e->group}, flat ? 1 : 2, e->error));
+    AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){ e->rows, e->cols / e->group }, flat ? 1 : 2,
+                              e->error));
     AK_TRY(check_bytes(e, numbers->bytes + scales->bytes));
     w->assembly = ak_alloc(1, sizeof *w->assembly);
     if (!w->assembly)
@@ -327,22 +360,29 @@ static ak_status read_plain(const struct entry *e)
     return check_bytes(e, t->bytes);
 }
 
-static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *info, const struct encoding *wanted, struct ak_error *error)
+static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *info,
+                             const struct encoding *wanted, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    struct entry e = {.h = h, .name = ak_show(name, strlen(name), shown), .info = info, .error = error};
+    struct entry e = {
+        .h = h, .name = ak_show(name, strlen(name), shown), .info = info, .error = error
+    };
     struct ak_hf_weight *w = &h->weights[h->n_weights];
     AK_TRY(make_safe(&e, name));
     e.encoding = choose(info, wanted);
     if (!e.encoding)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s without int8, int4, int3 or plain; expected an object with one of them", e.name,
-                       ak_json_kind(info));
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "%s is %s without int8, int4, int3 or plain; expected an object with one of them",
+            e.name, ak_json_kind(info));
     e.settings = json_object_get(info, e.encoding->name);
     if (!json_is_object(e.settings))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s is %s; expected an object", e.name, e.encoding->name, ak_json_kind(e.settings));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s is %s; expected an object", e.name,
+                       e.encoding->name, ak_json_kind(e.settings));
     AK_TRY(read_shape(&e));
     AK_TRY(check_shape_file(&e));
-    *w = (struct ak_hf_weight){.own_name = ak_strndup(name, strlen(name)), .at = (uint32_t)h->list.n};
+    *w = (struct ak_hf_weight){ .own_name = ak_strndup(name, strlen(name)),
+                                .at = (uint32_t)h->list.n };
     if (!w->own_name)
         return ak_fail_memory(error, "a tensor's name", strlen(name) + 1);
     w->name = w->own_name;
@@ -350,28 +390,30 @@ static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *in
     return e.encoding->bits ? read_quantised(&e, w) : read_plain(&e);
 }
 
-/* ---- The manifest ------------------------------------------------------------------------- */
-
-static ak_status expect_text(const json_t *manifest, const char *key, const char *expected, struct ak_error *error)
+/* ---- The manifest ------------------------------------------------------- */
+static ak_status expect_text(const json_t *manifest, const char *key, const char *expected,
+                             struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const json_t *value = json_object_get(manifest, key);
     const char *text = json_string_value(value);
     if (text && strcmp(text, expected) == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected \"%s\"", key, text ? ak_show(text, strlen(text), shown) : ak_json_kind(value),
-                   expected);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected \"%s\"", key,
+                   text ? ak_show(text, strlen(text), shown) : ak_json_kind(value), expected);
 }
 
-static ak_status check_head(const json_t *manifest, const struct encoding **wanted, struct ak_error *error)
+static ak_status check_head(const json_t *manifest, const struct encoding **wanted,
+                            struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    const json_t *version = json_object_get(manifest, "version"), *use = json_object_get(manifest, "use");
+    const json_t *version = json_object_get(manifest, "version"),
+                 *use = json_object_get(manifest, "use");
     const char *text = json_string_value(use);
     AK_TRY(expect_text(manifest, "format", format_name, error));
     if (!json_is_integer(version) || json_integer_value(version) != VERSION)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "version is %s %lld; expected %d", ak_json_kind(version),
-                       (long long)json_integer_value(version), VERSION);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "version is %s %lld; expected %d",
+                       ak_json_kind(version), (long long)json_integer_value(version), VERSION);
     AK_TRY(expect_text(manifest, "names", "huggingface", error));
     *wanted = encoding_of(text);
     if (use && !*wanted)
@@ -384,12 +426,15 @@ static ak_status allocate(struct ak_hf *h, const json_t *tensors, struct ak_erro
 {
     size_t n = json_object_size(tensors);
     if (n == 0 || n > MOST_TENSORS)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensors is %s of %zu; expected an object of 1 to %d", ak_json_kind(tensors), n, MOST_TENSORS);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "tensors is %s of %zu; expected an object of 1 to %d", ak_json_kind(tensors),
+                       n, MOST_TENSORS);
     h->parts = ak_alloc(n, ARRAYS * sizeof *h->parts);
     h->list.tensors = ak_alloc(n, ARRAYS * sizeof *h->list.tensors);
     h->weights = ak_alloc(n, sizeof *h->weights);
     if (!h->parts || !h->list.tensors || !h->weights)
-        return ak_fail_memory(error, "the tensors of a manifest", n * ARRAYS * sizeof *h->list.tensors);
+        return ak_fail_memory(error, "the tensors of a manifest",
+                              n * ARRAYS * sizeof *h->list.tensors);
     return AKUNU_OK;
 }
 
@@ -400,7 +445,7 @@ static ak_status read_tensors(struct ak_hf *h, json_t *manifest, struct ak_error
     json_t *info, *tensors = json_object_get(manifest, "tensors");
     AK_TRY(check_head(manifest, &wanted, error));
     AK_TRY(allocate(h, tensors, error));
-    json_object_foreach(tensors, name, info)
+    json_object_foreach (tensors, name, info)
         AK_TRY(read_tensor(h, name, info, wanted, error));
     return AKUNU_OK;
 }
@@ -410,8 +455,8 @@ static ak_status read_manifest(struct ak_hf *h, struct ak_error *error)
     const struct ak_file *file = ak_hf_side(h, AK_HF_MANIFEST);
     json_t *manifest;
     if (!file || file->bytes > MOST_MANIFEST)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible", (unsigned long long)(file ? file->bytes : 0),
-                       MOST_MANIFEST);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible",
+                       (unsigned long long)(file ? file->bytes : 0), MOST_MANIFEST);
     AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &manifest, error));
     ak_status status = read_tensors(h, manifest, error);
     json_decref(manifest);
@@ -423,9 +468,10 @@ static ak_status index_arrays(struct ak_hf *h, struct ak_error *error)
 {
     AK_TRY(ak_index_alloc(&h->stored, h->list.n, error));
     for (uint32_t i = 0; i < h->stored.n; i++)
-        h->stored.entries[i] = (struct ak_index_entry){h->list.tensors[i].name, i};
+        h->stored.entries[i] = (struct ak_index_entry){ h->list.tensors[i].name, i };
     const char *twice = ak_index_sort(&h->stored);
-    return twice ? ak_fail(error, AKUNU_ERROR_FORMAT, "%s is the array of two tensors", twice) : AKUNU_OK;
+    return twice ? ak_fail(error, AKUNU_ERROR_FORMAT, "%s is the array of two tensors", twice) :
+                   AKUNU_OK;
 }
 
 ak_status ak_npy_dir_read(struct ak_hf *h, const char *path, struct ak_error *error)
@@ -450,7 +496,8 @@ bool ak_npy_dir_probe(const char *path)
     struct ak_file file;
     char name[4096];
     int n = snprintf(name, sizeof name, "%s/" AK_HF_MANIFEST, path);
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || n < 0 || (size_t)n >= sizeof name || ak_file_open(name, &file, NULL) != AKUNU_OK)
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || n < 0 || (size_t)n >= sizeof name ||
+        ak_file_open(name, &file, NULL) != AKUNU_OK)
         return false;
     size_t bytes = ak_min_size((size_t)file.bytes, PROBE_BYTES);
     bool found = file.data && memmem(file.data, bytes, format_name, strlen(format_name)) != NULL;

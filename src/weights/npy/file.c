@@ -37,7 +37,8 @@ static void close_provider(struct ak_provider *p)
 
 static ak_status read(struct npy_file *n, const char *path, struct ak_error *error)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end = strrchr(name, '.');
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *end = strrchr(name, '.');
     AK_TRY(ak_file_open(path, &n->file, error));
     AK_TRY(ak_npy_read(&n->file, &n->array, error));
     n->name = ak_strndup(name, end && end > name ? (size_t)(end - name) : strlen(name));
@@ -61,7 +62,8 @@ static ak_status open_npy(const char *path, struct ak_provider **out, struct ak_
 }
 
 /* An array plays no role. */
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
+static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                 struct ak_view *out)
 {
     (void)p, (void)role, (void)layer, (void)hf, (void)out;
     return false;
@@ -108,7 +110,8 @@ static bool find_meta(const struct ak_provider *p, const char *key, struct ak_me
     return false;
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                    struct ak_meta *out)
 {
     (void)p, (void)array, (void)i, (void)out;
     return false;

@@ -10,7 +10,12 @@
 
 static const uint8_t magic[] = { 0x6c, 0x6d, 0x67, 0x67 };
 
-enum { N_METAS = 2 + AK_WHISPER_PARAMS + 1, LONGEST_NAME = 256, QUANTISATION_VERSIONS = 1000, KERNEL_WIDTH = 3 };
+enum {
+    N_METAS = 2 + AK_WHISPER_PARAMS + 1,
+    LONGEST_NAME = 256,
+    QUANTISATION_VERSIONS = 1000,
+    KERNEL_WIDTH = 3
+};
 
 struct tensor {
     char *name;
@@ -26,14 +31,14 @@ struct whisper {
     struct ak_provider provider;
     struct ak_file file;
     uint32_t params[AK_WHISPER_PARAMS];
-    uint64_t ffn_width;      /* of the first tensor that has it; 0: none came yet */
+    uint64_t ffn_width; /* of the first tensor that has it; 0: none came yet */
     uint32_t filter_rows, filter_cols;
-    const uint8_t *filters;  /* f32, little-endian, at any address */
-    struct ak_text *tokens;  /* what the file has of the vocabulary: text tokens */
+    const uint8_t *filters; /* f32, little-endian, at any address */
+    struct ak_text *tokens; /* what the file has of the vocabulary: text tokens */
     uint32_t n_tokens;
     struct tensor *tensors;
     size_t n, capacity;
-    uint64_t header_bytes;   /* up to the first tensor */
+    uint64_t header_bytes; /* up to the first tensor */
     struct ak_index index;
     struct ak_copies copies;
 };
@@ -66,8 +71,7 @@ static void close_provider(struct ak_provider *p)
     ak_free(w);
 }
 
-/* ---- Reading ------------------------------------------------------------------- */
-
+/* ---- Reading ------------------------------------------------------------ */
 static const struct {
     const char *name;
     uint32_t least, most;
@@ -87,46 +91,54 @@ static const struct {
 
 static ak_status fail_end(const struct whisper *w, const char *what, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside the %s", (unsigned long long)w->file.bytes, what);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside the %s",
+                   (unsigned long long)w->file.bytes, what);
 }
 
 /* A count that the file writes with a sign. */
-static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const char *what, uint32_t least, uint32_t most, uint32_t *out,
-                            struct ak_error *error)
+static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const char *what,
+                            uint32_t least, uint32_t most, uint32_t *out, struct ak_error *error)
 {
     if (!ak_read_u32(c, out))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s", (unsigned long long)w->file.bytes, what);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s",
+                       (unsigned long long)w->file.bytes, what);
     if (*out < least || *out > most)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %d; expected %u to %u", what, (int32_t)*out, least, most);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %d; expected %u to %u", what,
+                       (int32_t)*out, least, most);
     return AKUNU_OK;
 }
 
 /* Above the thousands is the version of the quantisation. */
 static bool known_ftype(uint32_t ftype)
 {
-    static const uint8_t known[] = { 0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14 }; /* floats, 4 to 8 bits, K */
+    /* floats, 4 to 8 bits, K */
+    static const uint8_t known[] = { 0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14 };
     for (size_t i = 0; i < sizeof known; i++)
         if (ftype % QUANTISATION_VERSIONS == known[i])
             return true;
     return false;
 }
 
-static ak_status check_heads(const struct whisper *w, enum ak_whisper_param heads, enum ak_whisper_param state, struct ak_error *error)
+static ak_status check_heads(const struct whisper *w, enum ak_whisper_param heads,
+                             enum ak_whisper_param state, struct ak_error *error)
 {
     if (w->params[state] % w->params[heads] == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u", params[heads].name, w->params[heads],
-                   params[state].name, w->params[state]);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
+                   params[heads].name, w->params[heads], params[state].name, w->params[state]);
 }
 
 static ak_status read_params(struct whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
     for (int i = 0; i < AK_WHISPER_PARAMS; i++)
-        AK_TRY(read_count(w, c, params[i].name, params[i].least, params[i].most, &w->params[i], error));
+        AK_TRY(read_count(w, c, params[i].name, params[i].least, params[i].most, &w->params[i],
+                          error));
     if (!known_ftype(w->params[AK_WHISPER_FTYPE]))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "ftype is %u; supported: 0 to 4 and 7 to 14", w->params[AK_WHISPER_FTYPE]);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "ftype is %u; supported: 0 to 4 and 7 to 14",
+                       w->params[AK_WHISPER_FTYPE]);
     if (w->params[AK_WHISPER_AUDIO_STATE] != w->params[AK_WHISPER_TEXT_STATE])
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "n_text_state is %u and n_audio_state %u; expected the same",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "n_text_state is %u and n_audio_state %u; expected the same",
                        w->params[AK_WHISPER_TEXT_STATE], w->params[AK_WHISPER_AUDIO_STATE]);
     AK_TRY(check_heads(w, AK_WHISPER_AUDIO_HEAD, AK_WHISPER_AUDIO_STATE, error));
     return check_heads(w, AK_WHISPER_TEXT_HEAD, AK_WHISPER_TEXT_STATE, error);
@@ -135,10 +147,12 @@ static ak_status read_params(struct whisper *w, struct ak_cursor *c, struct ak_e
 static ak_status read_filters(struct whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
     AK_TRY(read_count(w, c, "mel filters: the number of rows", 1, 1 << 16, &w->filter_rows, error));
-    AK_TRY(read_count(w, c, "mel filters: the number of columns", 1, 1 << 16, &w->filter_cols, error));
+    AK_TRY(
+        read_count(w, c, "mel filters: the number of columns", 1, 1 << 16, &w->filter_cols, error));
     if (w->filter_rows != w->params[AK_WHISPER_MELS])
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "n_mels is %u, but there are mel filters of %u rows", w->params[AK_WHISPER_MELS],
-                       w->filter_rows);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "n_mels is %u, but there are mel filters of %u rows",
+                       w->params[AK_WHISPER_MELS], w->filter_rows);
     if (!ak_read_bytes(c, (uint64_t)w->filter_rows * w->filter_cols * sizeof(float), &w->filters))
         return fail_end(w, "mel filters", error);
     return AKUNU_OK;
@@ -150,10 +164,11 @@ static ak_status read_tokens(struct whisper *w, struct ak_cursor *c, struct ak_e
     const uint8_t *text;
     AK_TRY(read_count(w, c, "the number of tokens", 0, INT32_MAX, &n, error));
     if (n > w->params[AK_WHISPER_VOCAB])
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "n_vocab is %u, but there are %u tokens", w->params[AK_WHISPER_VOCAB], n);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "n_vocab is %u, but there are %u tokens",
+                       w->params[AK_WHISPER_VOCAB], n);
     if (n > ak_cursor_left(c) / sizeof bytes)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%u tokens, where the file has %llu bytes left", n,
-                       (unsigned long long)ak_cursor_left(c));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%u tokens, where the file has %llu bytes left",
+                       n, (unsigned long long)ak_cursor_left(c));
     w->tokens = ak_alloc(n, sizeof *w->tokens);
     if (!w->tokens)
         return ak_fail_memory(error, "the tokens", n * sizeof *w->tokens);
@@ -161,8 +176,9 @@ static ak_status read_tokens(struct whisper *w, struct ak_cursor *c, struct ak_e
         if (!ak_read_u32(c, &bytes))
             return fail_end(w, "tokens", error);
         if (!ak_read_bytes(c, bytes, &text))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "token %u has %u bytes, beyond the end of the file (%llu bytes)", w->n_tokens, bytes,
-                           (unsigned long long)w->file.bytes);
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "token %u has %u bytes, beyond the end of the file (%llu bytes)",
+                           w->n_tokens, bytes, (unsigned long long)w->file.bytes);
         w->tokens[w->n_tokens] = (struct ak_text){ (const char *)text, bytes };
     }
     return AKUNU_OK;
@@ -184,7 +200,8 @@ static const char *show_shape(const uint64_t *shape, unsigned n_dims, char out[A
     size_t used = 0;
     out[0] = '\0';
     for (unsigned d = 0; d < n_dims && used < AK_SHOW_BYTES; d++)
-        used += (size_t)snprintf(out + used, AK_SHOW_BYTES - used, "%s%llu", d ? " × " : "", (unsigned long long)shape[d]);
+        used += (size_t)snprintf(out + used, AK_SHOW_BYTES - used, "%s%llu", d ? " × " : "",
+                                 (unsigned long long)shape[d]);
     return out;
 }
 
@@ -199,14 +216,16 @@ static unsigned squeeze(const uint64_t *shape, unsigned n_dims, uint64_t *out)
 }
 
 /* The header does not say how wide the feed-forward is: the tensors agree on it. */
-static void learn_ffn_width(struct whisper *w, const struct ak_whisper_rule *rule, const struct tensor *t)
+static void learn_ffn_width(struct whisper *w, const struct ak_whisper_rule *rule,
+                            const struct tensor *t)
 {
     for (unsigned d = 0; w->ffn_width == 0 && d < 3 && d < t->n_dims; d++)
         if (rule->dims[d] == AK_WHISPER_FFN)
             w->ffn_width = t->shape[d];
 }
 
-static ak_status check_shape(struct whisper *w, const struct ak_whisper_rule *rule, const struct tensor *t, struct ak_error *error)
+static ak_status check_shape(struct whisper *w, const struct ak_whisper_rule *rule,
+                             const struct tensor *t, struct ak_error *error)
 {
     learn_ffn_width(w, rule, t);
     char found[AK_SHOW_BYTES], wanted[AK_SHOW_BYTES];
@@ -217,7 +236,8 @@ static ak_status check_shape(struct whisper *w, const struct ak_whisper_rule *ru
     unsigned n = squeeze(t->shape, t->n_dims, a);
     if (n == squeeze(expected, n_expected, b) && memcmp(a, b, n * sizeof *a) == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has the shape %s; expected %s", t->name, show_shape(t->shape, t->n_dims, found),
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has the shape %s; expected %s", t->name,
+                   show_shape(t->shape, t->n_dims, found),
                    show_shape(expected, n_expected, wanted));
 }
 
@@ -225,29 +245,37 @@ static ak_status check_role(struct whisper *w, struct tensor *t, struct ak_error
 {
     char shown[AK_SHOW_BYTES];
     const struct ak_whisper_rule *rule = ak_whisper_rule_named(t->name, &t->layer);
-    uint32_t layers = rule ? w->params[ak_whisper_in_encoder(rule->role) ? AK_WHISPER_AUDIO_LAYER : AK_WHISPER_TEXT_LAYER] : 0;
+    uint32_t layers = rule ? w->params[ak_whisper_in_encoder(rule->role) ? AK_WHISPER_AUDIO_LAYER :
+                                                                           AK_WHISPER_TEXT_LAYER] :
+                             0;
     if (!rule || (t->layer != AK_NO_LAYER && (uint32_t)t->layer >= layers))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: a Whisper model of these sizes has none of that name",
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: a Whisper model of these sizes has none of that name",
                        ak_show(t->name, strlen(t->name), shown));
     t->role = rule->role;
     return check_shape(w, rule, t, error);
 }
 
 /* Dimensions fit 32 bits; each row holds whole blocks. */
-static ak_status read_shape(struct tensor *t, const uint32_t *dims, const char *shown, struct ak_error *error)
+static ak_status read_shape(struct tensor *t, const uint32_t *dims, const char *shown,
+                            struct ak_error *error)
 {
     uint64_t rows = 1, row_bytes;
     for (unsigned d = 0; d < t->n_dims; d++) {
         if (dims[d] == 0 || dims[d] > INT32_MAX)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %d, where at least 1 is expected", shown, d,
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "tensor %s: dimension %u is %d, where at least 1 is expected", shown, d,
                            (int32_t)dims[d]);
         t->shape[t->n_dims - 1 - d] = dims[d];
         if (d > 0 && (rows *= dims[d]) > UINT32_MAX)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: dimension %u is %u, more than is possible", shown, d, dims[d]);
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "tensor %s: dimension %u is %u, more than is possible", shown, d,
+                           dims[d]);
     }
     if (!ak_type_row_bytes(t->type, dims[0], &row_bytes))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has rows of %u elements, where %s needs a multiple of %u", shown, dims[0],
-                       ak_type_info(t->type)->name, ak_type_info(t->type)->block_elems);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "tensor %s has rows of %u elements, where %s needs a multiple of %u", shown,
+                       dims[0], ak_type_info(t->type)->name, ak_type_info(t->type)->block_elems);
     if (!ak_mul_u64(rows, row_bytes, &t->bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: its size overflows 64 bits", shown);
     return AKUNU_OK;
@@ -279,7 +307,8 @@ static bool find_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name, con
     return true;
 }
 
-static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tensor *t, struct ak_error *error)
+static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tensor *t,
+                             struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     uint32_t n_dims, n_name, number, dims[AK_MAX_DIMS] = { 0 };
@@ -287,15 +316,17 @@ static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tens
     if (!ak_read_u32(c, &n_dims) || !ak_read_u32(c, &n_name) || !ak_read_u32(c, &number))
         return fail_end(w, "header of a tensor", error);
     if (n_name == 0 || n_name > LONGEST_NAME)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the name of tensor %zu has %d bytes; expected 1 to %d", w->n, (int32_t)n_name,
-                       LONGEST_NAME);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the name of tensor %zu has %d bytes; expected 1 to %d", w->n,
+                       (int32_t)n_name, LONGEST_NAME);
 
     struct ak_cursor ahead = *c;
     if (!find_name(&ahead, n_dims, n_name, &name))
         return fail_end(w, "header of a tensor", error);
     ak_show(name, n_name, shown);
     if (n_dims == 0 || n_dims > AK_MAX_DIMS)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has %d dimensions; expected 1 to %d", shown, (int32_t)n_dims, AK_MAX_DIMS);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has %d dimensions; expected 1 to %d",
+                       shown, (int32_t)n_dims, AK_MAX_DIMS);
     for (uint32_t d = 0; d < n_dims; d++)
         ak_read_u32(c, &dims[d]);
     *c = ahead;
@@ -305,8 +336,11 @@ static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tens
     AK_TRY(read_shape(t, dims, shown, error));
     t->offset = ak_cursor_offset(c);
     if (!ak_read_bytes(c, t->bytes, &data))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s lies at bytes %llu to %llu, beyond the end of the file (%llu bytes)", shown,
-                       (unsigned long long)t->offset, (unsigned long long)(t->offset + t->bytes), (unsigned long long)w->file.bytes);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT,
+            "tensor %s lies at bytes %llu to %llu, beyond the end of the file (%llu bytes)", shown,
+            (unsigned long long)t->offset, (unsigned long long)(t->offset + t->bytes),
+            (unsigned long long)w->file.bytes);
     t->name = ak_strndup((const char *)name, n_name);
     if (!t->name)
         return ak_fail_memory(error, "a tensor's name", n_name);
@@ -354,7 +388,8 @@ static ak_status check_complete(struct whisper *w, struct ak_error *error)
     for (size_t i = 0; i < ak_whisper_n_rules; i++) {
         const struct ak_whisper_rule *rule = &ak_whisper_rules[i];
         bool encoder = ak_whisper_in_encoder(rule->role), layered = ak_role_in_layer(rule->role);
-        int layers = layered ? (int)w->params[encoder ? AK_WHISPER_AUDIO_LAYER : AK_WHISPER_TEXT_LAYER] : 1;
+        int layers =
+            layered ? (int)w->params[encoder ? AK_WHISPER_AUDIO_LAYER : AK_WHISPER_TEXT_LAYER] : 1;
         for (int layer = 0; layer < layers; layer++)
             if (!ak_index_find(&w->index, ak_role_expand(rule->name, layer, name), &at))
                 return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is missing", name);
@@ -393,25 +428,27 @@ static ak_status open_whisper(const char *path, struct ak_provider **out, struct
     return AKUNU_OK;
 }
 
-/* ---- The provider's functions ---------------------------------------------------- */
-
+/* ---- The provider's functions ------------------------------------------- */
 static const void *data_of(const struct whisper *w, const struct tensor *t)
 {
     return w->file.data + t->offset;
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf, struct ak_view *out)
+static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                 struct ak_view *out)
 {
     (void)hf; /* names follow from roles */
     const struct whisper *w = whisper(p);
     const struct ak_whisper_rule *rule = ak_whisper_rule_of(role);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!rule || ak_role_in_layer(role) != (layer >= 0) || !ak_index_find(&w->index, ak_role_expand(rule->name, layer, name), &i))
+    if (!rule || ak_role_in_layer(role) != (layer >= 0) ||
+        !ak_index_find(&w->index, ak_role_expand(rule->name, layer, name), &i))
         return false;
 
     const struct tensor *t = &w->tensors[i];
-    bool vector = ak_role_kind(role) == AK_ROLE_KIND_VECTOR; /* also where it is [n, 1], as biases of convolutions are */
+    /* also where it is [n, 1], as biases of convolutions are */
+    bool vector = ak_role_kind(role) == AK_ROLE_KIND_VECTOR;
     uint32_t rows = 1, cols = (uint32_t)t->shape[t->n_dims - 1];
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         *(vector ? &cols : &rows) *= (uint32_t)t->shape[d];
@@ -467,14 +504,26 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
     if (i >= N_METAS)
         return false;
     if (i == 0)
-        *out = (struct ak_meta){ .key = "general.architecture", .kind = AK_META_STRING, .n = strlen(architecture), .as.string = architecture };
+        *out = (struct ak_meta){ .key = "general.architecture",
+                                 .kind = AK_META_STRING,
+                                 .n = strlen(architecture),
+                                 .as.string = architecture };
     else if (i <= AK_WHISPER_PARAMS)
-        *out = (struct ak_meta){ .key = params[i - 1].name, .kind = AK_META_UINT, .n = 1, .as.unsigned_integer = w->params[i - 1] };
+        *out = (struct ak_meta){ .key = params[i - 1].name,
+                                 .kind = AK_META_UINT,
+                                 .n = 1,
+                                 .as.unsigned_integer = w->params[i - 1] };
     else if (i == AK_WHISPER_PARAMS + 1)
-        *out = (struct ak_meta){ .key = "mel_filters", .kind = AK_META_ARRAY, .element_kind = AK_META_FLOAT,
-                                 .n = (uint64_t)w->filter_rows * w->filter_cols, .as.elements = w->filters };
+        *out = (struct ak_meta){ .key = "mel_filters",
+                                 .kind = AK_META_ARRAY,
+                                 .element_kind = AK_META_FLOAT,
+                                 .n = (uint64_t)w->filter_rows * w->filter_cols,
+                                 .as.elements = w->filters };
     else
-        *out = (struct ak_meta){ .key = "tokens", .kind = AK_META_ARRAY, .element_kind = AK_META_STRING, .n = w->n_tokens,
+        *out = (struct ak_meta){ .key = "tokens",
+                                 .kind = AK_META_ARRAY,
+                                 .element_kind = AK_META_STRING,
+                                 .n = w->n_tokens,
                                  .as.elements = w->tokens };
     return true;
 }
@@ -487,7 +536,8 @@ static bool find_meta(const struct ak_provider *p, const char *key, struct ak_me
     return false;
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i, struct ak_meta *out)
+static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                    struct ak_meta *out)
 {
     const struct whisper *w = whisper(p);
     if (array->kind != AK_META_ARRAY || i >= array->n)

@@ -24,8 +24,18 @@
 #include "weights/provider.h"
 
 enum ak_whisper_param {
-    AK_WHISPER_VOCAB, AK_WHISPER_AUDIO_CTX, AK_WHISPER_AUDIO_STATE, AK_WHISPER_AUDIO_HEAD, AK_WHISPER_AUDIO_LAYER, AK_WHISPER_TEXT_CTX,
-    AK_WHISPER_TEXT_STATE, AK_WHISPER_TEXT_HEAD, AK_WHISPER_TEXT_LAYER, AK_WHISPER_MELS, AK_WHISPER_FTYPE, AK_WHISPER_PARAMS
+    AK_WHISPER_VOCAB,
+    AK_WHISPER_AUDIO_CTX,
+    AK_WHISPER_AUDIO_STATE,
+    AK_WHISPER_AUDIO_HEAD,
+    AK_WHISPER_AUDIO_LAYER,
+    AK_WHISPER_TEXT_CTX,
+    AK_WHISPER_TEXT_STATE,
+    AK_WHISPER_TEXT_HEAD,
+    AK_WHISPER_TEXT_LAYER,
+    AK_WHISPER_MELS,
+    AK_WHISPER_FTYPE,
+    AK_WHISPER_PARAMS
 };
 
 /* A dimension: one of the above, or */
@@ -34,7 +44,8 @@ enum { AK_WHISPER_NONE = AK_WHISPER_PARAMS, AK_WHISPER_FFN, AK_WHISPER_KERNEL };
 struct ak_whisper_rule {
     const char *name; /* "{n}" for the layer */
     enum ak_role role;
-    int dims[3];      /* row-major; AK_WHISPER_NONE: not there. Dimensions of 1 may be written or not. */
+    /* row-major; AK_WHISPER_NONE: not there. Dimensions of 1 may be written or not. */
+    int dims[3];
 };
 extern const struct ak_whisper_rule ak_whisper_rules[];
 extern const size_t ak_whisper_n_rules;
