@@ -63,7 +63,7 @@ typedef void run_fn(const struct figure *f);
 /* One figure: a kernel on `count` items (tile rows, rows, pages), split over threads. */
 struct figure {
     const struct bench *bench;
-    enum ak_type type;
+    enum ak_quant_type type;
     size_t n, count, item_bytes;
     ak_attend_scores_fn *scores;
     ak_attend_values_fn *values;
@@ -81,7 +81,7 @@ static void run_share(void *context, unsigned thread)
 {
     struct figure own = *(const struct figure *)context;
     own.thread = thread;
-    ak_split(own.count, own.bench->threads, thread, &own.begin, &own.end);
+    ak_chunk_range(own.count, own.bench->threads, thread, &own.begin, &own.end);
     own.run(&own);
 }
 
@@ -141,9 +141,10 @@ static void run_rows(const struct figure *f)
 static const uint8_t *stored_rows(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    if (f->type == AK_F8)
+    if (f->type == AK_QUANT_F8)
         return b->eights;
-    return (const uint8_t *)(f->type == AK_F32 ? (const void *)b->floats : (const void *)b->halves);
+    return (const uint8_t *)(f->type == AK_QUANT_F32 ? (const void *)b->floats :
+                                                       (const void *)b->halves);
 }
 
 static void run_stored(const struct figure *f)
@@ -184,33 +185,34 @@ static void run_bf16(const struct figure *f)
 static void run_widen(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    const uint8_t *rows = f->type == AK_F32 || f->type == AK_F8 ? stored_rows(f) : b->weights;
+    const uint8_t *rows =
+        f->type == AK_QUANT_F32 || f->type == AK_QUANT_F8 ? stored_rows(f) : b->weights;
     for (size_t i = f->begin; i < f->end; i++)
         b->kernels.widen[f->type](rows + i * f->item_bytes,
                                   b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k,
                                   b->k);
 }
 
-static void run_quantise32(const struct figure *f)
+static void run_quantize32(const struct figure *f)
 {
     const struct bench *b = f->bench;
     for (size_t i = f->begin; i < f->end; i++)
-        b->kernels.quantise32(b->x, b->k, (struct ak_act32 *)(void *)slab_of(b, f->thread));
+        b->kernels.quantize32(b->x, b->k, (struct ak_act32 *)(void *)slab_of(b, f->thread));
 }
 
-static void run_quantise256(const struct figure *f)
+static void run_quantize256(const struct figure *f)
 {
     const struct bench *b = f->bench;
     for (size_t i = f->begin; i < f->end; i++)
-        b->kernels.quantise256(b->x, b->k / 256 * 256,
+        b->kernels.quantize256(b->x, b->k / 256 * 256,
                                (struct ak_act256 *)(void *)slab_of(b, f->thread));
 }
 
 static void run_attend(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    const uint8_t *pages = f->type == AK_F16 ? (const uint8_t *)(const void *)b->halves :
-                                               (const uint8_t *)(const void *)b->floats;
+    const uint8_t *pages = f->type == AK_QUANT_F16 ? (const uint8_t *)(const void *)b->halves :
+                                                     (const uint8_t *)(const void *)b->floats;
     uint16_t first[MOST_QUERIES] = { 0 }, last[MOST_QUERIES];
     float max[MOST_QUERIES], sum[MOST_QUERIES];
     float *weights = b->rooms + f->thread * b->room_floats,
@@ -288,7 +290,7 @@ static bool wants(const struct bench *b, const char *kernel)
     return is_listed(b->kernel_list, kernel);
 }
 
-static void make_acts(struct bench *b, enum ak_type type)
+static void make_acts(struct bench *b, enum ak_quant_type type)
 {
     enum ak_act_form form = ak_type_act_form(type);
     b->act_bytes = ak_act_bytes(form, b->k);
@@ -296,18 +298,18 @@ static void make_acts(struct bench *b, enum ak_type type)
         uint8_t *to = b->acts + t * b->act_bytes;
         const float *x = b->x + t * b->k;
         if (form == AK_ACT_32)
-            b->kernels.quantise32(x, b->k, (struct ak_act32 *)(void *)to);
+            b->kernels.quantize32(x, b->k, (struct ak_act32 *)(void *)to);
         else if (form == AK_ACT_256)
-            b->kernels.quantise256(x, b->k, (struct ak_act256 *)(void *)to);
+            b->kernels.quantize256(x, b->k, (struct ak_act256 *)(void *)to);
         else
             memcpy(to, x, b->k * sizeof *x);
     }
 }
 
-static void bench_tiled(struct bench *b, enum ak_type type)
+static void bench_tiled(struct bench *b, enum ak_quant_type type)
 {
     measure_again(b);
-    const char *name = ak_type_info(type)->name;
+    const char *name = ak_quant_info(type)->name;
     bool slow = b->isa == AK_ISA_SCALAR;
     struct figure f = { .bench = b, .type = type, .item_bytes = ak_tile_row_bytes(type, b->k) };
     double ceiling = ak_type_act_form(type) == AK_ACT_F32 ? b->roof.f32_ops_per_second :
@@ -336,22 +338,22 @@ static void bench_tiled(struct bench *b, enum ak_type type)
 }
 
 /* Of all rows; more numbers of F8, which else would stay in the cache. */
-static size_t stored_bytes(enum ak_type type)
+static size_t stored_bytes(enum ak_quant_type type)
 {
-    const struct ak_type_info *info = ak_type_info(type);
-    return (type == AK_F8 ? float_bytes : float_bytes / sizeof(float)) / info->block_elems *
+    const struct ak_quant_info *info = ak_quant_info(type);
+    return (type == AK_QUANT_F8 ? float_bytes : float_bytes / sizeof(float)) / info->block_elems *
            info->block_bytes;
 }
 
 /* Types that are multiplied as floats. */
-static void bench_stored(struct bench *b, enum ak_type type)
+static void bench_stored(struct bench *b, enum ak_quant_type type)
 {
     measure_again(b);
-    const char *name = ak_type_info(type)->name;
+    const char *name = ak_quant_info(type)->name;
     struct figure f = { .bench = b,
                         .type = type,
-                        .item_bytes = b->k / ak_type_info(type)->block_elems *
-                                      ak_type_info(type)->block_bytes };
+                        .item_bytes = b->k / ak_quant_info(type)->block_elems *
+                                      ak_quant_info(type)->block_bytes };
     double read = b->roof.read_bytes_per_second, row_ops = 2.0 * (double)b->k;
     for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && b->kernels.dot_stored[type] &&
                        wants(b, "stored");
@@ -382,11 +384,11 @@ static void bench_stored(struct bench *b, enum ak_type type)
 
 static void bench_types(struct bench *b)
 {
-    for (int i = 0; i < AK_TYPE_COUNT; i++) {
-        enum ak_type type = (enum ak_type)i;
-        const struct ak_type_info *info = ak_type_info(type);
+    for (int i = 0; i < AK_QUANT_COUNT; i++) {
+        enum ak_quant_type type = (enum ak_quant_type)i;
+        const struct ak_quant_info *info = ak_quant_info(type);
         uint64_t row_bytes;
-        if (!is_listed(b->type_list, info->name) || !ak_type_row_bytes(type, b->k, &row_bytes))
+        if (!is_listed(b->type_list, info->name) || !ak_quant_row_bytes(type, b->k, &row_bytes))
             continue;
         if (b->kernels.tile[type].dot_tiles)
             bench_tiled(b, type);
@@ -394,8 +396,9 @@ static void bench_types(struct bench *b)
             bench_stored(b, type);
         if (b->kernels.widen[type] && wants(b, "widen")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
-            f.count = (type == AK_F32 || type == AK_F8 ? stored_bytes(type) : weight_bytes) /
-                      f.item_bytes;
+            f.count =
+                (type == AK_QUANT_F32 || type == AK_QUANT_F8 ? stored_bytes(type) : weight_bytes) /
+                f.item_bytes;
             report(&f, "widen", info->name, run_widen, (double)(f.count * f.item_bytes),
                    b->roof.read_bytes_per_second, 0.0, 0.0);
         }
@@ -405,7 +408,7 @@ static void bench_types(struct bench *b)
 static void bench_rows(struct bench *b)
 {
     measure_again(b);
-    struct figure f = { .bench = b, .type = AK_F32, .item_bytes = b->k * sizeof(float) };
+    struct figure f = { .bench = b, .type = AK_QUANT_F32, .item_bytes = b->k * sizeof(float) };
     for (size_t i = 0; i <= sizeof few_counts / sizeof *few_counts; i++) {
         bool many = i == sizeof few_counts / sizeof *few_counts;
         f.n = many ? MANY_TOKENS : few_counts[i];
@@ -424,7 +427,7 @@ static void bench_attention(struct bench *b)
     for (int half = 1; half >= 0; half--) {
         struct figure f = {
             .bench = b,
-            .type = half ? AK_F16 : AK_F32,
+            .type = half ? AK_QUANT_F16 : AK_QUANT_F32,
             .scores = half ? b->kernels.attend_scores_f16 : b->kernels.attend_scores_f32,
             .values = half ? b->kernels.attend_values_f16 : b->kernels.attend_values_f32
         };
@@ -460,10 +463,10 @@ static void bench_bundle(struct bench *b)
     if (wants(b, "rows") && is_listed(b->type_list, "F32"))
         bench_rows(b);
     if (wants(b, "quantise32"))
-        report(&f, "quantise32", "F32", run_quantise32, (double)(f.count * b->k * sizeof(float)),
+        report(&f, "quantise32", "F32", run_quantize32, (double)(f.count * b->k * sizeof(float)),
                0.0, 0.0, 0.0);
     if (wants(b, "quantise256") && b->k >= 256)
-        report(&f, "quantise256", "F32", run_quantise256,
+        report(&f, "quantise256", "F32", run_quantize256,
                (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
     if (wants(b, "attend"))
         bench_attention(b);
@@ -474,8 +477,8 @@ static void fill_f8(uint8_t *blocks, size_t bytes)
 {
     static const float scale = 0x1p-4f;
     fill_random(blocks, bytes);
-    for (size_t i = 0; i < bytes; i += sizeof(struct ak_block_f8)) {
-        for (size_t j = 0; j < sizeof(struct ak_block_f8); j++)
+    for (size_t i = 0; i < bytes; i += sizeof(struct ak_quant_block_f8)) {
+        for (size_t j = 0; j < sizeof(struct ak_quant_block_f8); j++)
             blocks[i + j] = (uint8_t)((blocks[i + j] & 0xbf) | 0x08);
         memcpy(blocks + i, &scale, sizeof scale);
     }
@@ -498,7 +501,7 @@ static void allocate(struct bench *b, unsigned most_threads)
     b->weights = new_pages(weight_bytes);
     b->floats = new_pages(float_bytes);
     b->halves = new_pages(float_bytes / 2);
-    b->eights = new_pages(stored_bytes(AK_F8));
+    b->eights = new_pages(stored_bytes(AK_QUANT_F8));
     b->x = new_pages(ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM) * sizeof(float));
     b->acts = new_pages(b->acts_bytes);
     b->slabs = new_pages(b->slab_bytes * most_threads);
@@ -509,7 +512,7 @@ static void allocate(struct bench *b, unsigned most_threads)
         b->weights[i] |= 0x10; /* no exponents of MXFP4 that give subnormals, which models do not
                                   have and which are slow */
     fill_floats(b->floats, float_bytes / sizeof(float));
-    fill_f8(b->eights, stored_bytes(AK_F8));
+    fill_f8(b->eights, stored_bytes(AK_QUANT_F8));
     fill_floats(b->x, ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM));
     ak_kernels_fill(ak_isa_best(), &b->kernels);
     b->kernels.narrow_f16(b->floats, b->halves, float_bytes / sizeof(float));

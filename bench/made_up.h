@@ -28,7 +28,7 @@ struct made_up {
     struct ak_packed packed;
     struct ak_kv_shape shape;
     struct ak_view embedding, matrix;
-    uint32_t widths[AK_LINEAR_COUNT];
+    uint32_t widths[AK_OP_LINEAR_COUNT];
     struct ak_slot slots[3]; /* embedded, made of it, given back */
     struct ak_table table;
     struct ak_command commands[MOST_COMMANDS + 2];
@@ -55,13 +55,14 @@ static inline void end_unless(ak_status status, const struct ak_error *error)
 }
 
 /* ---- Tables ------------------------------------------------------------- */
-static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width, enum ak_domain domain)
+static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width,
+                            enum ak_op_row_set row_set)
 {
     m->slots[i] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, 16),
-                                    .domain = domain,
-                                    .place = m->table.arena_width[domain],
+                                    .row_set = row_set,
+                                    .place = m->table.arena_width[row_set],
                                     .last_use = UINT32_MAX };
-    m->table.arena_width[domain] += m->slots[i].width;
+    m->table.arena_width[row_set] += m->slots[i].width;
 }
 
 /* Rows of `width` elements that commands make rows of `out` of. */
@@ -72,7 +73,7 @@ static inline struct made_up *new_table(struct device *d, uint32_t width, uint32
     struct made_up *m = new_pages(sizeof *m);
     float *rows = new_pages((size_t)VOCAB * width * sizeof *rows);
     fill_floats(rows, (size_t)VOCAB * width);
-    m->embedding = (struct ak_view){ .type = AK_F32,
+    m->embedding = (struct ak_view){ .type = AK_QUANT_F32,
                                      .rows = VOCAB,
                                      .cols = width,
                                      .plane = { { rows, (size_t)VOCAB * width * sizeof *rows } } };
@@ -86,11 +87,11 @@ static inline struct made_up *new_table(struct device *d, uint32_t width, uint32
         .packed = &m->packed, .widths = m->widths, .n_layers = 1, .embedding = &m->embedding
     };
     m->table = (struct ak_table){
-        .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .chosen = AK_NONE
+        .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .chosen = AK_OP_NONE
     };
-    set_slot(m, 0, width, AK_DOMAIN_TOKENS);
-    set_slot(m, 1, out, AK_DOMAIN_TOKENS);
-    set_slot(m, 2, COME_BACK, AK_DOMAIN_LOGITS);
+    set_slot(m, 0, width, AK_OP_ROWS_TOKENS);
+    set_slot(m, 1, out, AK_OP_ROWS_TOKENS);
+    set_slot(m, 2, COME_BACK, AK_OP_ROWS_LOGITS);
     m->shape = *shape;
     m->pages = new_pages(shape->n_pages * sizeof *m->pages);
     for (uint32_t i = 0; i < shape->n_pages; i++)
@@ -119,16 +120,19 @@ static inline void free_table(struct made_up *m)
 static inline struct ak_command *add(struct made_up *m, enum ak_op op, uint32_t in, uint32_t out)
 {
     struct ak_command *c = &m->commands[m->table.n_commands++];
-    *c = (struct ak_command){
-        .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE
-    };
+    *c = (struct ak_command){ .op = op,
+                              .in = in,
+                              .out = out,
+                              .weight = AK_OP_NONE,
+                              .vector = AK_OP_NONE,
+                              .vector2 = AK_OP_NONE };
     return c;
 }
 
 static inline void begin(struct made_up *m)
 {
     m->table.n_commands = 0;
-    add(m, AK_OP_EMBED, AK_NONE, 0)->params.embed.scale = 1.0f;
+    add(m, AK_OP_EMBED, AK_OP_NONE, 0)->params.embed.scale = 1.0f;
 }
 
 static inline void end(struct made_up *m, uint32_t slot)

@@ -120,16 +120,16 @@ static void report(struct bench *b, struct made_up *m, uint32_t first, const str
 
 /* ---- Products ----------------------------------------------------------- */
 /* Rows that all are one row, of numbers of ordinary size where the type can be made of floats. */
-static void new_matrix(const struct bench *b, struct made_up *m, enum ak_type type, uint32_t rows,
-                       size_t row_bytes)
+static void new_matrix(const struct bench *b, struct made_up *m, enum ak_quant_type type,
+                       uint32_t rows, size_t row_bytes)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     size_t bytes = rows * row_bytes,
            size =
                (size_t)b->device.ops->packed_bytes(b->device.backend, type, rows, (uint32_t)b->k);
     uint8_t *stored = new_pages(bytes), *block = size ? new_pages(size) : stored;
-    if (info->quantise) {
-        info->quantise((const float *)m->embedding.plane[0].data, stored, b->k);
+    if (info->quantize) {
+        info->quantize((const float *)m->embedding.plane[0].data, stored, b->k);
     } else {
         fill_random(stored, row_bytes);
         for (size_t i = 0; i < row_bytes; i++)
@@ -142,12 +142,12 @@ static void new_matrix(const struct bench *b, struct made_up *m, enum ak_type ty
         .type = type, .rows = rows, .cols = (uint32_t)b->k, .plane = { { stored, bytes } }
     };
     m->packed = (struct ak_packed){ .backend = b->device.backend,
-                                    .layer = AK_NO_LAYER,
+                                    .layer = AK_ROLE_NO_LAYER,
                                     .type = type,
                                     .cols = (uint32_t)b->k,
                                     .n_parts = 1,
                                     .layout = b->device.ops->layout(b->device.backend, type),
-                                    .bias = AK_NONE,
+                                    .bias = AK_OP_NONE,
                                     .bytes = size };
     m->packed.parts[0].view = &m->matrix;
     m->packed.parts[0].rows = rows;
@@ -165,7 +165,7 @@ static void free_matrix(struct made_up *m)
     ak_pages_free((void *)(uintptr_t)stored->data, (size_t)stored->bytes);
 }
 
-static void bench_type(struct bench *b, enum ak_type type, uint64_t row_bytes)
+static void bench_type(struct bench *b, enum ak_quant_type type, uint64_t row_bytes)
 {
     static const struct ak_kv_shape shape = { .n_layers = 1,
                                               .n_kv_heads = 1,
@@ -178,7 +178,7 @@ static void bench_type(struct bench *b, enum ak_type type, uint64_t row_bytes)
     new_matrix(b, m, type, rows, (size_t)row_bytes);
     for (size_t i = 0; i < sizeof product_counts / sizeof *product_counts; i++) {
         struct figure f = { .kernel = "linear",
-                            .type = ak_type_info(type)->name,
+                            .type = ak_quant_info(type)->name,
                             .n = product_counts[i] };
         double bytes = (double)ak_packed_read_bytes(&m->packed);
         uint32_t times = repeats(b, bytes, f.n);
@@ -199,11 +199,11 @@ static void bench_type(struct bench *b, enum ak_type type, uint64_t row_bytes)
 
 static void bench_products(struct bench *b)
 {
-    for (int i = 0; i < AK_TYPE_COUNT; i++) {
-        enum ak_type type = (enum ak_type)i;
+    for (int i = 0; i < AK_QUANT_COUNT; i++) {
+        enum ak_quant_type type = (enum ak_quant_type)i;
         uint64_t row_bytes;
-        if (is_listed(b->type_list, ak_type_info(type)->name) &&
-            ak_type_row_bytes(type, b->k, &row_bytes))
+        if (is_listed(b->type_list, ak_quant_info(type)->name) &&
+            ak_quant_row_bytes(type, b->k, &row_bytes))
             bench_type(b, type, row_bytes);
     }
 }
@@ -216,13 +216,13 @@ static void fill_cache(struct bench *b, struct made_up *m, uint32_t depth)
     begin(m);
     for (uint32_t layer = 0; layer < m->shape.n_layers; layer++)
         add(m, AK_OP_QKV, 0, 0)->params.qkv =
-            (struct ak_qkv_params){ .q_step = HEAD_DIM,
-                                    .k_at = N_HEADS * HEAD_DIM,
-                                    .v_at = (N_HEADS + N_KV_HEADS) * HEAD_DIM,
-                                    .n_heads = N_HEADS,
-                                    .n_kv_heads = N_KV_HEADS,
-                                    .head_dim = HEAD_DIM,
-                                    .kv_layer = layer };
+            (struct ak_op_qkv_params){ .q_step = HEAD_DIM,
+                                       .k_at = N_HEADS * HEAD_DIM,
+                                       .v_at = (N_HEADS + N_KV_HEADS) * HEAD_DIM,
+                                       .n_heads = N_HEADS,
+                                       .n_kv_heads = N_KV_HEADS,
+                                       .head_dim = HEAD_DIM,
+                                       .kv_layer = layer };
     end(m, 0);
     prepare(&b->device, m, MOST_TOKENS, &pass);
     for (uint32_t first = 0; first < depth; first += MOST_TOKENS) {
@@ -250,7 +250,7 @@ static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
         uint32_t n = attend_counts[i],
                  times = repeats(b, (double)(layer_bytes * shape.n_layers), n);
         struct figure f = { .kernel = "attend",
-                            .type = ak_type_info(ak_kv_stored(type))->name,
+                            .type = ak_quant_info(ak_kv_stored(type))->name,
                             .n = n,
                             .depth = depth };
         if (!is_number_listed(b->n_list, n))
@@ -259,12 +259,12 @@ static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
         begin(m);
         for (uint32_t j = 0; j < times; j++)
             add(m, AK_OP_ATTENTION, 0, 1)->params.attention =
-                (struct ak_attention_params){ .q_step = HEAD_DIM,
-                                              .n_heads = N_HEADS,
-                                              .n_kv_heads = N_KV_HEADS,
-                                              .head_dim = HEAD_DIM,
-                                              .kv_layer = j % shape.n_layers,
-                                              .scale = 0.088f };
+                (struct ak_op_attention_params){ .q_step = HEAD_DIM,
+                                                 .n_heads = N_HEADS,
+                                                 .n_kv_heads = N_KV_HEADS,
+                                                 .head_dim = HEAD_DIM,
+                                                 .kv_layer = j % shape.n_layers,
+                                                 .scale = 0.088f };
         end(m, 1);
         f.bytes = (double)layer_bytes * times;
         f.ops = 4.0 * N_HEADS * HEAD_DIM * (depth * n - n * (n - 1) / 2) * times;
@@ -278,7 +278,7 @@ static void bench_attention(struct bench *b)
 {
     for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++)
         for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
-            if (is_listed(b->type_list, ak_type_info(ak_kv_stored(kv_types[t]))->name) &&
+            if (is_listed(b->type_list, ak_quant_info(ak_kv_stored(kv_types[t]))->name) &&
                 is_number_listed(b->depth_list, depths[i]))
                 bench_depth(b, kv_types[t], depths[i]);
 }

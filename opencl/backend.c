@@ -82,7 +82,7 @@ static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32
     return status;
 }
 
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out,
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_quant_type type, bool experts, cl_program *out,
                           struct ak_error *error)
 {
     static const char tokens1[] = "#define TOKENS 1\n",
@@ -101,7 +101,7 @@ ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_
                               ak_ocl_source_gemv,
                               ak_ocl_source_gemm };
     char defines[64];
-    snprintf(defines, sizeof defines, " -DTYPE_%s%s", ak_type_info(type)->name,
+    snprintf(defines, sizeof defines, " -DTYPE_%s%s", ak_quant_info(type)->name,
              experts ? " -DEXPERTS" : "");
     return build_once(o, sources, sizeof sources / sizeof *sources, defines,
                       &o->products[type][experts], out, error);
@@ -128,8 +128,8 @@ ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_
                               ak_ocl_source_attend };
     char defines[64];
     _Static_assert(AK_OCL_QUERIES == 8, "as written above");
-    snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_type_info(ak_kv_stored(k_type))->name,
-             ak_type_info(ak_kv_stored(v_type))->name);
+    snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_quant_info(ak_kv_stored(k_type))->name,
+             ak_quant_info(ak_kv_stored(v_type))->name);
     return build_once(o, sources, sizeof sources / sizeof *sources, defines,
                       &o->attention[k_type][v_type], out, error);
 }
@@ -154,7 +154,7 @@ static void close_backend(struct ak_backend *b)
         return;
     if (o->weights)
         ak_ocl_forget_weights(o);
-    for (int type = 0; type < AK_TYPE_COUNT; type++)
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
         for (int experts = 0; experts < 2; experts++)
             release_program(o, o->products[type][experts]);
     for (int k_type = 0; k_type < AK_KV_TYPE_COUNT; k_type++)
@@ -236,36 +236,36 @@ static const char *describe(const struct ak_backend *b)
     return ocl(b)->description;
 }
 
-static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_type type)
+static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type)
 {
     (void)b;
     switch (type) {
-    case AK_F32:
-    case AK_F16:
-    case AK_BF16: return op < AK_OP_COUNT;
+    case AK_QUANT_F32:
+    case AK_QUANT_F16:
+    case AK_QUANT_BF16: return op < AK_OP_COUNT;
     default:
-        return op < AK_OP_COUNT && type < AK_TYPE_COUNT &&
+        return op < AK_OP_COUNT && type < AK_QUANT_COUNT &&
                (op != AK_OP_LINEAR || ak_ocl_is_tiled(type));
     }
 }
 
 /* ---- Packing ------------------------------------------------------------ */
-static uint32_t layout(const struct ak_backend *b, enum ak_type type)
+static uint32_t layout(const struct ak_backend *b, enum ak_quant_type type)
 {
     (void)b;
     return ak_ocl_is_tiled(type) ? AK_OCL_TILES_1 : AK_OCL_ROWS_1;
 }
 
-static size_t tiles_bytes(enum ak_type type, size_t k)
+static size_t tiles_bytes(enum ak_quant_type type, size_t k)
 {
     return k / AK_OCL_TILE_K * ak_ocl_tile_bytes(type, AK_OCL_TILE_BLOCKS) +
            ak_ocl_tile_bytes(type, k % AK_OCL_TILE_K / AK_OCL_BLOCK_K);
 }
 
-static void pack_tiles(enum ak_type type, const void *const rows[AK_OCL_TILE_ROWS], size_t k,
+static void pack_tiles(enum ak_quant_type type, const void *const rows[AK_OCL_TILE_ROWS], size_t k,
                        uint8_t *to)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     for (size_t at = 0, n; at < k; at += n) {
         const uint8_t *stored[AK_OCL_TILE_ROWS];
         n = k - at < AK_OCL_TILE_K ? k - at : AK_OCL_TILE_K;
@@ -284,7 +284,7 @@ static const struct ak_tiles tiles = { .pack = pack_tiles,
 _Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K,
                "packing and kernels agree on the tile");
 
-static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows,
+static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
                              uint32_t cols)
 {
     (void)b;

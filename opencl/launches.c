@@ -45,24 +45,24 @@ static ak_status bound(struct ak_ocl_launch *launch, const struct binder *b,
 static uint64_t at_of(const struct ak_ocl_prepared *p, uint32_t slot)
 {
     const struct ak_slot *s = &p->table->slots[slot];
-    return (uint64_t)s->place * p->max_rows[s->domain];
+    return (uint64_t)s->place * p->max_rows[s->row_set];
 }
 
 static const cl_mem *arena_of(const struct ak_ocl_prepared *p, uint32_t slot)
 {
-    return &p->arena[p->table->slots[slot].domain];
+    return &p->arena[p->table->slots[slot].row_set];
 }
 
 static uint32_t vector_of(const struct ak_ocl_prepared *p, uint32_t slot)
 {
-    return slot == AK_NONE ? 0 : (uint32_t)p->o->vector_at[slot];
+    return slot == AK_OP_NONE ? 0 : (uint32_t)p->o->vector_at[slot];
 }
 
 static struct rows rows_of(const struct ak_ocl_prepared *p, const struct ak_command *c, uint32_t n)
 {
-    return (struct rows){ .in_at = at_of(p, c->in == AK_NONE ? c->out : c->in),
+    return (struct rows){ .in_at = at_of(p, c->in == AK_OP_NONE ? c->out : c->in),
                           .out_at = at_of(p, c->out),
-                          .in_stride = p->table->slots[c->in == AK_NONE ? c->out : c->in].width,
+                          .in_stride = p->table->slots[c->in == AK_OP_NONE ? c->out : c->in].width,
                           .out_stride = p->table->slots[c->out].width,
                           .n = n,
                           .vector = vector_of(p, c->vector),
@@ -75,7 +75,7 @@ static struct ak_ocl_launch *new_launch(struct ak_ocl_prepared *p, const struct 
 {
     struct ak_ocl_launch *launch = &p->launches[p->n_launches++];
     launch->command = c;
-    launch->domain = p->table->slots[slot].domain;
+    launch->row_set = p->table->slots[slot].row_set;
     return launch;
 }
 
@@ -123,7 +123,7 @@ static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c,
         unsigned argument;
         const cl_mem *memory;
     } all[] = { { EMBEDDINGS, &p->embeddings },
-                { IN, c->in == AK_NONE ? NULL : arena_of(p, c->in) },
+                { IN, c->in == AK_OP_NONE ? NULL : arena_of(p, c->in) },
                 { OUT, arena_of(p, c->out) },
                 { OTHER, arena_of(p, step->other) },
                 { VECTORS, &p->o->vectors },
@@ -162,10 +162,10 @@ static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     const struct ak_ocl_weight *weight = &p->o->packed[c->weight];
     uint64_t row_bytes = 0;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
+    (void)ak_quant_row_bytes(packed->type, packed->cols, &row_bytes);
     struct linear l = { .expert_bytes = weight->expert_bytes,
                         .x_at = at_of(p, c->in),
-                        .y_at = at_of(p, c->out) + c->params.linear.at,
+                        .y_at = at_of(p, c->out) + c->params.linear.offset,
                         .group_bytes = AK_OCL_TILE_ROWS * row_bytes,
                         .row_elems = (uint32_t)ak_round_up(packed->cols, AK_OCL_BLOCK_K),
                         .rows = weight->rows,
@@ -173,9 +173,9 @@ static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_
                         .x_stride = p->table->slots[c->in].width,
                         .y_stride = p->table->slots[c->out].width,
                         .bias_at = vector_of(p, c->vector),
-                        .has_bias = c->vector != AK_NONE,
+                        .has_bias = c->vector != AK_OP_NONE,
                         .expert_width = ak_weights_width(p->weights, packed->linear, packed->layer),
-                        .domain = (uint32_t)p->table->slots[c->out].domain };
+                        .row_set = (uint32_t)p->table->slots[c->out].row_set };
     if (ak_ocl_is_tiled(packed->type))
         l.tile_bytes = (uint32_t)ak_ocl_tile_bytes(packed->type, AK_OCL_TILE_BLOCKS);
     if (packed->order) {
@@ -231,7 +231,7 @@ static struct attention attention_of(const struct ak_ocl_prepared *p, const stru
 static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c,
                          struct ak_error *error)
 {
-    const struct ak_qkv_params *q = &c->params.qkv;
+    const struct ak_op_qkv_params *q = &c->params.qkv;
     struct attention a = attention_of(p, c);
     a.q_at = q->q_at, a.q_step = q->q_step, a.k_at = q->k_at, a.v_at = q->v_at;
     a.n_heads = q->n_heads, a.n_kv_heads = q->n_kv_heads, a.head_dim = q->head_dim;
@@ -239,8 +239,8 @@ static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c,
     a.rope_dims = q->rope_dims, a.rope_table = q->rope_table;
     a.q_norm = vector_of(p, c->vector), a.k_norm = vector_of(p, c->vector2);
     a.norm_eps = q->norm_eps;
-    a.flags = (c->vector != AK_NONE ? ATTENTION_Q_NORM : 0u) |
-              (c->vector2 != AK_NONE ? ATTENTION_K_NORM : 0u) |
+    a.flags = (c->vector != AK_OP_NONE ? ATTENTION_Q_NORM : 0u) |
+              (c->vector2 != AK_OP_NONE ? ATTENTION_K_NORM : 0u) |
               (q->interleaved ? ATTENTION_INTERLEAVED : 0u);
     struct step step = { .kernel = "qkv",
                          .program = p->attention,
@@ -252,7 +252,7 @@ static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c,
     AK_TRY(add_step(p, c, &step, error));
     if (!p->keys_wait)
         return AKUNU_OK;
-    step.kernel = "quantise_keys";
+    step.kernel = "quantize_keys";
     step.columns = q->n_kv_heads;
     step.arguments = IN | CACHE | PASS;
     return add_step(p, c, &step, error);
@@ -262,7 +262,7 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
                                struct ak_error *error)
 {
     static const char *const names[] = { "attention1", "attention8" };
-    const struct ak_attention_params *params = &c->params.attention;
+    const struct ak_op_attention_params *params = &c->params.attention;
     struct attention a = attention_of(p, c);
     struct ak_ocl_launch *launch = new_launch(p, c, c->out);
     struct binder b;
@@ -272,9 +272,9 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
     a.window = params->window;
     a.scale = params->scale, a.cap = params->cap;
     a.sinks = vector_of(p, c->vector);
-    a.flags = (params->both_ways ? ATTENTION_BOTH_WAYS : 0u) |
+    a.flags = (params->bidirectional ? AK_OCL_ATTENTION_BIDIRECTIONAL : 0u) |
               (params->alibi ? ATTENTION_ALIBI : 0u) | (params->gated ? ATTENTION_GATED : 0u) |
-              (c->vector != AK_NONE ? ATTENTION_SINKS : 0u);
+              (c->vector != AK_OP_NONE ? ATTENTION_SINKS : 0u);
     launch->grid = AK_OCL_ATTEND;
     launch->columns = params->n_heads;
     launch->group[0] = AK_KV_PAGE_TOKENS;
@@ -306,8 +306,8 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
 static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
                           struct ak_error *error)
 {
-    const struct ak_conv_params *params = &c->params.conv;
-    const struct ak_short_conv_params *gated = &c->params.short_conv;
+    const struct ak_op_conv_params *params = &c->params.conv;
+    const struct ak_op_short_conv_params *gated = &c->params.short_conv;
     const struct rows r = rows_of(p, c, 0);
     struct conv v = { .in_at = r.in_at,
                       .out_at = r.out_at,
@@ -320,8 +320,8 @@ static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
     v.taps = v.gated ? gated->taps : params->taps;
     v.state_at = p->states_at + (v.gated ? gated->state_at : params->state_at);
     v.n_groups = v.gated ? 0 : params->n_groups;
-    for (int i = 0; i < AK_CONV_PARTS && !v.gated; i++) {
-        v.part_at[i] = params->parts[i].at;
+    for (int i = 0; i < AK_OP_CONV_PARTS && !v.gated; i++) {
+        v.part_at[i] = params->parts[i].offset;
         v.part_step[i] = params->parts[i].step;
         v.part_n[i] = params->parts[i].n;
     }
@@ -340,7 +340,7 @@ static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
 static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c,
                            struct ak_error *error)
 {
-    const struct ak_delta_params *params = &c->params.delta;
+    const struct ak_op_delta_params *params = &c->params.delta;
     const struct rows r = rows_of(p, c, 0);
     struct delta d = { .in_at = r.in_at,
                        .out_at = r.out_at,
@@ -381,7 +381,7 @@ static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c
 static ak_status add_norm_gated(struct ak_ocl_prepared *p, const struct ak_command *c,
                                 struct ak_error *error)
 {
-    const struct ak_norm_gated_params *params = &c->params.norm_gated;
+    const struct ak_op_norm_gated_params *params = &c->params.norm_gated;
     const struct rows r = rows_of(p, c, 0);
     struct norm_gated g = { .in_at = r.in_at,
                             .out_at = r.out_at,
@@ -411,11 +411,11 @@ static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c
     switch (c->op) {
     case AK_OP_NORM:
         r->n = c->params.norm.n;
-        r->in_at += c->params.norm.at;
-        r->out_at += c->in == c->out ? c->params.norm.at : 0;
+        r->in_at += c->params.norm.offset;
+        r->out_at += c->in == c->out ? c->params.norm.offset : 0;
         r->value = c->params.norm.eps;
         r->flags = (c->params.norm.layer_norm ? ROWS_LAYER_NORM : 0u) |
-                   (c->params.norm.layer_norm && c->vector2 != AK_NONE ? ROWS_BIAS : 0u);
+                   (c->params.norm.layer_norm && c->vector2 != AK_OP_NONE ? ROWS_BIAS : 0u);
         break;
     case AK_OP_GATED:
         r->n = c->params.gated.n;
@@ -432,13 +432,13 @@ static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c
         break;
     case AK_OP_DIVIDE:
     case AK_OP_CAP:
-        r->n = c->params.by.n;
-        r->value = c->params.by.by;
+        r->n = c->params.scalar.n;
+        r->value = c->params.scalar.value;
         break;
     case AK_OP_ROUTE:
         r->n = c->params.route.n_experts;
         r->used = c->params.route.n_used;
-        r->flags = c->params.route.normalised ? ROWS_NORMALISED : 0u;
+        r->flags = c->params.route.normalized ? AK_OCL_ROWS_NORMALIZED : 0u;
         break;
     case AK_OP_COMBINE:
         r->n = c->params.routed.n;

@@ -127,34 +127,34 @@ static void numbers_iq4_xs(const uint8_t *block, uint8_t *out)
         nibbles(block + 8 + s * 16, out + s * 32);
 }
 
-static const struct form forms[AK_TYPE_COUNT] = {
-    [AK_Q4_0] = { 4, 0, numbers_q4_0, { { 0, 2, 2 } } },
-    [AK_Q4_1] = { 4, 0, numbers_q4_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
-    [AK_Q5_0] = { 4, 1, numbers_q5_0, { { 0, 2, 2 } } },
-    [AK_Q5_1] = { 4, 1, numbers_q5_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
-    [AK_Q8_0] = { 8, 0, numbers_q8_0, { { 0, 2, 2 } } },
-    [AK_Q2_K] = { 2, 0, numbers_q2_k, { { 80, 2, 2 }, { 82, 2, 2 }, { 0, 16, 2 } } },
-    [AK_Q3_K] = { 2, 1, numbers_q3_k, { { 108, 2, 2 }, { 96, 12, 4 } } },
-    [AK_Q4_K] = { 4, 0, numbers_q4_k, { { 0, 2, 2 }, { 2, 2, 2 }, { 4, 12, 4 } } },
-    [AK_Q5_K] = { 4, 1, numbers_q5_k, { { 0, 2, 2 }, { 2, 2, 2 }, { 4, 12, 4 } } },
-    [AK_Q6_K] = { 4, 2, numbers_q6_k, { { 208, 2, 2 }, { 192, 16, 2 } } },
-    [AK_IQ4_NL] = { 4, 0, numbers_q4_0, { { 0, 2, 2 } } },
-    [AK_IQ4_XS] = { 4, 0, numbers_iq4_xs, { { 0, 2, 2 }, { 2, 2, 2 }, { 4, 4, 4 } } },
-    [AK_MXFP4] = { 4, 0, numbers_mxfp4, { { 0, 1, 1 } } },
-    [AK_A4] = { 4, 0, numbers_q4_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
-    [AK_A5] = { 4, 1, numbers_q5_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
-    [AK_A8] = { 8, 0, numbers_a8, { { 0, 4, 4 }, { 4, 4, 4 } } },
-    [AK_F8] = { 8, 0, numbers_f8, { { 0, 4, 4 } } },
+static const struct form forms[AK_QUANT_COUNT] = {
+    [AK_QUANT_Q4_0] = { 4, 0, numbers_q4_0, { { 0, 2, 2 } } },
+    [AK_QUANT_Q4_1] = { 4, 0, numbers_q4_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
+    [AK_QUANT_Q5_0] = { 4, 1, numbers_q5_0, { { 0, 2, 2 } } },
+    [AK_QUANT_Q5_1] = { 4, 1, numbers_q5_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
+    [AK_QUANT_Q8_0] = { 8, 0, numbers_q8_0, { { 0, 2, 2 } } },
+    [AK_QUANT_Q2_K] = { 2, 0, numbers_q2_k, { { 80, 2, 2 }, { 82, 2, 2 }, { 0, 16, 2 } } },
+    [AK_QUANT_Q3_K] = { 2, 1, numbers_q3_k, { { 108, 2, 2 }, { 96, 12, 4 } } },
+    [AK_QUANT_Q4_K] = { 4, 0, numbers_q4_k, { { 0, 2, 2 }, { 2, 2, 2 }, { 4, 12, 4 } } },
+    [AK_QUANT_Q5_K] = { 4, 1, numbers_q5_k, { { 0, 2, 2 }, { 2, 2, 2 }, { 4, 12, 4 } } },
+    [AK_QUANT_Q6_K] = { 4, 2, numbers_q6_k, { { 208, 2, 2 }, { 192, 16, 2 } } },
+    [AK_QUANT_IQ4_NL] = { 4, 0, numbers_q4_0, { { 0, 2, 2 } } },
+    [AK_QUANT_IQ4_XS] = { 4, 0, numbers_iq4_xs, { { 0, 2, 2 }, { 2, 2, 2 }, { 4, 4, 4 } } },
+    [AK_QUANT_MXFP4] = { 4, 0, numbers_mxfp4, { { 0, 1, 1 } } },
+    [AK_QUANT_A4] = { 4, 0, numbers_q4_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
+    [AK_QUANT_A5] = { 4, 1, numbers_q5_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
+    [AK_QUANT_A8] = { 8, 0, numbers_a8, { { 0, 4, 4 }, { 4, 4, 4 } } },
+    [AK_QUANT_F8] = { 8, 0, numbers_f8, { { 0, 4, 4 } } },
 };
 
-bool ak_ocl_is_tiled(enum ak_type type)
+bool ak_ocl_is_tiled(enum ak_quant_type type)
 {
     return forms[type].numbers != NULL;
 }
 
-size_t ak_ocl_tile_bytes(enum ak_type type, size_t blocks)
+size_t ak_ocl_tile_bytes(enum ak_quant_type type, size_t blocks)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     return AK_OCL_TILE_ROWS * (blocks * AK_OCL_BLOCK_K / info->block_elems) * info->block_bytes;
 }
 
@@ -173,11 +173,11 @@ static void put_bits(const uint8_t *numbers, unsigned from, unsigned bits, uint8
     }
 }
 
-void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS], size_t k,
-                      uint8_t *tile)
+void ak_ocl_pack_tile(enum ak_quant_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS],
+                      size_t k, uint8_t *tile)
 {
     const struct form *form = &forms[type];
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     size_t blocks = k / AK_OCL_BLOCK_K, stored = k / info->block_elems, low_bytes = 4u * form->low,
            high_bytes = 4u * form->high;
     uint8_t *high = tile + AK_OCL_TILE_ROWS * blocks * low_bytes;

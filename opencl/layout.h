@@ -1,7 +1,7 @@
 /* How weights lie on an OpenCL device.
  *
  *   tiles  16 rows × 256 k (a shorter one ends a row whose k is no multiple of 256), for
- *          quantised types. Lanes of a device have a row each, so what lanes read at once
+ *          quantized types. Lanes of a device have a row each, so what lanes read at once
  *          lies side by side: a tile is cut into planes, and in a plane stand, block of 32 k
  *          by block, the words of the 16 rows:
  *
@@ -33,14 +33,14 @@ enum {
 /* Part of the packed cache's key. Raise a number when its bytes change. */
 enum ak_ocl_layout { AK_OCL_ROWS_1 = 0x0103, AK_OCL_TILES_1 = 0x0203 };
 
-bool ak_ocl_is_tiled(enum ak_type type);
+bool ak_ocl_is_tiled(enum ak_quant_type type);
 
 /* Bytes of `blocks` (1 … 8) blocks of 32 k of 16 rows: a tile. */
-size_t ak_ocl_tile_bytes(enum ak_type type, size_t blocks);
+size_t ak_ocl_tile_bytes(enum ak_quant_type type, size_t blocks);
 
 /* Packs k (1 … 256, a multiple of the type's block) elements of 16 stored rows; a NULL row
  * is packed as zeros. */
-void ak_ocl_pack_tile(enum ak_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS], size_t k,
-                      uint8_t *tile);
+void ak_ocl_pack_tile(enum ak_quant_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS],
+                      size_t k, uint8_t *tile);
 
 #endif

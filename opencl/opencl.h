@@ -62,7 +62,7 @@ struct ak_ocl {
     cl_command_queue queue; /* uploads and copies */
     /* built when first wanted: kernels/rows.cl and recurrent.cl, attention.cl of a cache's types of
      * keys and values, products with a type of weights, of experts or not */
-    cl_program rows, attention[AK_KV_TYPE_COUNT][AK_KV_TYPE_COUNT], products[AK_TYPE_COUNT][2];
+    cl_program rows, attention[AK_KV_TYPE_COUNT][AK_KV_TYPE_COUNT], products[AK_QUANT_COUNT][2];
     uint32_t tile; /* rows and tokens of a lane in gemm */
     /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
     uint32_t slices, lanes;
@@ -76,7 +76,7 @@ struct ak_ocl {
 
 /* ---- backend.c ---------------------------------------------------------- */
 /* The program for products with a type, for all other steps, for attention; built once. */
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_type type, bool experts, cl_program *out,
+ak_status ak_ocl_products(struct ak_ocl *o, enum ak_quant_type type, bool experts, cl_program *out,
                           struct ak_error *error);
 ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
 ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
@@ -117,8 +117,8 @@ uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
 
 /* How many lanes a launch has. */
 enum ak_ocl_grid {
-    AK_OCL_ELEMENTS, /* columns lanes × rows of the domain */
-    AK_OCL_GROUPS,   /* columns groups × rows of the domain */
+    AK_OCL_ELEMENTS, /* columns lanes × rows of the row set */
+    AK_OCL_GROUPS,   /* columns groups × rows of the row set */
     AK_OCL_ONCE,     /* columns × lines groups, whatever the rows */
     AK_OCL_PRODUCT,  /* by the number of rows: gemv or gemm */
     AK_OCL_ATTEND
@@ -129,7 +129,7 @@ enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, many */ AK_OCL_M
 struct ak_ocl_launch {
     const struct ak_command *command;
     enum ak_ocl_grid grid;
-    enum ak_domain domain;
+    enum ak_op_row_set row_set;
     uint32_t columns, lines; /* columns: lanes or groups of a row, rows of a product, heads */
     size_t group[2];         /* lanes; a product's are chosen with its variant */
     bool experts;
@@ -152,10 +152,10 @@ struct ak_ocl_prepared {
     const struct ak_spec *spec;
     cl_command_queue queue;
     cl_program rows, attention; /* the backend's */
-    cl_mem arena[AK_DOMAIN_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory;
+    cl_mem arena[AK_OP_ROWS_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory;
     struct ak_ocl_kv *kv;
     uint32_t n_kv_layers;
-    uint32_t max_rows[AK_DOMAIN_COUNT]; /* of logits: those made at once */
+    uint32_t max_rows[AK_OP_ROWS_COUNT]; /* of logits: those made at once */
     uint32_t max_logits, context;
     const float *frequencies[AK_ROTATION_TABLES];
     struct ak_ocl_launch *launches;

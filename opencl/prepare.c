@@ -16,7 +16,7 @@ static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *w
 /* Where each list begins in the words of a pass. */
 static void lay_out_words(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
 {
-    uint32_t tokens = options->max_tokens, experts = p->max_rows[AK_DOMAIN_EXPERTS],
+    uint32_t tokens = options->max_tokens, experts = p->max_rows[AK_OP_ROWS_EXPERTS],
              n_experts = p->spec->config.n_experts, at = PASS_HEADER;
     const struct {
         uint32_t word, n;
@@ -25,7 +25,7 @@ static void lay_out_words(struct ak_ocl_prepared *p, const struct ak_prepare_opt
         { PASS_TABLES, tokens },
         { PASS_ENDS, tokens },
         { PASS_STATES, tokens },
-        { PASS_LOGIT_ROWS, p->max_rows[AK_DOMAIN_LOGITS] },
+        { PASS_LOGIT_ROWS, p->max_rows[AK_OP_ROWS_LOGITS] },
         { PASS_BLOCKS, 2 * tokens },
         { PASS_EXPERT_OF, experts },
         { PASS_TOKEN_OF, experts },
@@ -57,18 +57,18 @@ struct scratch {
     uint64_t bytes;
     cl_mem *memory;
 };
-enum { MOST_SCRATCH = AK_DOMAIN_COUNT + 6 };
+enum { MOST_SCRATCH = AK_OP_ROWS_COUNT + 6 };
 
 static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
                              struct scratch out[MOST_SCRATCH])
 {
-    static const char *const names[AK_DOMAIN_COUNT] = { "the activations", "the logits",
-                                                        "the experts' activations" };
+    static const char *const names[AK_OP_ROWS_COUNT] = { "the activations", "the logits",
+                                                         "the experts' activations" };
     const struct ak_config *config = &p->spec->config;
     uint64_t tokens = options->max_tokens,
              rows = tokens > options->max_logits ? tokens : options->max_logits;
     uint32_t n = 0;
-    for (int d = 0; d < AK_DOMAIN_COUNT; d++)
+    for (int d = 0; d < AK_OP_ROWS_COUNT; d++)
         out[n++] =
             (struct scratch){ names[d],
                               (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float),
@@ -87,18 +87,18 @@ static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_
     out[n++] = (struct scratch){ "activations in order",
                                  rows * ordered_row(p->weights) * sizeof(float), &p->ordered };
     out[n++] =
-        (struct scratch){ "the chosen tokens", p->max_rows[AK_DOMAIN_LOGITS] * sizeof(cl_int),
+        (struct scratch){ "the chosen tokens", p->max_rows[AK_OP_ROWS_LOGITS] * sizeof(cl_int),
                           &p->chosen_memory };
     return n;
 }
 
 static void count_rows(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
 {
-    p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
-    p->max_rows[AK_DOMAIN_LOGITS] =
+    p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;
+    p->max_rows[AK_OP_ROWS_LOGITS] =
         options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
-    if (p->table->arena_width[AK_DOMAIN_EXPERTS] > 0)
-        p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * p->spec->config.n_experts_used;
+    if (p->table->arena_width[AK_OP_ROWS_EXPERTS] > 0)
+        p->max_rows[AK_OP_ROWS_EXPERTS] = options->max_tokens * p->spec->config.n_experts_used;
 }
 
 uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
@@ -186,7 +186,7 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
     p->states_at = ak_kv_state_at(&options->kv, 0) / sizeof(float);
     p->state_elems = options->kv.state_elems;
     p->keys_bytes = ak_kv_k_bytes(&options->kv);
-    p->keys_wait = ak_type_info(ak_kv_stored(options->kv.k_type))->block_elems > 1;
+    p->keys_wait = ak_quant_info(ak_kv_stored(options->kv.k_type))->block_elems > 1;
     p->head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
     ak_rotation_frequencies(spec, options->context, p->frequencies);
     ak_status status = set_up(p, options, error);

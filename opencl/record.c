@@ -12,8 +12,8 @@
 
 #define FUNCTIONS(X)                                                                               \
     X(clCreateCommandBufferKHR)                                                                    \
-    X(clCommandNDRangeKernelKHR) X(clFinalizeCommandBufferKHR) X(clEnqueueCommandBufferKHR)        \
-        X(clReleaseCommandBufferKHR)
+    X(clCommandNDRangeKernelKHR)                                                                   \
+    X(clFinalizeCommandBufferKHR) X(clEnqueueCommandBufferKHR) X(clReleaseCommandBufferKHR)
 
 struct ak_ocl_recorder {
 #define POINTER(name) name##_fn name;

@@ -12,7 +12,8 @@ static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < weights->n_packed; i++) {
         const struct ak_packed *packed = &weights->packed[i];
-        if (packed->backend == b && (packed->layer == AK_NO_LAYER || packed->layer >= (int)first))
+        if (packed->backend == b &&
+            (packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)first))
             bytes += ak_ocl_weight_bytes(packed);
     }
     return bytes + weights->vector_bytes;
@@ -23,7 +24,7 @@ static uint32_t first_layer(const struct ak_backend *b, const struct ak_weights 
 {
     uint32_t first = weights->n_layers;
     for (uint32_t i = 0; i < weights->n_packed; i++)
-        if (weights->packed[i].backend == b && weights->packed[i].layer != AK_NO_LAYER &&
+        if (weights->packed[i].backend == b && weights->packed[i].layer != AK_ROLE_NO_LAYER &&
             weights->packed[i].layer < (int)first)
             first = (uint32_t)weights->packed[i].layer;
     return first;

@@ -175,7 +175,7 @@ static void enqueue_attention(struct ak_ocl_prepared *p, const struct ak_ocl_lau
 
 static void enqueue_launch(struct ak_ocl_prepared *p, const struct ak_ocl_launch *launch)
 {
-    uint32_t rows = (uint32_t)p->words[launch->domain];
+    uint32_t rows = (uint32_t)p->words[launch->row_set];
     size_t global[2] = { launch->columns * launch->group[0], rows * launch->group[1] };
     switch (launch->grid) {
     case AK_OCL_PRODUCT: enqueue_product(p, launch, rows); return;
@@ -259,10 +259,11 @@ static void put_logit_rows(struct ak_ocl_prepared *p, const struct ak_batch *bat
 static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch, bool recorded)
 {
     size_t width = p->table->slots[p->table->logits].width,
-           at = (size_t)p->table->slots[p->table->logits].place * p->max_rows[AK_DOMAIN_LOGITS];
+           at = (size_t)p->table->slots[p->table->logits].place * p->max_rows[AK_OP_ROWS_LOGITS];
     for (uint32_t first = 0, n; first < batch->n_logits; first += n) {
-        n = batch->n_logits - first < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits - first :
-                                                                      p->max_rows[AK_DOMAIN_LOGITS];
+        n = batch->n_logits - first < p->max_rows[AK_OP_ROWS_LOGITS] ?
+                batch->n_logits - first :
+                p->max_rows[AK_OP_ROWS_LOGITS];
         if (first > 0) { /* the device may not have read what is there */
             note(p, p->o->cl->clFinish(p->queue));
             put_logit_rows(p, batch, first, n);
@@ -271,12 +272,12 @@ static void run_logits(struct ak_ocl_prepared *p, const struct ak_batch *batch, 
         }
         if (!recorded)
             enqueue_launches(p, p->n_before_logits, p->n_launches);
-        if (p->table->chosen != AK_NONE)
+        if (p->table->chosen != AK_OP_NONE)
             note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->chosen_memory, CL_FALSE, 0,
                                                   n * sizeof *p->chosen, p->chosen + first, 0, NULL,
                                                   NULL));
         else
-            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->arena[AK_DOMAIN_LOGITS], CL_FALSE,
+            note(p, p->o->cl->clEnqueueReadBuffer(p->queue, p->arena[AK_OP_ROWS_LOGITS], CL_FALSE,
                                                   at * sizeof(float), n * width * sizeof(float),
                                                   p->logits + first * width, 0, NULL, NULL));
     }
@@ -289,8 +290,9 @@ void ak_ocl_run(struct ak_prepared *prepared, const struct ak_batch *batch)
     bool recorded;
     p->failed = p->kv->failed;
     used = put_words(p, batch);
-    first_logits = batch->n_logits < p->max_rows[AK_DOMAIN_LOGITS] ? batch->n_logits :
-                                                                     p->max_rows[AK_DOMAIN_LOGITS];
+    first_logits = batch->n_logits < p->max_rows[AK_OP_ROWS_LOGITS] ?
+                       batch->n_logits :
+                       p->max_rows[AK_OP_ROWS_LOGITS];
     put_logit_rows(p, batch, 0, first_logits);
     embed(p, batch);
     write_buffer(p, p->pass, p->words, used * sizeof *p->words);

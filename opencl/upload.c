@@ -56,7 +56,7 @@ static void drop(const struct ak_ocl *o, const void *data, uint64_t bytes)
     const struct ak_weights *w = o->weights;
     const uint8_t *at = data;
     if (w->source)
-        ak_provider_tell(w->source, data, bytes, AK_FILE_DROP);
+        ak_provider_tell(w->source, data, bytes, AK_FILE_DONTNEED);
     if (w->block_mapped && at >= w->block && at < w->block + w->block_bytes)
         ak_pages_drop(data, (size_t)bytes);
 }
@@ -98,7 +98,7 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
 static void row_bytes_of(const struct ak_packed *packed, uint64_t *row_bytes, uint64_t *padded)
 {
     *row_bytes = 0;
-    (void)ak_type_row_bytes(packed->type, packed->cols, row_bytes);
+    (void)ak_quant_row_bytes(packed->type, packed->cols, row_bytes);
     *padded = ak_ocl_is_tiled(packed->type) ?
                   *row_bytes :
                   *row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);

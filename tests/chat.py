@@ -184,17 +184,17 @@ def interrupts():
     t.ends(130, "a second Ctrl-C leaves")
 
 
-def colours():
+def colors():
     t = Terminal()
     t.prompt()
-    t.say(b"abc\r", SPEED, "an answer with colours")
-    check("colour ends before what is typed", not EDITED or re.search(rb"\x1b\[1m>\x1b\[0m +abc\r\n", t.shown) is not None, t.shown)
+    t.say(b"abc\r", SPEED, "an answer with colors")
+    check("color ends before what is typed", not EDITED or re.search(rb"\x1b\[1m>\x1b\[0m +abc\r\n", t.shown) is not None, t.shown)
     t.prompt()
     t.leave("Ctrl-D")
     t = Terminal(environment=dict(ENVIRONMENT, NO_COLOR="1"))
     t.prompt()
-    t.say(b"abc\r", SPEED, "an answer without colours")
-    check("no colours where they are not wanted", b"\x1b[2m" not in t.shown and b"\x1b[1m" not in t.shown, t.shown)
+    t.say(b"abc\r", SPEED, "an answer without colors")
+    check("no colors where they are not wanted", b"\x1b[2m" not in t.shown and b"\x1b[1m" not in t.shown, t.shown)
     t.prompt()
     t.leave("Ctrl-D")
     t = Terminal(environment=dict(ENVIRONMENT, TERM="dumb"))
@@ -215,7 +215,7 @@ def reasoning():
     t.ends(0, "/exit")
     t = Terminal("-n", "-1", "--grammar", grammar, environment=dict(ENVIRONMENT, NO_COLOR="1"))
     t.prompt()
-    shown = t.say(b"abc\r", SPEED, "the same without colours")
+    shown = t.say(b"abc\r", SPEED, "the same without colors")
     check("reasoning is named", b"[reasoning]\r\na\r\nb\r\n[answer]\r\nyes\r\n" in shown, shown)
     os.write(t.fd, b"/exit\r")
     t.ends(0, "/exit")
@@ -290,7 +290,7 @@ def real():
     check("a second turn keeps the first", r.returncode == 0 and len(re.findall(rb"\(0 kept\)", r.stderr)) == 1, r.stderr)
     check("the model's own template is used", b"ChatML" not in r.stderr, r.stderr)
 
-for part in commands, typing, interrupts, colours, reasoning, full, piped, real:
+for part in commands, typing, interrupts, colors, reasoning, full, piped, real:
     part()
 print("%d of %d checks passed" % (checks - failures, checks))
 sys.exit(failures != 0)

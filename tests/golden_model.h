@@ -20,7 +20,7 @@ struct golden {
     double lead; /* the argmax is asked for where its lead is more */
 };
 
-/* F32 and BF16 weights are computed with in float32; quantised ones with 8-bit
+/* F32 and BF16 weights are computed with in float32; quantized ones with 8-bit
  * activations, for which llama.cpp's own distance is 2e-4 to 9e-4. */
 static const struct golden goldens[] = {
     { "llama-f32", 7.2e-13, 2.3e-7, 0.01 },

@@ -29,7 +29,7 @@ struct rig {
     struct ak_slot slots[RIG_MOST];
     struct ak_vector vectors[RIG_MOST];
     struct ak_packed packed[RIG_MOST];
-    uint32_t widths[AK_LINEAR_COUNT];
+    uint32_t widths[AK_OP_LINEAR_COUNT];
     struct ak_view embedding;
     float *rows; /* of the embedding */
     uint32_t n;  /* elements of a row that come back */
@@ -65,15 +65,15 @@ static inline float *rig_floats(size_t n, float low, float high)
 }
 
 /* `n` elements and what makes a slot's rows whole lines. */
-static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_domain domain)
+static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_op_row_set row_set)
 {
     struct ak_slot *slot = &r->slots[r->table.n_slots];
     ck_assert_uint_lt(r->table.n_slots, RIG_MOST);
     *slot = (struct ak_slot){ .width = (n + 15) / 16 * 16,
-                              .domain = domain,
-                              .place = r->table.arena_width[domain],
+                              .row_set = row_set,
+                              .place = r->table.arena_width[row_set],
                               .last_use = UINT32_MAX };
-    r->table.arena_width[domain] += slot->width;
+    r->table.arena_width[row_set] += slot->width;
     return r->table.n_slots++;
 }
 
@@ -81,9 +81,12 @@ static inline struct ak_command *rig_add(struct rig *r, enum ak_op op, uint32_t 
 {
     struct ak_command *c = &r->commands[r->table.n_commands++];
     ck_assert_uint_le(r->table.n_commands, RIG_MOST);
-    *c = (struct ak_command){
-        .op = op, .in = in, .out = out, .weight = AK_NONE, .vector = AK_NONE, .vector2 = AK_NONE
-    };
+    *c = (struct ak_command){ .op = op,
+                              .in = in,
+                              .out = out,
+                              .weight = AK_OP_NONE,
+                              .vector = AK_OP_NONE,
+                              .vector2 = AK_OP_NONE };
     return c;
 }
 
@@ -107,7 +110,7 @@ static inline void rig_begin(struct rig *r, uint32_t width, float low, float hig
                                .n_states = RIG_SEQUENCES } };
     rig_state = 0x9e3779b97f4a7c15u;
     r->rows = rig_floats((size_t)RIG_VOCAB * width, low, high);
-    r->embedding = (struct ak_view){ .type = AK_F32,
+    r->embedding = (struct ak_view){ .type = AK_QUANT_F32,
                                      .rows = RIG_VOCAB,
                                      .cols = width,
                                      .plane = { { r->rows, (size_t)RIG_VOCAB * width * 4 } } };
@@ -117,16 +120,16 @@ static inline void rig_begin(struct rig *r, uint32_t width, float low, float hig
                                          .n_kv_heads = 1,
                                          .head_dim = 32,
                                          .vocab_size = RIG_VOCAB };
-    rig_add(r, AK_OP_EMBED, AK_NONE, rig_slot(r, width, AK_DOMAIN_TOKENS))->params.embed.scale =
+    rig_add(r, AK_OP_EMBED, AK_OP_NONE, rig_slot(r, width, AK_OP_ROWS_TOKENS))->params.embed.scale =
         1.0f;
-    r->table.chosen = AK_NONE;
+    r->table.chosen = AK_OP_NONE;
 }
 
 /* Ends it: n elements of the slot come back. */
 static inline uint32_t rig_end(struct rig *r, uint32_t slot, uint32_t n)
 {
     r->n = n;
-    r->table.logits = rig_slot(r, n, AK_DOMAIN_LOGITS);
+    r->table.logits = rig_slot(r, n, AK_OP_ROWS_LOGITS);
     rig_add(r, AK_OP_SELECT, slot, r->table.logits)->params.select.n = n;
     return r->table.logits;
 }

@@ -28,9 +28,9 @@ static void make_acts(const struct ak_kernels *k, enum ak_act_form form, size_t 
             x[i] = ((float)(random_bits() % 20001) - 10000.0f) * (t % 7 == 0 ? 0.0f : 1e-3f);
         uint8_t *to = acts + t * ak_act_bytes(form, n);
         if (form == AK_ACT_32)
-            k->quantise32(x, n, (struct ak_act32 *)(void *)to);
+            k->quantize32(x, n, (struct ak_act32 *)(void *)to);
         else
-            k->quantise256(x, n, (struct ak_act256 *)(void *)to);
+            k->quantize256(x, n, (struct ak_act256 *)(void *)to);
     }
 }
 
@@ -40,8 +40,8 @@ struct slabs {
 
 /* Of tile rows of random bytes; scales that overflow are as good as others. */
 static struct slabs make_slabs(const struct ak_tile_kernels *amx,
-                               const struct ak_tile_kernels *avx512, enum ak_type type, size_t k,
-                               size_t n_tiles)
+                               const struct ak_tile_kernels *avx512, enum ak_quant_type type,
+                               size_t k, size_t n_tiles)
 {
     size_t bytes = n_tiles * ak_tile_row_bytes(type, k),
            slab_bytes = n_tiles * (k / 32) * AK_SLAB_BYTES_32;
@@ -61,7 +61,7 @@ START_TEST(same_bits)
     static const size_t lengths[] = { 32, 96, 256, 288, 512, K_MOST },
                         counts[] = { 1, 15, 16, 17, 32, 33, 48, N_MOST };
     static float got[N_MOST][TILES * AK_TILE_ROWS], want[N_MOST][TILES * AK_TILE_ROWS];
-    enum ak_type type = (enum ak_type)_i;
+    enum ak_quant_type type = (enum ak_quant_type)_i;
     struct ak_kernels avx512, amx;
     if (!ak_isa_usable(AK_ISA_AVX512) || !ak_type_is_tiled(type))
         return;
@@ -69,12 +69,12 @@ START_TEST(same_bits)
     amx = avx512;
     ak_kernels_amx(&amx);
     /* Named here, so that the model's are linked. */
-    ck_assert_ptr_eq(amx.tile[AK_Q4_0].dot_slab, ak_amx_dot_slab_32);
-    ck_assert_ptr_eq(amx.tile[AK_Q4_K].dot_slab, ak_amx_dot_slab_k_minimum32);
+    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_0].dot_slab, ak_amx_dot_slab_32);
+    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_K].dot_slab, ak_amx_dot_slab_k_minimum32);
     next_random = 7;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t k = lengths[i], act_bytes = ak_act_bytes(ak_type_act_form(type), k);
-        if (k % ak_type_info(type)->block_elems != 0)
+        if (k % ak_quant_info(type)->block_elems != 0)
             continue;
         uint8_t *acts = ak_alloc_aligned(N_MOST * act_bytes);
         ck_assert_ptr_nonnull(acts);
@@ -93,7 +93,7 @@ START_TEST(same_bits)
                                           (got[t][r] != got[t][r] && want[t][r] != want[t][r]),
                                       "%s, k %zu, %zu tiles, %zu tokens: token %zu row %zu is %a, "
                                       "AVX-512 gives %a",
-                                      ak_type_info(type)->name, k, n_tiles, counts[j], t, r,
+                                      ak_quant_info(type)->name, k, n_tiles, counts[j], t, r,
                                       (double)got[t][r], (double)want[t][r]);
             }
             ak_free(slabs.amx);
@@ -162,8 +162,8 @@ static void expect_described(const struct ak_kernels *amx, const struct bf16_cas
     ck_assert(panel && tokens && y);
     for (size_t i = 0; i < c->n * y_stride; i++)
         y[i] = 42.0f;
-    amx->open_bf16[AK_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows, c->k,
-                            panel);
+    amx->open_bf16[AK_QUANT_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows,
+                                  c->k, panel);
     for (size_t t = c->n; t-- > 0;)
         amx->open_rounded(x + (c->first + t) * c->k, c->k, t, tokens);
     amx->dot_bf16(panel, c->n_rows, tokens, c->n, c->k, y, y_stride);
@@ -232,7 +232,7 @@ int main(void)
     Suite *suite = suite_create("amx");
     TCase *tests = tcase_create("kernels");
     tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, same_bits, 0, AK_TYPE_COUNT);
+    tcase_add_loop_test(tests, same_bits, 0, AK_QUANT_COUNT);
     tcase_add_loop_test(tests, bf16_as_described, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

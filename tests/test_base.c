@@ -150,29 +150,29 @@ END_TEST
 START_TEST(cursor)
 {
     static const uint8_t data[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-    struct ak_cursor c = ak_cursor_over(data, sizeof data);
+    struct ak_cursor c = ak_cursor_init(data, sizeof data);
     uint8_t u8;
     uint16_t u16;
     uint32_t u32;
     uint64_t u64 = 5;
     const uint8_t *bytes;
-    ck_assert(ak_read_u8(&c, &u8) && u8 == 1);
-    ck_assert(ak_read_u16(&c, &u16) && u16 == 0x0302);
-    ck_assert(ak_read_u32(&c, &u32) && u32 == 0x07060504);
+    ck_assert(ak_cursor_read_u8(&c, &u8) && u8 == 1);
+    ck_assert(ak_cursor_read_u16(&c, &u16) && u16 == 0x0302);
+    ck_assert(ak_cursor_read_u32(&c, &u32) && u32 == 0x07060504);
     ck_assert_uint_eq(ak_cursor_offset(&c), 7);
-    ck_assert_uint_eq(ak_cursor_left(&c), 8);
+    ck_assert_uint_eq(ak_cursor_bytes_left(&c), 8);
     struct ak_cursor again = c;
-    ck_assert(ak_read_u64(&c, &u64) && u64 == UINT64_C(0x0f0e0d0c0b0a0908));
-    ck_assert(ak_read_bytes(&c, 0, &bytes));
-    ck_assert(!ak_read_u8(&c, &u8) && c.failed);
+    ck_assert(ak_cursor_read_u64(&c, &u64) && u64 == UINT64_C(0x0f0e0d0c0b0a0908));
+    ck_assert(ak_cursor_read_bytes(&c, 0, &bytes));
+    ck_assert(!ak_cursor_read_u8(&c, &u8) && c.failed);
 
-    ck_assert(!ak_read_bytes(&again, 9, &bytes));
-    ck_assert(again.failed && !ak_read_u8(&again, &u8)); /* stays failed */
-    ck_assert_uint_eq(ak_cursor_left(&again), 0);
-    again = ak_cursor_over(data, sizeof data);
-    ck_assert(!ak_read_bytes(&again, UINT64_MAX, &bytes));
-    c = ak_cursor_over(NULL, 0);
-    ck_assert(!ak_read_u8(&c, &u8));
+    ck_assert(!ak_cursor_read_bytes(&again, 9, &bytes));
+    ck_assert(again.failed && !ak_cursor_read_u8(&again, &u8)); /* stays failed */
+    ck_assert_uint_eq(ak_cursor_bytes_left(&again), 0);
+    again = ak_cursor_init(data, sizeof data);
+    ck_assert(!ak_cursor_read_bytes(&again, UINT64_MAX, &bytes));
+    c = ak_cursor_init(NULL, 0);
+    ck_assert(!ak_cursor_read_u8(&c, &u8));
 }
 END_TEST
 
@@ -252,21 +252,20 @@ END_TEST
 /* Brackets in a string nest nothing, behind an escaped quote and before a string's end too. */
 START_TEST(quoted_brackets)
 {
-    char text[2 * AK_JSON_MOST_DEPTH + 64];
+    char text[2 * AK_JSON_DEPTH_MAX + 64];
     struct ak_error error;
     json_t *json = NULL;
     for (int i = 0; i < 2; i++) {
         int n = sprintf(text, "[\"%s", i == 0 ? "\\\"" : "");
-        memset(text + n, '[', AK_JSON_MOST_DEPTH);
-        strcpy(text + n + AK_JSON_MOST_DEPTH, i == 0 ? "\"]" : "\\\\\"]");
+        memset(text + n, '[', AK_JSON_DEPTH_MAX);
+        strcpy(text + n + AK_JSON_DEPTH_MAX, i == 0 ? "\"]" : "\\\\\"]");
         ck_assert_msg(ak_json_parse(text, strlen(text), &json, &error) == AKUNU_OK, "%s: %s", text,
                       error.message);
-        ck_assert_uint_eq(json_string_length(json_array_get(json, 0)), AK_JSON_MOST_DEPTH + 1);
+        ck_assert_uint_eq(json_string_length(json_array_get(json, 0)), AK_JSON_DEPTH_MAX + 1);
         json_decref(json);
     }
-    memset(text, '[', AK_JSON_MOST_DEPTH + 1);
-    ck_assert_int_eq(ak_json_parse(text, AK_JSON_MOST_DEPTH + 1, &json, &error),
-                     AKUNU_ERROR_FORMAT);
+    memset(text, '[', AK_JSON_DEPTH_MAX + 1);
+    ck_assert_int_eq(ak_json_parse(text, AK_JSON_DEPTH_MAX + 1, &json, &error), AKUNU_ERROR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.message, "nesting"));
 }
 END_TEST
@@ -417,11 +416,11 @@ START_TEST(system_lists)
     const char *list = "0-7,64,70-71\n";
     char text[16] = "x";
     unsigned long first, last;
-    ck_assert(ak_system_range(&list, &first, &last) && first == 0 && last == 7);
-    ck_assert(ak_system_range(&list, &first, &last) && first == 64 && last == 64);
-    ck_assert(ak_system_range(&list, &first, &last) && first == 70 && last == 71);
-    ck_assert(!ak_system_range(&list, &first, &last));
-    ck_assert(!ak_system_text("/nowhere", text, sizeof text));
+    ck_assert(ak_system_parse_range(&list, &first, &last) && first == 0 && last == 7);
+    ck_assert(ak_system_parse_range(&list, &first, &last) && first == 64 && last == 64);
+    ck_assert(ak_system_parse_range(&list, &first, &last) && first == 70 && last == 71);
+    ck_assert(!ak_system_parse_range(&list, &first, &last));
+    ck_assert(!ak_system_read("/nowhere", text, sizeof text));
     ck_assert_str_eq(text, "");
 }
 END_TEST
@@ -442,7 +441,7 @@ START_TEST(memory_nodes)
                                         "node4/cpulist" };
     static const char *const text[] = { "0-2,4\n", "0-3,8-11\n", "4-7,12-15\n", "\n", "16\n" };
     char folder[] = "/tmp/akunu-test-XXXXXX", path[128];
-    struct ak_nodes nodes;
+    struct ak_numa_nodes nodes;
     cpu_set_t allowed;
     ck_assert_ptr_nonnull(mkdtemp(folder));
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
@@ -454,16 +453,16 @@ START_TEST(memory_nodes)
     CPU_ZERO(&allowed);
     for (size_t cpu = 2; cpu < 14; cpu++)
         CPU_SET(cpu, &allowed);
-    ak_nodes_read(folder, &allowed, &nodes);
+    ak_numa_read(folder, &allowed, &nodes);
     ck_assert_uint_eq(nodes.n, 2);
     ck_assert_int_eq(CPU_COUNT(&nodes.cpus[0]), 6);
     ck_assert_int_eq(CPU_COUNT(&nodes.cpus[1]), 6);
     ck_assert(CPU_ISSET(3, &nodes.cpus[0]) && CPU_ISSET(8, &nodes.cpus[0]) &&
               CPU_ISSET(13, &nodes.cpus[1]));
-    ak_nodes_read("/nowhere", &allowed, &nodes);
+    ak_numa_read("/nowhere", &allowed, &nodes);
     ck_assert_uint_eq(nodes.n, 0);
-    ak_nodes_here(&nodes);
-    ck_assert_uint_le(nodes.n, AK_NODES_MAX);
+    ak_numa_detect(&nodes);
+    ck_assert_uint_le(nodes.n, AK_NUMA_NODES_MAX);
     for (size_t i = sizeof made / sizeof *made; i-- > 0;) {
         snprintf(path, sizeof path, "%s/%s", folder, made[i]);
         unlink(path);
@@ -522,7 +521,7 @@ START_TEST(split)
             size_t next = 0, longest = 0, shortest = SIZE_MAX;
             for (unsigned i = 0; i < n; i++) {
                 size_t begin, end;
-                ak_split(count, n, i, &begin, &end);
+                ak_chunk_range(count, n, i, &begin, &end);
                 ck_assert_uint_eq(begin, next);
                 ck_assert_uint_le(begin, end);
                 ck_assert(end - begin <= shortest); /* the first ones are the longer ones */

@@ -788,7 +788,7 @@ if [ -c /dev/full ]; then
 fi
 exits 2 run --nonsense
 ! LC_ALL=C grep -q "$(printf '\033')" "$err"
-check "no colour but on a terminal"
+check "no color but on a terminal"
 
 # ---- Ctrl-C ----
 # interrupted COMMAND...: sends Ctrl-C to the running program as soon as the command succeeds.

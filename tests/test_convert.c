@@ -102,16 +102,17 @@ START_TEST(as_stored)
 }
 END_TEST
 
-/* Each tensor is what its type's quantiser makes of it; vectors are floats. */
+/* Each tensor is what its type's quantizer makes of it; vectors are floats. */
 START_TEST(types)
 {
     static const struct {
         const char *name;
-        enum ak_type type;
+        enum ak_quant_type type;
         unsigned file_type;
-    } cases[] = {
-        { "F32", AK_F32, 0 }, { "f16", AK_F16, 1 }, { "BF16", AK_BF16, 32 }, { "q8_0", AK_Q8_0, 7 }
-    };
+    } cases[] = { { "F32", AK_QUANT_F32, 0 },
+                  { "f16", AK_QUANT_F16, 1 },
+                  { "BF16", AK_QUANT_BF16, 32 },
+                  { "q8_0", AK_QUANT_Q8_0, 7 } };
     struct test_folder folder = test_folder_begin();
     struct akunu_convert_params params = params_of(cases[_i].name);
     struct ak_tensor x, y;
@@ -127,11 +128,11 @@ START_TEST(types)
         size_t n = 1;
         for (unsigned d = 0; d < x.n_dims; d++)
             n *= x.shape[d];
-        ck_assert_int_eq(y.type, x.n_dims == 1 ? AK_F32 : cases[_i].type);
+        ck_assert_int_eq(y.type, x.n_dims == 1 ? AK_QUANT_F32 : cases[_i].type);
         float *values = malloc(n * sizeof *values);
         uint8_t *blocks = malloc(y.bytes);
-        ak_type_info(x.type)->dequantise(x.data, values, n);
-        ak_type_info(y.type)->quantise(values, blocks, n);
+        ak_quant_info(x.type)->dequantize(x.data, values, n);
+        ak_quant_info(y.type)->quantize(values, blocks, n);
         ck_assert_msg(memcmp(blocks, y.data, y.bytes) == 0, "%s", x.name);
         free(values);
         free(blocks);
@@ -187,7 +188,7 @@ START_TEST(converted_encoders)
     for (size_t i = 0; ak_provider_tensor(golden, i, &theirs); i++) {
         find_tensor(ours, theirs.name, &tensor);
         ck_assert_msg(tensor.type == theirs.type, "%s is %s", theirs.name,
-                      ak_type_info(tensor.type)->name);
+                      ak_quant_info(tensor.type)->name);
         ck_assert_msg(tensor.n_dims == theirs.n_dims &&
                           memcmp(tensor.shape, theirs.shape, sizeof tensor.shape) == 0,
                       "%s", theirs.name);
@@ -440,9 +441,10 @@ static void write_encoder(const struct test_folder *folder, const char *model_ty
             snprintf(text, sizeof text, "%u", cols);
         else
             snprintf(text, sizeof text, "%u, %u", rows, cols);
-        test_st_add(&st,
-                    ak_role_expand(rule->hf, ak_role_in_layer(rule->role) ? 0 : AK_NO_LAYER, name),
-                    "F32", text, zeros, (size_t)rows * cols * sizeof *zeros);
+        test_st_add(
+            &st,
+            ak_role_expand(rule->hf, ak_role_has_layer(rule->role) ? 0 : AK_ROLE_NO_LAYER, name),
+            "F32", text, zeros, (size_t)rows * cols * sizeof *zeros);
     }
     test_st_write(&st, folder, "model.safetensors", 0);
     snprintf(text, sizeof text,

@@ -210,7 +210,7 @@ static void compare_data(const struct test_hostile *file, void *user)
     ak_provider_close(p);
 }
 
-/* general.alignment is honoured. */
+/* general.alignment is honored. */
 START_TEST(alignment)
 {
     struct ak_provider *good = open_data("gguf/good.gguf");
@@ -313,7 +313,7 @@ START_TEST(tensor_types)
         if (types[next].runs) {
             ck_assert_msg(status == AKUNU_OK, "%s", error.message);
             ck_assert(ak_provider_tensor(p, 0, &tensor));
-            ck_assert_str_eq(ak_type_info(tensor.type)->name, types[next].name);
+            ck_assert_str_eq(ak_quant_info(tensor.type)->name, types[next].name);
             ak_provider_close(p);
         } else {
             ck_assert_int_eq(status, AKUNU_ERROR_UNSUPPORTED);
@@ -407,11 +407,11 @@ START_TEST(roles)
     struct ak_provider *p = open_data("gguf/good.gguf");
     struct ak_view view;
     struct ak_tensor tensor;
-    ck_assert(ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, NULL, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, NULL, &view));
     ck_assert_uint_eq(view.rows, 40);
     ck_assert_uint_eq(view.cols, 32);
     ck_assert_uint_eq(view.n_dims, 2);
-    ck_assert_int_eq(view.type, AK_Q8_0);
+    ck_assert_int_eq(view.type, AK_QUANT_Q8_0);
     ck_assert_uint_eq(view.plane[0].bytes, 1360);
     ck_assert_ptr_null(view.plane[1].data);
     ck_assert_str_eq(view.name, "token_embd.weight");
@@ -427,7 +427,7 @@ START_TEST(roles)
     ck_assert_uint_eq(view.n_dims, 1);
 
     ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, 1, NULL, &view));
-    ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, AK_NO_LAYER, NULL, &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_FFN_DOWN, AK_ROLE_NO_LAYER, NULL, &view));
     ck_assert(!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, 0, NULL, &view));
     ck_assert(!ak_provider_find(p, AK_ROLE_ATTENTION_Q_BIAS, 0, NULL, &view));
 

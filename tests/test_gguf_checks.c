@@ -319,7 +319,7 @@ START_TEST(tensors)
 }
 END_TEST
 
-START_TEST(neighbours)
+START_TEST(neighbors)
 {
     struct test_bytes b = begin(2, 0);
     add_tensor(&b, "second", 8, 0, 0, TYPE_F32, 32);
@@ -558,7 +558,7 @@ int main(void)
     tcase_add_test(files, ends);
     tcase_add_test(files, splits);
     tcase_add_test(tensor_list, tensors);
-    tcase_add_test(tensor_list, neighbours);
+    tcase_add_test(tensor_list, neighbors);
     tcase_add_test(metadata, values);
     tcase_add_test(metadata, vocabularies);
     tcase_add_test(metadata, ids_of_no_token);

@@ -646,7 +646,7 @@ START_TEST(waiting)
 }
 END_TEST
 
-/* A word is found where a control token has it as its text, and where it is spelt out. */
+/* A word is found where a control token has it as its text, and where it is spelled out. */
 START_TEST(waiting_for_control_tokens)
 {
     struct ak_grammar *inner = gbnf("root ::= \"{\" [a-z]+ \"}\""), *g;
@@ -665,15 +665,15 @@ START_TEST(waiting_for_control_tokens)
     struct ak_word word = { text, n };
     ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, true, &g, &error), AKUNU_OK);
     ak_grammar_free(inner);
-    for (int spelt = 0; spelt < 2; spelt++) {
+    for (int spelled = 0; spelled < 2; spelled++) {
         size_t taken = n;
         struct ak_grammar_matcher *m = matcher(g);
         take(m, "Some words");
-        if (spelt)
+        if (spelled)
             ck_assert_int_eq(ak_grammar_matcher_bytes(m, text, n, &taken, &error), AKUNU_OK);
         else
             ck_assert_int_eq(ak_grammar_matcher_token(m, control, &allowed, &error), AKUNU_OK);
-        ck_assert(taken == n && (spelt || allowed));
+        ck_assert(taken == n && (spelled || allowed));
         ck_assert(!ak_grammar_matcher_may_end(m));
         ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
         ck_assert(!allowed);

@@ -64,7 +64,7 @@ static ak_status add_values(const struct ak_tensor *tensor, uint64_t first, uint
     (void)first;
     double *sums = user;
     for (uint64_t i = 0; i < n; i++)
-        sums[tensor->type == AK_I16] += (double)values[i];
+        sums[tensor->type == AK_QUANT_I16] += (double)values[i];
     return AKUNU_OK;
 }
 
@@ -80,14 +80,15 @@ START_TEST(contents)
     ck_assert_uint_eq(ak_provider_n_tensors(p), 4);
 
     struct ak_view view;
-    ck_assert(ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "model.norm.weight", &view));
+    ck_assert(
+        ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_ROLE_NO_LAYER, "model.norm.weight", &view));
     ck_assert_uint_eq(view.n_dims, 1);
     ck_assert_uint_eq(view.cols, 3);
     ck_assert_uint_eq((uintptr_t)view.plane[0].data % sizeof(float), 0);
     ck_assert(((const float *)view.plane[0].data)[1] == -2.0f);
-    ck_assert(ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "norm.weight", &view));
-    ck_assert(!ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "model.weight", &view));
-    ck_assert(!ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, NULL, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_ROLE_NO_LAYER, "norm.weight", &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_ROLE_NO_LAYER, "model.weight", &view));
+    ck_assert(!ak_provider_find(p, AK_ROLE_OUTPUT_NORM, AK_ROLE_NO_LAYER, NULL, &view));
 
     struct ak_tensor tensor;
     double sums[2] = { 0 };
@@ -489,7 +490,7 @@ static bool is_named(const struct conversion *c, const char *name)
     return strcmp(c->family->names[0], name) == 0;
 }
 
-/* GGUF has the rows of q and k as neighbours where its pairs are, checkpoints as
+/* GGUF has the rows of q and k as neighbors where its pairs are, checkpoints as
  * halves of a head. */
 static uint64_t gguf_row(const struct conversion *c, const struct ak_tensor *t, uint64_t row)
 {
@@ -502,14 +503,14 @@ static uint64_t gguf_row(const struct conversion *c, const struct ak_tensor *t, 
 static void fill(const struct conversion *c, const struct ak_tensor *t, uint64_t rows,
                  uint64_t cols, bool turned, uint8_t *out)
 {
-    size_t size = ak_type_info(t->type)->block_bytes;
+    size_t size = ak_quant_info(t->type)->block_bytes;
     for (uint64_t row = 0; row < rows; row++)
         for (uint64_t col = 0; col < cols; col++)
             memcpy(out + (turned ? col * rows + row : row * cols + col) * size,
                    (const uint8_t *)t->data + (gguf_row(c, t, row) * cols + col) * size, size);
     float offset = ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ? c->family->hf_norm_offset : 0.0f;
     for (uint64_t i = 0; offset != 0.0f && i < cols; i++) {
-        ck_assert_int_eq(t->type, AK_F32);
+        ck_assert_int_eq(t->type, AK_QUANT_F32);
         ((float *)(void *)out)[i] -= offset;
     }
 }
@@ -554,7 +555,7 @@ static void interleave(const uint8_t *gate, const uint8_t *up, size_t n, size_t 
     }
 }
 
-/* Blocks of MXFP4 as their numbers, two neighbours a byte, and their scales. */
+/* Blocks of MXFP4 as their numbers, two neighbors a byte, and their scales. */
 static void split_mxfp4(const uint8_t *stored, size_t n, uint8_t *pairs, uint8_t *scales)
 {
     for (size_t b = 0; b < n; b++, stored += 17, pairs += 16) {
@@ -584,11 +585,11 @@ static void add_mxfp4(struct conversion *c, const char *name, const uint8_t *dat
 }
 
 /* [n, rows, cols], as floats transposed. */
-static void add_turned(struct conversion *c, const char *name, enum ak_type type,
+static void add_turned(struct conversion *c, const char *name, enum ak_quant_type type,
                        const uint8_t *data, unsigned long long n, unsigned long long rows,
                        unsigned long long cols)
 {
-    size_t size = ak_type_info(type)->block_bytes;
+    size_t size = ak_quant_info(type)->block_bytes;
     uint8_t *turned = malloc(n * rows * cols * size);
     char shape[64];
     ck_assert_ptr_nonnull(turned);
@@ -598,7 +599,7 @@ static void add_turned(struct conversion *c, const char *name, enum ak_type type
                 memcpy(turned + ((e * cols + col) * rows + row) * size,
                        data + ((e * rows + row) * cols + col) * size, size);
     snprintf(shape, sizeof shape, "%llu, %llu, %llu", n, cols, rows);
-    test_st_add(&c->st, name, ak_type_info(type)->name, shape, turned, n * rows * cols * size);
+    test_st_add(&c->st, name, ak_quant_info(type)->name, shape, turned, n * rows * cols * size);
     free(turned);
 }
 
@@ -632,9 +633,9 @@ static void convert_pairs(struct conversion *c, const struct ak_provider *p,
     ak_role_expand(ak_family_rule(c->family, t->role)->hf, t->layer, name);
     snprintf(shape, sizeof shape, "%llu, %llu", n, cols);
     if (t->n_dims == 2)
-        test_st_add(&c->st, name, ak_type_info(t->type)->name, shape, data,
-                    n * cols * ak_type_info(t->type)->block_bytes);
-    else if (t->type == AK_MXFP4)
+        test_st_add(&c->st, name, ak_quant_info(t->type)->name, shape, data,
+                    n * cols * ak_quant_info(t->type)->block_bytes);
+    else if (t->type == AK_QUANT_MXFP4)
         add_mxfp4(c, name, data, n, rows, cols);
     else
         add_turned(c, name, t->type, data, n, rows, cols);
@@ -648,13 +649,13 @@ static void convert_experts(struct conversion *c, const struct ak_tensor *t)
     snprintf(shape, sizeof shape, "%llu, %llu, %llu", n, rows, cols);
     if (c->stacked) {
         test_st_add(&c->st, ak_role_expand(stacked_name(c, t->role), t->layer, name),
-                    ak_type_info(t->type)->name, shape, t->data, t->bytes);
+                    ak_quant_info(t->type)->name, shape, t->data, t->bytes);
         return;
     }
     for (uint32_t e = 0; e < n; e++) {
         snprintf(shape, sizeof shape, "%llu, %llu", rows, cols);
         ak_role_expand_expert(ak_family_rule(c->family, t->role)->hf, e, pattern);
-        test_st_add(&c->st, ak_role_expand(pattern, t->layer, name), ak_type_info(t->type)->name,
+        test_st_add(&c->st, ak_role_expand(pattern, t->layer, name), ak_quant_info(t->type)->name,
                     shape, (const uint8_t *)t->data + e * (t->bytes / n), t->bytes / n);
     }
 }
@@ -664,7 +665,7 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
 {
     if (convert_factors(c, t))
         return;
-    if (t->has_role && ak_role_is_of_experts(t->role)) {
+    if (t->has_role && ak_role_is_expert(t->role)) {
         if (c->family->hf_experts_turned)
             convert_pairs(c, p, t);
         else
@@ -674,7 +675,7 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     char name[AK_ROLE_NAME_BYTES], shape[64];
     uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1, cols = t->shape[t->n_dims - 1];
     const struct ak_weight_rule *rule = rule_of(c->family, t->role);
-    bool turned = c->family->hf_transposed && t->n_dims == 2 && t->layer != AK_NO_LAYER;
+    bool turned = c->family->hf_transposed && t->n_dims == 2 && t->layer != AK_ROLE_NO_LAYER;
     uint8_t *data = malloc(t->bytes);
     ck_assert(t->has_role && rule && data);
     fill(c, t, rows, cols, turned, data);
@@ -687,7 +688,7 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     else
         snprintf(shape, sizeof shape, "%s%llu", t->role == AK_ROLE_FFN_SHARED_ROUTER ? "1, " : "",
                  (unsigned long long)cols);
-    test_st_add(&c->st, ak_role_expand(rule->hf, t->layer, name), ak_type_info(t->type)->name,
+    test_st_add(&c->st, ak_role_expand(rule->hf, t->layer, name), ak_quant_info(t->type)->name,
                 shape, data, t->bytes);
     free(data);
 }
@@ -770,7 +771,7 @@ static void write_experts(const struct conversion *c, char *text)
         ", \"num_experts\": %u, \"num_experts_per_tok\": %u, \"moe_intermediate_size\": %u, "
         "\"shared_expert_intermediate_size\": %u, \"norm_topk_prob\": %s, \"mlp_only_layers\": []",
         k->n_experts, k->n_experts_used, k->expert_width, k->shared_width,
-        c->descriptor.normalised_experts ? "true" : "false");
+        c->descriptor.normalized_experts ? "true" : "false");
 }
 
 /* lfm2's, both ways, with a feed-forward that is to be adjusted. */
@@ -966,8 +967,8 @@ static bool same_values(const struct ak_tensor *a, const struct ak_tensor *b)
         return memcmp(a->data, b->data, a->bytes) == 0;
     size_t n = a->bytes / sizeof(float);
     float *values = malloc(a->bytes);
-    ck_assert(a->type == AK_F32 && values);
-    ak_type_info(b->type)->dequantise(b->data, values, n);
+    ck_assert(a->type == AK_QUANT_F32 && values);
+    ak_quant_info(b->type)->dequantize(b->data, values, n);
     bool same = memcmp(a->data, values, a->bytes) == 0;
     free(values);
     return same;

@@ -1,4 +1,4 @@
-/* Quantised checkpoints and folders of NumPy arrays run as they are stored:
+/* Quantized checkpoints and folders of NumPy arrays run as they are stored:
  * values equal to those that the scheme defines, logits near those of a float64 pass over them,
  * the same on every bundle; and what is not supported or damaged is refused by name.
  * tests/golden/quantised.py made the folders and the numbers. */
@@ -204,7 +204,7 @@ static double worst_row(const struct ak_assembly *a, uint32_t row)
     ck_assert(wanted && packed && blocks);
     ak_assembly_widen(a, row, 0, a->cols, wanted);
     ak_assembly_blocks(a, row, 0, a->cols, blocks);
-    ak_type_info(a->type)->dequantise(blocks, packed, a->cols);
+    ak_quant_info(a->type)->dequantize(blocks, packed, a->cols);
     for (uint32_t k = 0; k < a->cols; k++) {
         double value = (double)wanted[a->order ? a->order[k] : k];
         double off = fabs((double)packed[k] - value);
@@ -245,22 +245,22 @@ START_TEST(orders)
     static const struct {
         const char *folder;
         uint32_t qkv, gate_up;
-        enum ak_type type;
+        enum ak_quant_type type;
     } expected[] = {
-        { "gptq-act", 3, 2, AK_Q4_1 },
-        { "gptq-dynamic", 1, 2, AK_Q4_1 },
-        { "gptq", 1, 1, AK_Q4_1 },
+        { "gptq-act", 3, 2, AK_QUANT_Q4_1 },
+        { "gptq-dynamic", 1, 2, AK_QUANT_Q4_1 },
+        { "gptq", 1, 1, AK_QUANT_Q4_1 },
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         uint32_t first, n;
         ck_assert_msg(ak_model_load(folder_path(expected[i].folder), &params, &model, &error) ==
                           AKUNU_OK,
                       "%s", error.message);
-        ak_weights_of(&model->weights, AK_LINEAR_QKV, 0, &first, &n);
+        ak_weights_of(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
         ck_assert_uint_eq(n, expected[i].qkv);
         ck_assert_int_eq(model->weights.packed[first].type, expected[i].type);
         ck_assert((model->weights.packed[first].order != NULL) == (i < 2));
-        ak_weights_of(&model->weights, AK_LINEAR_GATE_UP, 0, &first, &n);
+        ak_weights_of(&model->weights, AK_OP_LINEAR_GATE_UP, 0, &first, &n);
         ck_assert_uint_eq(n, expected[i].gate_up);
         ak_model_free(model);
     }
@@ -272,10 +272,10 @@ static const void *told_data;
 static size_t n_dropped;
 
 static void tell(const struct ak_provider *p, const void *data, uint64_t bytes,
-                 enum ak_file_use use)
+                 enum ak_file_advice use)
 {
     (void)p, (void)bytes;
-    n_dropped += data == told_data && use == AK_FILE_DROP;
+    n_dropped += data == told_data && use == AK_FILE_DONTNEED;
 }
 
 /* Rows of GPTQ are all over its tensors: their pages go when the last one was packed. */
@@ -808,7 +808,7 @@ START_TEST(groups_of_odd_sizes)
         test_st_add(&st, "a.g_idx", "I32", "64", groups, sizeof groups);
         struct ak_provider *p = open_gptq(&st);
         ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.assembly);
-        ck_assert((tensor.type == AK_F16) == (first != 32));
+        ck_assert((tensor.type == AK_QUANT_F16) == (first != 32));
         ck_assert((tensor.assembly->order == NULL) == (first != 32));
         ak_provider_close(p);
     }
@@ -877,7 +877,7 @@ START_TEST(floats_alone)
 }
 END_TEST
 
-/* A tensor may be quantised or not, but not both. */
+/* A tensor may be quantized or not, but not both. */
 START_TEST(twice)
 {
     static const uint8_t data[256];

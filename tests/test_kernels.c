@@ -17,10 +17,11 @@
 #include "quant/block.h"
 #include "evex.h"
 
-static const enum ak_type tiled_types[] = { AK_Q4_0,  AK_Q4_1, AK_Q5_0,   AK_Q5_1,
-                                            AK_Q8_0,  AK_Q2_K, AK_Q3_K,   AK_Q4_K,
-                                            AK_Q5_K,  AK_Q6_K, AK_IQ4_NL, AK_IQ4_XS,
-                                            AK_MXFP4, AK_A4,   AK_A5,     AK_A8 };
+static const enum ak_quant_type tiled_types[] = {
+    AK_QUANT_Q4_0,  AK_QUANT_Q4_1, AK_QUANT_Q5_0, AK_QUANT_Q5_1, AK_QUANT_Q8_0,   AK_QUANT_Q2_K,
+    AK_QUANT_Q3_K,  AK_QUANT_Q4_K, AK_QUANT_Q5_K, AK_QUANT_Q6_K, AK_QUANT_IQ4_NL, AK_QUANT_IQ4_XS,
+    AK_QUANT_MXFP4, AK_QUANT_A4,   AK_QUANT_A5,   AK_QUANT_A8
+};
 enum { N_TILED = sizeof tiled_types / sizeof *tiled_types };
 
 /* ---- Random input ------------------------------------------------------- */
@@ -196,9 +197,9 @@ static void put_exponent(uint8_t *at, enum weights kind)
 }
 
 /* `blocks` stored blocks; scales are finite. */
-static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, size_t blocks)
+static void fill_blocks(enum ak_quant_type type, enum weights kind, uint8_t *stored, size_t blocks)
 {
-    size_t bytes = ak_type_info(type)->block_bytes;
+    size_t bytes = ak_quant_info(type)->block_bytes;
     for (size_t b = 0; b < blocks; b++, stored += bytes) {
         random_bytes(stored, bytes);
         if (kind == W_ZERO_BITS || kind == W_ONE_BITS)
@@ -206,27 +207,27 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
         if (kind == W_LEAST_BYTES || kind == W_MOST_BYTES)
             memset(stored, kind == W_LEAST_BYTES ? 0x80 : 0x7f, bytes);
         switch (type) {
-        case AK_MXFP4: put_exponent(stored, kind); break;
-        case AK_Q3_K: put_scale(stored + 108, kind); break;
-        case AK_Q6_K: put_scale(stored + 208, kind); break;
-        case AK_Q2_K:
+        case AK_QUANT_MXFP4: put_exponent(stored, kind); break;
+        case AK_QUANT_Q3_K: put_scale(stored + 108, kind); break;
+        case AK_QUANT_Q6_K: put_scale(stored + 208, kind); break;
+        case AK_QUANT_Q2_K:
             put_scale(stored + 80, kind);
             put_scale(stored + 82, kind);
             break;
-        case AK_A4:
-        case AK_A5:
+        case AK_QUANT_A4:
+        case AK_QUANT_A5:
             put_wide_scale(stored, kind);
             put_wide_scale(stored + 2, kind);
             break;
-        case AK_F8: put_wide_scale(stored + 2, kind); break;
-        case AK_A8:
+        case AK_QUANT_F8: put_wide_scale(stored + 2, kind); break;
+        case AK_QUANT_A8:
             put_wide_scale(stored + 2, kind);
             put_wide_scale(stored + 6, kind);
             break;
-        case AK_Q4_1:
-        case AK_Q5_1:
-        case AK_Q4_K:
-        case AK_Q5_K:
+        case AK_QUANT_Q4_1:
+        case AK_QUANT_Q5_1:
+        case AK_QUANT_Q4_K:
+        case AK_QUANT_Q5_K:
             put_scale(stored, kind);
             put_scale(stored + 2, kind);
             break;
@@ -236,15 +237,16 @@ static void fill_blocks(enum ak_type type, enum weights kind, uint8_t *stored, s
 }
 
 struct weight {
-    enum ak_type type;
+    enum ak_quant_type type;
     size_t k, n_tiles, row_bytes;
     uint8_t *stored; /* 16 · n_tiles rows */
     uint8_t *tiles;
 };
 
-static struct weight make_weight(enum ak_type type, enum weights kind, size_t n_tiles, size_t k)
+static struct weight make_weight(enum ak_quant_type type, enum weights kind, size_t n_tiles,
+                                 size_t k)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     struct weight w = { .type = type,
                         .k = k,
                         .n_tiles = n_tiles,
@@ -268,16 +270,16 @@ static void free_weight(struct weight *w)
     release(w->tiles);
 }
 
-static size_t smallest_k(enum ak_type type)
+static size_t smallest_k(enum ak_quant_type type)
 {
-    return ak_type_info(type)->block_elems;
+    return ak_quant_info(type)->block_elems;
 }
 
 /* ---- Layout ------------------------------------------------------------- */
 START_TEST(layout_keeps_every_byte)
 {
-    enum ak_type type = tiled_types[_i];
-    const struct ak_type_info *info = ak_type_info(type);
+    enum ak_quant_type type = tiled_types[_i];
+    const struct ak_quant_info *info = ak_quant_info(type);
     random_state = 77;
     for (size_t k = info->block_elems; k <= 576; k += info->block_elems) {
         size_t row_bytes = k / info->block_elems * info->block_bytes,
@@ -313,17 +315,17 @@ START_TEST(layout_keeps_every_byte)
 }
 END_TEST
 
-START_TEST(layout_dequantises_as_stored)
+START_TEST(layout_dequantizes_as_stored)
 {
-    enum ak_type type = tiled_types[_i];
+    enum ak_quant_type type = tiled_types[_i];
     random_state = 78;
     for (size_t k = smallest_k(type); k <= 576; k += smallest_k(type)) {
         struct weight w = make_weight(type, W_RANDOM, 1, k);
         float *got = exact(k * sizeof *got), *want = exact(k * sizeof *want);
         for (size_t r = 0; r < AK_TILE_ROWS; r++) {
             ak_unpack_row(type, w.tiles, k, r, got);
-            ak_type_info(type)->dequantise(w.stored + r * w.row_bytes, want, k);
-            expect_floats(got, want, k, ak_type_info(type)->name, "unpacked");
+            ak_quant_info(type)->dequantize(w.stored + r * w.row_bytes, want, k);
+            expect_floats(got, want, k, ak_quant_info(type)->name, "unpacked");
         }
         release(got);
         release(want);
@@ -336,24 +338,24 @@ END_TEST
 START_TEST(layout_agrees_with_kernels)
 {
     static const struct {
-        enum ak_type type;
+        enum ak_quant_type type;
         size_t stored, packed;
     } parts[] = {
-        { AK_Q2_K, 0, AK_K_SCALES_AT },
-        { AK_Q2_K, 16, AK_Q2_K_QUANTS_AT },
-        { AK_Q3_K, 96, AK_K_SCALES_AT },
-        { AK_Q3_K, 32, AK_Q3_K_QUANTS_AT },
-        { AK_Q4_K, 4, AK_K_SCALES_AT },
-        { AK_Q4_K, 16, AK_Q4_K_QUANTS_AT },
-        { AK_Q5_K, 4, AK_K_SCALES_AT },
-        { AK_Q5_K, 16, AK_Q5_K_HIGH_AT },
-        { AK_Q5_K, 48, AK_Q5_K_QUANTS_AT },
-        { AK_Q6_K, 192, AK_K_SCALES_AT },
-        { AK_Q6_K, 128, AK_Q6_K_HALVES_AT },
-        { AK_Q6_K, 0, AK_Q6_K_HALVES_AT + AK_Q6_K_LOW_AT },
-        { AK_Q6_K, 160, AK_Q6_K_HALVES_AT + AK_Q6_K_HALF_BYTES },
-        { AK_IQ4_XS, 4, AK_K_SCALES_AT },
-        { AK_IQ4_XS, 8, AK_IQ4_XS_QUANTS_AT },
+        { AK_QUANT_Q2_K, 0, AK_K_SCALES_AT },
+        { AK_QUANT_Q2_K, 16, AK_Q2_K_QUANTS_AT },
+        { AK_QUANT_Q3_K, 96, AK_K_SCALES_AT },
+        { AK_QUANT_Q3_K, 32, AK_Q3_K_QUANTS_AT },
+        { AK_QUANT_Q4_K, 4, AK_K_SCALES_AT },
+        { AK_QUANT_Q4_K, 16, AK_Q4_K_QUANTS_AT },
+        { AK_QUANT_Q5_K, 4, AK_K_SCALES_AT },
+        { AK_QUANT_Q5_K, 16, AK_Q5_K_HIGH_AT },
+        { AK_QUANT_Q5_K, 48, AK_Q5_K_QUANTS_AT },
+        { AK_QUANT_Q6_K, 192, AK_K_SCALES_AT },
+        { AK_QUANT_Q6_K, 128, AK_Q6_K_HALVES_AT },
+        { AK_QUANT_Q6_K, 0, AK_Q6_K_HALVES_AT + AK_Q6_K_LOW_AT },
+        { AK_QUANT_Q6_K, 160, AK_Q6_K_HALVES_AT + AK_Q6_K_HALF_BYTES },
+        { AK_QUANT_IQ4_XS, 4, AK_K_SCALES_AT },
+        { AK_QUANT_IQ4_XS, 8, AK_IQ4_XS_QUANTS_AT },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         uint8_t stored[256] = { 0 }, tile[4096];
@@ -410,7 +412,7 @@ static float *make_activations(enum activations kind, size_t n)
     return x;
 }
 
-START_TEST(quantise_is_scalar)
+START_TEST(quantize_is_scalar)
 {
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
@@ -420,8 +422,8 @@ START_TEST(quantise_is_scalar)
             float *x = make_activations((enum activations)kind, n);
             struct ak_act32 *got = exact(n / 32 * sizeof *got),
                             *want = exact(n / 32 * sizeof *want);
-            tested.quantise32(x, n, got);
-            scalar.quantise32(x, n, want);
+            tested.quantize32(x, n, got);
+            scalar.quantize32(x, n, want);
             for (size_t b = 0; b < n / 32; b++) {
                 ck_assert_mem_eq(got[b].q, want[b].q, 32);
                 expect_floats(&got[b].scale, &want[b].scale, 1, tested.name, "scale per 32");
@@ -435,8 +437,8 @@ START_TEST(quantise_is_scalar)
             if (n % 256 == 0) {
                 struct ak_act256 *got_k = exact(n / 256 * sizeof *got_k),
                                  *want_k = exact(n / 256 * sizeof *want_k);
-                tested.quantise256(x, n, got_k);
-                scalar.quantise256(x, n, want_k);
+                tested.quantize256(x, n, got_k);
+                scalar.quantize256(x, n, want_k);
                 for (size_t b = 0; b < n / 256; b++) {
                     expect_floats(&got_k[b].scale, &want_k[b].scale, 1, tested.name,
                                   "scale per 256");
@@ -452,7 +454,7 @@ START_TEST(quantise_is_scalar)
 }
 END_TEST
 
-/* Records of n tokens, made by the scalar quantiser. */
+/* Records of n tokens, made by the scalar quantizer. */
 static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form form,
                              enum activations kind, size_t n, size_t k)
 {
@@ -461,9 +463,9 @@ static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form f
     for (size_t t = 0; t < n; t++) {
         float *x = make_activations(kind, k);
         if (form == AK_ACT_32)
-            scalar->quantise32(x, k, (struct ak_act32 *)(void *)(records + t * bytes));
+            scalar->quantize32(x, k, (struct ak_act32 *)(void *)(records + t * bytes));
         else
-            scalar->quantise256(x, k, (struct ak_act256 *)(void *)(records + t * bytes));
+            scalar->quantize256(x, k, (struct ak_act256 *)(void *)(records + t * bytes));
         release(x);
     }
     return records;
@@ -504,14 +506,14 @@ static void check_products(const struct ak_kernels *tested, const struct ak_kern
         memset(got, 0x5a, bytes);
         tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, n, got,
                                         stride);
-        expect_product(got, want, stride, rows, n, ak_type_info(w->type)->name, where);
+        expect_product(got, want, stride, rows, n, ak_quant_info(w->type)->name, where);
     }
     tested->tile[w->type].open_slab(w->tiles, slab_tiles, w->k, slab);
     for (size_t n = 1; n <= MOST_TOKENS; n++) {
         memset(got, 0x5a, bytes);
         tested->tile[w->type].dot_slab(slab, slab_tiles, w->k, acts, act_bytes, n, got, stride);
-        expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n, ak_type_info(w->type)->name,
-                       where);
+        expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n,
+                       ak_quant_info(w->type)->name, where);
     }
     release(want);
     release(got);
@@ -527,7 +529,7 @@ START_TEST(products_are_scalar)
     int isa = _i / N_TILED;
     if (!bundles(isa, &tested, &scalar))
         return;
-    enum ak_type type = tiled_types[_i % N_TILED];
+    enum ak_quant_type type = tiled_types[_i % N_TILED];
     enum ak_act_form form = ak_type_act_form(type);
     for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
         size_t k = ks[j];
@@ -559,7 +561,7 @@ START_TEST(products_do_not_saturate)
     struct ak_kernels tested, scalar;
     if (!bundles(_i / N_TILED, &tested, &scalar))
         return;
-    enum ak_type type = tiled_types[_i % N_TILED];
+    enum ak_quant_type type = tiled_types[_i % N_TILED];
     enum ak_act_form form = ak_type_act_form(type);
     enum { K = 512 };
     for (size_t i = 0; i < 4; i++) {
@@ -576,12 +578,12 @@ START_TEST(products_do_not_saturate)
 }
 END_TEST
 
-/* The scalar kernels themselves: against the dequantised weights times the
+/* The scalar kernels themselves: against the dequantized weights times the
  * activations that the records stand for, in double. */
 START_TEST(scalar_products_are_right)
 {
     enum { TOKENS = 3, K = 768, ROWS = 2 * AK_TILE_ROWS };
-    enum ak_type type = tiled_types[_i];
+    enum ak_quant_type type = tiled_types[_i];
     enum ak_act_form form = ak_type_act_form(type);
     struct ak_kernels scalar;
     random_state = 79;
@@ -591,7 +593,7 @@ START_TEST(scalar_products_are_right)
     float *got = exact(TOKENS * ROWS * sizeof *got), *row = exact(K * sizeof *row);
     scalar.tile[type].dot_tiles(w.tiles, 2, K, acts, ak_act_bytes(form, K), TOKENS, got, ROWS);
     for (size_t r = 0; r < ROWS; r++) {
-        ak_type_info(type)->dequantise(w.stored + r * w.row_bytes, row, K);
+        ak_quant_info(type)->dequantize(w.stored + r * w.row_bytes, row, K);
         for (size_t t = 0; t < TOKENS; t++) {
             const struct ak_act32 *a32 =
                 (const struct ak_act32 *)(void *)(acts + t * ak_act_bytes(form, K));
@@ -605,7 +607,7 @@ START_TEST(scalar_products_are_right)
                 terms += fabs((double)row[i] * a);
             }
             ck_assert_msg(fabs((double)got[t * ROWS + r] - sum) <= 2e-6 * terms,
-                          "%s row %zu token %zu: %g, not %g", ak_type_info(type)->name, r, t,
+                          "%s row %zu token %zu: %g, not %g", ak_quant_info(type)->name, r, t,
                           (double)got[t * ROWS + r], sum);
         }
     }
@@ -644,41 +646,42 @@ START_TEST(dot_rows_is_scalar)
 }
 END_TEST
 
-static const enum ak_type stored_types[] = { AK_F32, AK_F16, AK_BF16, AK_F8 };
+static const enum ak_quant_type stored_types[] = { AK_QUANT_F32, AK_QUANT_F16, AK_QUANT_BF16,
+                                                   AK_QUANT_F8 };
 enum { N_STORED = sizeof stored_types / sizeof *stored_types };
 
 /* `cols`, or so many more that they fill blocks, and their bytes. */
-static size_t stored_cols(enum ak_type type, size_t cols, size_t *bytes)
+static size_t stored_cols(enum ak_quant_type type, size_t cols, size_t *bytes)
 {
     uint64_t row_bytes = 0;
-    cols = ak_round_up(cols, ak_type_info(type)->block_elems);
-    ck_assert(ak_type_row_bytes(type, cols, &row_bytes));
+    cols = ak_round_up(cols, ak_quant_info(type)->block_elems);
+    ck_assert(ak_quant_row_bytes(type, cols, &row_bytes));
     *bytes = (size_t)row_bytes;
     return cols;
 }
 
 /* Stored rows of `cols` elements, random but finite. */
-static uint8_t *random_stored(enum ak_type type, size_t rows, size_t cols, size_t row_bytes)
+static uint8_t *random_stored(enum ak_quant_type type, size_t rows, size_t cols, size_t row_bytes)
 {
     uint8_t *stored = exact(rows * row_bytes);
-    if (type == AK_F8) {
+    if (type == AK_QUANT_F8) {
         for (size_t r = 0; r < rows; r++)
             fill_blocks(type, r % 3 == 2 ? W_SMALL_SCALES : W_RANDOM, stored + r * row_bytes,
-                        cols / ak_type_info(type)->block_elems);
+                        cols / ak_quant_info(type)->block_elems);
         return stored;
     }
     for (size_t i = 0; i < rows * cols; i++) {
         float value = random_float();
-        uint16_t half = type == AK_F16 ? ak_float_to_f16(value) : ak_float_to_bf16(value);
-        uint8_t *to = stored + i / cols * row_bytes + i % cols * (type == AK_F32 ? 4 : 2);
-        memcpy(to, type == AK_F32 ? (const void *)&value : (const void *)&half,
-               type == AK_F32 ? 4 : 2);
+        uint16_t half = type == AK_QUANT_F16 ? ak_float_to_f16(value) : ak_float_to_bf16(value);
+        uint8_t *to = stored + i / cols * row_bytes + i % cols * (type == AK_QUANT_F32 ? 4 : 2);
+        memcpy(to, type == AK_QUANT_F32 ? (const void *)&value : (const void *)&half,
+               type == AK_QUANT_F32 ? 4 : 2);
     }
     return stored;
 }
 
 /* What every way through stored rows has to give: widened rows, the scalar product. */
-static float *stored_products(const struct ak_kernels *scalar, enum ak_type type,
+static float *stored_products(const struct ak_kernels *scalar, enum ak_quant_type type,
                               const uint8_t *stored, size_t rows, size_t cols, size_t row_bytes,
                               const float *x, size_t k, size_t n, float **widened)
 {
@@ -697,7 +700,7 @@ START_TEST(stored_rows_are_scalar)
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t i = 0; i < N_STORED; i++) {
-        enum ak_type type = stored_types[i];
+        enum ak_quant_type type = stored_types[i];
         for (size_t rows = 1; rows <= 9 && tested.dot_stored[type]; rows++) {
             for (size_t n = 1; n <= AK_SMALL_N; n++) {
                 size_t bytes, cols = stored_cols(type, 1 + random_below(300), &bytes),
@@ -730,11 +733,11 @@ START_TEST(panels_are_scalar)
         return;
     for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows % 8 < 2 ? 1 : 6) {
         for (size_t n = 1; n <= 53; n += n < 13 ? 1 : 20) {
-            enum ak_type type = stored_types[random_below(N_STORED)];
+            enum ak_quant_type type = stored_types[random_below(N_STORED)];
             size_t most = 32 * (1 + random_below(n == 8 ? 40 : 7)), bytes,
                    cols = stored_cols(type, n % 2 ? most : most - random_below(32), &bytes);
             size_t k = ak_round_up(cols, AK_LANES);
-            bytes += 4 * random_below(3) + (type == AK_F8 ? 0 : 2);
+            bytes += 4 * random_below(3) + (type == AK_QUANT_F8 ? 0 : 2);
             uint8_t *stored = random_stored(type, rows, cols, bytes);
             float *panel = exact(ak_round_up(rows, 16) * k * sizeof *panel),
                   *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
@@ -776,10 +779,10 @@ static void expect_near(const float *got, const float *want, const float *w, siz
 }
 
 /* Stored numbers become BF16. */
-static void round_rows(enum ak_type type, uint8_t *stored, size_t n)
+static void round_rows(enum ak_quant_type type, uint8_t *stored, size_t n)
 {
     uint16_t *numbers = (uint16_t *)(void *)stored;
-    for (size_t i = 0; type == AK_F16 && i < n; i++)
+    for (size_t i = 0; type == AK_QUANT_F16 && i < n; i++)
         numbers[i] = ak_float_to_bf16(ak_f16_to_float(numbers[i]));
 }
 
@@ -792,7 +795,7 @@ START_TEST(bf16_panels_are_near)
     for (size_t rows = 1; rows <= tested.bf16_most; rows += rows < 8 ? 1 : 9) {
         for (size_t n = 1; n <= 49; n += n < 9 ? 1 : 8) {
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
-            enum ak_type type = n % 2 ? AK_BF16 : AK_F16;
+            enum ak_quant_type type = n % 2 ? AK_QUANT_BF16 : AK_QUANT_F16;
             uint8_t *stored = random_stored(type, rows, k, bytes);
             uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS) * bytes),
                      *tokens = exact(ak_round_up(n, AK_BF16_TOKENS) * bytes);
@@ -805,7 +808,7 @@ START_TEST(bf16_panels_are_near)
                 x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
             round_rows(type, stored, rows * k);
             float *want =
-                stored_products(&scalar, AK_BF16, stored, rows, k, bytes, x, k, n, &widened);
+                stored_products(&scalar, AK_QUANT_BF16, stored, rows, k, bytes, x, k, n, &widened);
             expect_near(got, want, widened, rows, x, n, k);
             release(stored);
             release(panel);
@@ -831,7 +834,7 @@ static float *bf16_products(const struct ak_kernels *tested, const struct bf16_p
     uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS) * bytes),
              *tokens = exact(ak_round_up(part->n, AK_BF16_TOKENS) * bytes);
     float *y = exact(part->n * part->n_rows * sizeof *y);
-    tested->open_bf16[AK_BF16](stored + part->row * bytes, bytes, part->n_rows, k, panel);
+    tested->open_bf16[AK_QUANT_BF16](stored + part->row * bytes, bytes, part->n_rows, k, panel);
     for (size_t t = 0; t < part->n; t++)
         tested->open_rounded(x + (part->first + t) * k, k, t, tokens);
     tested->dot_bf16(panel, part->n_rows, tokens, part->n, k, y, part->n_rows);
@@ -848,7 +851,7 @@ START_TEST(bf16_products_stand_alone)
     if (!bundles(_i, &tested, &scalar) || !tested.dot_bf16)
         return;
     size_t k = 32 * 35, rows = tested.bf16_most;
-    uint8_t *stored = random_stored(AK_BF16, rows, k, k * sizeof(uint16_t));
+    uint8_t *stored = random_stored(AK_QUANT_BF16, rows, k, k * sizeof(uint16_t));
     float *x = random_floats(N * k);
     const struct bf16_part all = { 0, rows, 0, N };
     float *want = bf16_products(&tested, &all, stored, x, k);
@@ -1221,7 +1224,7 @@ START_TEST(widen_is_the_reference)
     float *got = exact(ALL * sizeof *got), *want = exact(ALL * sizeof *want);
     for (unsigned i = 0; i < ALL; i++)
         halves[i] = (uint16_t)i;
-    for (int type = AK_F16; type <= AK_BF16; type++) {
+    for (int type = AK_QUANT_F16; type <= AK_QUANT_BF16; type++) {
         scalar.widen[type](halves, want, ALL);
         tested.widen[type](halves, got, ALL);
         expect_floats(got, want, ALL, tested.name, "widen");
@@ -1243,10 +1246,10 @@ END_TEST
 /* Every number of E4M3, with scales at which products are subnormal, large or none. */
 START_TEST(e4m3_is_the_reference)
 {
-    enum { BLOCKS = 10, ELEMS = sizeof(((struct ak_block_f8 *)NULL)->q) };
+    enum { BLOCKS = 10, ELEMS = sizeof(((struct ak_quant_block_f8 *)NULL)->q) };
     static const float scales[BLOCKS / 2] = { 1.0f, 0x1.abcdefp-130f, -0x1.fffffep119f, 0.0f, NAN };
     struct ak_kernels tested, scalar;
-    struct ak_block_f8 blocks[BLOCKS];
+    struct ak_quant_block_f8 blocks[BLOCKS];
     float got[BLOCKS * ELEMS], want[BLOCKS * ELEMS];
     if (!bundles(_i, &tested, &scalar))
         return;
@@ -1255,8 +1258,8 @@ START_TEST(e4m3_is_the_reference)
         for (int j = 0; j < ELEMS; j++)
             blocks[i].q[j] = (uint8_t)(i % 2 * ELEMS + j);
     }
-    scalar.widen[AK_F8](blocks, want, BLOCKS * ELEMS);
-    tested.widen[AK_F8](blocks, got, BLOCKS * ELEMS);
+    scalar.widen[AK_QUANT_F8](blocks, want, BLOCKS * ELEMS);
+    tested.widen[AK_QUANT_F8](blocks, got, BLOCKS * ELEMS);
     expect_floats(got, want, BLOCKS * ELEMS, tested.name, "widen F8");
 }
 END_TEST
@@ -1268,14 +1271,15 @@ START_TEST(widened_blocks_are_the_reference)
     struct ak_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
-    for (int type = 0; type < AK_TYPE_COUNT; type++) {
-        const struct ak_type_info *info = ak_type_info((enum ak_type)type);
+    for (int type = 0; type < AK_QUANT_COUNT; type++) {
+        const struct ak_quant_info *info = ak_quant_info((enum ak_quant_type)type);
         ck_assert_ptr_nonnull(tested.widen[type]);
-        for (size_t blocks = 1; blocks < 6 && ak_type_is_tiled((enum ak_type)type); blocks++) {
+        for (size_t blocks = 1; blocks < 6 && ak_type_is_tiled((enum ak_quant_type)type);
+             blocks++) {
             size_t n = blocks * info->block_elems;
             uint8_t *stored = exact(blocks * info->block_bytes);
             float *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
-            fill_blocks((enum ak_type)type, kinds[blocks - 1], stored, blocks);
+            fill_blocks((enum ak_quant_type)type, kinds[blocks - 1], stored, blocks);
             scalar.widen[type](stored, want, n);
             tested.widen[type](stored, got, n);
             expect_floats(got, want, n, tested.name, info->name);
@@ -1373,7 +1377,7 @@ static void check_page(const struct ak_kernels *tested, const struct ak_kernels 
 static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_kernels *scalar,
                               size_t head_dim, size_t rows)
 {
-    const struct ak_type_info *type = ak_type_info(AK_Q8_0);
+    const struct ak_quant_info *type = ak_quant_info(AK_QUANT_Q8_0);
     size_t n = AK_PAGE_TOKENS * head_dim;
     uint16_t first[32], end[32];
     float *values = random_floats(n), *scores = random_floats(rows * AK_PAGE_TOKENS);
@@ -1382,8 +1386,8 @@ static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_k
     float *got = exact(rows * head_dim * sizeof *got),
           *want = exact(rows * head_dim * sizeof *want);
     float max[2][32], sum[2][32];
-    type->quantise(values, stored, n);
-    type->dequantise(stored, values, n);
+    type->quantize(values, stored, n);
+    type->dequantize(stored, values, n);
     for (size_t i = 0; i < rows; i++) {
         first[i] = (uint16_t)random_below(AK_PAGE_TOKENS);
         end[i] = (uint16_t)(first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]));
@@ -1505,13 +1509,13 @@ int main(void)
     Suite *suite = suite_create("kernels");
     TCase *layout = tcase_create("layout");
     tcase_add_loop_test(layout, layout_keeps_every_byte, 0, N_TILED);
-    tcase_add_loop_test(layout, layout_dequantises_as_stored, 0, N_TILED);
+    tcase_add_loop_test(layout, layout_dequantizes_as_stored, 0, N_TILED);
     tcase_add_test(layout, layout_agrees_with_kernels);
     tcase_add_test(layout, bundles_have_names);
     suite_add_tcase(suite, layout);
     /* the loop's index is the bundle; for products, times the type */
     TCase *kernels = tcase_create("kernels");
-    tcase_add_loop_test(kernels, quantise_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, quantize_is_scalar, 1, AK_ISA_COUNT);
     tcase_add_loop_test(kernels, products_are_scalar, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);

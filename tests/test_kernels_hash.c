@@ -61,14 +61,17 @@ static const uint64_t START = 0xcbf29ce484222325u;
 
 /* ---- Packed products ---------------------------------------------------- */
 /* Any quants, and scales as models have them. */
-static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t seed)
+static void fill_rows(enum ak_quant_type type, uint8_t *rows, size_t bytes, uint64_t seed)
 {
-    size_t block = ak_type_info(type)->block_bytes;
-    size_t at = type == AK_Q6_K ? 208 : type == AK_Q3_K ? 108 : type == AK_Q2_K ? 80 : 0;
-    bool minimum =
-        type == AK_Q4_1 || type == AK_Q5_1 || type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
-    bool affine = type == AK_A4 || type == AK_A5 || type == AK_A8;
-    size_t n_halves = type == AK_MXFP4 || affine ? 0 : minimum ? 2 : 1;
+    size_t block = ak_quant_info(type)->block_bytes;
+    size_t at = type == AK_QUANT_Q6_K ? 208 :
+                type == AK_QUANT_Q3_K ? 108 :
+                type == AK_QUANT_Q2_K ? 80 :
+                                        0;
+    bool minimum = type == AK_QUANT_Q4_1 || type == AK_QUANT_Q5_1 || type == AK_QUANT_Q2_K ||
+                   type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K;
+    bool affine = type == AK_QUANT_A4 || type == AK_QUANT_A5 || type == AK_QUANT_A8;
+    size_t n_halves = type == AK_QUANT_MXFP4 || affine ? 0 : minimum ? 2 : 1;
     for (size_t i = 0; i < bytes; i++)
         rows[i] = (uint8_t)(next(&seed) >> 24);
     for (size_t b = 0; b < bytes; b += block) {
@@ -79,12 +82,12 @@ static void fill_rows(enum ak_type type, uint8_t *rows, size_t bytes, uint64_t s
         for (size_t i = 0; i < 2 && affine; i++) {
             float factor = next_float(&seed) * 0.1f;
             uint16_t upper = ak_float_to_bf16(factor);
-            if (type == AK_A8)
+            if (type == AK_QUANT_A8)
                 memcpy(rows + b + 4 * i, &factor, sizeof factor);
             else
                 memcpy(rows + b + 2 * i, &upper, sizeof upper);
         }
-        if (type == AK_MXFP4)
+        if (type == AK_QUANT_MXFP4)
             rows[b] = (uint8_t)(120 + rows[b] % 8);
     }
 }
@@ -96,12 +99,12 @@ struct product {
     float *y;
 };
 
-static struct product product_of(const struct ak_kernels *kernels, enum ak_type type,
+static struct product product_of(const struct ak_kernels *kernels, enum ak_quant_type type,
                                  size_t n_tiles, size_t k, size_t n)
 {
     struct product p = { .form = ak_type_act_form(type), .n_tiles = n_tiles, .k = k, .n = n };
     uint64_t row_bytes;
-    ck_assert(ak_type_row_bytes(type, k, &row_bytes));
+    ck_assert(ak_quant_row_bytes(type, k, &row_bytes));
     p.act_bytes = ak_act_bytes(p.form, k);
     p.tiles = room(n_tiles * ak_tile_row_bytes(type, k));
     p.acts = room(n * p.act_bytes);
@@ -117,9 +120,9 @@ static struct product product_of(const struct ak_kernels *kernels, enum ak_type 
     for (size_t t = 0; t < n; t++) {
         float *x = floats(k, 3.0f, 91 + t);
         if (p.form == AK_ACT_256)
-            kernels->quantise256(x, k, (struct ak_act256 *)(void *)(p.acts + t * p.act_bytes));
+            kernels->quantize256(x, k, (struct ak_act256 *)(void *)(p.acts + t * p.act_bytes));
         else
-            kernels->quantise32(x, k, (struct ak_act32 *)(void *)(p.acts + t * p.act_bytes));
+            kernels->quantize32(x, k, (struct ak_act32 *)(void *)(p.acts + t * p.act_bytes));
         ak_free(x);
     }
     ak_free(rows);
@@ -136,12 +139,12 @@ static uint64_t end_product(struct product *p, uint64_t hash)
 }
 
 /* A length with a tail, where the type has any. */
-static size_t length_of(enum ak_type type, size_t tiles)
+static size_t length_of(enum ak_quant_type type, size_t tiles)
 {
     return tiles * AK_TILE_K + (ak_type_act_form(type) == AK_ACT_32 ? 3 * AK_BLOCK_K : 0);
 }
 
-static uint64_t run_tiles(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_tiles(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     uint64_t hash = START;
     for (size_t n = 1; n <= AK_SMALL_N; n++) {
@@ -153,7 +156,7 @@ static uint64_t run_tiles(const struct ak_kernels *kernels, enum ak_type type)
     return hash;
 }
 
-static uint64_t run_slab(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_slab(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     uint64_t hash = START;
     for (size_t n_tiles = 1; n_tiles <= AK_SLAB_TILES; n_tiles++) {
@@ -169,7 +172,7 @@ static uint64_t run_slab(const struct ak_kernels *kernels, enum ak_type type)
 }
 
 /* ---- The others --------------------------------------------------------- */
-static uint64_t run_widen(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_widen(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     enum { N = 30001 }; /* halves from zero up, and a tail */
     uint16_t *halves = room(N * sizeof *halves);
@@ -183,7 +186,7 @@ static uint64_t run_widen(const struct ak_kernels *kernels, enum ak_type type)
     return hash;
 }
 
-static uint64_t run_dot_rows(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_dot_rows(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     (void)type;
     enum { ROWS = 7, TOKENS = 11, K = 1120 };
@@ -211,26 +214,26 @@ static float *graded(size_t n)
     return x;
 }
 
-static uint64_t run_quantise32(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_quantize32(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     (void)type;
     enum { N = 256 * 37 };
     float *x = graded(N);
     struct ak_act32 *acts = room(N / 32 * sizeof *acts);
-    kernels->quantise32(x, N, acts);
+    kernels->quantize32(x, N, acts);
     uint64_t hash = hash_bytes(START, acts, N / 32 * sizeof *acts);
     ak_free(x);
     ak_free(acts);
     return hash;
 }
 
-static uint64_t run_quantise256(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_quantize256(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     (void)type;
     enum { N = 256 * 37 };
     float *x = graded(N);
     struct ak_act256 *acts = room(N / 256 * sizeof *acts);
-    kernels->quantise256(x, N, acts);
+    kernels->quantize256(x, N, acts);
     uint64_t hash = hash_bytes(START, acts, N / 256 * sizeof *acts);
     ak_free(x);
     ak_free(acts);
@@ -352,91 +355,91 @@ static void row_merge(const struct ak_kernels *kernels, float *x, float *y, floa
     out[0] += max + sum;
 }
 
-static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_rms_norm, 4.0f);
 }
-static uint64_t run_add(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_add(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_add, 4.0f);
 }
-static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_silu_mul, 100.0f);
 }
-static uint64_t run_layer_norm(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_layer_norm(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_layer_norm, 4.0f);
 }
-static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_add_scaled, 4.0f);
 }
-static uint64_t run_softcap(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_softcap(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_softcap, 100.0f);
 }
-static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_tanh, 8.0f);
 }
-static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_tanh_mul, 8.0f);
 }
-static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_erf, 8.0f);
 }
-static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_erf_mul, 8.0f);
 }
-static uint64_t run_swiglu_clamped(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_swiglu_clamped(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_swiglu_clamped, 16.0f);
 }
-static uint64_t run_rope(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_rope(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_rope, 1.0f);
 }
-static uint64_t run_narrow(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_narrow(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_narrow, 1.0f);
 }
-static uint64_t run_merge(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_merge(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_merge, 8.0f);
 }
-static uint64_t run_divide(const struct ak_kernels *k, enum ak_type type)
+static uint64_t run_divide(const struct ak_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_divide, 8.0f);
 }
 
 /* type: that of K and V. Rows see ranges of their own. */
-static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
+static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_quant_type type)
 {
     static const size_t head_dims[] = { 64, 128, 80, 36 };
     enum { ROWS = 19, MOST_DIM = 128 };
     ak_attend_scores_fn *scores =
-        type == AK_F16 ? kernels->attend_scores_f16 : kernels->attend_scores_f32;
+        type == AK_QUANT_F16 ? kernels->attend_scores_f16 : kernels->attend_scores_f32;
     ak_attend_values_fn *values =
-        type == AK_F16 ? kernels->attend_values_f16 : kernels->attend_values_f32;
+        type == AK_QUANT_F16 ? kernels->attend_values_f16 : kernels->attend_values_f32;
     float *q = floats(ROWS * MOST_DIM, 1.0f, 8),
           *kv = floats(2 * AK_PAGE_TOKENS * MOST_DIM, 1.5f, 9);
     float *weights = room(ROWS * AK_PAGE_TOKENS * sizeof *weights),
@@ -447,8 +450,8 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
     uint64_t hash = START;
     for (size_t i = 0; i < 4 * ROWS; i++) {
         size_t head_dim = head_dims[i % 4], n = 1 + i / 4, v_at = AK_PAGE_TOKENS * head_dim;
-        const void *k = type == AK_F16 ? (const void *)halves : kv;
-        const void *v = type == AK_F16 ? (const void *)(halves + v_at) : kv + v_at;
+        const void *k = type == AK_QUANT_F16 ? (const void *)halves : kv;
+        const void *v = type == AK_QUANT_F16 ? (const void *)(halves + v_at) : kv + v_at;
         uint16_t first[ROWS], end[ROWS];
         float max[ROWS], sum[ROWS];
         for (size_t r = 0; r < n; r++) { /* all alike, causal, a window */
@@ -470,64 +473,64 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_type type)
 /* ---- The slots ---------------------------------------------------------- */
 static const struct slot {
     const char *name;
-    uint64_t (*run)(const struct ak_kernels *kernels, enum ak_type type);
-    enum ak_type type;
+    uint64_t (*run)(const struct ak_kernels *kernels, enum ak_quant_type type);
+    enum ak_quant_type type;
     uint64_t hash;
 } slots[] = {
-    { "dot_tiles Q4_0", run_tiles, AK_Q4_0, 0x843c23d11607eb1e },
-    { "dot_tiles Q4_1", run_tiles, AK_Q4_1, 0xa90eefb8a53613a9 },
-    { "dot_tiles Q5_0", run_tiles, AK_Q5_0, 0xa1204cdd17c72b0b },
-    { "dot_tiles Q8_0", run_tiles, AK_Q8_0, 0x6f5cb9bd751f43b9 },
-    { "dot_tiles Q4_K", run_tiles, AK_Q4_K, 0x87c832701f21b835 },
-    { "dot_tiles Q6_K", run_tiles, AK_Q6_K, 0xce7ca2ccdfe38090 },
-    { "dot_tiles Q5_1", run_tiles, AK_Q5_1, 0x86a8f6faa74fda6f },
-    { "dot_tiles Q2_K", run_tiles, AK_Q2_K, 0x845f8748a2789022 },
-    { "dot_tiles Q3_K", run_tiles, AK_Q3_K, 0x5baad70e05181664 },
-    { "dot_tiles Q5_K", run_tiles, AK_Q5_K, 0x68845f8f9a09fe40 },
-    { "dot_tiles IQ4_NL", run_tiles, AK_IQ4_NL, 0xc1d673b058a68b14 },
-    { "dot_tiles IQ4_XS", run_tiles, AK_IQ4_XS, 0x4cf5b9f544fa2b4a },
-    { "dot_tiles MXFP4", run_tiles, AK_MXFP4, 0x9c7990246849e81d },
-    { "dot_tiles A4", run_tiles, AK_A4, 0xe90400504a9b26ae },
-    { "dot_tiles A5", run_tiles, AK_A5, 0xe15efc9b815b67f3 },
-    { "dot_tiles A8", run_tiles, AK_A8, 0xc23a6b1bdd7aecaf },
-    { "dot_slab Q4_0", run_slab, AK_Q4_0, 0x8e0cbb845fc78df5 },
-    { "dot_slab Q4_1", run_slab, AK_Q4_1, 0x95a58bfd68b03b8e },
-    { "dot_slab Q5_0", run_slab, AK_Q5_0, 0xdb43f732b46d064f },
-    { "dot_slab Q8_0", run_slab, AK_Q8_0, 0x28c406050bafcf03 },
-    { "dot_slab Q4_K", run_slab, AK_Q4_K, 0x43e10c80160c3b0d },
-    { "dot_slab Q6_K", run_slab, AK_Q6_K, 0xa7c480e6ef53bab2 },
-    { "dot_slab Q5_1", run_slab, AK_Q5_1, 0x3f5d47de2de57c8c },
-    { "dot_slab Q2_K", run_slab, AK_Q2_K, 0xea906a28d5dae9dc },
-    { "dot_slab Q3_K", run_slab, AK_Q3_K, 0x47b8b8af99b4a1f7 },
-    { "dot_slab Q5_K", run_slab, AK_Q5_K, 0xa2ed22f49670441c },
-    { "dot_slab IQ4_NL", run_slab, AK_IQ4_NL, 0x6c09a67dbf41c7ea },
-    { "dot_slab IQ4_XS", run_slab, AK_IQ4_XS, 0x3fed67e174b2e0ab },
-    { "dot_slab MXFP4", run_slab, AK_MXFP4, 0x2583eadfe285f961 },
-    { "dot_slab A4", run_slab, AK_A4, 0x49798c93bc8865aa },
-    { "dot_slab A5", run_slab, AK_A5, 0x3b7591403919882b },
-    { "dot_slab A8", run_slab, AK_A8, 0xc80a24f12e487316 },
-    { "widen F16", run_widen, AK_F16, 0x5b9625782f5f9e28 },
-    { "widen BF16", run_widen, AK_BF16, 0x265e138d78c7e8e6 },
-    { "dot_rows", run_dot_rows, AK_F32, 0x0e9d296f7e4e90dd },
-    { "quantise32", run_quantise32, AK_F32, 0x1b9ef83d8e10300c },
-    { "quantise256", run_quantise256, AK_F32, 0x6f6f8bbfe7b535b2 },
-    { "rms_norm", run_rms_norm, AK_F32, 0x62350780ddb047a4 },
-    { "add", run_add, AK_F32, 0x0321b5367b481dee },
-    { "silu_mul", run_silu_mul, AK_F32, 0x2fa4cb56b22348c5 },
-    { "layer_norm", run_layer_norm, AK_F32, 0xf6661db1d29dafc7 },
-    { "add_scaled", run_add_scaled, AK_F32, 0x1b12a24b4cc87e30 },
-    { "softcap", run_softcap, AK_F32, 0x65af8a7b90eedeae },
-    { "gelu_tanh", run_gelu_tanh, AK_F32, 0x28321fcbdfc1c27f },
-    { "gelu_tanh_mul", run_gelu_tanh_mul, AK_F32, 0x64d4dae1ec9fb29a },
-    { "gelu_erf", run_gelu_erf, AK_F32, 0xc158a19b1b49d90f },
-    { "gelu_erf_mul", run_gelu_erf_mul, AK_F32, 0x0842517d3e2f42cf },
-    { "swiglu_clamped", run_swiglu_clamped, AK_F32, 0x48b17b95a0196017 },
-    { "rope", run_rope, AK_F32, 0x62b7d8b9046c4732 },
-    { "narrow_f16", run_narrow, AK_F32, 0x9ed736449d4a1a08 },
-    { "attention F16", run_attend, AK_F16, 0xeb6fbab65b8290a3 },
-    { "attention F32", run_attend, AK_F32, 0x5e9b406179b06399 },
-    { "attend_merge", run_merge, AK_F32, 0x332f3671486fabbc },
-    { "divide", run_divide, AK_F32, 0x9a4edd5a3a772402 },
+    { "dot_tiles Q4_0", run_tiles, AK_QUANT_Q4_0, 0x843c23d11607eb1e },
+    { "dot_tiles Q4_1", run_tiles, AK_QUANT_Q4_1, 0xa90eefb8a53613a9 },
+    { "dot_tiles Q5_0", run_tiles, AK_QUANT_Q5_0, 0xa1204cdd17c72b0b },
+    { "dot_tiles Q8_0", run_tiles, AK_QUANT_Q8_0, 0x6f5cb9bd751f43b9 },
+    { "dot_tiles Q4_K", run_tiles, AK_QUANT_Q4_K, 0x87c832701f21b835 },
+    { "dot_tiles Q6_K", run_tiles, AK_QUANT_Q6_K, 0xce7ca2ccdfe38090 },
+    { "dot_tiles Q5_1", run_tiles, AK_QUANT_Q5_1, 0x86a8f6faa74fda6f },
+    { "dot_tiles Q2_K", run_tiles, AK_QUANT_Q2_K, 0x845f8748a2789022 },
+    { "dot_tiles Q3_K", run_tiles, AK_QUANT_Q3_K, 0x5baad70e05181664 },
+    { "dot_tiles Q5_K", run_tiles, AK_QUANT_Q5_K, 0x68845f8f9a09fe40 },
+    { "dot_tiles IQ4_NL", run_tiles, AK_QUANT_IQ4_NL, 0xc1d673b058a68b14 },
+    { "dot_tiles IQ4_XS", run_tiles, AK_QUANT_IQ4_XS, 0x4cf5b9f544fa2b4a },
+    { "dot_tiles MXFP4", run_tiles, AK_QUANT_MXFP4, 0x9c7990246849e81d },
+    { "dot_tiles A4", run_tiles, AK_QUANT_A4, 0xe90400504a9b26ae },
+    { "dot_tiles A5", run_tiles, AK_QUANT_A5, 0xe15efc9b815b67f3 },
+    { "dot_tiles A8", run_tiles, AK_QUANT_A8, 0xc23a6b1bdd7aecaf },
+    { "dot_slab Q4_0", run_slab, AK_QUANT_Q4_0, 0x8e0cbb845fc78df5 },
+    { "dot_slab Q4_1", run_slab, AK_QUANT_Q4_1, 0x95a58bfd68b03b8e },
+    { "dot_slab Q5_0", run_slab, AK_QUANT_Q5_0, 0xdb43f732b46d064f },
+    { "dot_slab Q8_0", run_slab, AK_QUANT_Q8_0, 0x28c406050bafcf03 },
+    { "dot_slab Q4_K", run_slab, AK_QUANT_Q4_K, 0x43e10c80160c3b0d },
+    { "dot_slab Q6_K", run_slab, AK_QUANT_Q6_K, 0xa7c480e6ef53bab2 },
+    { "dot_slab Q5_1", run_slab, AK_QUANT_Q5_1, 0x3f5d47de2de57c8c },
+    { "dot_slab Q2_K", run_slab, AK_QUANT_Q2_K, 0xea906a28d5dae9dc },
+    { "dot_slab Q3_K", run_slab, AK_QUANT_Q3_K, 0x47b8b8af99b4a1f7 },
+    { "dot_slab Q5_K", run_slab, AK_QUANT_Q5_K, 0xa2ed22f49670441c },
+    { "dot_slab IQ4_NL", run_slab, AK_QUANT_IQ4_NL, 0x6c09a67dbf41c7ea },
+    { "dot_slab IQ4_XS", run_slab, AK_QUANT_IQ4_XS, 0x3fed67e174b2e0ab },
+    { "dot_slab MXFP4", run_slab, AK_QUANT_MXFP4, 0x2583eadfe285f961 },
+    { "dot_slab A4", run_slab, AK_QUANT_A4, 0x49798c93bc8865aa },
+    { "dot_slab A5", run_slab, AK_QUANT_A5, 0x3b7591403919882b },
+    { "dot_slab A8", run_slab, AK_QUANT_A8, 0xc80a24f12e487316 },
+    { "widen F16", run_widen, AK_QUANT_F16, 0x5b9625782f5f9e28 },
+    { "widen BF16", run_widen, AK_QUANT_BF16, 0x265e138d78c7e8e6 },
+    { "dot_rows", run_dot_rows, AK_QUANT_F32, 0x0e9d296f7e4e90dd },
+    { "quantise32", run_quantize32, AK_QUANT_F32, 0x1b9ef83d8e10300c },
+    { "quantise256", run_quantize256, AK_QUANT_F32, 0x6f6f8bbfe7b535b2 },
+    { "rms_norm", run_rms_norm, AK_QUANT_F32, 0x62350780ddb047a4 },
+    { "add", run_add, AK_QUANT_F32, 0x0321b5367b481dee },
+    { "silu_mul", run_silu_mul, AK_QUANT_F32, 0x2fa4cb56b22348c5 },
+    { "layer_norm", run_layer_norm, AK_QUANT_F32, 0xf6661db1d29dafc7 },
+    { "add_scaled", run_add_scaled, AK_QUANT_F32, 0x1b12a24b4cc87e30 },
+    { "softcap", run_softcap, AK_QUANT_F32, 0x65af8a7b90eedeae },
+    { "gelu_tanh", run_gelu_tanh, AK_QUANT_F32, 0x28321fcbdfc1c27f },
+    { "gelu_tanh_mul", run_gelu_tanh_mul, AK_QUANT_F32, 0x64d4dae1ec9fb29a },
+    { "gelu_erf", run_gelu_erf, AK_QUANT_F32, 0xc158a19b1b49d90f },
+    { "gelu_erf_mul", run_gelu_erf_mul, AK_QUANT_F32, 0x0842517d3e2f42cf },
+    { "swiglu_clamped", run_swiglu_clamped, AK_QUANT_F32, 0x48b17b95a0196017 },
+    { "rope", run_rope, AK_QUANT_F32, 0x62b7d8b9046c4732 },
+    { "narrow_f16", run_narrow, AK_QUANT_F32, 0x9ed736449d4a1a08 },
+    { "attention F16", run_attend, AK_QUANT_F16, 0xeb6fbab65b8290a3 },
+    { "attention F32", run_attend, AK_QUANT_F32, 0x5e9b406179b06399 },
+    { "attend_merge", run_merge, AK_QUANT_F32, 0x332f3671486fabbc },
+    { "divide", run_divide, AK_QUANT_F32, 0x9a4edd5a3a772402 },
 };
 
 START_TEST(hashes)

@@ -25,25 +25,30 @@ static const struct {
     int version;
     const char *header;
     size_t data_bytes;
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;
     uint64_t shape[4];
 } good[] = {
     { 1,
       "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }          \n",
       64,
-      AK_F32,
+      AK_QUANT_F32,
       2,
       { 4, 4 } },
-    { 2, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }\n", 6, AK_F16, 1, { 3 } },
+    { 2, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }\n", 6, AK_QUANT_F16, 1, { 3 } },
     { 3,
       "{\"shape\": (2,1, 3), \"descr\": \"|i1\", \"fortran_order\": False}",
       6,
-      AK_I8,
+      AK_QUANT_I8,
       3,
       { 2, 1, 3 } },
-    { 1, "{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 1, AK_U8, 1, { 1 } },
-    { 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (0, 5)}", 0, AK_I64, 2, { 0, 5 } },
+    { 1, "{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 1, AK_QUANT_U8, 1, { 1 } },
+    { 1,
+      "{'descr': '<i8', 'fortran_order': False, 'shape': (0, 5)}",
+      0,
+      AK_QUANT_I64,
+      2,
+      { 0, 5 } },
 };
 
 START_TEST(contents)

@@ -82,10 +82,10 @@ static const struct {
                "\"f32\"}, \"int8\": {}}"),
       NULL, NULL },
     { "{" HEAD ", \"use\": \"int4\", \"tensors\": {\"a.b\": {\"shape\": [2, 64], \"int4\": "
-               "{\"group\": 64, \"bytes\": 72}, \"int8\": {}}}}",
+      "{\"group\": 64, \"bytes\": 72}, \"int8\": {}}}}",
       "a.b", "INT4_G64" },
     { "{" HEAD ", \"use\": \"int3\", \"note\": {\"by\": 1}, \"tensors\": {\"n\": {\"shape\": [4], "
-               "\"plain\": {\"bytes\": 8}, \"x\": 1}}}",
+      "\"plain\": {\"bytes\": 8}, \"x\": 1}}}",
       "n", "F16" },
 };
 

@@ -23,9 +23,9 @@ struct matrix {
 };
 
 /* Blocks of a type that stand for numbers of ordinary size, one after another in any order. */
-static struct matrix golden_matrix(enum ak_type type, uint32_t rows, uint32_t cols)
+static struct matrix golden_matrix(enum ak_quant_type type, uint32_t rows, uint32_t cols)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     char name[64];
     snprintf(name, sizeof name, "quant/%s.dequant", info->name);
     struct test_bytes golden = test_read(name);
@@ -82,7 +82,7 @@ static void add_product(struct rig *r, uint32_t in, uint32_t out, uint32_t n_par
     struct ak_command *c = rig_add(r, AK_OP_LINEAR, in, out);
     c->weight = i;
     c->vector = bias;
-    c->params.linear.at = at[0];
+    c->params.linear.offset = at[0];
 }
 
 /* A sum of k products in float32, in any order, is off by at most k · 2^-24 of the sum of
@@ -113,7 +113,7 @@ static void check_product(const char *what, const struct rig *r, const struct ma
 
 /* Two parts with a bias, and one that follows, of numbers of rows that are no multiple of a
  * tile's, in all kernels; the rows of the first two may take their input in another order. */
-static void check_type(const char *what, enum ak_type type, uint32_t k,
+static void check_type(const char *what, enum ak_quant_type type, uint32_t k,
                        const struct ak_assembly *assembly, float *values, bool in_order)
 {
     static const uint32_t at[] = { 0, 48, 64 };
@@ -129,10 +129,10 @@ static void check_type(const char *what, enum ak_type type, uint32_t k,
     }
     for (uint32_t i = 0; i < k; i++)
         order[i] = (i * 5 + 3) % k; /* k has no factor 5 */
-    uint32_t out = rig_slot(&r, 80, AK_DOMAIN_TOKENS), bias = rig_vector(&r, 64, -1.0f, 1.0f);
+    uint32_t out = rig_slot(&r, 80, AK_OP_ROWS_TOKENS), bias = rig_vector(&r, 64, -1.0f, 1.0f);
     const struct matrix *const both[] = { &parts[0], &parts[1] }, *const last[] = { &parts[2] };
     add_product(&r, 0, out, 2, both, at, bias, in_order ? order : NULL);
-    add_product(&r, 0, out, 1, last, at + 2, AK_NONE, NULL);
+    add_product(&r, 0, out, 1, last, at + 2, AK_OP_NONE, NULL);
     rig_end(&r, out, 69);
     float *got = calloc((size_t)ALL_TOKENS * r.n, sizeof *got);
     ck_assert_ptr_nonnull(got);
@@ -150,8 +150,8 @@ static void check_type(const char *what, enum ak_type type, uint32_t k,
  * for floats of lanes and a part of them. */
 START_TEST(types)
 {
-    enum ak_type type = (enum ak_type)_i;
-    uint32_t block = ak_type_info(type)->block_elems;
+    enum ak_quant_type type = (enum ak_quant_type)_i;
+    uint32_t block = ak_quant_info(type)->block_elems;
     char what[64];
     const uint32_t lengths[] = { block == 1 ? 37 : block, block == 1   ? 266 :
                                                           block == 32  ? 352 :
@@ -159,7 +159,7 @@ START_TEST(types)
                                                                          512 };
     for (int i = 0; i < 2; i++)
         for (int in_order = 0; in_order < 2; in_order++) {
-            snprintf(what, sizeof what, "%s of %u%s", ak_type_info(type)->name,
+            snprintf(what, sizeof what, "%s of %u%s", ak_quant_info(type)->name,
                      (unsigned)lengths[i], in_order ? ", in another order" : "");
             check_type(what, type, lengths[i], NULL, NULL, in_order);
         }
@@ -182,11 +182,11 @@ START_TEST(affine)
                                                       .factors = affine_factors,
                                                       .by_rows = true };
     static const uint32_t all_bits[] = { 2, 3, 4, 5, 6, 8 };
-    static const enum ak_type factors[] = { AK_F16, AK_BF16, AK_F32 };
+    static const enum ak_quant_type factors[] = { AK_QUANT_F16, AK_QUANT_BF16, AK_QUANT_F32 };
     enum { ROWS = 37, COLS = 384 };
     uint32_t bits = all_bits[_i], group = 32;
     for (; group <= 128; group *= 2) {
-        enum ak_type factor = factors[((uint32_t)_i + group / 32) % 3];
+        enum ak_quant_type factor = factors[((uint32_t)_i + group / 32) % 3];
         struct matrix scales = golden_matrix(factor, ROWS, COLS / group),
                       biases = golden_matrix(factor, ROWS, COLS / group);
         size_t n_words = ROWS * COLS / 32 * bits;
@@ -217,7 +217,7 @@ START_TEST(affine)
             values[i] = scales.values[g] * (float)(q & ((1u << bits) - 1)) + biases.values[g];
         }
         snprintf(what, sizeof what, "%u bits in groups of %u with factors of %s", (unsigned)bits,
-                 (unsigned)group, ak_type_info(factor)->name);
+                 (unsigned)group, ak_quant_info(factor)->name);
         check_type(what, a.type, COLS, &a, values, false);
         free(words);
         free(values);
@@ -257,28 +257,28 @@ static const double exact = 1e-12;
 START_TEST(padding)
 {
     enum { COLS = 37, ROWS = 20 };
-    static const enum ak_type floats[] = { AK_F32, AK_F16, AK_BF16 };
+    static const enum ak_quant_type floats[] = { AK_QUANT_F32, AK_QUANT_F16, AK_QUANT_BF16 };
     static const uint32_t at[] = { 0 };
     rig_state = 5;
     /* and the floats that it stands for */
     struct matrix m[2] = { golden_matrix(floats[_i], ROWS, COLS) };
     struct rig r[2];
     m[1] = m[0];
-    m[1].view.type = AK_F32;
+    m[1].view.type = AK_QUANT_F32;
     m[1].view.plane[0].data = m[1].values;
     for (int i = 0; i < 2; i++) {
         const struct matrix *const part[] = { &m[i] };
         rig_begin(&r[i], COLS, -2.0f, 2.0f);
-        uint32_t x = rig_slot(&r[i], COLS, AK_DOMAIN_TOKENS),
-                 out = rig_slot(&r[i], ROWS, AK_DOMAIN_TOKENS);
-        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.by =
-            (struct ak_by_params){ .by = 0.0f, .n = r[i].slots[x].width };
+        uint32_t x = rig_slot(&r[i], COLS, AK_OP_ROWS_TOKENS),
+                 out = rig_slot(&r[i], ROWS, AK_OP_ROWS_TOKENS);
+        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.scalar =
+            (struct ak_op_scalar_params){ .value = 0.0f, .n = r[i].slots[x].width };
         rig_add(&r[i], AK_OP_ACTIVATE, 0, x)->params.activate =
-            (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = COLS };
-        add_product(&r[i], x, out, 1, part, at, AK_NONE, NULL);
+            (struct ak_op_activate_params){ .activation = AK_OP_ACTIVATION_GELU_ERF, .n = COLS };
+        add_product(&r[i], x, out, 1, part, at, AK_OP_NONE, NULL);
         rig_end(&r[i], out, ROWS);
     }
-    compare(ak_type_info(floats[_i])->name, &r[1], &r[0], sizes, N_SIZES, exact);
+    compare(ak_quant_info(floats[_i])->name, &r[1], &r[0], sizes, N_SIZES, exact);
     rig_free(&r[0]);
     rig_free(&r[1]);
     matrix_free(&m[0]);
@@ -292,46 +292,46 @@ enum { WIDTH = 150 };
 static void norm(struct rig *r, uint32_t variant)
 {
     uint32_t weight = rig_vector(r, WIDTH, -1.0f, 1.0f), bias = rig_vector(r, WIDTH, -1.0f, 1.0f);
-    uint32_t out = variant == 1 ? 0 : rig_slot(r, WIDTH, AK_DOMAIN_TOKENS);
+    uint32_t out = variant == 1 ? 0 : rig_slot(r, WIDTH, AK_OP_ROWS_TOKENS);
     struct ak_command *c = rig_add(r, AK_OP_NORM, 0, out);
     c->vector = weight;
-    c->vector2 = variant == 3 ? bias : AK_NONE;
-    c->params.norm = (struct ak_norm_params){ .eps = 1e-5f,
-                                              .at = variant == 1 ? 37 : 0,
-                                              .n = variant == 1 ? 64 : WIDTH,
-                                              .layer_norm = variant > 1 };
+    c->vector2 = variant == 3 ? bias : AK_OP_NONE;
+    c->params.norm = (struct ak_op_norm_params){ .eps = 1e-5f,
+                                                 .offset = variant == 1 ? 37 : 0,
+                                                 .n = variant == 1 ? 64 : WIDTH,
+                                                 .layer_norm = variant > 1 };
     rig_end(r, out, WIDTH);
 }
 
 static void gated(struct rig *r, uint32_t activation)
 {
-    uint32_t out = rig_slot(r, 67, AK_DOMAIN_TOKENS);
-    rig_add(r, AK_OP_GATED, 0, out)->params.gated = (struct ak_gated_params){
-        .activation = (enum ak_activation)activation, .gate_at = 80, .up_at = 0, .n = 67
+    uint32_t out = rig_slot(r, 67, AK_OP_ROWS_TOKENS);
+    rig_add(r, AK_OP_GATED, 0, out)->params.gated = (struct ak_op_gated_params){
+        .activation = (enum ak_op_activation)activation, .gate_at = 80, .up_at = 0, .n = 67
     };
     rig_end(r, out, 67);
 }
 
 static void activate(struct rig *r, uint32_t activation)
 {
-    uint32_t out = rig_slot(r, 67, AK_DOMAIN_TOKENS);
+    uint32_t out = rig_slot(r, 67, AK_OP_ROWS_TOKENS);
     rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate =
-        (struct ak_activate_params){ .activation = (enum ak_activation)activation, .n = 67 };
+        (struct ak_op_activate_params){ .activation = (enum ak_op_activation)activation, .n = 67 };
     rig_end(r, out, 67);
 }
 
 /* out = act(in) + in · scale, by 3.7, capped */
 static void add(struct rig *r, uint32_t scaled)
 {
-    activate(r, AK_ACTIVATION_GELU_TANH);
+    activate(r, AK_OP_ACTIVATION_GELU_TANH);
     r->table.n_commands--;
     rig_add(r, AK_OP_ADD, 0, 1)->params.add =
-        (struct ak_add_params){ .scale = scaled ? 0.37f : 1.0f, .n = 67 };
+        (struct ak_op_add_params){ .scale = scaled ? 0.37f : 1.0f, .n = 67 };
     rig_add(r, AK_OP_SELECT, 1, r->table.logits)->params.select.n = 67;
-    rig_add(r, AK_OP_DIVIDE, r->table.logits, r->table.logits)->params.by =
-        (struct ak_by_params){ .by = 3.7f, .n = 67 };
-    rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.by =
-        (struct ak_by_params){ .by = 1.3f, .n = 67 };
+    rig_add(r, AK_OP_DIVIDE, r->table.logits, r->table.logits)->params.scalar =
+        (struct ak_op_scalar_params){ .value = 3.7f, .n = 67 };
+    rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.scalar =
+        (struct ak_op_scalar_params){ .value = 1.3f, .n = 67 };
 }
 
 /* Of whole lines, as the CPU has vectors that it multiplies with. */
@@ -339,12 +339,12 @@ static void add_gated(struct rig *r, uint32_t unused)
 {
     enum { N = 128 };
     (void)unused;
-    uint32_t gate = rig_vector(r, N, -0.1f, 0.1f), out = rig_slot(r, N, AK_DOMAIN_TOKENS);
+    uint32_t gate = rig_vector(r, N, -0.1f, 0.1f), out = rig_slot(r, N, AK_OP_ROWS_TOKENS);
     rig_add(r, AK_OP_ACTIVATE, 0, out)->params.activate =
-        (struct ak_activate_params){ .activation = AK_ACTIVATION_GELU_ERF, .n = N };
+        (struct ak_op_activate_params){ .activation = AK_OP_ACTIVATION_GELU_ERF, .n = N };
     struct ak_command *c = rig_add(r, AK_OP_ADD_GATED, 0, out);
     c->vector = gate;
-    c->params.add_gated = (struct ak_add_gated_params){ .gate = 0, .n = N };
+    c->params.add_gated = (struct ak_op_add_gated_params){ .gate = 0, .n = N };
     rig_end(r, out, N);
 }
 
@@ -357,12 +357,12 @@ static const struct {
     { "RMS norm of a part", norm, 1 },
     { "LayerNorm", norm, 2 },
     { "LayerNorm with a bias", norm, 3 },
-    { "SiLU gate", gated, AK_ACTIVATION_SILU },
-    { "GELU gate, tanh", gated, AK_ACTIVATION_GELU_TANH },
-    { "GELU gate, erf", gated, AK_ACTIVATION_GELU_ERF },
-    { "SwiGLU, clamped", gated, AK_ACTIVATION_SWIGLU_CLAMPED },
-    { "GELU, tanh", activate, AK_ACTIVATION_GELU_TANH },
-    { "GELU, erf", activate, AK_ACTIVATION_GELU_ERF },
+    { "SiLU gate", gated, AK_OP_ACTIVATION_SILU },
+    { "GELU gate, tanh", gated, AK_OP_ACTIVATION_GELU_TANH },
+    { "GELU gate, erf", gated, AK_OP_ACTIVATION_GELU_ERF },
+    { "SwiGLU, clamped", gated, AK_OP_ACTIVATION_SWIGLU_CLAMPED },
+    { "GELU, tanh", activate, AK_OP_ACTIVATION_GELU_TANH },
+    { "GELU, erf", activate, AK_OP_ACTIVATION_GELU_ERF },
     { "sum, quotient, cap", add, 0 },
     { "scaled sum", add, 1 },
     { "gated sum", add_gated, 0 },
@@ -373,7 +373,7 @@ START_TEST(steps_over_rows)
     struct rig r;
     rig_begin(&r, WIDTH, -9.0f, 9.0f);
     r.spec.config.n_experts_used = 1; /* the CPU has gates of experts alone */
-    r.table.arena_width[AK_DOMAIN_EXPERTS] = 16;
+    r.table.arena_width[AK_OP_ROWS_EXPERTS] = 16;
     steps[_i].build(&r, steps[_i].variant);
     compare(steps[_i].name, &r, &r, sizes, N_SIZES, exact);
     rig_free(&r);
@@ -387,7 +387,7 @@ struct attention_case {
     enum ak_kv_type k_type, v_type;
     uint32_t window;
     float cap;
-    bool interleaved, norms, both_ways, alibi, sinks, gated;
+    bool interleaved, norms, bidirectional, alibi, sinks, gated;
     /* of the narrower types: what values that fall to the other side of a rounding leave */
     double bound;
 };
@@ -397,7 +397,7 @@ static const struct attention_case attentions[] = {
     { "an odd head", 3, 1, 50, 20, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
     { "groups", 6, 2, 64, 64, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
     { "a head of 256", 2, 1, 256, 128, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
-    { "neighbours turn", 4, 4, 80, 40, AK_KV_F32, AK_KV_F32, .interleaved = true, .bound = 1e-11 },
+    { "neighbors turn", 4, 4, 80, 40, AK_KV_F32, AK_KV_F32, .interleaved = true, .bound = 1e-11 },
     { "norms of heads", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .norms = true, .bound = 1e-11 },
     { "no rotation", 2, 2, 64, 0, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
     { "a window", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .window = 37, .bound = 1e-11 },
@@ -406,10 +406,10 @@ static const struct attention_case attentions[] = {
     { "sinks", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .sinks = true, .window = 70, .bound = 1e-11 },
     { "distances", 6, 6, 32, 0, AK_KV_F32, AK_KV_F32, .alibi = true, .bound = 1e-11 },
     { "gates", 4, 2, 64, 16, AK_KV_F32, AK_KV_F32, .gated = true, .bound = 1e-11 },
-    { "both ways", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .both_ways = true, .bound = 1e-11 },
-    { "both ways in a window", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .both_ways = true, .window = 40,
-      .bound = 1e-11 },
-    { "both ways with distances", 4, 4, 32, 0, AK_KV_F32, AK_KV_F32, .both_ways = true,
+    { "both ways", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .bidirectional = true, .bound = 1e-11 },
+    { "both ways in a window", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .bidirectional = true,
+      .window = 40, .bound = 1e-11 },
+    { "both ways with distances", 4, 4, 32, 0, AK_KV_F32, AK_KV_F32, .bidirectional = true,
       .alibi = true, .bound = 1e-11 },
     { "F16", 4, 2, 64, 64, AK_KV_F16, AK_KV_F16, .bound = 1e-9 },
     { "BF16", 4, 2, 64, 64, AK_KV_BF16, AK_KV_BF16, .bound = 1e-8 },
@@ -430,7 +430,7 @@ static void build_attention(struct rig *r, const struct attention_case *a, float
     uint32_t q_norm = rig_vector(r, a->head_dim, 0.5f, 2.0f),
              k_norm = rig_vector(r, a->head_dim, 0.5f, 2.0f);
     uint32_t sinks = rig_vector(r, a->n_heads, -2.0f, 4.0f),
-             out = rig_slot(r, a->n_heads * a->head_dim, AK_DOMAIN_TOKENS);
+             out = rig_slot(r, a->n_heads * a->head_dim, AK_OP_ROWS_TOKENS);
     r->kv.n_kv_heads = a->n_kv_heads;
     r->kv.head_dim = a->head_dim;
     r->kv.k_type = a->k_type;
@@ -451,34 +451,34 @@ static void build_attention(struct rig *r, const struct attention_case *a, float
     for (uint32_t i = 0; i < a->rope_dims; i++)
         frequencies[i] = rig_float(0.01f, 1.0f);
     struct ak_command *c = rig_add(r, AK_OP_QKV, 0, 0);
-    c->vector = a->norms ? q_norm : AK_NONE;
-    c->vector2 = a->norms ? k_norm : AK_NONE;
-    c->params.qkv = (struct ak_qkv_params){ .q_at = 0,
-                                            .k_at = k_at,
-                                            .v_at = v_at,
-                                            .q_step = step,
-                                            .n_heads = a->n_heads,
-                                            .n_kv_heads = a->n_kv_heads,
-                                            .head_dim = a->head_dim,
-                                            .rope_dims = a->rope_dims,
-                                            .rope_table = 1,
-                                            .interleaved = a->interleaved,
-                                            .kv_layer = 1,
-                                            .norm_eps = 1e-6f };
+    c->vector = a->norms ? q_norm : AK_OP_NONE;
+    c->vector2 = a->norms ? k_norm : AK_OP_NONE;
+    c->params.qkv = (struct ak_op_qkv_params){ .q_at = 0,
+                                               .k_at = k_at,
+                                               .v_at = v_at,
+                                               .q_step = step,
+                                               .n_heads = a->n_heads,
+                                               .n_kv_heads = a->n_kv_heads,
+                                               .head_dim = a->head_dim,
+                                               .rope_dims = a->rope_dims,
+                                               .rope_table = 1,
+                                               .interleaved = a->interleaved,
+                                               .kv_layer = 1,
+                                               .norm_eps = 1e-6f };
     c = rig_add(r, AK_OP_ATTENTION, 0, out);
-    c->vector = a->sinks ? sinks : AK_NONE;
-    c->params.attention = (struct ak_attention_params){ .q_at = 0,
-                                                        .q_step = step,
-                                                        .n_heads = a->n_heads,
-                                                        .n_kv_heads = a->n_kv_heads,
-                                                        .head_dim = a->head_dim,
-                                                        .kv_layer = 1,
-                                                        .window = a->window,
-                                                        .both_ways = a->both_ways,
-                                                        .alibi = a->alibi,
-                                                        .gated = a->gated,
-                                                        .scale = 0.2f,
-                                                        .cap = a->cap };
+    c->vector = a->sinks ? sinks : AK_OP_NONE;
+    c->params.attention = (struct ak_op_attention_params){ .q_at = 0,
+                                                           .q_step = step,
+                                                           .n_heads = a->n_heads,
+                                                           .n_kv_heads = a->n_kv_heads,
+                                                           .head_dim = a->head_dim,
+                                                           .kv_layer = 1,
+                                                           .window = a->window,
+                                                           .bidirectional = a->bidirectional,
+                                                           .alibi = a->alibi,
+                                                           .gated = a->gated,
+                                                           .scale = 0.2f,
+                                                           .cap = a->cap };
     rig_end(r, out, a->n_heads * a->head_dim);
 }
 
@@ -496,13 +496,14 @@ START_TEST(attention)
                                                   { { 2, 0 } },  { { 1, 0 } }, { { 130, 1 } },
                                                   { { 1, 0 } },  { { 4, 0 } }, { { 1, 0 } },
                                                   { { 0, 1 } },  { { 1, 0 } } };
-    static const struct rig_pass both_ways[] = { { { 70, 130 } } }, short_ones[] = { { { 3, 4 } } };
+    static const struct rig_pass bidirectional[] = { { { 70, 130 } } },
+                                 short_ones[] = { { { 3, 4 } } };
     const struct attention_case *a = &attentions[_i];
     float frequencies[256];
     struct rig r;
     build_attention(&r, a, frequencies);
-    if (a->both_ways) {
-        compare(a->name, &r, &r, both_ways, 1, a->bound);
+    if (a->bidirectional) {
+        compare(a->name, &r, &r, bidirectional, 1, a->bound);
         compare(a->name, &r, &r, short_ones, 1, a->bound);
     } else {
         compare(a->name, &r, &r, one_way, sizeof one_way / sizeof *one_way, a->bound);
@@ -524,10 +525,10 @@ START_TEST(short_conv)
     uint32_t taps = (uint32_t)_i;
     struct rig r;
     rig_begin(&r, 3 * N, -1.0f, 1.0f);
-    uint32_t out = rig_slot(&r, N, AK_DOMAIN_TOKENS);
+    uint32_t out = rig_slot(&r, N, AK_OP_ROWS_TOKENS);
     struct ak_command *c = rig_add(&r, AK_OP_SHORT_CONV, 0, out);
     c->vector = rig_vector(&r, N * taps, -1.0f, 1.0f);
-    c->params.short_conv = (struct ak_short_conv_params){ .n = N, .taps = taps, .state_at = 5 };
+    c->params.short_conv = (struct ak_op_short_conv_params){ .n = N, .taps = taps, .state_at = 5 };
     r.kv.state_elems = 5 + (taps - 1) * N;
     rig_end(&r, out, N);
     compare("short convolution", &r, &r, lives, N_LIVES, exact);
@@ -552,17 +553,18 @@ START_TEST(delta)
     uint32_t n = 2 * keys + d->n_v_heads * d->v_dim, z_at = 0,
              gates_at = n + d->n_v_heads * d->v_dim;
     const uint32_t widths[] = { d->k_dim, d->k_dim, values, values };
-    struct ak_conv_params conv = { .n = n, .taps = d->taps, .n_groups = d->n_k_heads };
+    struct ak_op_conv_params conv = { .n = n, .taps = d->taps, .n_groups = d->n_k_heads };
     struct rig r;
     rig_begin(&r, gates_at + 2 * d->n_v_heads, -2.0f, 2.0f);
-    uint32_t convolved = rig_slot(&r, n, AK_DOMAIN_TOKENS),
-             given = rig_slot(&r, d->n_v_heads * d->v_dim, AK_DOMAIN_TOKENS);
-    uint32_t normed = rig_slot(&r, d->n_v_heads * d->v_dim, AK_DOMAIN_TOKENS);
+    uint32_t convolved = rig_slot(&r, n, AK_OP_ROWS_TOKENS),
+             given = rig_slot(&r, d->n_v_heads * d->v_dim, AK_OP_ROWS_TOKENS);
+    uint32_t normed = rig_slot(&r, d->n_v_heads * d->v_dim, AK_OP_ROWS_TOKENS);
     for (int i = 0; i < 4; i++) {
-        if (i < AK_CONV_PARTS)
-            conv.parts[i] = (struct ak_conv_part){
-                .at = at, .step = d->together ? 2 * (d->k_dim + values) : widths[i], .n = widths[i]
-            };
+        if (i < AK_OP_CONV_PARTS)
+            conv.parts[i] =
+                (struct ak_op_conv_part){ .offset = at,
+                                          .step = d->together ? 2 * (d->k_dim + values) : widths[i],
+                                          .n = widths[i] };
         else
             z_at = at;
         at += d->together ? widths[i] : widths[i] * d->n_k_heads;
@@ -574,26 +576,28 @@ START_TEST(delta)
     c->vector = rig_vector(&r, d->n_v_heads, -2.0f, -0.01f);
     c->vector2 = rig_vector(&r, d->n_v_heads, -1.0f, 1.0f);
     c->params.delta =
-        (struct ak_delta_params){ .n_k_heads = d->n_k_heads,
-                                  .n_v_heads = d->n_v_heads,
-                                  .k_dim = d->k_dim,
-                                  .v_dim = d->v_dim,
-                                  .gates = 0,
-                                  .beta_at = gates_at,
-                                  .alpha_at = gates_at + (d->together ? per_group : d->n_v_heads),
-                                  .gate_step = d->together ? 2 * per_group : per_group,
-                                  .tiled = d->tiled,
-                                  .state_at = (d->taps - 1) * n };
+        (struct ak_op_delta_params){ .n_k_heads = d->n_k_heads,
+                                     .n_v_heads = d->n_v_heads,
+                                     .k_dim = d->k_dim,
+                                     .v_dim = d->v_dim,
+                                     .gates = 0,
+                                     .beta_at = gates_at,
+                                     .alpha_at =
+                                         gates_at + (d->together ? per_group : d->n_v_heads),
+                                     .gate_step = d->together ? 2 * per_group : per_group,
+                                     .tiled = d->tiled,
+                                     .state_at = (d->taps - 1) * n };
     c = rig_add(&r, AK_OP_NORM_GATED, given, normed);
     c->vector = rig_vector(&r, d->v_dim, -1.0f, 1.0f);
     c->params.norm_gated =
-        (struct ak_norm_gated_params){ .eps = 1e-6f,
-                                       .n_heads = d->n_v_heads,
-                                       .n = d->v_dim,
-                                       .gate = 0,
-                                       .gate_at = z_at,
-                                       .gate_step = d->together ? 2 * (d->k_dim + values) : values,
-                                       .per_group = per_group };
+        (struct ak_op_norm_gated_params){ .eps = 1e-6f,
+                                          .n_heads = d->n_v_heads,
+                                          .n = d->v_dim,
+                                          .gate = 0,
+                                          .gate_at = z_at,
+                                          .gate_step =
+                                              d->together ? 2 * (d->k_dim + values) : values,
+                                          .per_group = per_group };
     r.kv.state_elems = (d->taps - 1) * n + d->n_v_heads * d->k_dim * d->v_dim;
     rig_end(&r, normed, d->n_v_heads * d->v_dim);
     compare("delta rule", &r, &r, lives, N_LIVES, 1e-10);
@@ -605,58 +609,62 @@ END_TEST
 enum { EXPERTS = 5, USED = 2, GATE = 0, UP, DOWN, EXPERT_PARTS };
 
 /* The logits that choose are the first elements of a row. */
-static void build_experts(struct rig *r, const struct matrix m[EXPERT_PARTS], bool normalised)
+static void build_experts(struct rig *r, const struct matrix m[EXPERT_PARTS], bool normalized)
 {
     uint32_t width = m[DOWN].view.rows / EXPERTS, inner = m[DOWN].view.cols;
     const uint32_t at[] = { 0, inner };
     const struct matrix *const gate_up[] = { &m[GATE], &m[UP] }, *const down[] = { &m[DOWN] };
     rig_begin(r, width, -2.0f, 2.0f);
-    uint32_t routes = rig_slot(r, 2 * USED, AK_DOMAIN_TOKENS),
-             rows = rig_slot(r, width, AK_DOMAIN_EXPERTS);
-    uint32_t both = rig_slot(r, 2 * inner, AK_DOMAIN_EXPERTS),
-             act = rig_slot(r, inner, AK_DOMAIN_EXPERTS);
-    uint32_t made = rig_slot(r, width, AK_DOMAIN_EXPERTS);
+    uint32_t routes = rig_slot(r, 2 * USED, AK_OP_ROWS_TOKENS),
+             rows = rig_slot(r, width, AK_OP_ROWS_EXPERTS);
+    uint32_t both = rig_slot(r, 2 * inner, AK_OP_ROWS_EXPERTS),
+             act = rig_slot(r, inner, AK_OP_ROWS_EXPERTS);
+    uint32_t made = rig_slot(r, width, AK_OP_ROWS_EXPERTS);
     r->spec.config.n_experts = EXPERTS;
     r->spec.config.n_experts_used = USED;
-    rig_add(r, AK_OP_ROUTE, 0, routes)->params.route =
-        (struct ak_route_params){ .n_experts = EXPERTS, .n_used = USED, .normalised = normalised };
+    rig_add(r, AK_OP_ROUTE, 0, routes)->params.route = (struct ak_op_route_params){
+        .n_experts = EXPERTS, .n_used = USED, .normalized = normalized
+    };
     rig_add(r, AK_OP_GATHER, 0, rows)->params.routed =
-        (struct ak_routed_params){ .routes = routes, .n = width };
+        (struct ak_op_routed_params){ .routes = routes, .n = width };
     add_product(r, rows, both, 2, gate_up, at, rig_vector(r, EXPERTS * 2 * inner, -1.0f, 1.0f),
                 NULL);
-    rig_add(r, AK_OP_GATED, both, act)->params.gated =
-        (struct ak_gated_params){ .activation = AK_ACTIVATION_SILU, .up_at = inner, .n = inner };
-    add_product(r, act, made, 1, down, at, AK_NONE, NULL);
+    rig_add(r, AK_OP_GATED, both, act)->params.gated = (struct ak_op_gated_params){
+        .activation = AK_OP_ACTIVATION_SILU, .up_at = inner, .n = inner
+    };
+    add_product(r, act, made, 1, down, at, AK_OP_NONE, NULL);
     rig_add(r, AK_OP_COMBINE, made, 0)->params.routed =
-        (struct ak_routed_params){ .routes = routes, .n = width };
+        (struct ak_op_routed_params){ .routes = routes, .n = width };
     r->packed[0].n_experts = r->packed[1].n_experts = EXPERTS;
-    r->packed[0].linear = AK_LINEAR_EXPERTS_GATE_UP;
-    r->packed[1].linear = AK_LINEAR_EXPERTS_DOWN;
-    r->widths[AK_LINEAR_EXPERTS_GATE_UP] = 2 * inner;
-    r->widths[AK_LINEAR_EXPERTS_DOWN] = width;
+    r->packed[0].linear = AK_OP_LINEAR_EXPERTS_GATE_UP;
+    r->packed[1].linear = AK_OP_LINEAR_EXPERTS_DOWN;
+    r->widths[AK_OP_LINEAR_EXPERTS_GATE_UP] = 2 * inner;
+    r->widths[AK_OP_LINEAR_EXPERTS_DOWN] = width;
     rig_end(r, 0, width);
 }
 
-static const enum ak_type expert_types[] = { AK_F32, AK_F16,  AK_BF16, AK_Q4_0,  AK_Q8_0, AK_A4,
-                                             AK_A8,  AK_Q4_K, AK_Q6_K, AK_MXFP4, AK_F8 };
+static const enum ak_quant_type expert_types[] = { AK_QUANT_F32,   AK_QUANT_F16,  AK_QUANT_BF16,
+                                                   AK_QUANT_Q4_0,  AK_QUANT_Q8_0, AK_QUANT_A4,
+                                                   AK_QUANT_A8,    AK_QUANT_Q4_K, AK_QUANT_Q6_K,
+                                                   AK_QUANT_MXFP4, AK_QUANT_F8 };
 
 /* The CPU has the floats that the blocks stand for. */
 START_TEST(experts)
 {
-    enum ak_type type = expert_types[_i];
-    uint32_t block = ak_type_info(type)->block_elems, width = block > 64 ? block : 64;
+    enum ak_quant_type type = expert_types[_i];
+    uint32_t block = ak_quant_info(type)->block_elems, width = block > 64 ? block : 64;
     struct matrix m[EXPERT_PARTS], wide[EXPERT_PARTS];
     struct rig r, reference;
     rig_state = 77;
     for (int i = 0; i < EXPERT_PARTS; i++) {
         wide[i] = m[i] = golden_matrix(type, EXPERTS * width, width);
-        wide[i].view.type = AK_F32;
+        wide[i].view.type = AK_QUANT_F32;
         wide[i].view.plane[0].data = wide[i].values;
     }
-    for (int normalised = 0; normalised < 2; normalised++) {
-        build_experts(&r, m, normalised);
-        build_experts(&reference, wide, normalised);
-        compare(ak_type_info(type)->name, &reference, &r, sizes, N_SIZES, 1e-11);
+    for (int normalized = 0; normalized < 2; normalized++) {
+        build_experts(&r, m, normalized);
+        build_experts(&reference, wide, normalized);
+        compare(ak_quant_info(type)->name, &reference, &r, sizes, N_SIZES, 1e-11);
         rig_free(&r);
         rig_free(&reference);
     }
@@ -680,7 +688,7 @@ START_TEST(sampling)
         row[VOCABULARY - 1 - i % 7] = row[13 + i] = 5.5f;
     }
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
-    r.table.chosen = rig_slot(&r, 1, AK_DOMAIN_LOGITS);
+    r.table.chosen = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
     if (_i > 0)
         rig_add(&r, AK_OP_GUMBEL, logits, logits)->params.logits.n = VOCABULARY;
     rig_add(&r, AK_OP_ARGMAX, logits, r.table.chosen)->params.logits.n = VOCABULARY;
@@ -724,7 +732,7 @@ int main(void)
     tcase_add_loop_test(of_sampling, sampling, 0, 4);
     suite_add_tcase(suite, of_sampling);
     TCase *of_products = tcase_create("products");
-    tcase_add_loop_test(of_products, types, 0, AK_TYPE_COUNT);
+    tcase_add_loop_test(of_products, types, 0, AK_QUANT_COUNT);
     tcase_add_loop_test(of_products, affine, 0, 6);
     tcase_add_loop_test(of_products, padding, 0, 3);
     suite_add_tcase(suite, of_products);

@@ -502,7 +502,7 @@ static void *work(void *context)
             difference += ((double)got[i] - (double)row[i]) * ((double)got[i] - (double)row[i]);
             whole += (double)row[i] * (double)row[i];
         }
-        w->failed = computes && !(difference <= 4e-4 * whole); /* of quantised weights on the CPU */
+        w->failed = computes && !(difference <= 4e-4 * whole); /* of quantized weights on the CPU */
         snprintf(w->message, sizeof w->message, "%s: NMSE %.2e", w->model, difference / whole);
         free(want);
     } else {

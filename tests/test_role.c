@@ -14,10 +14,11 @@ START_TEST(canonical_names)
         int layer;
         const char *canonical, *gguf; /* NULL: GGUF has no name */
     } cases[] = {
-        { AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, "token_embedding.weight", "token_embd.weight" },
-        { AK_ROLE_OUTPUT_NORM, AK_NO_LAYER, "output_norm.weight", "output_norm.weight" },
-        { AK_ROLE_OUTPUT, AK_NO_LAYER, "output.weight", "output.weight" },
-        { AK_ROLE_ROPE_FREQS, AK_NO_LAYER, "rope_freqs.weight", "rope_freqs.weight" },
+        { AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, "token_embedding.weight",
+          "token_embd.weight" },
+        { AK_ROLE_OUTPUT_NORM, AK_ROLE_NO_LAYER, "output_norm.weight", "output_norm.weight" },
+        { AK_ROLE_OUTPUT, AK_ROLE_NO_LAYER, "output.weight", "output.weight" },
+        { AK_ROLE_ROPE_FREQS, AK_ROLE_NO_LAYER, "rope_freqs.weight", "rope_freqs.weight" },
         { AK_ROLE_ATTENTION_NORM, 0, "layers.0.attention_norm.weight", "blk.0.attn_norm.weight" },
         { AK_ROLE_ATTENTION_Q, 1, "layers.1.attention.q.weight", "blk.1.attn_q.weight" },
         { AK_ROLE_ATTENTION_Q_BIAS, 2, "layers.2.attention.q.bias", "blk.2.attn_q.bias" },
@@ -41,12 +42,14 @@ START_TEST(canonical_names)
         { AK_ROLE_FFN_DOWN, 2147483647, "layers.2147483647.ffn.down.weight",
           "blk.2147483647.ffn_down.weight" },
         { AK_ROLE_FFN_DOWN_BIAS, 17, "layers.17.ffn.down.bias", "blk.17.ffn_down.bias" },
-        { AK_ROLE_POSITION_EMBEDDING, AK_NO_LAYER, "position_embedding.weight",
+        { AK_ROLE_POSITION_EMBEDDING, AK_ROLE_NO_LAYER, "position_embedding.weight",
           "position_embd.weight" },
-        { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER, "token_type_embedding.weight",
+        { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_ROLE_NO_LAYER, "token_type_embedding.weight",
           "token_types.weight" },
-        { AK_ROLE_EMBEDDING_NORM, AK_NO_LAYER, "embedding_norm.weight", "token_embd_norm.weight" },
-        { AK_ROLE_EMBEDDING_NORM_BIAS, AK_NO_LAYER, "embedding_norm.bias", "token_embd_norm.bias" },
+        { AK_ROLE_EMBEDDING_NORM, AK_ROLE_NO_LAYER, "embedding_norm.weight",
+          "token_embd_norm.weight" },
+        { AK_ROLE_EMBEDDING_NORM_BIAS, AK_ROLE_NO_LAYER, "embedding_norm.bias",
+          "token_embd_norm.bias" },
         { AK_ROLE_ATTENTION_OUTPUT_NORM, 0, "layers.0.attention_output_norm.weight",
           "blk.0.attn_output_norm.weight" },
         { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, 11, "layers.11.attention_output_norm.bias",
@@ -55,10 +58,10 @@ START_TEST(canonical_names)
           "blk.1.layer_output_norm.weight" },
         { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, 2, "layers.2.layer_output_norm.bias",
           "blk.2.layer_output_norm.bias" },
-        { AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER, "output_norm.bias", "output_norm.bias" },
-        { AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, "rope_factors_long.weight",
+        { AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER, "output_norm.bias", "output_norm.bias" },
+        { AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, "rope_factors_long.weight",
           "rope_factors_long.weight" },
-        { AK_ROLE_ROPE_FACTORS_SHORT, AK_NO_LAYER, "rope_factors_short.weight",
+        { AK_ROLE_ROPE_FACTORS_SHORT, AK_ROLE_NO_LAYER, "rope_factors_short.weight",
           "rope_factors_short.weight" },
         { AK_ROLE_ATTENTION_NORM_BIAS, 18, "layers.18.attention_norm.bias",
           "blk.18.attn_norm.bias" },
@@ -115,14 +118,14 @@ START_TEST(canonical_names)
         { AK_ROLE_CROSS_ATTENTION_V_BIAS, 46, "layers.46.cross_attention.v.bias", NULL },
         { AK_ROLE_CROSS_ATTENTION_OUTPUT, 47, "layers.47.cross_attention.output.weight", NULL },
         { AK_ROLE_CROSS_ATTENTION_OUTPUT_BIAS, 48, "layers.48.cross_attention.output.bias", NULL },
-        { AK_ROLE_ENCODER_CONV1, AK_NO_LAYER, "encoder.conv1.weight", NULL },
-        { AK_ROLE_ENCODER_CONV1_BIAS, AK_NO_LAYER, "encoder.conv1.bias", NULL },
-        { AK_ROLE_ENCODER_CONV2, AK_NO_LAYER, "encoder.conv2.weight", NULL },
-        { AK_ROLE_ENCODER_CONV2_BIAS, AK_NO_LAYER, "encoder.conv2.bias", NULL },
-        { AK_ROLE_ENCODER_POSITION_EMBEDDING, AK_NO_LAYER, "encoder.position_embedding.weight",
+        { AK_ROLE_ENCODER_CONV1, AK_ROLE_NO_LAYER, "encoder.conv1.weight", NULL },
+        { AK_ROLE_ENCODER_CONV1_BIAS, AK_ROLE_NO_LAYER, "encoder.conv1.bias", NULL },
+        { AK_ROLE_ENCODER_CONV2, AK_ROLE_NO_LAYER, "encoder.conv2.weight", NULL },
+        { AK_ROLE_ENCODER_CONV2_BIAS, AK_ROLE_NO_LAYER, "encoder.conv2.bias", NULL },
+        { AK_ROLE_ENCODER_POSITION_EMBEDDING, AK_ROLE_NO_LAYER, "encoder.position_embedding.weight",
           NULL },
-        { AK_ROLE_ENCODER_OUTPUT_NORM, AK_NO_LAYER, "encoder.output_norm.weight", NULL },
-        { AK_ROLE_ENCODER_OUTPUT_NORM_BIAS, AK_NO_LAYER, "encoder.output_norm.bias", NULL },
+        { AK_ROLE_ENCODER_OUTPUT_NORM, AK_ROLE_NO_LAYER, "encoder.output_norm.weight", NULL },
+        { AK_ROLE_ENCODER_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER, "encoder.output_norm.bias", NULL },
         { AK_ROLE_ENCODER_ATTENTION_NORM, 56, "encoder.layers.56.attention_norm.weight", NULL },
         { AK_ROLE_ENCODER_ATTENTION_NORM_BIAS, 57, "encoder.layers.57.attention_norm.bias", NULL },
         { AK_ROLE_ENCODER_ATTENTION_Q, 58, "encoder.layers.58.attention.q.weight", NULL },
@@ -145,7 +148,7 @@ START_TEST(canonical_names)
         enum ak_role role;
         int layer;
         ck_assert_str_eq(ak_role_name(cases[i].role, cases[i].layer, name), cases[i].canonical);
-        ck_assert_int_eq(ak_role_in_layer(cases[i].role), cases[i].layer != AK_NO_LAYER);
+        ck_assert_int_eq(ak_role_has_layer(cases[i].role), cases[i].layer != AK_ROLE_NO_LAYER);
         if (!cases[i].gguf) {
             ck_assert_ptr_null(ak_gguf_name(cases[i].role));
             continue;
@@ -194,7 +197,7 @@ START_TEST(match)
     ck_assert(ak_role_match("a.{n}.b", "a.12.b", &layer));
     ck_assert_int_eq(layer, 12);
     ck_assert(ak_role_match("plain", "plain", &layer));
-    ck_assert_int_eq(layer, AK_NO_LAYER);
+    ck_assert_int_eq(layer, AK_ROLE_NO_LAYER);
     layer = 5;
     ck_assert(!ak_role_match("a.{n}.b", "a.12.c", &layer));
     ck_assert_int_eq(layer, 5);
@@ -208,7 +211,7 @@ END_TEST
 START_TEST(experts)
 {
     char name[AK_ROLE_NAME_BYTES], pattern[AK_ROLE_NAME_BYTES];
-    ck_assert(ak_role_of_expert("a.{n}.b.{e}.c") && !ak_role_of_expert("a.{n}.b"));
+    ck_assert(ak_role_has_expert("a.{n}.b.{e}.c") && !ak_role_has_expert("a.{n}.b"));
     ck_assert_str_eq(ak_role_expand(ak_role_expand_expert("a.{n}.b.{e}.c", 17, pattern), 3, name),
                      "a.3.b.17.c");
 }
@@ -220,10 +223,9 @@ START_TEST(kinds)
     ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_NORM), AK_ROLE_KIND_VECTOR);
     ck_assert_int_eq(ak_role_kind(AK_ROLE_FFN_UP_EXPERTS), AK_ROLE_KIND_EXPERTS);
     ck_assert_int_eq(ak_role_kind(AK_ROLE_ATTENTION_Q_BIAS), AK_ROLE_KIND_VECTOR);
-    ck_assert(ak_role_is_of_experts(AK_ROLE_FFN_UP_EXPERTS) &&
-              ak_role_is_of_experts(AK_ROLE_FFN_UP_EXPERTS_BIAS));
-    ck_assert(!ak_role_is_of_experts(AK_ROLE_FFN_UP) &&
-              !ak_role_is_of_experts(AK_ROLE_FFN_ROUTER_BIAS));
+    ck_assert(ak_role_is_expert(AK_ROLE_FFN_UP_EXPERTS) &&
+              ak_role_is_expert(AK_ROLE_FFN_UP_EXPERTS_BIAS));
+    ck_assert(!ak_role_is_expert(AK_ROLE_FFN_UP) && !ak_role_is_expert(AK_ROLE_FFN_ROUTER_BIAS));
 }
 END_TEST
 

@@ -96,7 +96,7 @@ static void check_left(const struct golden_case *c, const struct table *t)
     if (c->params.top_p < 1.0f)
         ak_candidates_top_p(&left, c->params.top_p);
     if (c->params.min_p > 0.0f)
-        ak_candidates_min_p(&left, (float)ak_log((double)c->params.min_p));
+        ak_candidates_min_p(&left, (float)ak_ln((double)c->params.min_p));
     ck_assert_uint_eq(left.n, c->n_left);
     for (uint32_t i = 0; i < left.n; i++) {
         uint32_t at = 0;
@@ -209,7 +209,7 @@ END_TEST
 START_TEST(greedy_takes_the_first_of_the_best)
 {
     float logits[100];
-    for (int n = 1; n <= 100; n++) { /* every tail of the vectorised search */
+    for (int n = 1; n <= 100; n++) { /* every tail of the vectorized search */
         struct akunu_sampling params = bare(0.0f);
         struct ak_sampler *s = new_sampler(&params, (uint32_t)n);
         for (int best = 0; best < n; best++) {

@@ -359,13 +359,13 @@ END_TEST
 /* ---- Log-probabilities -------------------------------------------------- */
 START_TEST(logprobs_by_hand)
 {
-    const float third = (float)-ak_log(3.0);
+    const float third = (float)-ak_ln(3.0);
     struct akunu_logprob top[5];
-    float logits[5] = { 0.0f, (float)ak_log(2.0), -INFINITY, NAN, -200.0f }, logprob;
+    float logits[5] = { 0.0f, (float)ak_ln(2.0), -INFINITY, NAN, -200.0f }, logprob;
     ck_assert_int_eq(akunu_logprobs(logits, 5, 0, &logprob, top, 5), AKUNU_OK);
     ck_assert_float_eq_tol(logprob, third, 1e-6f);
     ck_assert_int_eq(top[0].token, 1);
-    ck_assert_float_eq_tol(top[0].logprob, (float)ak_log(2.0 / 3.0), 1e-6f);
+    ck_assert_float_eq_tol(top[0].logprob, (float)ak_ln(2.0 / 3.0), 1e-6f);
     ck_assert_int_eq(top[1].token, 0);
     ck_assert_int_eq(top[2].token, 4);
     ck_assert_float_eq_tol(top[2].logprob, third - 200.0f, 1e-4f);

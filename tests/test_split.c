@@ -53,8 +53,9 @@ static struct ak_model *share(const struct ak_model *model, uint32_t cut)
     ak_pool_free(job.pool);
     for (uint32_t i = 0; i < shared->weights.n_packed; i++) {
         const struct ak_packed *packed = &shared->weights.packed[i];
-        bool last = packed->layer == AK_NO_LAYER || packed->layer >= (int)cut;
-        ck_assert_ptr_eq(packed->backend, ak_backend_of(shared->backend, last ? AK_NO_LAYER : 0));
+        bool last = packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)cut;
+        ck_assert_ptr_eq(packed->backend,
+                         ak_backend_of(shared->backend, last ? AK_ROLE_NO_LAYER : 0));
     }
     return shared;
 }

@@ -105,7 +105,7 @@ START_TEST(first_of_equals)
         for (int k = 0; k < 2; k++)
             r.rows[i * VOCABULARY + best[_i][k]] = 2.0f;
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
-    r.table.chosen = rig_slot(&r, 1, AK_DOMAIN_LOGITS);
+    r.table.chosen = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
     rig_add(&r, AK_OP_ARGMAX, logits, r.table.chosen)->params.logits.n = VOCABULARY;
     rig_run(&r, "cpu", NULL, &pass, 1, NULL, chosen);
     for (int i = 0; i < N; i++)

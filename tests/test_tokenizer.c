@@ -520,7 +520,7 @@ static size_t push(struct ak_text_stream *s, int32_t id, char *out)
     struct ak_error error = { 0 };
 
     ck_assert_msg(ak_text_stream_push(s, id, &text, &n, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_uint_eq(ak_utf8_valid(text, n), n);
+    ck_assert_uint_eq(ak_utf8_valid_bytes(text, n), n);
     memcpy(out, text, n);
     return n;
 }

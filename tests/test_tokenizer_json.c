@@ -286,7 +286,7 @@ static size_t put_piece(char *out, const char *text, float score, unsigned type)
     return put(out, 1, piece, n);
 }
 
-/* Of type 1 (Unigram) or 2 (BPE), without normalisation. */
+/* Of type 1 (Unigram) or 2 (BPE), without normalization. */
 static size_t put_model(char *out, char type)
 {
     static const char normalizer[] = { 3 << 3, 1, 4 << 3, 0 };

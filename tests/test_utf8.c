@@ -48,7 +48,7 @@ START_TEST(every_character)
             ck_abort_msg("U+%04X", (unsigned)code);
         for (long cut = 1; cut < n; cut++) {
             c = ak_utf8_next(bytes, (size_t)cut);
-            if (c.valid || !c.cut || c.bytes != cut)
+            if (c.valid || !c.truncated || c.bytes != cut)
                 ck_abort_msg("U+%04X cut after %ld bytes", (unsigned)code, cut);
         }
     }
@@ -73,10 +73,10 @@ START_TEST(valid_prefix)
 {
     const char text[] = "sixteen letters \xC3\xA9 and then \xE2\x82 more";
 
-    ck_assert_uint_eq(ak_utf8_valid(text, sizeof text - 1), 28);
-    ck_assert_uint_eq(ak_utf8_valid(text, 17), 16);
-    ck_assert_uint_eq(ak_utf8_valid(text, 18), 18);
-    ck_assert_uint_eq(ak_utf8_valid(text, 0), 0);
+    ck_assert_uint_eq(ak_utf8_valid_bytes(text, sizeof text - 1), 28);
+    ck_assert_uint_eq(ak_utf8_valid_bytes(text, 17), 16);
+    ck_assert_uint_eq(ak_utf8_valid_bytes(text, 18), 18);
+    ck_assert_uint_eq(ak_utf8_valid_bytes(text, 0), 0);
 }
 END_TEST
 

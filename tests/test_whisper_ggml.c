@@ -157,17 +157,17 @@ START_TEST(contents)
     ck_assert_uint_eq(vocab.model.n, 0);
 
     /* [n, 1] in the file, a vector all the same. */
-    ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1_BIAS, AK_NO_LAYER, NULL, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1_BIAS, AK_ROLE_NO_LAYER, NULL, &view));
     ck_assert(view.n_dims == 1 && view.rows == 1 && view.cols == STATE);
 
     /* Views are aligned, whatever the file. */
     ck_assert(ak_provider_find(p, AK_ROLE_CROSS_ATTENTION_V, 1, NULL, &view));
     ck_assert_str_eq(view.name, "decoder.blocks.1.cross_attn.value.weight");
-    ck_assert(view.type == AK_F16 && view.rows == STATE && view.cols == STATE &&
+    ck_assert(view.type == AK_QUANT_F16 && view.rows == STATE && view.cols == STATE &&
               (uintptr_t)view.plane[0].data % 2 == 0);
     ck_assert_str_eq(ak_role_name(AK_ROLE_CROSS_ATTENTION_V, 1, name),
                      "layers.1.cross_attention.v.weight");
-    ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1, AK_NO_LAYER, NULL, &view));
+    ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1, AK_ROLE_NO_LAYER, NULL, &view));
     ck_assert((uintptr_t)view.plane[0].data % 4 == 0 &&
               ((const float *)view.plane[0].data)[23] == 23.0f);
     ck_assert(!ak_provider_find(p, AK_ROLE_CROSS_ATTENTION_V, LAYERS, NULL, &view));

@@ -123,12 +123,12 @@ struct akunu_tensor_info {
 AKUNU_API enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i,
                                               struct akunu_tensor_info *info);
 
-/* Dequantises tensor i to float32, row-major. Elements [first, first+n) are
+/* Dequantizes tensor i to float32, row-major. Elements [first, first+n) are
  * written to out; `first` and `n` are multiples of the row length. */
 AKUNU_API enum akunu_status akunu_file_read_f32(const struct akunu_file *file, size_t i,
                                                 uint64_t first, uint64_t n, float *out);
 
-/* SHA-256 of tensor i dequantised to little-endian float32 in row-major order,
+/* SHA-256 of tensor i dequantized to little-endian float32 in row-major order,
  * as 64 hexadecimal digits and a NUL. */
 AKUNU_API enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i,
                                                   char out[65]);

@@ -11,7 +11,7 @@ global uchar *page_of(struct attention a, global uchar *kv, global const int *pa
     return head_of(a, kv, pass[pass[pass[PASS_TABLES] + t] + position / PAGE], kv_head);
 }
 
-#ifdef K_QUANTISED
+#ifdef K_QUANTIZED
 /* The Hadamard transform of n floats in place, in blocks of the largest power of two that
  * divides n, not scaled. */
 void spread(local float *x, uint n)
@@ -30,7 +30,7 @@ void spread(local float *x, uint n)
 
 /* The other half of qkv, where keys wait for the first one of their page. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-quantise_keys(struct attention a, global const float *rows, global uchar *kv,
+quantize_keys(struct attention a, global const float *rows, global uchar *kv,
               global const int *pass)
 {
     local float key[HEAD_MAX];
@@ -91,7 +91,7 @@ qkv(struct attention a, global float *rows, global const float *vectors, global 
                   pass[pass[PASS_POSITIONS] + t] % PAGE);
         return;
     }
-#ifdef K_QUANTISED
+#ifdef K_QUANTIZED
     spread(head, n);
     for (uint i = lane; i < n; i += GROUP)
         x[i] = is_query ? head[i] / (float)(n & -n) : head[i];
@@ -111,10 +111,10 @@ qkv(struct attention a, global float *rows, global const float *vectors, global 
 /* Tokens [*first, *end) that one at `position` sees. */
 void visible(struct attention a, uint position, uint sequence_end, uint *first, uint *end)
 {
-    uint before = a.flags & ATTENTION_BOTH_WAYS ? a.window / 2 : a.window - 1;
+    uint before = a.flags & AK_OCL_ATTENTION_BIDIRECTIONAL ? a.window / 2 : a.window - 1;
     *first = a.window && position > before ? position - before : 0;
     *end = position + 1;
-    if (a.flags & ATTENTION_BOTH_WAYS)
+    if (a.flags & AK_OCL_ATTENTION_BIDIRECTIONAL)
         *end = a.window && sequence_end - position > before ? position + before + 1 : sequence_end;
 }
 

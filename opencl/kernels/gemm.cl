@@ -10,7 +10,7 @@ gemm(global const uchar *weights, struct linear l, global const float *x, global
     local float w_k[32][ROWS], x_k[32][X_STRIDE];
     uint i = get_local_id(0), j = get_local_id(1), lane = j * 16 + i;
     uint first_row = get_group_id(0) * ROWS, first = get_group_id(1) * COLUMNS,
-         end = pass[l.domain];
+         end = pass[l.row_set];
     float sum[MINE][THEIRS];
 #ifdef EXPERTS
     uint list = pass[PASS_EXPERT_GROUPS];

@@ -1,7 +1,7 @@
 /* Products with up to TOKENS tokens. Compiled once for each TOKENS, after types.cl. With
  * EXPERTS a row of tokens has the matrix of its expert, and is a group's alone.
  *
- * Quantised weights: a group has 16 rows, lane (r, s) of it blocks s, s + SLICES … of row r.
+ * Quantized weights: a group has 16 rows, lane (r, s) of it blocks s, s + SLICES … of row r.
  * Float ones: a group has SLICES rows, which LANES lanes share. */
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
@@ -13,7 +13,7 @@ PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const f
 {
     local float parts[SLICES][TOKENS][16];
     uint r = get_local_id(0), slice = get_local_id(1), group = get_group_id(0), blocks = l.k / 32;
-    uint first = get_group_id(1) * TOKENS, n = min((uint)TOKENS, pass[l.domain] - first);
+    uint first = get_group_id(1) * TOKENS, n = min((uint)TOKENS, pass[l.row_set] - first);
     float sum[TOKENS];
     for (uint t = 0; t < TOKENS; t++)
         sum[t] = 0.0f;
@@ -55,7 +55,7 @@ PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const f
 {
     local float parts[SLICES][TOKENS][LANES];
     uint lane = get_local_id(0), slice = get_local_id(1), row = get_group_id(0) * SLICES + slice;
-    uint first = get_group_id(1) * TOKENS, n = min((uint)TOKENS, pass[l.domain] - first);
+    uint first = get_group_id(1) * TOKENS, n = min((uint)TOKENS, pass[l.row_set] - first);
     float sum[TOKENS];
     for (uint t = 0; t < TOKENS; t++)
         sum[t] = 0.0f;

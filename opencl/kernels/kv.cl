@@ -7,10 +7,10 @@
  *   Q8_0     words of 4 elements [head_dim/4][PAGE]  bytes [PAGE][head_dim]
  *   Q4_0     words of 8 elements [head_dim/8][PAGE]  bytes of 2 elements [PAGE][head_dim/2]
  *
- * Behind quantised ones are their scales, a half for 32 elements of a token,
- * [head_dim/32][PAGE] and [PAGE][head_dim/32]. Quantised keys are those after a Hadamard
+ * Behind quantized ones are their scales, a half for 32 elements of a token,
+ * [head_dim/32][PAGE] and [PAGE][head_dim/32]. Quantized keys are those after a Hadamard
  * transform, less the first one of their page, which follows the scales as floats: so a few
- * large elements, nearly the same for neighbours, take no precision from the others. */
+ * large elements, nearly the same for neighbors, take no precision from the others. */
 
 /* ---- Floats ------------------------------------------------------------- */
 #define F16_READ(from, i) vload_half(i, (global const half *)(from))
@@ -57,7 +57,7 @@ float scale_of(local const float *x, uint bits)
 }
 
 /* Number i of those that lie one behind another in `words`. */
-float quantised(uint word, uint i, uint bits)
+float read_quantized(uint word, uint i, uint bits)
 {
     word >>= i * bits;
     return bits == 8 ? (float)(char)word : (float)(word & 15) - 8.0f;
@@ -65,7 +65,7 @@ float quantised(uint word, uint i, uint bits)
 
 /* ---- Keys --------------------------------------------------------------- */
 #if defined K_Q8_0 || defined K_Q4_0
-#define K_QUANTISED
+#define K_QUANTIZED
 #ifdef K_Q8_0
 enum { KEY_BITS = 8, KEYS_OF_WORD = 32 / KEY_BITS };
 #else
@@ -91,7 +91,7 @@ float key_scale(global const uchar *keys, uint n, uint d, uint token)
 float key_at(global const uchar *keys, uint n, uint d, uint token, float scale)
 {
     uint word = ((global const uint *)keys)[d / KEYS_OF_WORD * PAGE + token];
-    return fma(scale, quantised(word, d % KEYS_OF_WORD, KEY_BITS),
+    return fma(scale, read_quantized(word, d % KEYS_OF_WORD, KEY_BITS),
                F32_READ(keys + first_key(n), d));
 }
 
@@ -151,7 +151,7 @@ float value_at(global const uchar *values, uint n, uint token, uint i)
 {
     float scale = F16_READ(values + PAGE * n / VALUES_OF_BYTE, token * n / 32 + i / 32);
     return scale *
-           quantised(values[(token * n + i) / VALUES_OF_BYTE], i % VALUES_OF_BYTE, VALUE_BITS);
+           read_quantized(values[(token * n + i) / VALUES_OF_BYTE], i % VALUES_OF_BYTE, VALUE_BITS);
 }
 
 void put_value(local const float *value, uint n, uint lane, global uchar *values, uint token)

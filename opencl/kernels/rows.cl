@@ -144,7 +144,7 @@ route(struct rows c, global const float *in, global float *out, global int *pass
             ids[at] = (float)i;
         }
         float most = logits[(uint)ids[0]], sum = 0.0f;
-        if (c.flags & ROWS_NORMALISED)
+        if (c.flags & AK_OCL_ROWS_NORMALIZED)
             for (uint i = 0; i < used; i++)
                 sum += exp(logits[(uint)ids[i]] - most);
         else

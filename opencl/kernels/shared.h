@@ -7,7 +7,7 @@
 #include <stdint.h>
 #endif
 
-/* Rows of each domain, in the order of enum ak_domain, then where the lists of a pass begin
+/* Rows of each row set, in the order of enum ak_op_row_set, then where the lists of a pass begin
  * in its words. */
 enum {
     PASS_TOKENS,
@@ -41,12 +41,12 @@ struct linear {
     uint32_t rows, k;
     uint32_t x_stride, y_stride;
     uint32_t bias_at, has_bias, expert_width;
-    uint32_t domain;
+    uint32_t row_set;
 };
 
 /* A step over rows: what of this it uses is said at its kernel. */
 enum {
-    /* as enum ak_activation */
+    /* as enum ak_op_activation */
     ROWS_ACTIVATION = 3,
     ROWS_SILU = 0,
     ROWS_GELU_TANH = 1,
@@ -54,7 +54,7 @@ enum {
     ROWS_SWIGLU_CLAMPED = 3,
     ROWS_LAYER_NORM = 4,
     ROWS_BIAS = 8,
-    ROWS_NORMALISED = 16
+    AK_OCL_ROWS_NORMALIZED = 16
 };
 struct rows {
     uint64_t in_at, out_at, other_at; /* elements */
@@ -70,7 +70,7 @@ enum {
     ATTENTION_Q_NORM = 1,
     ATTENTION_K_NORM = 2,
     ATTENTION_INTERLEAVED = 4,
-    ATTENTION_BOTH_WAYS = 8,
+    AK_OCL_ATTENTION_BIDIRECTIONAL = 8,
     ATTENTION_ALIBI = 16,
     ATTENTION_SINKS = 32,
     ATTENTION_GATED = 64
@@ -89,7 +89,7 @@ struct attention {
 };
 
 /* SHORT_CONV, where rows have b, c and x, n elements each: `gated`, and CONV, as struct
- * ak_conv_params has it. */
+ * ak_op_conv_params has it. */
 struct conv {
     uint64_t in_at, out_at, state_at; /* elements */
     uint32_t in_stride, out_stride, state_elems;
@@ -98,7 +98,7 @@ struct conv {
     uint32_t vector;
 };
 
-/* As struct ak_delta_params. */
+/* As struct ak_op_delta_params. */
 struct delta {
     uint64_t in_at, out_at, gates_at, state_at; /* elements */
     uint32_t in_stride, out_stride, gates_stride, state_elems;
@@ -107,7 +107,7 @@ struct delta {
     uint32_t decay, alpha_bias; /* elements of the vectors */
 };
 
-/* As struct ak_norm_gated_params. */
+/* As struct ak_op_norm_gated_params. */
 struct norm_gated {
     uint64_t in_at, out_at, gate_at; /* elements */
     uint32_t in_stride, out_stride, gate_stride;

@@ -1,5 +1,5 @@
 /* How a type of weights is opened. The host defines one TYPE_… (opencl/layout.c has the
- * layout). A quantised weight lies in tiles of 16 rows × 256 k, or what is left of a row;
+ * layout). A quantized weight lies in tiles of 16 rows × 256 k, or what is left of a row;
  * in a tile stand `nb` blocks of 32 k, and number `at` = 16 · block + row.
  *
  * An eighth of a block, `part` p of 4 of both its halves, is elements 4p … 4p+3 and

@@ -89,8 +89,8 @@ void akunu_model_free(struct akunu_model *model)
 /* ---- What it is --------------------------------------------------------- */
 /* Sums over the weights: bytes as a pass reads them. */
 struct totals {
-    uint64_t by_type[AK_TYPE_COUNT];
-    const char *names[AK_TYPE_COUNT]; /* as the file has the type */
+    uint64_t by_type[AK_QUANT_COUNT];
+    const char *names[AK_QUANT_COUNT]; /* as the file has the type */
     uint64_t token_bytes, matrix_parameters, float_parameters, parameters;
 };
 
@@ -104,7 +104,7 @@ static uint64_t view_bytes(const struct ak_view *view)
 
 static const char *stored_name(const struct ak_view *view)
 {
-    return view->assembly ? view->assembly->name : ak_type_info(view->type)->name;
+    return view->assembly ? view->assembly->name : ak_quant_info(view->type)->name;
 }
 
 static void add_linear(const struct ak_packed *packed, struct totals *totals)
@@ -117,7 +117,7 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
     totals->by_type[packed->type] += stored;
     totals->names[packed->type] = stored_name(packed->parts[0].view);
     totals->token_bytes += ak_packed_read_bytes(packed);
-    if (packed->layer != AK_NO_LAYER) {
+    if (packed->layer != AK_ROLE_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
         totals->float_parameters +=
             ak_type_act_form(packed->type) == AK_ACT_F32 ? rows * packed->cols : 0;
@@ -146,11 +146,11 @@ static struct totals totals_of(const struct ak_model *m)
 static const char *heaviest_type(const struct totals *totals)
 {
     int heaviest = 0;
-    for (int i = 1; i < AK_TYPE_COUNT; i++)
+    for (int i = 1; i < AK_QUANT_COUNT; i++)
         if (totals->by_type[i] > totals->by_type[heaviest])
             heaviest = i;
     return totals->names[heaviest] ? totals->names[heaviest] :
-                                     ak_type_info((enum ak_type)heaviest)->name;
+                                     ak_quant_info((enum ak_quant_type)heaviest)->name;
 }
 
 enum akunu_status akunu_model_get_info(const struct akunu_model *model,
@@ -184,7 +184,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .float_parameters = totals.float_parameters,
         .encoder = m->spec.descriptor.encoder,
         .pooling = m->spec.pooling.kind,
-        .normalized = m->spec.pooling.normalised,
+        .normalized = m->spec.pooling.is_normalized,
     };
     ak_versioned_give(info, &full, sizeof full, "akunu_model_info", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);

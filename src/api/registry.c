@@ -47,10 +47,10 @@ enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info
 enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
 {
     struct ak_error error = { 0 };
-    if (i >= AK_TYPE_COUNT)
+    if (i >= AK_QUANT_COUNT)
         return finish(past_end("type", i, &error), &error);
-    enum ak_type type = (enum ak_type)i;
-    const struct ak_type_info *t = ak_type_info(type);
+    enum ak_quant_type type = (enum ak_quant_type)i;
+    const struct ak_quant_info *t = ak_quant_info(type);
     uint32_t number; /* a type that no file has is put together */
     struct akunu_type_info full = { .name = t->name,
                                     .block_elems = t->block_elems,
@@ -64,7 +64,7 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
 enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info)
 {
     struct ak_error error = { 0 };
-    const struct ak_quantisation *q = ak_quantisation_at(i);
+    const struct ak_hf_quantization *q = ak_hf_quantization_at(i);
     if (!q)
         return finish(past_end("quantisation", i, &error), &error);
     struct akunu_quantisation_info full = { .name = q->name, .about = q->about };

@@ -11,13 +11,13 @@ struct ak_backend *ak_backend_of(struct ak_backend *b, int layer)
     return b->ops->of ? b->ops->of(b, layer) : b;
 }
 
-enum ak_type ak_kv_stored(enum ak_kv_type type)
+enum ak_quant_type ak_kv_stored(enum ak_kv_type type)
 {
-    static const enum ak_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_F16,
-                                                           [AK_KV_F32] = AK_F32,
-                                                           [AK_KV_BF16] = AK_BF16,
-                                                           [AK_KV_Q8_0] = AK_Q8_0,
-                                                           [AK_KV_Q4_0] = AK_Q4_0 };
+    static const enum ak_quant_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_QUANT_F16,
+                                                                 [AK_KV_F32] = AK_QUANT_F32,
+                                                                 [AK_KV_BF16] = AK_QUANT_BF16,
+                                                                 [AK_KV_Q8_0] = AK_QUANT_Q8_0,
+                                                                 [AK_KV_Q4_0] = AK_QUANT_Q4_0 };
     assert((unsigned)type < AK_KV_TYPE_COUNT);
     return stored[type];
 }
@@ -25,25 +25,25 @@ enum ak_type ak_kv_stored(enum ak_kv_type type)
 static uint64_t row_bytes(enum ak_kv_type type, uint32_t head_dim)
 {
     uint64_t bytes = 0;
-    (void)ak_type_row_bytes(ak_kv_stored(type), head_dim, &bytes);
+    (void)ak_quant_row_bytes(ak_kv_stored(type), head_dim, &bytes);
     return bytes;
 }
 
-static bool has_quantised_keys(const struct ak_kv_shape *shape)
+static bool has_quantized_keys(const struct ak_kv_shape *shape)
 {
-    return ak_type_info(ak_kv_stored(shape->k_type))->block_elems > 1;
+    return ak_quant_info(ak_kv_stored(shape->k_type))->block_elems > 1;
 }
 
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape)
 {
     uint64_t bytes = AK_KV_GROUP_TOKENS * row_bytes(shape->k_type, shape->head_dim);
-    return has_quantised_keys(shape) ? ak_round_up(bytes, GROUP_ALIGN) : bytes;
+    return has_quantized_keys(shape) ? ak_round_up(bytes, GROUP_ALIGN) : bytes;
 }
 
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape)
 {
     uint64_t bytes = AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS * ak_kv_group_bytes(shape);
-    return bytes + (has_quantised_keys(shape) ? shape->head_dim * sizeof(float) : 0);
+    return bytes + (has_quantized_keys(shape) ? shape->head_dim * sizeof(float) : 0);
 }
 
 uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape)

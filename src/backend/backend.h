@@ -45,8 +45,8 @@ struct ak_kv_shape {
     uint64_t state_elems; /* floats of a sequence's state; 0: none */
     uint32_t n_states;    /* sequences */
 };
-enum ak_type ak_kv_stored(enum ak_kv_type type);
-/* Of one head in one page: a group's keys, the keys, the values. The quantised types
+enum ak_quant_type ak_kv_stored(enum ak_kv_type type);
+/* Of one head in one page: a group's keys, the keys, the values. The quantized types
  * take a head_dim that is a multiple of 32, and room for one key of floats beside. */
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape);
@@ -103,19 +103,19 @@ struct ak_backend_ops {
                       struct ak_error *error);
     void (*close)(struct ak_backend *b);
     const char *(*describe)(const struct ak_backend *b); /* "avx512" */
-    bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_type type);
+    bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type);
     /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are not.
      */
     bool (*exact)(const struct ak_backend *b);
 
     /* Of a backend that is put together of others: whose the weights of a layer are
-     * (AK_NO_LAYER: those outside of layers). NULL: it has them all itself. */
+     * (AK_ROLE_NO_LAYER: those outside of layers). NULL: it has them all itself. */
     struct ak_backend *(*of)(struct ak_backend *b, int layer);
 
     /* The versioned layout that a weight of this type is packed in, and its size
      * for rows × cols; 0 bytes: it is used where it lies. */
-    uint32_t (*layout)(const struct ak_backend *b, enum ak_type type);
-    uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_type type, uint32_t rows,
+    uint32_t (*layout)(const struct ak_backend *b, enum ak_quant_type type);
+    uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
                              uint32_t cols);
     /* Packs rows [first, first + n) of a stored matrix (multiples of 16, but the
      * last) to `to`; called by several threads. 16 rows take packed_bytes of 16

@@ -60,7 +60,7 @@ static const char *describe(const struct ak_backend *b)
 static struct ak_backend *of(struct ak_backend *b, int layer)
 {
     struct ak_split *s = split_of(b);
-    return s->parts[layer != AK_NO_LAYER && layer < (int)s->cut ? FIRST : SECOND];
+    return s->parts[layer != AK_ROLE_NO_LAYER && layer < (int)s->cut ? FIRST : SECOND];
 }
 
 /* ---- Room --------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Bytes that grow. */
-#ifndef AK_TEXT_BUFFER_H
-#define AK_TEXT_BUFFER_H
+#ifndef AK_BASE_BUFFER_H
+#define AK_BASE_BUFFER_H
 
 #include <string.h>
 
@@ -11,19 +11,19 @@
 struct ak_buffer {
     char *bytes;
     size_t n, capacity;
-    size_t most; /* it gets no longer than this; 0: any length */
+    size_t max; /* it gets no longer than this; 0: any length */
 };
 
-/* Makes room for n more bytes. What is beyond `most` is AKUNU_ERROR_UNSUPPORTED. */
-static inline ak_status ak_buffer_room(struct ak_buffer *b, size_t n, struct ak_error *error)
+/* Makes room for n more bytes. What is beyond `max` is AKUNU_ERROR_UNSUPPORTED. */
+static inline ak_status ak_buffer_reserve(struct ak_buffer *b, size_t n, struct ak_error *error)
 {
     if (b->capacity - b->n >= n)
         return AKUNU_OK;
     if (n > SIZE_MAX / 4 - b->n)
         return ak_fail_memory(error, "a text", n);
-    if (b->most && b->n + n > b->most)
+    if (b->max && b->n + n > b->max)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the tokenizer makes more than %zu bytes of a text, the limit", b->most);
+                       "the tokenizer makes more than %zu bytes of a text, the limit", b->max);
     size_t capacity = (b->n + n) * 2;
     char *bytes = ak_realloc(b->bytes, capacity, 1);
     if (!bytes)
@@ -38,7 +38,7 @@ static inline ak_status ak_buffer_add(struct ak_buffer *b, const char *bytes, si
 {
     if (n == 0)
         return AKUNU_OK;
-    AK_TRY(ak_buffer_room(b, n, error));
+    AK_TRY(ak_buffer_reserve(b, n, error));
     memcpy(b->bytes + b->n, bytes, n);
     b->n += n;
     return AKUNU_OK;

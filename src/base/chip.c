@@ -11,7 +11,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 
-enum { MOST_CACHES = 16, CACHE_TEXT = 128 };
+enum { CACHES_MAX = 16, CACHE_TEXT = 128 };
 
 /* Copies a name, its runs of blanks as one. */
 static void copy_name(const char *from, char out[AK_CHIP_NAME_BYTES])
@@ -30,7 +30,7 @@ static void find_name(char out[AK_CHIP_NAME_BYTES])
 {
     char text[4096];
     struct utsname system;
-    ak_system_text("/proc/cpuinfo", text, sizeof text);
+    ak_system_read("/proc/cpuinfo", text, sizeof text);
     const char *line = strstr(text, "model name");
     const char *colon = line ? strchr(line, ':') : NULL;
     out[0] = '\0';
@@ -53,24 +53,24 @@ static uint64_t parse_size(const char *text)
 static unsigned long count_list(const char *list)
 {
     unsigned long n = 0, first, last;
-    while (ak_system_range(&list, &first, &last))
+    while (ak_system_parse_range(&list, &first, &last))
         n += last >= first && last - first < 1ul << 16 ? last - first + 1 : 1;
     return n ? n : 1;
 }
 
 /* Each instance serves as many CPUs as the first one. */
-static uint64_t total_l3(uint64_t bytes, unsigned long sharing)
+static uint64_t sum_l3_bytes(uint64_t bytes, unsigned long sharing)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     return bytes * (cpus > 0 ? ((uint64_t)cpus + sharing - 1) / sharing : 1);
 }
 
 /* What is told of cache `i` of the first CPU. */
-static const char *cache_text(int i, const char *what, char text[CACHE_TEXT])
+static const char *read_cache_text(int i, const char *what, char text[CACHE_TEXT])
 {
     char path[96];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, what);
-    ak_system_text(path, text, CACHE_TEXT);
+    ak_system_read(path, text, CACHE_TEXT);
     return text;
 }
 
@@ -78,13 +78,14 @@ static void find_caches(struct ak_chip *chip)
 {
     unsigned long sharing = 1;
     uint64_t *const sizes[] = { NULL, &chip->l1d_bytes, &chip->l2_bytes, &chip->l3_bytes };
-    for (int i = 0; i < MOST_CACHES; i++) {
+    for (int i = 0; i < CACHES_MAX; i++) {
         char text[CACHE_TEXT];
-        int level = atoi(cache_text(i, "level", text));
-        if (level < 1 || level > 3 || strncmp(cache_text(i, "type", text), "Instruction", 11) == 0)
+        int level = atoi(read_cache_text(i, "level", text));
+        if (level < 1 || level > 3 ||
+            strncmp(read_cache_text(i, "type", text), "Instruction", 11) == 0)
             continue;
-        *sizes[level] = parse_size(cache_text(i, "size", text));
-        sharing = level == 3 ? count_list(cache_text(i, "shared_cpu_list", text)) : sharing;
+        *sizes[level] = parse_size(read_cache_text(i, "size", text));
+        sharing = level == 3 ? count_list(read_cache_text(i, "shared_cpu_list", text)) : sharing;
     }
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
@@ -95,7 +96,7 @@ static void find_caches(struct ak_chip *chip)
             *sizes[level] = (uint64_t)bytes;
     }
 #endif
-    chip->l3_total_bytes = total_l3(chip->l3_bytes, sharing);
+    chip->l3_total_bytes = sum_l3_bytes(chip->l3_bytes, sharing);
 }
 
 static unsigned count_nodes(void)

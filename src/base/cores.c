@@ -10,7 +10,7 @@ enum { MAX_CPUS = 1 << 16 };
 
 /* The CPUs that this process may run on, for CPU_FREE; NULL where the system
  * does not say. The kernel refuses a set that is smaller than its own. */
-static cpu_set_t *affinity(size_t *bytes)
+static cpu_set_t *get_affinity(size_t *bytes)
 {
     for (size_t n = CPU_SETSIZE; n <= MAX_CPUS; n *= 2) {
         cpu_set_t *set = CPU_ALLOC(n);
@@ -28,14 +28,14 @@ static cpu_set_t *affinity(size_t *bytes)
 }
 
 /* A core is counted at the first of its hardware threads that is in the set. */
-static bool counts_as_core(unsigned long cpu, const cpu_set_t *set, size_t bytes)
+static bool is_first_sibling(unsigned long cpu, const cpu_set_t *set, size_t bytes)
 {
     char path[96], list[512];
     unsigned long first, last;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%lu/topology/thread_siblings_list",
              cpu);
-    ak_system_text(path, list, sizeof list);
-    for (const char *next = list; ak_system_range(&next, &first, &last);)
+    ak_system_read(path, list, sizeof list);
+    for (const char *next = list; ak_system_parse_range(&next, &first, &last);)
         for (unsigned long i = first; i <= last && i < cpu; i++)
             if (CPU_ISSET_S(i, bytes, set))
                 return false;
@@ -45,7 +45,7 @@ static bool counts_as_core(unsigned long cpu, const cpu_set_t *set, size_t bytes
 unsigned ak_hardware_threads(void)
 {
     size_t bytes;
-    cpu_set_t *set = affinity(&bytes);
+    cpu_set_t *set = get_affinity(&bytes);
     int n = set ? CPU_COUNT_S(bytes, set) : 0;
     if (set)
         CPU_FREE(set);
@@ -55,10 +55,10 @@ unsigned ak_hardware_threads(void)
 unsigned ak_physical_cores(void)
 {
     size_t bytes;
-    cpu_set_t *set = affinity(&bytes);
+    cpu_set_t *set = get_affinity(&bytes);
     unsigned n = 0;
     for (size_t cpu = 0; set && cpu < bytes * 8; cpu++)
-        if (CPU_ISSET_S(cpu, bytes, set) && counts_as_core(cpu, set, bytes))
+        if (CPU_ISSET_S(cpu, bytes, set) && is_first_sibling(cpu, set, bytes))
             n++;
     if (set)
         CPU_FREE(set);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char *kind_of(mode_t mode)
+static const char *describe_kind(mode_t mode)
 {
     if (S_ISDIR(mode))
         return "a folder";
@@ -49,10 +49,10 @@ static ak_status check_kind(const struct stat *st, const char *path, struct ak_e
         return AKUNU_OK;
     char shown[AK_SHOW_BYTES];
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s, where a regular file is expected",
-                   ak_show_path(path, shown), kind_of(st->st_mode));
+                   ak_show_path(path, shown), describe_kind(st->st_mode));
 }
 
-static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_error *error)
+static ak_status map_file(int fd, const char *path, struct ak_file *file, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     struct stat st;
@@ -82,7 +82,7 @@ static ak_status map(int fd, const char *path, struct ak_file *file, struct ak_e
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown,
                        strerror(code));
     }
-    ak_pages_large(data, (size_t)file->bytes); /* weights may be used as they lie */
+    ak_pages_advise_huge(data, (size_t)file->bytes); /* weights may be used as they lie */
     file->data = data;
     file->fd = fd;
     return AKUNU_OK;
@@ -100,7 +100,7 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return fail_open(path, errno, error);
-    ak_status status = map(fd, path, out, error);
+    ak_status status = map_file(fd, path, out, error);
     if (!out->data)
         close(fd);
     if (status != AKUNU_OK)
@@ -127,7 +127,7 @@ void ak_file_release(struct ak_file *file)
 }
 
 /* Out of the page cache, which is asked of a descriptor. */
-static void forget(const struct ak_file *file, uint64_t begin, uint64_t end)
+static void drop_page_cache(const struct ak_file *file, uint64_t begin, uint64_t end)
 {
     int fd =
         file->fd >= 0 ? file->fd : open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -138,33 +138,34 @@ static void forget(const struct ak_file *file, uint64_t begin, uint64_t end)
         close(fd);
 }
 
-void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes, enum ak_file_use use)
+void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
+                    enum ak_file_advice advice)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);
     madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin),
-            use == AK_FILE_WANT ? MADV_WILLNEED : MADV_DONTNEED);
-    if (use == AK_FILE_FORGET)
-        forget(file, begin, end);
+            advice == AK_FILE_WILLNEED ? MADV_WILLNEED : MADV_DONTNEED);
+    if (advice == AK_FILE_DROP_CACHE)
+        drop_page_cache(file, begin, end);
 }
 
-void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes,
-                     enum ak_file_use use)
+void ak_file_advise_at(const struct ak_file *file, const void *data, uint64_t bytes,
+                       enum ak_file_advice advice)
 {
     /* huge where data lies before it */
     uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data);
     if (offset < file->bytes && bytes <= file->bytes - offset)
-        ak_file_tell(file, offset, bytes, use);
+        ak_file_advise(file, offset, bytes, advice);
 }
 
-struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes)
+struct ak_cursor ak_cursor_init(const void *data, uint64_t bytes)
 {
     static const uint8_t nothing;
     const uint8_t *begin = data ? data : &nothing;
     return (struct ak_cursor){ begin, begin, begin + (data ? bytes : 0), false };
 }
 
-uint64_t ak_cursor_left(const struct ak_cursor *c)
+uint64_t ak_cursor_bytes_left(const struct ak_cursor *c)
 {
     return c->failed ? 0 : (uint64_t)(c->end - c->next);
 }
@@ -174,7 +175,7 @@ uint64_t ak_cursor_offset(const struct ak_cursor *c)
     return (uint64_t)(c->next - c->begin);
 }
 
-bool ak_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out)
+bool ak_cursor_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out)
 {
     if (c->failed || n > (uint64_t)(c->end - c->next)) {
         c->failed = true;
@@ -185,37 +186,37 @@ bool ak_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out)
     return true;
 }
 
-bool ak_read_u8(struct ak_cursor *c, uint8_t *out)
+bool ak_cursor_read_u8(struct ak_cursor *c, uint8_t *out)
 {
     const uint8_t *b;
-    if (!ak_read_bytes(c, 1, &b))
+    if (!ak_cursor_read_bytes(c, 1, &b))
         return false;
     *out = b[0];
     return true;
 }
 
-bool ak_read_u16(struct ak_cursor *c, uint16_t *out)
+bool ak_cursor_read_u16(struct ak_cursor *c, uint16_t *out)
 {
     const uint8_t *b;
-    if (!ak_read_bytes(c, 2, &b))
+    if (!ak_cursor_read_bytes(c, 2, &b))
         return false;
     *out = (uint16_t)(b[0] | b[1] << 8);
     return true;
 }
 
-bool ak_read_u32(struct ak_cursor *c, uint32_t *out)
+bool ak_cursor_read_u32(struct ak_cursor *c, uint32_t *out)
 {
     const uint8_t *b;
-    if (!ak_read_bytes(c, 4, &b))
+    if (!ak_cursor_read_bytes(c, 4, &b))
         return false;
     *out = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
     return true;
 }
 
-bool ak_read_u64(struct ak_cursor *c, uint64_t *out)
+bool ak_cursor_read_u64(struct ak_cursor *c, uint64_t *out)
 {
     const uint8_t *b;
-    if (!ak_read_bytes(c, 8, &b))
+    if (!ak_cursor_read_bytes(c, 8, &b))
         return false;
     uint64_t value = 0;
     for (int i = 7; i >= 0; i--)

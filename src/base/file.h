@@ -31,16 +31,17 @@ void ak_file_release(struct ak_file *file);
 
 /* What will become of the pages of [offset, offset + bytes), which lies in the
  * file. Reading them stays possible whatever was said. */
-enum ak_file_use {
-    AK_FILE_WANT,  /* read soon: the disk may begin */
-    AK_FILE_DROP,  /* not read for now: out of this process */
-    AK_FILE_FORGET /* nor by a later one: out of the page cache, where no other process maps them */
+enum ak_file_advice {
+    AK_FILE_WILLNEED,  /* read soon: the disk may begin */
+    AK_FILE_DONTNEED,  /* not read for now: out of this process */
+    AK_FILE_DROP_CACHE /* nor by a later one: out of the page cache, where no other process maps
+                          them */
 };
-void ak_file_tell(const struct ak_file *file, uint64_t offset, uint64_t bytes,
-                  enum ak_file_use use);
+void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
+                    enum ak_file_advice advice);
 /* The same by address; does nothing where the bytes lie outside the file's map. */
-void ak_file_tell_at(const struct ak_file *file, const void *data, uint64_t bytes,
-                     enum ak_file_use use);
+void ak_file_advise_at(const struct ak_file *file, const void *data, uint64_t bytes,
+                       enum ak_file_advice advice);
 
 /* Reads little-endian values from [next, end). After a read beyond the end
  * `failed` stays true and every read returns false. */
@@ -49,14 +50,14 @@ struct ak_cursor {
     bool failed;
 };
 
-struct ak_cursor ak_cursor_over(const void *data, uint64_t bytes);
-uint64_t ak_cursor_left(const struct ak_cursor *c);
+struct ak_cursor ak_cursor_init(const void *data, uint64_t bytes);
+uint64_t ak_cursor_bytes_left(const struct ak_cursor *c);
 uint64_t ak_cursor_offset(const struct ak_cursor *c);
-bool ak_read_u8(struct ak_cursor *c, uint8_t *out);
-bool ak_read_u16(struct ak_cursor *c, uint16_t *out);
-bool ak_read_u32(struct ak_cursor *c, uint32_t *out);
-bool ak_read_u64(struct ak_cursor *c, uint64_t *out);
+bool ak_cursor_read_u8(struct ak_cursor *c, uint8_t *out);
+bool ak_cursor_read_u16(struct ak_cursor *c, uint16_t *out);
+bool ak_cursor_read_u32(struct ak_cursor *c, uint32_t *out);
+bool ak_cursor_read_u64(struct ak_cursor *c, uint64_t *out);
 /* Gives a pointer to the next n bytes and passes them. */
-bool ak_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out);
+bool ak_cursor_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out);
 
 #endif

@@ -24,7 +24,7 @@ static inline float ak_gumbel_score(float logit, float temperature, uint64_t see
                                     uint64_t position, uint64_t index)
 {
     return (float)((double)logit / (double)temperature -
-                   ak_log(-ak_log(ak_gumbel_uniform(seed, position, index))));
+                   ak_ln(-ak_ln(ak_gumbel_uniform(seed, position, index))));
 }
 
 #endif

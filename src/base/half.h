@@ -33,7 +33,7 @@ static inline uint16_t ak_float_to_bf16(float x)
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
-/* IEEE 754 binary16. A signalling NaN comes out quiet, as vcvtph2ps does. */
+/* IEEE 754 binary16. A signaling NaN comes out quiet, as vcvtph2ps does. */
 static inline float ak_f16_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16;

@@ -1,5 +1,5 @@
 /* A fast hash against accidents: it tells files apart that differ by chance, and
- * is no defence against files that are made to agree. */
+ * is no defense against files that are made to agree. */
 #ifndef AK_BASE_HASH_H
 #define AK_BASE_HASH_H
 

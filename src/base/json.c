@@ -6,7 +6,7 @@
 #include "base/show.h"
 
 struct scan {
-    unsigned depth, most_depth;
+    unsigned depth, max_depth;
     uint64_t n_values;
 };
 
@@ -26,7 +26,7 @@ static struct scan scan(const uint8_t *text, size_t n)
         } else if (c == '{' || c == '[') {
             s.depth++;
             s.n_values++;
-            s.most_depth = s.depth > s.most_depth ? s.depth : s.most_depth;
+            s.max_depth = s.depth > s.max_depth ? s.depth : s.max_depth;
         } else if (c == '}' || c == ']') {
             s.depth -= s.depth > 0;
         } else if (c == ',' || c == ':') {
@@ -36,19 +36,19 @@ static struct scan scan(const uint8_t *text, size_t n)
     return s;
 }
 
-static ak_status check(const void *bytes, size_t n, struct ak_error *error)
+static ak_status check_limits(const void *bytes, size_t n, struct ak_error *error)
 {
     if (!ak_is_utf8(bytes, n))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "no JSON: the text is not UTF-8");
     struct scan s = scan(bytes, n);
-    if (s.most_depth > AK_JSON_MOST_DEPTH)
+    if (s.max_depth > AK_JSON_DEPTH_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "JSON of a nesting of %u, where at most %d is possible", s.most_depth,
-                       AK_JSON_MOST_DEPTH);
-    if (s.n_values > AK_JSON_MOST_VALUES)
+                       "JSON of a nesting of %u, where at most %d is possible", s.max_depth,
+                       AK_JSON_DEPTH_MAX);
+    if (s.n_values > AK_JSON_VALUES_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "JSON of %llu keys and values, where at most %d are possible",
-                       (unsigned long long)s.n_values, AK_JSON_MOST_VALUES);
+                       (unsigned long long)s.n_values, AK_JSON_VALUES_MAX);
     return AKUNU_OK;
 }
 
@@ -57,7 +57,7 @@ static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals,
 {
     json_error_t why;
     *out = NULL;
-    AK_TRY(check(bytes, n, error));
+    AK_TRY(check_limits(bytes, n, error));
     flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
     *out = json_loadb(bytes, n, flags, &why);
     if (!*out && as_reals && json_error_code(&why) == json_error_numeric_overflow)
@@ -75,7 +75,7 @@ ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_err
     return parse(bytes, n, 0, true, out, error);
 }
 
-ak_status ak_json_parse_given(const void *bytes, size_t n, json_t **out, struct ak_error *error)
+ak_status ak_json_parse_input(const void *bytes, size_t n, json_t **out, struct ak_error *error)
 {
     return parse(bytes, n, JSON_ALLOW_NUL, false, out, error);
 }

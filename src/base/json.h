@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 enum {
-    AK_JSON_MOST_DEPTH = 64,       /* a tokenizer nests some ten deep */
-    AK_JSON_MOST_VALUES = 1 << 22, /* keys and values; the largest vocabularies have a million */
+    AK_JSON_DEPTH_MAX = 64,       /* a tokenizer nests some ten deep */
+    AK_JSON_VALUES_MAX = 1 << 22, /* keys and values; the largest vocabularies have a million */
 };
 
 /* Parses one value that fills the n bytes, blanks aside. The caller frees *out with
@@ -22,7 +22,7 @@ ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_err
 
 /* The same for what a program or a person gives instead of a file: a string may have U+0000,
  * and integers stay integers: one beyond 64 bits is refused. */
-ak_status ak_json_parse_given(const void *bytes, size_t n, json_t **out, struct ak_error *error);
+ak_status ak_json_parse_input(const void *bytes, size_t n, json_t **out, struct ak_error *error);
 
 /* "an object", "a list", …: what a value is, for messages. */
 const char *ak_json_kind(const json_t *value);

@@ -37,7 +37,7 @@ double ak_exp(double x)
 
 /* x = m·2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh((m − 1)/(m + 1)), whose
  * series in odd powers of at most 0.172 is exact to double at the 23rd. */
-double ak_log(double x)
+double ak_ln(double x)
 {
     if (!(x > 0.0) || x > 0x1.fffffffffffffp+1023)
         return x > 0.0 || x != x ? x : -INFINITY;
@@ -64,7 +64,7 @@ double ak_log(double x)
 
 double ak_pow(double x, double y)
 {
-    return y == 0.0 ? 1.0 : ak_exp(y * ak_log(x));
+    return y == 0.0 ? 1.0 : ak_exp(y * ak_ln(x));
 }
 
 /* x = n·π/2 + r with π/2 in three parts of 33 bits (exact for |n| < 2^20, within

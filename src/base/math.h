@@ -1,7 +1,7 @@
 /* Elementary functions of our own, so that every machine and compiler gives the
  * same bits: libm's differ between versions and CPUs.
  *
- * The float ones are branch-free and inline: loops over them vectorise, and SIMD
+ * The float ones are branch-free and inline: loops over them vectorize, and SIMD
  * kernels repeat the same operations. Every multiply-add is an explicit fmaf.
  */
 #ifndef AK_BASE_MATH_H
@@ -114,7 +114,7 @@ static inline float ak_erff(float x)
 
 /* Double functions for set-up and positions: relative error below 1e-14. */
 double ak_exp(double x);
-double ak_log(double x);           /* x > 0 */
+double ak_ln(double x);            /* x > 0 */
 double ak_pow(double x, double y); /* x > 0 */
 /* |x| below 2^30. */
 void ak_sincos(double x, double *sin, double *cos);

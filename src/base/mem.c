@@ -53,7 +53,7 @@ void *ak_alloc_aligned(size_t bytes)
 
 /* Whole pages are needed so that ak_pages_free can unmap from `bytes` alone;
  * 64 KiB is a multiple of every page size that Linux uses here. */
-static bool page_bytes(size_t bytes, size_t *whole)
+static bool round_to_pages(size_t bytes, size_t *whole)
 {
     enum { PAGE = 64 << 10 };
     if (bytes > SIZE_MAX - 2 * (size_t)HUGE_PAGE)
@@ -79,7 +79,7 @@ static char *reserve(size_t whole, int protection)
     return raw + before;
 }
 
-void ak_pages_large(const void *p, size_t bytes)
+void ak_pages_advise_huge(const void *p, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     madvise((void *)(uintptr_t)p, bytes, MADV_HUGEPAGE);
@@ -89,18 +89,18 @@ void ak_pages_large(const void *p, size_t bytes)
 void *ak_pages_alloc(size_t bytes)
 {
     size_t whole;
-    if (!page_bytes(bytes, &whole))
+    if (!round_to_pages(bytes, &whole))
         return NULL;
     char *p = reserve(whole, PROT_READ | PROT_WRITE);
     if (p && whole >= HUGE_PAGE)
-        ak_pages_large(p, whole);
+        ak_pages_advise_huge(p, whole);
     return p;
 }
 
 void ak_pages_free(void *p, size_t bytes)
 {
     size_t whole;
-    if (p && page_bytes(bytes, &whole))
+    if (p && round_to_pages(bytes, &whole))
         munmap(p, whole);
 }
 
@@ -116,7 +116,7 @@ void ak_pages_drop(const void *p, size_t bytes)
 void *ak_map_shared(int fd, uint64_t offset, size_t bytes)
 {
     size_t whole;
-    char *p = bytes > 0 && page_bytes(bytes, &whole) ? reserve(whole, PROT_NONE) : NULL;
+    char *p = bytes > 0 && round_to_pages(bytes, &whole) ? reserve(whole, PROT_NONE) : NULL;
     if (!p)
         return NULL;
     if (mmap(p, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED) {
@@ -126,7 +126,7 @@ void *ak_map_shared(int fd, uint64_t offset, size_t bytes)
     size_t used = ak_round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));
     if (used < whole)
         munmap(p + used, whole - used);
-    ak_pages_large(p, used);
+    ak_pages_advise_huge(p, used);
     return p;
 }
 

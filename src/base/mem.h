@@ -61,7 +61,7 @@ void *ak_alloc_aligned(size_t bytes);
 
 /* Asks for large pages where the kernel has them, for whole pages: a stream through others crosses
  * one each 4 KiB. */
-void ak_pages_large(const void *p, size_t bytes);
+void ak_pages_advise_huge(const void *p, size_t bytes);
 
 /* A large zeroed block of its own pages, aligned to 2 MiB with huge pages
  * advised where it is large enough. Free with the same `bytes`. */

@@ -4,18 +4,18 @@
 
 #include <sched.h>
 
-enum { AK_NODES_MAX = 32 };
+enum { AK_NUMA_NODES_MAX = 32 };
 
 /* The nodes that have CPUs which this process may run on, and these. */
-struct ak_nodes {
+struct ak_numa_nodes {
     unsigned n;
-    cpu_set_t cpus[AK_NODES_MAX];
+    cpu_set_t cpus[AK_NUMA_NODES_MAX];
 };
 
 /* n = 0 where the system does not say. */
-void ak_nodes_here(struct ak_nodes *out);
+void ak_numa_detect(struct ak_numa_nodes *out);
 
 /* The same of a folder laid out as /sys/devices/system/node. */
-void ak_nodes_read(const char *root, const cpu_set_t *allowed, struct ak_nodes *out);
+void ak_numa_read(const char *root, const cpu_set_t *allowed, struct ak_numa_nodes *out);
 
 #endif

@@ -15,7 +15,7 @@ static const uint32_t constants[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static inline uint32_t rotate(uint32_t x, unsigned n)
+static inline uint32_t rotate_right32(uint32_t x, unsigned n)
 {
     return x >> n | x << (32 - n);
 }
@@ -27,8 +27,8 @@ static void schedule(uint32_t w[64], const uint8_t *block)
                block[3];
     for (int i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
-        uint32_t s0 = rotate(a, 7) ^ rotate(a, 18) ^ a >> 3;
-        uint32_t s1 = rotate(b, 17) ^ rotate(b, 19) ^ b >> 10;
+        uint32_t s0 = rotate_right32(a, 7) ^ rotate_right32(a, 18) ^ a >> 3;
+        uint32_t s1 = rotate_right32(b, 17) ^ rotate_right32(b, 19) ^ b >> 10;
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
 }
@@ -41,9 +41,9 @@ static void compress(uint32_t state[8], const uint8_t *block)
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+        uint32_t s1 = rotate_right32(e, 6) ^ rotate_right32(e, 11) ^ rotate_right32(e, 25);
         uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + constants[i] + w[i];
-        uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+        uint32_t s0 = rotate_right32(a, 2) ^ rotate_right32(a, 13) ^ rotate_right32(a, 22);
         uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
         h = g, g = f, f = e, e = d + t1;
         d = c, c = b, b = a, a = t1 + t2;

@@ -10,7 +10,7 @@ static const char ellipsis[] = "…";
 
 /* Bytes of the character at the start of n ≥ 1 bytes; 0 where it is no UTF-8
  * (The Unicode Standard, table 3-7). */
-static size_t character(const uint8_t *s, size_t n)
+static size_t character_bytes(const uint8_t *s, size_t n)
 {
     if (s[0] < 0x80)
         return 1;
@@ -36,7 +36,7 @@ static bool is_control(const uint8_t *s, size_t length)
 static char *escape(const uint8_t *s, size_t n, char *out, const char *limit)
 {
     while (n > 0) {
-        size_t length = character(s, n);
+        size_t length = character_bytes(s, n);
         bool plain = length > 0 && !is_control(s, length);
         size_t wanted = plain ? length : 4;
         if (wanted + sizeof ellipsis > (size_t)(limit - out)) {
@@ -82,7 +82,7 @@ bool ak_is_utf8(const void *bytes, size_t n)
 {
     const uint8_t *s = bytes;
     while (n > 0) {
-        size_t length = character(s, n);
+        size_t length = character_bytes(s, n);
         if (length == 0)
             return false;
         s += length;

@@ -13,17 +13,17 @@ double ak_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-bool ak_system_text(const char *path, char *text, size_t room)
+bool ak_system_read(const char *path, char *text, size_t capacity)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, room - 1);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, capacity - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     return n > 0;
 }
 
-bool ak_system_range(const char **list, unsigned long *first, unsigned long *last)
+bool ak_system_parse_range(const char **list, unsigned long *first, unsigned long *last)
 {
     char *end;
     if (!isdigit((unsigned char)**list))

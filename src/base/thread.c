@@ -30,14 +30,14 @@ struct signal {
 /* How often a thread looks before it sleeps. A success doubles it and a sleep
  * halves it, so that spinning is given up where other work has the CPUs; every
  * FRESH_START sleeps the whole is tried again. */
-struct patience {
+struct backoff {
     unsigned spins, sleeps;
 };
 
 struct worker {
     struct signal closed;
-    uint32_t phase; /* the one that this thread is in; its own, as is patience */
-    struct patience patience;
+    uint32_t phase; /* the one that this thread is in; its own, as is backoff */
+    struct backoff backoff;
     struct ak_pool *pool;
     unsigned thread;
     pthread_t handle;
@@ -49,14 +49,14 @@ struct ak_pool {
     ak_task *task; /* NULL: the workers end */
     void *context;
     unsigned n_threads;
-    unsigned n_started;       /* workers, for half-built pools */
-    struct patience patience; /* of thread 0 */
-    struct worker *workers;   /* [n_threads]; 0 is not used */
+    unsigned n_started;     /* workers, for half-built pools */
+    struct backoff backoff; /* of thread 0 */
+    struct worker *workers; /* [n_threads]; 0 is not used */
 };
 
 enum { MAX_THREADS = 4096, MAX_SPINS = 8000, FIRST_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };
 
-static inline void relax(void)
+static inline void pause_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -75,18 +75,18 @@ static void set_signal(struct signal *s, uint32_t value)
         syscall(SYS_futex, &s->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void wait_for(struct signal *s, uint32_t value, struct patience *patience)
+static void wait_for(struct signal *s, uint32_t value, struct backoff *backoff)
 {
-    for (unsigned i = 0; i < patience->spins; i++) {
+    for (unsigned i = 0; i < backoff->spins; i++) {
         if (atomic_load_explicit(&s->value, memory_order_acquire) == value) {
-            patience->spins = patience->spins < MAX_SPINS / 2 ? patience->spins * 2 : MAX_SPINS;
+            backoff->spins = backoff->spins < MAX_SPINS / 2 ? backoff->spins * 2 : MAX_SPINS;
             return;
         }
-        relax();
+        pause_cpu();
     }
-    patience->spins = patience->spins > MIN_SPINS * 2 ? patience->spins / 2 : MIN_SPINS;
-    if (++patience->sleeps % FRESH_START == 0)
-        patience->spins = FIRST_SPINS;
+    backoff->spins = backoff->spins > MIN_SPINS * 2 ? backoff->spins / 2 : MIN_SPINS;
+    if (++backoff->sleeps % FRESH_START == 0)
+        backoff->spins = FIRST_SPINS;
     atomic_fetch_add(&s->sleepers, 1);
     for (uint32_t found; (found = atomic_load(&s->value)) != value;)
         syscall(SYS_futex, &s->value, FUTEX_WAIT_PRIVATE, found, NULL, NULL, 0);
@@ -101,16 +101,16 @@ static void open_phase(struct ak_pool *pool)
 static void wait_until_closed(struct ak_pool *pool)
 {
     for (unsigned i = 1; i <= pool->n_started; i++)
-        wait_for(&pool->workers[i].closed, pool->phase, &pool->patience);
+        wait_for(&pool->workers[i].closed, pool->phase, &pool->backoff);
 }
 
 static void close_phase_and_wait(struct worker *w)
 {
     set_signal(&w->closed, w->phase);
-    wait_for(&w->pool->opened, ++w->phase, &w->patience);
+    wait_for(&w->pool->opened, ++w->phase, &w->backoff);
 }
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
     struct worker *w = argument;
     for (;;) {
@@ -132,8 +132,8 @@ static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
         struct worker *w = &pool->workers[i];
         w->pool = pool;
         w->thread = i;
-        w->patience.spins = FIRST_SPINS;
-        code = pthread_create(&w->handle, NULL, work, w);
+        w->backoff.spins = FIRST_SPINS;
+        code = pthread_create(&w->handle, NULL, run_worker, w);
         if (code == 0)
             pool->n_started = i;
     }
@@ -154,7 +154,7 @@ ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_err
     if (!pool)
         return ak_fail_memory(error, "a thread pool", sizeof *pool);
     pool->n_threads = n_threads;
-    pool->patience.spins = FIRST_SPINS;
+    pool->backoff.spins = FIRST_SPINS;
 
     ak_status status;
     pool->workers = ak_alloc_aligned(n_threads * sizeof *pool->workers);
@@ -198,10 +198,10 @@ ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct a
     return AKUNU_OK;
 }
 
-void ak_pool_spread(struct ak_pool *pool)
+void ak_pool_pin_numa(struct ak_pool *pool)
 {
-    struct ak_nodes nodes;
-    ak_nodes_here(&nodes);
+    struct ak_numa_nodes nodes;
+    ak_numa_detect(&nodes);
     for (unsigned i = 1; i < pool->n_threads && nodes.n > 1; i++) {
         const cpu_set_t *cpus = &nodes.cpus[i * nodes.n / pool->n_threads];
         /* else the system places it */
@@ -240,9 +240,9 @@ void ak_pool_barrier(struct ak_pool *pool, unsigned thread)
     open_phase(pool);
 }
 
-void ak_split(size_t count, unsigned n, unsigned i, size_t *begin, size_t *end)
+void ak_chunk_range(size_t count, unsigned n, unsigned i, size_t *begin, size_t *end)
 {
-    size_t share = count / n, rest = count % n;
-    *begin = share * i + (i < rest ? i : rest);
-    *end = *begin + share + (i < rest ? 1 : 0);
+    size_t chunk = count / n, rest = count % n;
+    *begin = chunk * i + (i < rest ? i : rest);
+    *end = *begin + chunk + (i < rest ? 1 : 0);
 }

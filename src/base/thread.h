@@ -45,8 +45,8 @@ ak_status ak_cpus_parse(const char *text, struct ak_cpus *out, struct ak_error *
 ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct ak_error *error);
 
 /* On a machine with several memory nodes, keeps thread i, 1 and up, on the CPUs of node
- * i · nodes / threads, so that the pages which it touches first stay near it. */
-void ak_pool_spread(struct ak_pool *pool);
+ * i · nodes / threads, so that the pages which it touches first stay local to it. */
+void ak_pool_pin_numa(struct ak_pool *pool);
 
 /* The physical cores that this process may run on; at least 1. */
 unsigned ak_physical_cores(void);
@@ -55,6 +55,6 @@ unsigned ak_hardware_threads(void);
 
 /* Thread `i` of `n` gets items [*begin, *end) of `count`, the first ones one
  * more where it does not divide. */
-void ak_split(size_t count, unsigned n, unsigned i, size_t *begin, size_t *end);
+void ak_chunk_range(size_t count, unsigned n, unsigned i, size_t *begin, size_t *end);
 
 #endif

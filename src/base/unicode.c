@@ -8,7 +8,7 @@ static utf8proc_category_t category(uint32_t c)
     return utf8proc_category((utf8proc_int32_t)c);
 }
 
-bool ak_is_space(uint32_t c)
+bool ak_is_whitespace(uint32_t c)
 {
     return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
@@ -21,7 +21,7 @@ bool ak_is_mark(uint32_t c)
     return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_MC || k == UTF8PROC_CATEGORY_ME;
 }
 
-bool ak_is_plain_mark(uint32_t c)
+bool ak_is_nonspacing_mark(uint32_t c)
 {
     return category(c) == UTF8PROC_CATEGORY_MN;
 }
@@ -47,7 +47,7 @@ bool ak_is_number(uint32_t c)
     return k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO;
 }
 
-bool ak_is_word(uint32_t c)
+bool ak_is_word_char(uint32_t c)
 {
     utf8proc_category_t k = category(c);
     return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC ||
@@ -62,16 +62,16 @@ bool ak_is_chinese(uint32_t c)
            (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-size_t ak_put_utf8(uint32_t c, char out[4])
+size_t ak_utf8_encode(uint32_t c, char out[4])
 {
     return (size_t)utf8proc_encode_char((utf8proc_int32_t)c, (utf8proc_uint8_t *)out);
 }
 
-size_t ak_lower(uint32_t c, char out[4])
+size_t ak_to_lower(uint32_t c, char out[4])
 {
     if (c == 0x130) { /* the one whose lower case form has two characters: i, U+0307 */
         memcpy(out, "i\xCC\x87", 3);
         return 3;
     }
-    return ak_put_utf8((uint32_t)utf8proc_tolower((utf8proc_int32_t)c), out);
+    return ak_utf8_encode((uint32_t)utf8proc_tolower((utf8proc_int32_t)c), out);
 }

@@ -1,23 +1,23 @@
 /* What characters are, from utf8proc's tables. */
-#ifndef AK_TEXT_UNICODE_H
-#define AK_TEXT_UNICODE_H
+#ifndef AK_BASE_UNICODE_H
+#define AK_BASE_UNICODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-bool ak_is_space(uint32_t c);       /* White_Space */
-bool ak_is_mark(uint32_t c);        /* M* */
-bool ak_is_plain_mark(uint32_t c);  /* Mn */
-bool ak_is_control(uint32_t c);     /* Cc, Cf, Co */
-bool ak_is_punctuation(uint32_t c); /* P*, and ASCII's symbols */
-bool ak_is_number(uint32_t c);      /* N* */
-bool ak_is_word(uint32_t c);        /* part of a word: letters, marks, digits, connectors */
+bool ak_is_whitespace(uint32_t c);      /* White_Space */
+bool ak_is_mark(uint32_t c);            /* M* */
+bool ak_is_nonspacing_mark(uint32_t c); /* Mn */
+bool ak_is_control(uint32_t c);         /* Cc, Cf, Co */
+bool ak_is_punctuation(uint32_t c);     /* P*, and ASCII's symbols */
+bool ak_is_number(uint32_t c);          /* N* */
+bool ak_is_word_char(uint32_t c);       /* part of a word: letters, marks, digits, connectors */
 /* as BERT sees it: the ideographs, and neither kana nor hangul */
 bool ak_is_chinese(uint32_t c);
 
 /* The lower case form in UTF-8, at most 4 bytes; gives their number. */
-size_t ak_lower(uint32_t c, char out[4]);
-size_t ak_put_utf8(uint32_t c, char out[4]);
+size_t ak_to_lower(uint32_t c, char out[4]);
+size_t ak_utf8_encode(uint32_t c, char out[4]);
 
 #endif

@@ -32,7 +32,7 @@ struct ak_utf8 ak_utf8_next(const char *text, size_t n)
     }
     for (unsigned i = 1; i < length; i++) {
         if (i == n)
-            return (struct ak_utf8){ .bytes = (uint8_t)i, .cut = true };
+            return (struct ak_utf8){ .bytes = (uint8_t)i, .truncated = true };
         if (s[i] < low || s[i] > high)
             return (struct ak_utf8){ .bytes = (uint8_t)i };
         code = code << 6 | (s[i] & 0x3Fu);
@@ -42,7 +42,7 @@ struct ak_utf8 ak_utf8_next(const char *text, size_t n)
     return (struct ak_utf8){ .code = code, .bytes = (uint8_t)length, .valid = true };
 }
 
-size_t ak_utf8_valid(const char *text, size_t n)
+size_t ak_utf8_valid_bytes(const char *text, size_t n)
 {
     size_t at = 0;
 

@@ -119,7 +119,7 @@ static void end_reasoning(struct turn *turn)
 {
     struct cli_output *out = output_of(turn);
     end_line(turn);
-    cli_output_text(out, cli_colour(out->file) ? "\033[0m\n" : "[answer]\n");
+    cli_output_text(out, cli_supports_color(out->file) ? "\033[0m\n" : "[answer]\n");
     turn->reasoning = false;
 }
 
@@ -128,7 +128,7 @@ static void begin_reasoning(struct turn *turn)
     end_line(turn);
     turn->reasoning = true;
     struct cli_output *out = output_of(turn);
-    cli_output_text(out, cli_colour(out->file) ? "\033[2m" : "[reasoning]\n");
+    cli_output_text(out, cli_supports_color(out->file) ? "\033[2m" : "[reasoning]\n");
 }
 
 /* To a terminal without what steers it. */

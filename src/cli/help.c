@@ -11,7 +11,7 @@
 
 static void heading(struct cli_output *out, const char *text)
 {
-    if (cli_colour(stdout))
+    if (cli_supports_color(stdout))
         cli_output_format(out, "\n\033[1m%s\033[0m\n", text);
     else
         cli_output_format(out, "\n%s\n", text);

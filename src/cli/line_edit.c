@@ -110,11 +110,11 @@ static int read_character(EditLine *edit, wchar_t *out)
     return -1;
 }
 
-/* Colour goes between \1, so that libedit does not count it. What stands behind the last
- * character it never prints, so colour ends before that one, a blank. */
+/* Color goes between \1, so that libedit does not count it. What stands behind the last
+ * character it never prints, so color ends before that one, a blank. */
 static void set_prompt(struct cli_line_editor *e, const char *prompt)
 {
-    if (cli_colour(stderr))
+    if (cli_supports_color(stderr))
         snprintf(e->prompt, sizeof e->prompt, "\1\033[1m\1%.*s\1\033[0m\1 ",
                  (int)strlen(prompt) - 1, prompt);
     else

@@ -24,7 +24,7 @@ int cli_exit_of(enum akunu_status status)
     return CLI_EXIT_FAILURE;
 }
 
-bool cli_colour(FILE *stream)
+bool cli_supports_color(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
@@ -33,15 +33,15 @@ bool cli_colour(FILE *stream)
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-/* `colour` is an SGR number: 31 red, 33 yellow, 2 dim. */
-static void say(int colour, const char *prefix, const char *format, va_list arguments)
+/* `color` is an SGR number: 31 red, 33 yellow, 2 dim. */
+static void say(int color, const char *prefix, const char *format, va_list arguments)
 {
-    bool coloured = cli_colour(stderr);
-    if (coloured)
-        fprintf(stderr, "\033[%dm", colour);
+    bool use_color = cli_supports_color(stderr);
+    if (use_color)
+        fprintf(stderr, "\033[%dm", color);
     fputs(prefix, stderr);
     vfprintf(stderr, format, arguments);
-    fputs(coloured ? "\033[0m\n" : "\n", stderr);
+    fputs(use_color ? "\033[0m\n" : "\n", stderr);
 }
 
 int cli_usage(const char *format, ...)

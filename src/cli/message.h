@@ -41,6 +41,6 @@ void cli_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Whether escape sequences may be written to `stream`: a terminal that knows
  * them, and NO_COLOR unset or empty. */
-bool cli_colour(FILE *stream);
+bool cli_supports_color(FILE *stream);
 
 #endif

@@ -62,7 +62,7 @@ static void put_architectures(const struct table *t)
     }
 }
 
-static void put_quantisations(const struct table *t)
+static void put_quantizations(const struct table *t)
 {
     struct akunu_quantisation_info q = { .size = sizeof q };
     section(t, "Quantised folders",
@@ -111,7 +111,7 @@ static void put_tables(const struct table *t)
     put_types(t);
     if (!t->markdown)
         cli_output_text(t->out, "\n");
-    put_quantisations(t);
+    put_quantizations(t);
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -126,7 +126,7 @@ static json_t *names_of(const struct akunu_architecture_info *a)
 static json_t *as_json(void)
 {
     json_t *formats = json_array(), *architectures = json_array(), *types = json_array(),
-           *quantisations = json_array();
+           *quantizations = json_array();
     struct akunu_quantisation_info q = { .size = sizeof q };
     struct akunu_format_info f = { .size = sizeof f };
     struct akunu_architecture_info a = { .size = sizeof a };
@@ -143,10 +143,10 @@ static json_t *as_json(void)
                                         (int)y.block_elems, "block_bytes", (int)y.block_bytes,
                                         "integers", y.integers, "packed", y.packed));
     for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
-        json_array_append_new(quantisations,
+        json_array_append_new(quantizations,
                               json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
     return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures,
-                     "types", types, "quantisations", quantisations);
+                     "types", types, "quantisations", quantizations);
 }
 
 static int put_json(struct cli_output *out)

@@ -10,7 +10,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that turn one
+/* Insertions, deletions, replacements and swaps of neighbors that turn one
  * word into the other (optimal string alignment distance). */
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {

@@ -14,21 +14,22 @@ struct job {
     const char *from, *to;
     struct ak_provider *source;
     struct ak_spec spec;
-    struct ak_out_plan plan;
+    struct ak_convert_plan plan;
     struct ak_tokenizer *tokenizer; /* NULL: none, or the source is GGUF */
     struct ak_error *error;
 };
 
 static ak_status choose_type(struct job *j)
 {
-    static const enum ak_type types[] = { AK_F32, AK_F16, AK_BF16, AK_Q8_0 };
+    static const enum ak_quant_type types[] = { AK_QUANT_F32, AK_QUANT_F16, AK_QUANT_BF16,
+                                                AK_QUANT_Q8_0 };
     const char *name = j->options->type;
     char shown[AK_SHOW_BYTES];
     if (!name)
         return AKUNU_OK;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcasecmp(name, ak_type_info(types[i])->name) == 0) {
-            j->plan.typed = true;
+        if (strcasecmp(name, ak_quant_info(types[i])->name) == 0) {
+            j->plan.has_type = true;
             j->plan.type = types[i];
             return AKUNU_OK;
         }
@@ -97,7 +98,7 @@ static ak_status open_source(struct job *j)
 }
 
 /* The last part of the path: what people call the model. */
-static void base_name(const char *path, char out[AK_SHOW_BYTES])
+static void get_base_name(const char *path, char out[AK_SHOW_BYTES])
 {
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
@@ -111,23 +112,25 @@ static void base_name(const char *path, char out[AK_SHOW_BYTES])
 static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
 {
     char name[AK_SHOW_BYTES];
-    base_name(j->from, name);
+    get_base_name(j->from, name);
     if (j->plan.spec) {
-        ak_put_metadata(w, &j->plan, name, j->tokenizer && ak_tokenizer_takes_blanks(j->tokenizer));
-        AK_TRY(ak_put_vocab(w, &j->plan, j->tokenizer, j->options->pre, j->options->log, j->error));
+        ak_convert_put_metadata(w, &j->plan, name,
+                                j->tokenizer && ak_tokenizer_takes_blanks(j->tokenizer));
+        AK_TRY(ak_convert_put_vocab(w, &j->plan, j->tokenizer, j->options->pre, j->options->log,
+                                    j->error));
     } else {
-        ak_copy_metadata(w, &j->plan);
+        ak_convert_copy_metadata(w, &j->plan);
     }
     for (size_t i = 0; i < j->plan.n; i++) {
-        const struct ak_out_tensor *t = &j->plan.tensors[i];
-        ak_gguf_put_tensor(w, t->name, t->type, t->n_dims, t->shape);
+        const struct ak_convert_tensor *t = &j->plan.tensors[i];
+        ak_gguf_writer_put_tensor(w, t->name, t->type, t->n_dims, t->shape);
     }
     AK_TRY(w->status);
     AK_TRY(check_destination(j));
-    ak_gguf_open(w, j->to);
+    ak_gguf_writer_open(w, j->to);
     AK_TRY(w->status);
     for (size_t i = 0; i < j->plan.n; i++)
-        AK_TRY(ak_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
+        AK_TRY(ak_convert_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
     return AKUNU_OK;
 }
 
@@ -136,14 +139,14 @@ static ak_status convert(struct job *j)
     AK_TRY(choose_type(j));
     AK_TRY(check_destination(j));
     AK_TRY(open_source(j));
-    AK_TRY(ak_plan_tensors(&j->plan, j->options->log, j->error));
+    AK_TRY(ak_convert_plan_tensors(&j->plan, j->options->log, j->error));
     struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
     w.progress = j->options->progress;
     w.user = j->options->user;
     ak_status status = write_file(j, &w);
     if (w.status == AKUNU_OK)
         w.status = status; /* what failed elsewhere leaves no file either */
-    return ak_gguf_finish(&w);
+    return ak_gguf_writer_finish(&w);
 }
 
 ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,

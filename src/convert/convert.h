@@ -3,7 +3,7 @@
  *
  *     convert.c      what is done, in order
  *     plan.c         which tensors the file gets, of which types
- *     rows.c         their rows: permuted, widened, quantised
+ *     rows.c         their rows: permuted, widened, quantized
  *     metadata.c     the numbers of the architecture as GGUF's keys
  *     vocab.c        the tokenizer as GGUF's keys
  *     templates.c    the chat templates
@@ -35,72 +35,73 @@ ak_status ak_convert(const char *from, const char *to, const struct ak_convert_o
                      struct ak_error *error);
 
 /* ---- plan.c ------------------------------------------------------------- */
-enum { AK_MOST_PARTS = 3 };
+enum { AK_CONVERT_PARTS_MAX = 3 };
 
 /* Where GGUF has the rows of a weight, or the elements of a vector or of each row, in
  * another order. From `first` on, what the source has as [groups][a][b][size] the file has
  * as [groups][b][a][size]; all 0: as they are. */
-struct ak_out_order {
+struct ak_convert_order {
     uint32_t first, a, b, size;
 };
 
 /* A weight of the source, or every `step` rows the n from `first` on; step 0: all. */
-struct ak_out_part {
+struct ak_convert_part {
     const struct ak_weight_rule *rule;
     uint32_t first, n, step;
 };
 
 /* A tensor of the new file. */
-struct ak_out_tensor {
+struct ak_convert_tensor {
     char name[AK_ROLE_NAME_BYTES];
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;
     uint64_t shape[AK_MAX_DIMS]; /* as in struct ak_tensor */
     uint64_t bytes;
 
-    bool stored; /* tensor number `at` of a GGUF file, else: */
-    size_t at;
+    bool is_stored; /* tensor `index` of a GGUF file, else: */
+    size_t index;
     int layer;
     uint32_t n_parts; /* one's rows after another's; 0: divisors of the rotation */
-    struct ak_out_part parts[AK_MOST_PARTS];
-    enum ak_role role;              /* of the first part, or of the divisors */
-    uint32_t first_row;             /* those before it are left out */
-    struct ak_out_order rows, cols; /* of rows or of a vector's elements; of a row's elements */
-    float offset;                   /* added to each element */
-    bool decay;                     /* of which the source has the logarithm */
+    struct ak_convert_part parts[AK_CONVERT_PARTS_MAX];
+    enum ak_role role;                  /* of the first part, or of the divisors */
+    uint32_t first_row;                 /* those before it are left out */
+    struct ak_convert_order rows, cols; /* of rows or of a vector's elements; of a row's elements */
+    float offset;                       /* added to each element */
+    bool decay;                         /* of which the source has the logarithm */
 };
 
-struct ak_out_plan {
+struct ak_convert_plan {
     const struct ak_provider *source;
     const struct ak_spec *spec; /* NULL: the source is GGUF */
-    bool typed;
-    enum ak_type type; /* of matrices, where typed */
-    struct ak_out_tensor *tensors;
+    bool has_type;
+    enum ak_quant_type type; /* of matrices, if has_type */
+    struct ak_convert_tensor *tensors;
     size_t n, capacity;
-    uint64_t type_bytes[AK_TYPE_COUNT];
+    uint64_t type_bytes[AK_QUANT_COUNT];
 };
 
-ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log,
-                          struct ak_error *error);
+ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_log *log,
+                                  struct ak_error *error);
 
 /* ---- rows.c ------------------------------------------------------------- */
-ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
-                          struct ak_gguf_writer *w, struct ak_error *error);
+ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
+                                  const struct ak_convert_tensor *t, struct ak_gguf_writer *w,
+                                  struct ak_error *error);
 
 /* ---- metadata.c, vocab.c, templates.c ----------------------------------- */
 /* general.* and the architecture's. `name`: the model's, where the source has none;
- * takes_blanks: as ak_tokenizer_takes_blanks. */
-void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name,
-                     bool takes_blanks);
+ * has_rstrip: as ak_tokenizer_takes_blanks. */
+void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                             const char *name, bool has_rstrip);
 /* All of a GGUF file's own. */
-void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan);
+void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan);
 /* `t` NULL: the model has no tokenizer. */
-ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
-                       const struct ak_tokenizer *t, const char *pre, const struct ak_log *log,
-                       struct ak_error *error);
+ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                               const struct ak_tokenizer *t, const char *pre,
+                               const struct ak_log *log, struct ak_error *error);
 
 /* Nothing where there are none. */
-ak_status ak_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p,
-                           struct ak_error *error);
+ak_status ak_convert_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p,
+                                   struct ak_error *error);
 
 #endif

@@ -18,14 +18,14 @@ struct ak_gguf_writer ak_gguf_writer_begin(struct ak_error *error)
     return (struct ak_gguf_writer){ .status = AKUNU_OK, .error = error, .fd = -1 };
 }
 
-static bool fine(const struct ak_gguf_writer *w)
+static bool is_ok(const struct ak_gguf_writer *w)
 {
     return w->status == AKUNU_OK;
 }
 
 static void add(struct ak_gguf_writer *w, struct ak_buffer *b, const void *bytes, size_t n)
 {
-    if (fine(w))
+    if (is_ok(w))
         w->status = ak_buffer_add(b, bytes, n, w->error);
 }
 
@@ -47,7 +47,7 @@ static void add_text(struct ak_gguf_writer *w, struct ak_buffer *b, const char *
 }
 
 /* ---- Metadata ----------------------------------------------------------- */
-static void begin(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind kind)
+static void begin_entry(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind kind)
 {
     add_text(w, &w->metas, key, strlen(key));
     add_u32(w, &w->metas, kind);
@@ -57,69 +57,71 @@ static void begin(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind k
 static void begin_array(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind element,
                         uint64_t n)
 {
-    begin(w, key, AK_GGUF_ARRAY);
+    begin_entry(w, key, AK_GGUF_ARRAY);
     add_u32(w, &w->metas, element);
     add_u64(w, &w->metas, n);
 }
 
-void ak_gguf_put_u32(struct ak_gguf_writer *w, const char *key, uint32_t value)
+void ak_gguf_writer_put_u32(struct ak_gguf_writer *w, const char *key, uint32_t value)
 {
-    begin(w, key, AK_GGUF_U32);
+    begin_entry(w, key, AK_GGUF_U32);
     add_u32(w, &w->metas, value);
 }
 
-void ak_gguf_put_f32(struct ak_gguf_writer *w, const char *key, float value)
+void ak_gguf_writer_put_f32(struct ak_gguf_writer *w, const char *key, float value)
 {
-    begin(w, key, AK_GGUF_F32);
+    begin_entry(w, key, AK_GGUF_F32);
     add(w, &w->metas, &value, sizeof value);
 }
 
-void ak_gguf_put_bool(struct ak_gguf_writer *w, const char *key, bool value)
+void ak_gguf_writer_put_bool(struct ak_gguf_writer *w, const char *key, bool value)
 {
     uint8_t byte = value;
-    begin(w, key, AK_GGUF_BOOL);
+    begin_entry(w, key, AK_GGUF_BOOL);
     add(w, &w->metas, &byte, 1);
 }
 
-void ak_gguf_put_text(struct ak_gguf_writer *w, const char *key, struct ak_text value)
+void ak_gguf_writer_put_text(struct ak_gguf_writer *w, const char *key, struct ak_text value)
 {
-    begin(w, key, AK_GGUF_STRING);
+    begin_entry(w, key, AK_GGUF_STRING);
     add_text(w, &w->metas, value.bytes, value.n);
 }
 
-void ak_gguf_put_string(struct ak_gguf_writer *w, const char *key, const char *value)
+void ak_gguf_writer_put_string(struct ak_gguf_writer *w, const char *key, const char *value)
 {
-    ak_gguf_put_text(w, key, (struct ak_text){ value, (uint32_t)strlen(value) });
+    ak_gguf_writer_put_text(w, key, (struct ak_text){ value, (uint32_t)strlen(value) });
 }
 
-void ak_gguf_put_texts(struct ak_gguf_writer *w, const char *key, const struct ak_text *values,
-                       uint32_t n)
+void ak_gguf_writer_put_texts(struct ak_gguf_writer *w, const char *key,
+                              const struct ak_text *values, uint32_t n)
 {
     begin_array(w, key, AK_GGUF_STRING, n);
     for (uint32_t i = 0; i < n; i++)
         add_text(w, &w->metas, values[i].bytes, values[i].n);
 }
 
-void ak_gguf_put_floats(struct ak_gguf_writer *w, const char *key, const float *values, uint32_t n)
+void ak_gguf_writer_put_floats(struct ak_gguf_writer *w, const char *key, const float *values,
+                               uint32_t n)
 {
     begin_array(w, key, AK_GGUF_F32, n);
     add(w, &w->metas, values, n * sizeof *values);
 }
 
-void ak_gguf_put_ints(struct ak_gguf_writer *w, const char *key, const int32_t *values, uint32_t n)
+void ak_gguf_writer_put_ints(struct ak_gguf_writer *w, const char *key, const int32_t *values,
+                             uint32_t n)
 {
     begin_array(w, key, AK_GGUF_I32, n);
     add(w, &w->metas, values, n * sizeof *values);
 }
 
-void ak_gguf_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value)
+void ak_gguf_writer_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value)
 {
     begin_array(w, key, AK_GGUF_U8, value.n);
     add(w, &w->metas, value.bytes, value.n);
 }
 
 /* GGUF's type of a number or a text. */
-static enum ak_gguf_kind kind_of(enum ak_meta_kind kind, unsigned width)
+static enum ak_gguf_kind find_kind(enum ak_meta_kind kind, unsigned width)
 {
     for (int i = 0; i < AK_GGUF_KINDS; i++)
         if (ak_gguf_kinds[i].meta == kind &&
@@ -130,12 +132,13 @@ static enum ak_gguf_kind kind_of(enum ak_meta_kind kind, unsigned width)
 
 static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
 {
-    float narrow = (float)meta->as.number;
+    float value_f32 = (float)meta->as.number;
     switch (meta->kind) {
     case AK_META_BOOL: add(w, &w->metas, &meta->as.boolean, 1); break;
     case AK_META_STRING: add_text(w, &w->metas, meta->as.string, meta->n); break;
     case AK_META_FLOAT:
-        add(w, &w->metas, meta->width == sizeof narrow ? (const void *)&narrow : &meta->as.number,
+        add(w, &w->metas,
+            meta->width == sizeof value_f32 ? (const void *)&value_f32 : &meta->as.number,
             meta->width);
         break;
     /* the low bytes come first */
@@ -144,7 +147,7 @@ static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
 }
 
 /* A number that no file gave has the width that GGUF's keys have by custom. */
-static struct ak_meta with_width(struct ak_meta meta)
+static struct ak_meta set_width(struct ak_meta meta)
 {
     if (meta.width > 0)
         return meta;
@@ -156,21 +159,21 @@ static struct ak_meta with_width(struct ak_meta meta)
     return meta;
 }
 
-void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p,
-                      const struct ak_meta *given)
+void ak_gguf_writer_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p,
+                             const struct ak_meta *given)
 {
-    struct ak_meta element, own = with_width(*given);
+    struct ak_meta element, own = set_width(*given);
     const struct ak_meta *meta = &own;
     bool array = meta->kind == AK_META_ARRAY;
-    enum ak_gguf_kind kind = kind_of(array ? meta->element_kind : meta->kind, meta->width);
+    enum ak_gguf_kind kind = find_kind(array ? meta->element_kind : meta->kind, meta->width);
     if (kind == AK_GGUF_KINDS || kind == AK_GGUF_ARRAY) {
-        if (fine(w))
+        if (is_ok(w))
             w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED,
                                 "metadata %s: arrays of arrays are not written", meta->key);
         return;
     }
     if (!array) {
-        begin(w, meta->key, kind);
+        begin_entry(w, meta->key, kind);
         add_value(w, meta);
         return;
     }
@@ -180,31 +183,31 @@ void ak_gguf_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p,
 }
 
 /* ---- Tensors ------------------------------------------------------------ */
-static uint64_t aligned(uint64_t n)
+static uint64_t align_up(uint64_t n)
 {
-    return (n + AK_GGUF_ALIGNMENT - 1) / AK_GGUF_ALIGNMENT * AK_GGUF_ALIGNMENT;
+    return (n + AK_GGUF_WRITER_ALIGNMENT - 1) / AK_GGUF_WRITER_ALIGNMENT * AK_GGUF_WRITER_ALIGNMENT;
 }
 
-void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type type,
-                        unsigned n_dims, const uint64_t *shape)
+void ak_gguf_writer_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_quant_type type,
+                               unsigned n_dims, const uint64_t *shape)
 {
     uint32_t number;
     uint64_t bytes;
-    if (!fine(w))
+    if (!is_ok(w))
         return;
     bool possible =
-        ak_ggml_type_number(type, &number) && ak_type_row_bytes(type, shape[n_dims - 1], &bytes);
+        ak_ggml_type_number(type, &number) && ak_quant_row_bytes(type, shape[n_dims - 1], &bytes);
     for (unsigned d = 0; possible && d + 1 < n_dims; d++)
         possible = ak_mul_u64(bytes, shape[d], &bytes);
-    if (!possible || !ak_add_u64(w->data_bytes, aligned(bytes), &bytes)) {
+    if (!possible || !ak_add_u64(w->data_bytes, align_up(bytes), &bytes)) {
         w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED, "%s: GGUF cannot have it as %s",
-                            name, ak_type_info(type)->name);
+                            name, ak_quant_info(type)->name);
         return;
     }
-    if (strlen(name) >= AK_GGUF_NAME_BYTES) {
+    if (strlen(name) >= AK_GGUF_WRITER_NAME_BYTES) {
         w->status = ak_fail(w->error, AKUNU_ERROR_UNSUPPORTED,
                             "%s: a name of %zu bytes, where llama.cpp reads at most %d", name,
-                            strlen(name), AK_GGUF_NAME_BYTES - 1);
+                            strlen(name), AK_GGUF_WRITER_NAME_BYTES - 1);
         return;
     }
     add_text(w, &w->tensors, name, strlen(name));
@@ -221,7 +224,7 @@ void ak_gguf_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_type
 static void fail_write(struct ak_gguf_writer *w, int code)
 {
     char shown[AK_SHOW_BYTES];
-    if (fine(w))
+    if (is_ok(w))
         w->status = ak_fail(w->error, AKUNU_ERROR_IO, "%s: cannot write: %s",
                             ak_show_path(w->path, shown), strerror(code));
 }
@@ -229,13 +232,13 @@ static void fail_write(struct ak_gguf_writer *w, int code)
 static void report(struct ak_gguf_writer *w)
 {
     double fraction = w->data_bytes ? (double)w->written / (double)w->data_bytes : 1.0;
-    if (fine(w) && w->progress && !w->progress(fraction < 1.0 ? fraction : 1.0, w->user))
+    if (is_ok(w) && w->progress && !w->progress(fraction < 1.0 ? fraction : 1.0, w->user))
         w->status = ak_fail(w->error, AKUNU_ERROR_CANCELLED, "converting was cancelled");
 }
 
 static void flush(struct ak_gguf_writer *w)
 {
-    for (size_t at = 0; fine(w) && at < w->pending.n;) {
+    for (size_t at = 0; is_ok(w) && at < w->pending.n;) {
         ssize_t n = write(w->fd, w->pending.bytes + at, w->pending.n - at);
         if (n < 0 && errno == EINTR)
             continue;
@@ -258,16 +261,17 @@ static void reserve(struct ak_gguf_writer *w, uint64_t bytes)
     if (errno == EFBIG || errno == EDQUOT) {
         fail_write(w, errno);
     } else if (errno == ENOSPC) {
-        uint64_t room = fstatvfs(w->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
+        uint64_t available =
+            fstatvfs(w->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
         w->status = ak_fail(
             w->error, AKUNU_ERROR_IO, "%s: cannot write %llu bytes: the disk has room for %llu",
-            ak_show_path(w->path, shown), (unsigned long long)bytes, (unsigned long long)room);
+            ak_show_path(w->path, shown), (unsigned long long)bytes, (unsigned long long)available);
     }
 }
 
 /* ---- Its name ----------------------------------------------------------- */
 /* The folder that `path` is in, to be freed. */
-static char *folder_of(const char *path)
+static char *copy_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? ak_strndup(path, slash == path ? 1 : (size_t)(slash - path)) :
@@ -276,7 +280,7 @@ static char *folder_of(const char *path)
 
 /* By what a file without a name can be given one. */
 enum { LINK_BYTES = 32 };
-static const char *link_of(int fd, char out[LINK_BYTES])
+static const char *format_link(int fd, char out[LINK_BYTES])
 {
     snprintf(out, LINK_BYTES, "/proc/self/fd/%d", fd);
     return out;
@@ -288,8 +292,8 @@ static void open_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
     w->fd = open(w->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    w->nameless = w->fd >= 0 && access(link_of(w->fd, link), F_OK) == 0;
-    if (w->nameless)
+    w->is_unnamed = w->fd >= 0 && access(format_link(w->fd, link), F_OK) == 0;
+    if (w->is_unnamed)
         return;
     if (w->fd >= 0)
         close(w->fd);
@@ -303,7 +307,7 @@ static ak_status alloc_paths(struct ak_gguf_writer *w, const char *path)
     uint64_t random;
     size_t n = strlen(path) + 48;
     w->path = ak_strndup(path, strlen(path));
-    w->folder = folder_of(path);
+    w->folder = copy_folder(path);
     w->temporary = ak_alloc(n, 1);
     if (!w->path || !w->folder || !w->temporary)
         return ak_fail_memory(w->error, "a path", n);
@@ -317,10 +321,10 @@ static ak_status alloc_paths(struct ak_gguf_writer *w, const char *path)
 static bool name_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
-    if (w->nameless &&
-        linkat(AT_FDCWD, link_of(w->fd, link), AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
+    if (w->is_unnamed &&
+        linkat(AT_FDCWD, format_link(w->fd, link), AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
         return false;
-    w->nameless = false;
+    w->is_unnamed = false;
     return rename(w->temporary, w->path) == 0;
 }
 
@@ -338,9 +342,9 @@ static void sync_folder(struct ak_gguf_writer *w)
 
 /* ---- The whole ---------------------------------------------------------- */
 /* In pieces, so that little waits in memory. */
-static void put(struct ak_gguf_writer *w, const char *bytes, size_t n)
+static void write_pieces(struct ak_gguf_writer *w, const char *bytes, size_t n)
 {
-    for (size_t at = 0, taken; at < n && fine(w); at += taken) {
+    for (size_t at = 0, taken; at < n && is_ok(w); at += taken) {
         taken = n - at < WRITE_BYTES ? n - at : WRITE_BYTES;
         add(w, &w->pending, bytes + at, taken);
         if (w->pending.n >= WRITE_BYTES)
@@ -348,62 +352,62 @@ static void put(struct ak_gguf_writer *w, const char *bytes, size_t n)
     }
 }
 
-void ak_gguf_open(struct ak_gguf_writer *w, const char *path)
+void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
 {
-    static const char zeros[AK_GGUF_ALIGNMENT];
-    if (!fine(w))
+    static const char zeros[AK_GGUF_WRITER_ALIGNMENT];
+    if (!is_ok(w))
         return;
     w->status = alloc_paths(w, path);
-    if (fine(w))
+    if (is_ok(w))
         open_file(w);
     struct ak_buffer head = { .n = 0 };
     add(w, &head, "GGUF", 4);
     add_u32(w, &head, VERSION);
     add_u64(w, &head, w->n_tensors);
     add_u64(w, &head, w->n_metas);
-    put(w, head.bytes, head.n);
+    write_pieces(w, head.bytes, head.n);
     ak_free(head.bytes);
     uint64_t bytes = 24 + w->metas.n + w->tensors.n;
-    if (fine(w))
-        reserve(w, aligned(bytes) + w->data_bytes);
-    put(w, w->metas.bytes, w->metas.n);
-    put(w, w->tensors.bytes, w->tensors.n);
-    put(w, zeros, aligned(bytes) - bytes);
+    if (is_ok(w))
+        reserve(w, align_up(bytes) + w->data_bytes);
+    write_pieces(w, w->metas.bytes, w->metas.n);
+    write_pieces(w, w->tensors.bytes, w->tensors.n);
+    write_pieces(w, zeros, align_up(bytes) - bytes);
     report(w);
 }
 
-void ak_gguf_write(struct ak_gguf_writer *w, const void *data, size_t n)
+void ak_gguf_writer_write(struct ak_gguf_writer *w, const void *data, size_t n)
 {
     w->written += n;
-    put(w, data, n);
+    write_pieces(w, data, n);
 }
 
-void ak_gguf_end_tensor(struct ak_gguf_writer *w)
+void ak_gguf_writer_end_tensor(struct ak_gguf_writer *w)
 {
-    static const char zeros[AK_GGUF_ALIGNMENT];
-    ak_gguf_write(w, zeros, aligned(w->written) - w->written);
+    static const char zeros[AK_GGUF_WRITER_ALIGNMENT];
+    ak_gguf_writer_write(w, zeros, align_up(w->written) - w->written);
     report(w);
 }
 
-static void complete(struct ak_gguf_writer *w)
+static void complete_file(struct ak_gguf_writer *w)
 {
     flush(w);
-    if (fine(w) && fsync(w->fd) != 0)
+    if (is_ok(w) && fsync(w->fd) != 0)
         fail_write(w, errno);
-    if (fine(w) && !name_file(w))
+    if (is_ok(w) && !name_file(w))
         fail_write(w, errno);
-    if (fine(w))
+    if (is_ok(w))
         sync_folder(w);
 }
 
-ak_status ak_gguf_finish(struct ak_gguf_writer *w)
+ak_status ak_gguf_writer_finish(struct ak_gguf_writer *w)
 {
     bool opened = w->fd >= 0;
-    if (opened && fine(w))
-        complete(w);
+    if (opened && is_ok(w))
+        complete_file(w);
     if (opened)
         close(w->fd); /* what writing has to say, fsync has said */
-    if (opened && !fine(w) && !w->nameless)
+    if (opened && !is_ok(w) && !w->is_unnamed)
         unlink(w->temporary);
     ak_free(w->metas.bytes);
     ak_free(w->tensors.bytes);

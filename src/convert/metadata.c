@@ -5,58 +5,59 @@
 #include "base/show.h"
 #include "convert/convert.h"
 
-enum { KEY_BYTES = 128, QUANTISATION_VERSION = 2 };
+enum { KEY_BYTES = 128, QUANTIZATION_VERSION = 2 };
 
 /* llama.cpp's numbers of what most of a file's bytes are. */
 static const struct {
-    enum ak_type type;
+    enum ak_quant_type type;
     uint32_t number;
 } file_types[] = {
-    { AK_F32, 0 },     { AK_F16, 1 },     { AK_Q4_0, 2 },  { AK_Q4_1, 3 },
-    { AK_Q8_0, 7 },    { AK_Q5_0, 8 },    { AK_Q5_1, 9 },  { AK_Q2_K, 10 },
-    { AK_Q3_K, 12 },   { AK_Q4_K, 14 },   { AK_Q5_K, 16 }, { AK_Q6_K, 18 },
-    { AK_IQ4_NL, 25 }, { AK_IQ4_XS, 30 }, { AK_BF16, 32 }, { AK_MXFP4, 38 },
+    { AK_QUANT_F32, 0 },     { AK_QUANT_F16, 1 },     { AK_QUANT_Q4_0, 2 },  { AK_QUANT_Q4_1, 3 },
+    { AK_QUANT_Q8_0, 7 },    { AK_QUANT_Q5_0, 8 },    { AK_QUANT_Q5_1, 9 },  { AK_QUANT_Q2_K, 10 },
+    { AK_QUANT_Q3_K, 12 },   { AK_QUANT_Q4_K, 14 },   { AK_QUANT_Q5_K, 16 }, { AK_QUANT_Q6_K, 18 },
+    { AK_QUANT_IQ4_NL, 25 }, { AK_QUANT_IQ4_XS, 30 }, { AK_QUANT_BF16, 32 }, { AK_QUANT_MXFP4, 38 },
 };
 
-static void put_file_type(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_file_type(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     size_t heaviest = 0;
-    bool quantised = false;
+    bool quantized = false;
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
         if (plan->type_bytes[file_types[i].type] > plan->type_bytes[file_types[heaviest].type])
             heaviest = i;
-        quantised |= plan->type_bytes[file_types[i].type] > 0 &&
-                     ak_type_info(file_types[i].type)->block_elems > 1;
+        quantized |= plan->type_bytes[file_types[i].type] > 0 &&
+                     ak_quant_info(file_types[i].type)->block_elems > 1;
     }
-    ak_gguf_put_u32(w, "general.file_type", file_types[heaviest].number);
-    if (quantised)
-        ak_gguf_put_u32(w, "general.quantization_version", QUANTISATION_VERSION);
+    ak_gguf_writer_put_u32(w, "general.file_type", file_types[heaviest].number);
+    if (quantized)
+        ak_gguf_writer_put_u32(w, "general.quantization_version", QUANTIZATION_VERSION);
 }
 
 /* "llama.block_count" */
-static const char *key_of(const struct ak_out_plan *plan, const char *suffix, char out[KEY_BYTES])
+static const char *format_key(const struct ak_convert_plan *plan, const char *suffix,
+                              char out[KEY_BYTES])
 {
     snprintf(out, KEY_BYTES, "%s.%s", ak_family_gguf_name(plan->spec->family), suffix);
     return out;
 }
 
-static void put_u32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix,
-                    uint32_t value)
+static void put_u32(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                    const char *suffix, uint32_t value)
 {
     char key[KEY_BYTES];
-    ak_gguf_put_u32(w, key_of(plan, suffix, key), value);
+    ak_gguf_writer_put_u32(w, format_key(plan, suffix, key), value);
 }
 
-static void put_f32(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *suffix,
-                    float value)
+static void put_f32(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                    const char *suffix, float value)
 {
     char key[KEY_BYTES];
-    ak_gguf_put_f32(w, key_of(plan, suffix, key), value);
+    ak_gguf_writer_put_f32(w, format_key(plan, suffix, key), value);
 }
 
 /* Which layers have attention, and the heads of the others; llama.cpp reads one number of
  * key-value heads of these models. */
-static void put_delta(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_delta(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     static const int32_t sections[] = { 11, 11, 10, 0 };
     const struct ak_config *c = &plan->spec->config;
@@ -65,12 +66,12 @@ static void put_delta(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
     put_u32(w, plan, "full_attention_interval", ak_config_interval(c));
     put_u32(w, plan, "ssm.inner_size", c->delta_v_heads * c->delta_v_dim);
     if (plan->spec->family->gguf_tiled) /* llama.cpp wants it, and any will do for text */
-        ak_gguf_put_ints(w, key_of(plan, "rope.dimension_sections", key), sections,
-                         sizeof sections / sizeof *sections);
+        ak_gguf_writer_put_ints(w, format_key(plan, "rope.dimension_sections", key), sections,
+                                sizeof sections / sizeof *sections);
 }
 
 /* One number, or one a layer where some have no attention: 0 for those. */
-static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_config *c = &plan->spec->config;
     if (c->delta_k_heads > 0) {
@@ -86,12 +87,13 @@ static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_out_plan *pla
         mixed = mixed || recurrent;
     }
     if (mixed)
-        ak_gguf_put_ints(w, key_of(plan, "attention.head_count_kv", key), heads, c->n_layers);
+        ak_gguf_writer_put_ints(w, format_key(plan, "attention.head_count_kv", key), heads,
+                                c->n_layers);
     else
         put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
 }
 
-static void put_sizes(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_sizes(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_config *c = &plan->spec->config;
     put_u32(w, plan, "block_count", c->n_layers);
@@ -111,7 +113,7 @@ static void put_sizes(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
             c->norm_eps);
 }
 
-static void put_window(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_window(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
     uint32_t window = spec->descriptor.local.window;
@@ -122,7 +124,7 @@ static void put_window(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
         put_u32(w, plan, "attention.sliding_window_pattern", spec->config.global_every);
 }
 
-static void put_scaling(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_scaling(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     static const char *const names[] = {
         [AK_ROPE_LINEAR] = "linear", [AK_ROPE_YARN] = "yarn", [AK_ROPE_LONG] = "longrope"
@@ -131,7 +133,7 @@ static void put_scaling(struct ak_gguf_writer *w, const struct ak_out_plan *plan
     char key[KEY_BYTES];
     if (rope->scaling == AK_ROPE_PLAIN || rope->scaling == AK_ROPE_LLAMA3)
         return; /* nothing to tell, or told by a tensor */
-    ak_gguf_put_string(w, key_of(plan, "rope.scaling.type", key), names[rope->scaling]);
+    ak_gguf_writer_put_string(w, format_key(plan, "rope.scaling.type", key), names[rope->scaling]);
     if (rope->scaling != AK_ROPE_LONG)
         put_f32(w, plan, "rope.scaling.factor", rope->factor);
     if (rope->scaling != AK_ROPE_LINEAR)
@@ -142,13 +144,13 @@ static void put_scaling(struct ak_gguf_writer *w, const struct ak_out_plan *plan
         put_f32(w, plan, "rope.scaling.yarn_beta_fast", rope->beta_fast);
         put_f32(w, plan, "rope.scaling.yarn_beta_slow", rope->beta_slow);
         if (rope->unrounded) /* llama.cpp has no key for it, and rounds */
-            ak_gguf_put_bool(w, key_of(plan, "rope.scaling.truncate", key), false);
+            ak_gguf_writer_put_bool(w, format_key(plan, "rope.scaling.truncate", key), false);
     }
 }
 
 /* Every which layer is not rotated, whatever the source tells it by; where all are, one
  * behind the last. */
-static void put_unrotated(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_unrotated(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_descriptor *d = &plan->spec->descriptor;
     if (d->global.rotation == AK_ROTATE_NONE)
@@ -156,7 +158,7 @@ static void put_unrotated(struct ak_gguf_writer *w, const struct ak_out_plan *pl
                 d->global_every > 0 ? d->global_every : plan->spec->config.n_layers + 1);
 }
 
-static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_rotation(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
     if (spec->n_rotations == 0)
@@ -171,7 +173,7 @@ static void put_rotation(struct ak_gguf_writer *w, const struct ak_out_plan *pla
 
 /* ---- Numbers of single architectures ------------------------------------ */
 /* Those that the functions above have written, or that mean the same otherwise. */
-static bool is_done(const char *key)
+static bool is_written(const char *key)
 {
     static const char *const done[] = {
         "block_count",
@@ -212,15 +214,15 @@ static bool is_count(const char *key)
     return false;
 }
 
-static void put_number(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *key,
-                       const struct ak_meta *meta)
+static void put_number(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                       const char *key, const struct ak_meta *meta)
 {
     char full[KEY_BYTES];
     double value = meta->kind == AK_META_FLOAT ? meta->as.number :
                    meta->kind == AK_META_UINT  ? (double)meta->as.unsigned_integer :
                                                  (double)meta->as.integer;
     if (meta->kind == AK_META_BOOL)
-        ak_gguf_put_bool(w, key_of(plan, key, full), meta->as.boolean);
+        ak_gguf_writer_put_bool(w, format_key(plan, key, full), meta->as.boolean);
     else if (meta->kind != AK_META_FLOAT && meta->kind != AK_META_INT && meta->kind != AK_META_UINT)
         return;
     else if (!is_count(key))
@@ -229,7 +231,7 @@ static void put_number(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
         put_u32(w, plan, key, (uint32_t)value);
 }
 
-static void put_own(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_architecture_keys(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
     char found[AK_CONFIG_KEY_BYTES];
@@ -237,7 +239,7 @@ static void put_own(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
     bool scaled = false;
     const char *key;
     for (size_t i = 0; (key = ak_config_key_at(i)); i++)
-        if (!is_done(key) &&
+        if (!is_written(key) &&
             ak_config_find_key(plan->source, spec->config.architecture, key, found) &&
             ak_provider_find_meta(plan->source, found, &meta)) {
             put_number(w, plan, key, &meta);
@@ -249,32 +251,32 @@ static void put_own(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
 
 /* What the activation is called goes as it is. Types of tokens count also where the model
  * has no table of them: llama.cpp asks of those that may have one. */
-static void put_encoder(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+static void put_encoder(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
     char key[KEY_BYTES], found[AK_CONFIG_KEY_BYTES];
     struct ak_meta meta;
     if (!spec->descriptor.encoder)
         return;
-    ak_gguf_put_bool(w, key_of(plan, "attention.causal", key), false);
+    ak_gguf_writer_put_bool(w, format_key(plan, "attention.causal", key), false);
     if (ak_family_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
-        ak_gguf_put_u32(w, "tokenizer.ggml.token_type_count",
-                        spec->config.n_types ? spec->config.n_types : 1);
+        ak_gguf_writer_put_u32(w, "tokenizer.ggml.token_type_count",
+                               spec->config.n_types ? spec->config.n_types : 1);
     if (spec->family->activation &&
         ak_config_find_key(plan->source, spec->config.architecture, spec->family->activation,
                            found) &&
         ak_provider_find_meta(plan->source, found, &meta) && meta.kind == AK_META_STRING)
-        ak_gguf_put_text(w, key_of(plan, spec->family->activation, key),
-                         (struct ak_text){ meta.as.string, (uint32_t)meta.n });
+        ak_gguf_writer_put_text(w, format_key(plan, spec->family->activation, key),
+                                (struct ak_text){ meta.as.string, (uint32_t)meta.n });
 }
 
-static bool tells_phi3(const char *name)
+static bool is_phi3_name(const char *name)
 {
     return strcasestr(name, "phi-3") || strcasestr(name, "phi3");
 }
 
 static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, const char *fallback,
-                     bool takes_blanks)
+                     bool has_rstrip)
 {
     char name[AK_SHOW_BYTES + 16];
     struct ak_meta meta;
@@ -282,39 +284,39 @@ static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, cons
     if (ak_provider_find_meta(p, "general.name", &meta) && meta.kind == AK_META_STRING)
         snprintf(name, AK_SHOW_BYTES, "%.*s",
                  (int)(meta.n < AK_SHOW_BYTES ? meta.n : AK_SHOW_BYTES - 1), meta.as.string);
-    if (takes_blanks && !tells_phi3(name))
+    if (has_rstrip && !is_phi3_name(name))
         strcat(name, " (Phi-3)");
-    ak_gguf_put_string(w, "general.name", name);
+    ak_gguf_writer_put_string(w, "general.name", name);
 }
 
-void ak_put_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan, const char *name,
-                     bool takes_blanks)
+void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                             const char *name, bool has_rstrip)
 {
-    ak_gguf_put_string(w, "general.architecture", ak_family_gguf_name(plan->spec->family));
-    ak_gguf_put_string(w, "general.type", "model");
-    put_name(w, plan->source, name, takes_blanks);
+    ak_gguf_writer_put_string(w, "general.architecture", ak_family_gguf_name(plan->spec->family));
+    ak_gguf_writer_put_string(w, "general.type", "model");
+    put_name(w, plan->source, name, has_rstrip);
     put_file_type(w, plan);
     put_sizes(w, plan);
     put_window(w, plan);
     put_rotation(w, plan);
-    put_own(w, plan);
+    put_architecture_keys(w, plan);
     put_encoder(w, plan);
     if (plan->spec->pooling.stated)
         put_u32(w, plan, "pooling_type", ak_pooling_number(plan->spec->pooling.kind));
 }
 
 /* Parts of a split file are one again; the types are told anew where they changed. */
-void ak_copy_metadata(struct ak_gguf_writer *w, const struct ak_out_plan *plan)
+void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     struct ak_meta meta;
     for (size_t i = 0; ak_provider_meta(plan->source, i, &meta); i++) {
         bool types = strcmp(meta.key, "general.file_type") == 0 ||
                      strcmp(meta.key, "general.quantization_version") == 0;
         if (strncmp(meta.key, "split.", strlen("split.")) == 0 ||
-            strcmp(meta.key, "general.alignment") == 0 || (types && plan->typed))
+            strcmp(meta.key, "general.alignment") == 0 || (types && plan->has_type))
             continue;
-        ak_gguf_put_meta(w, plan->source, &meta);
+        ak_gguf_writer_put_meta(w, plan->source, &meta);
     }
-    if (plan->typed)
+    if (plan->has_type)
         put_file_type(w, plan);
 }

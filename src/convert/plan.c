@@ -6,7 +6,8 @@
 #include "weights/assembly.h"
 #include "weights/ggml_type.h"
 
-static ak_status next(struct ak_out_plan *plan, struct ak_out_tensor **out, struct ak_error *error)
+static ak_status add_tensor(struct ak_convert_plan *plan, struct ak_convert_tensor **out,
+                            struct ak_error *error)
 {
     if (plan->n == plan->capacity) {
         size_t capacity = plan->capacity ? 2 * plan->capacity : 256;
@@ -17,12 +18,12 @@ static ak_status next(struct ak_out_plan *plan, struct ak_out_tensor **out, stru
         plan->capacity = capacity;
     }
     *out = &plan->tensors[plan->n++];
-    **out = (struct ak_out_tensor){ .layer = AK_NO_LAYER };
+    **out = (struct ak_convert_tensor){ .layer = AK_ROLE_NO_LAYER };
     return AKUNU_OK;
 }
 
 /* What llama.cpp wants as floats whatever the type of the others. */
-static bool stays_float(const struct ak_out_tensor *t, bool has_role)
+static bool stays_float(const struct ak_convert_tensor *t, bool has_role)
 {
     if (t->n_dims == 1 || !has_role)
         return t->n_dims == 1;
@@ -34,25 +35,26 @@ static bool stays_float(const struct ak_out_tensor *t, bool has_role)
 
 /* Types that GGUF has no number for are widened, numbers of 8 bits to halves; rows that do not fill
  * blocks are halves. */
-static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, enum ak_type stored,
-                             bool has_role, const struct ak_log *log, struct ak_error *error)
+static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_tensor *t,
+                             enum ak_quant_type stored, bool has_role, const struct ak_log *log,
+                             struct ak_error *error)
 {
     uint32_t number;
     uint64_t rows = 1;
-    t->type = plan->typed ? plan->type : stored;
+    t->type = plan->has_type ? plan->type : stored;
     if (!ak_ggml_type_number(t->type, &number))
-        t->type = t->type == AK_F8 ? AK_F16 : AK_F32;
-    if (stays_float(t, has_role) && !(t->stored && !plan->typed))
-        t->type = AK_F32;
-    if (t->shape[t->n_dims - 1] % ak_type_info(t->type)->block_elems != 0) {
+        t->type = t->type == AK_QUANT_F8 ? AK_QUANT_F16 : AK_QUANT_F32;
+    if (stays_float(t, has_role) && !(t->is_stored && !plan->has_type))
+        t->type = AK_QUANT_F32;
+    if (t->shape[t->n_dims - 1] % ak_quant_info(t->type)->block_elems != 0) {
         ak_log_line(log, AKUNU_LOG_WARN,
                     "%s: rows of %llu elements do not fill blocks of %s: written as F16", t->name,
-                    (unsigned long long)t->shape[t->n_dims - 1], ak_type_info(t->type)->name);
-        t->type = AK_F16;
+                    (unsigned long long)t->shape[t->n_dims - 1], ak_quant_info(t->type)->name);
+        t->type = AK_QUANT_F16;
     }
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d]; /* the provider has checked that it fits */
-    if (!ak_type_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) ||
+    if (!ak_quant_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) ||
         !ak_mul_u64(t->bytes, rows, &t->bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
     plan->type_bytes[t->type] += t->bytes;
@@ -60,15 +62,15 @@ static ak_status choose_type(struct ak_out_plan *plan, struct ak_out_tensor *t, 
 }
 
 /* ---- From GGUF: names and shapes stay ----------------------------------- */
-static ak_status plan_stored(struct ak_out_plan *plan, const struct ak_log *log,
+static ak_status plan_stored(struct ak_convert_plan *plan, const struct ak_log *log,
                              struct ak_error *error)
 {
     struct ak_tensor tensor;
-    struct ak_out_tensor *t = NULL;
+    struct ak_convert_tensor *t = NULL;
     for (size_t i = 0; ak_provider_tensor(plan->source, i, &tensor); i++) {
-        AK_TRY(next(plan, &t, error));
-        t->stored = true;
-        t->at = i;
+        AK_TRY(add_tensor(plan, &t, error));
+        t->is_stored = true;
+        t->index = i;
         t->n_dims = tensor.n_dims;
         t->role = tensor.role;
         memcpy(t->shape, tensor.shape, sizeof t->shape);
@@ -82,18 +84,18 @@ static ak_status plan_stored(struct ak_out_plan *plan, const struct ak_log *log,
 
 /* ---- From Hugging Face's names: what the family declares ---------------- */
 /* Hugging Face has the first halves of a head's pairs before the second ones, GGUF the
- * two of a pair side by side; and value heads of a key head as neighbours, where GGUF has
+ * two of a pair side by side; and value heads of a key head as neighbors, where GGUF has
  * as many between them as there are key heads. */
-static void choose_order(const struct ak_spec *spec, struct ak_out_tensor *t)
+static void choose_order(const struct ak_spec *spec, struct ak_convert_tensor *t)
 {
     const struct ak_config *c = &spec->config;
-    struct ak_out_order pairs = { 0 }, heads = { 0 }, gates = { 0 };
+    struct ak_convert_order pairs = { 0 }, heads = { 0 }, gates = { 0 };
     if (spec->family->gguf_interleaved)
-        pairs = (struct ak_out_order){ .a = 2, .b = c->head_dim / 2, .size = 1 };
+        pairs = (struct ak_convert_order){ .a = 2, .b = c->head_dim / 2, .size = 1 };
     if (spec->family->gguf_tiled && c->delta_v_heads > c->delta_k_heads) {
-        heads = (struct ak_out_order){ .a = c->delta_k_heads,
-                                       .b = c->delta_v_heads / c->delta_k_heads,
-                                       .size = c->delta_v_dim };
+        heads = (struct ak_convert_order){ .a = c->delta_k_heads,
+                                           .b = c->delta_v_heads / c->delta_k_heads,
+                                           .size = c->delta_v_dim };
         gates = heads;
         gates.size = 1;
     }
@@ -118,15 +120,15 @@ static void choose_order(const struct ak_spec *spec, struct ak_out_tensor *t)
 }
 
 /* Shapes from the parts, which binding has checked. False where the model has no such weight. */
-static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor *t,
-                           enum ak_type *stored)
+static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_convert_tensor *t,
+                                 enum ak_quant_type *stored)
 {
     enum ak_role_kind kind = ak_role_kind(t->role);
     uint64_t rows = 0, cols = 0;
     if (t->role == AK_ROLE_OUTPUT && bound->tied)
         return false;
     for (uint32_t i = 0; i < t->n_parts; i++) {
-        const struct ak_out_part *part = &t->parts[i];
+        const struct ak_convert_part *part = &t->parts[i];
         const struct ak_view *view = ak_bound(bound, part->rule->role, t->layer);
         if (!view)
             return false;
@@ -138,7 +140,8 @@ static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor 
                 part->step > 0 ? view->rows / part->step * part->n :
                                  view->rows;
         cols = view->cols;
-        *stored = ak_assembly_order(view) ? AK_F16 : view->type; /* GGUF has no order of columns */
+        *stored =
+            ak_assembly_order(view) ? AK_QUANT_F16 : view->type; /* GGUF has no order of columns */
     }
     /* whether or not they are tensors of their own */
     uint32_t matrices = t->n_dims == 3 ? bound->spec->config.n_experts : 1;
@@ -150,8 +153,8 @@ static bool shape_of_parts(const struct ak_binding *bound, struct ak_out_tensor 
     return true;
 }
 
-static ak_status name_of(struct ak_out_tensor *t, enum ak_role stored, const struct ak_spec *spec,
-                         struct ak_error *error)
+static ak_status set_name(struct ak_convert_tensor *t, enum ak_role stored,
+                          const struct ak_spec *spec, struct ak_error *error)
 {
     const char *pattern = ak_gguf_name(stored);
     char role[AK_ROLE_NAME_BYTES];
@@ -164,27 +167,28 @@ static ak_status name_of(struct ak_out_tensor *t, enum ak_role stored, const str
 
 /* What is planned: the weights as they are bound, and who is told. */
 struct planner {
-    struct ak_out_plan *plan;
+    struct ak_convert_plan *plan;
     const struct ak_binding *bound;
     const struct ak_log *log;
     struct ak_error *error;
 };
 
 /* Those of a role that the parts of t, which is new, are of; without them there is none. */
-static ak_status finish(const struct planner *p, struct ak_out_tensor *t, enum ak_role stored)
+static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor *t,
+                               enum ak_role stored)
 {
     const struct ak_spec *spec = p->plan->spec;
-    enum ak_type type = AK_F32;
-    if (!shape_of_parts(p->bound, t, &type)) {
+    enum ak_quant_type type = AK_QUANT_F32;
+    if (!set_shape_from_parts(p->bound, t, &type)) {
         p->plan->n--;
         return AKUNU_OK;
     }
-    AK_TRY(name_of(t, stored, spec, p->error));
+    AK_TRY(set_name(t, stored, spec, p->error));
     choose_order(spec, t);
     t->offset = ak_family_norm_offset(spec->family, t->role);
     t->decay = t->role == AK_ROLE_DELTA_DECAY;
     AK_TRY(choose_type(p->plan, t, type, true, p->log, p->error));
-    if (t->cols.size > 0 && ak_type_info(type)->block_elems > 1)
+    if (t->cols.size > 0 && ak_quant_info(type)->block_elems > 1)
         return ak_fail(
             p->error, AKUNU_ERROR_UNSUPPORTED,
             "%s is quantised, and GGUF has its columns in another order; expected floats", t->name);
@@ -192,23 +196,24 @@ static ak_status finish(const struct planner *p, struct ak_out_tensor *t, enum a
 }
 
 /* One matrix that makes q, k, v and z of each key head side by side: two of them. */
-static ak_status plan_apart(const struct planner *p, const struct ak_weight_rule *rule, int layer)
+static ak_status plan_split_qkvz(const struct planner *p, const struct ak_weight_rule *rule,
+                                 int layer)
 {
     const struct ak_config *c = &p->plan->spec->config;
     uint32_t keys = c->delta_k_dim, values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
              step = 2 * (keys + values);
-    const struct ak_out_part parts[] = { { rule, 0, keys, step },
-                                         { rule, keys, keys, step },
-                                         { rule, 2 * keys, values, step },
-                                         { rule, 2 * keys + values, values, step } };
-    struct ak_out_tensor *t = NULL;
+    const struct ak_convert_part parts[] = { { rule, 0, keys, step },
+                                             { rule, keys, keys, step },
+                                             { rule, 2 * keys, values, step },
+                                             { rule, 2 * keys + values, values, step } };
+    struct ak_convert_tensor *t = NULL;
     for (int i = 0; i < 2; i++) {
-        AK_TRY(next(p->plan, &t, p->error));
+        AK_TRY(add_tensor(p->plan, &t, p->error));
         t->layer = layer;
         t->role = i == 0 ? AK_ROLE_ATTENTION_QKV : AK_ROLE_ATTENTION_GATE;
         t->n_parts = i == 0 ? 3 : 1;
         memcpy(t->parts, parts + (i == 0 ? 0 : 3), t->n_parts * sizeof *parts);
-        AK_TRY(finish(p, t, t->role));
+        AK_TRY(finish_tensor(p, t, t->role));
     }
     return AKUNU_OK;
 }
@@ -217,27 +222,27 @@ static ak_status plan_weight(const struct planner *p, const struct ak_weight_rul
 {
     const struct ak_spec *spec = p->plan->spec;
     const struct ak_whole *whole = ak_family_whole(spec->family, rule->role);
-    struct ak_out_tensor *t = NULL;
+    struct ak_convert_tensor *t = NULL;
     if (whole && whole->parts[0] != rule->role)
         return AKUNU_OK; /* written with the first of them */
     if (rule->role == AK_ROLE_DELTA_QKVZ)
-        return plan_apart(p, rule, layer);
-    AK_TRY(next(p->plan, &t, p->error));
+        return plan_split_qkvz(p, rule, layer);
+    AK_TRY(add_tensor(p->plan, &t, p->error));
     t->layer = layer;
     t->role = rule->role;
     t->n_parts = whole ? whole->n_parts : 1;
     for (uint32_t i = 0; i < t->n_parts; i++)
         t->parts[i].rule = whole ? ak_family_rule(spec->family, whole->parts[i]) : rule;
-    return finish(p, t, whole ? whole->stored : rule->role);
+    return finish_tensor(p, t, whole ? whole->stored : rule->role);
 }
 
 /* Tensors of divisors that Hugging Face has as numbers of the configuration. */
-static ak_status plan_divisors(struct ak_out_plan *plan, const struct ak_log *log,
+static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log *log,
                                struct ak_error *error)
 {
     static const enum ak_role roles[] = { AK_ROLE_ROPE_FREQS, AK_ROLE_ROPE_FACTORS_LONG,
                                           AK_ROLE_ROPE_FACTORS_SHORT };
-    struct ak_out_tensor *t = NULL;
+    struct ak_convert_tensor *t = NULL;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (!ak_rope_is_stored(plan->spec, roles[i]))
             continue;
@@ -246,36 +251,36 @@ static ak_status plan_divisors(struct ak_out_plan *plan, const struct ak_log *lo
                 error, AKUNU_ERROR_UNSUPPORTED,
                 "GGUF has no place for the rope scaling of this model: architecture %s has no %s",
                 plan->spec->family->names[0], ak_gguf_name(roles[i]));
-        AK_TRY(next(plan, &t, error));
+        AK_TRY(add_tensor(plan, &t, error));
         t->role = roles[i];
         t->n_dims = 1;
         t->shape[0] = plan->spec->config.rope_dims / 2;
-        AK_TRY(name_of(t, roles[i], plan->spec, error));
-        AK_TRY(choose_type(plan, t, AK_F32, true, log, error));
+        AK_TRY(set_name(t, roles[i], plan->spec, error));
+        AK_TRY(choose_type(plan, t, AK_QUANT_F32, true, log, error));
     }
     return AKUNU_OK;
 }
 
-static bool in_layers(const struct ak_weight_rule *rule)
+static bool is_per_layer(const struct ak_weight_rule *rule)
 {
-    return ak_role_in_layer(rule->role);
+    return ak_role_has_layer(rule->role);
 }
 
 static ak_status plan_weights(const struct planner *p)
 {
     const struct ak_family *family = p->plan->spec->family;
     for (uint32_t i = 0; i < family->n_weights; i++)
-        if (!in_layers(&family->weights[i]))
-            AK_TRY(plan_weight(p, &family->weights[i], AK_NO_LAYER));
+        if (!is_per_layer(&family->weights[i]))
+            AK_TRY(plan_weight(p, &family->weights[i], AK_ROLE_NO_LAYER));
     for (uint32_t layer = 0; layer < p->plan->spec->config.n_layers; layer++)
         for (uint32_t i = 0; i < family->n_weights; i++)
-            if (in_layers(&family->weights[i]))
+            if (is_per_layer(&family->weights[i]))
                 AK_TRY(plan_weight(p, &family->weights[i], (int)layer));
     return AKUNU_OK;
 }
 
-ak_status ak_plan_tensors(struct ak_out_plan *plan, const struct ak_log *log,
-                          struct ak_error *error)
+ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_log *log,
+                                  struct ak_error *error)
 {
     struct ak_binding bound;
     if (!plan->spec)

@@ -7,8 +7,8 @@
 #include "weights/assembly.h"
 
 /* ---- From GGUF ---------------------------------------------------------- */
-struct requantise {
-    const struct ak_out_tensor *t;
+struct requantizer {
+    const struct ak_convert_tensor *t;
     struct ak_gguf_writer *w;
     struct ak_buffer blocks;
 };
@@ -18,35 +18,35 @@ static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64
                           const float *values, void *user)
 {
     (void)tensor, (void)first;
-    struct requantise *r = user;
-    const struct ak_type_info *info = ak_type_info(r->t->type);
+    struct requantizer *r = user;
+    const struct ak_quant_info *info = ak_quant_info(r->t->type);
     size_t bytes = (size_t)(n / info->block_elems * info->block_bytes);
-    AK_TRY(ak_buffer_room(&r->blocks, bytes, r->w->error));
-    info->quantise(values, r->blocks.bytes, (size_t)n);
-    ak_gguf_write(r->w, r->blocks.bytes, bytes);
+    AK_TRY(ak_buffer_reserve(&r->blocks, bytes, r->w->error));
+    info->quantize(values, r->blocks.bytes, (size_t)n);
+    ak_gguf_writer_write(r->w, r->blocks.bytes, bytes);
     return r->w->status;
 }
 
-static ak_status write_stored(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+static ak_status write_stored(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                               struct ak_gguf_writer *w, struct ak_error *error)
 {
     struct ak_tensor tensor;
-    ak_provider_tensor(plan->source, t->at, &tensor);
+    ak_provider_tensor(plan->source, t->index, &tensor);
     if (tensor.type == t->type && !tensor.assembly) {
-        ak_gguf_write(w, tensor.data, (size_t)tensor.bytes);
+        ak_gguf_writer_write(w, tensor.data, (size_t)tensor.bytes);
     } else {
-        struct requantise r = { .t = t, .w = w };
+        struct requantizer r = { .t = t, .w = w };
         ak_status status = ak_tensor_stream(&tensor, on_piece, &r, error);
         ak_free(r.blocks.bytes);
         AK_TRY(status);
     }
-    ak_provider_tell(plan->source, tensor.data, tensor.bytes, AK_FILE_DROP);
+    ak_provider_tell(plan->source, tensor.data, tensor.bytes, AK_FILE_DONTNEED);
     return w->status;
 }
 
 /* ---- From Hugging Face's names ------------------------------------------ */
 /* Where the source has what stands at `at`. */
-static uint64_t in_order(const struct ak_out_order *o, uint64_t at)
+static uint64_t map_index(const struct ak_convert_order *o, uint64_t at)
 {
     if (o->size == 0 || at < o->first)
         return at;
@@ -56,7 +56,7 @@ static uint64_t in_order(const struct ak_out_order *o, uint64_t at)
            (at - o->first) % o->size;
 }
 
-static bool is_vector(const struct ak_out_tensor *t)
+static bool is_vector(const struct ak_convert_tensor *t)
 {
     return ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ||
            ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
@@ -64,8 +64,8 @@ static bool is_vector(const struct ak_out_tensor *t)
 
 /* A weight whose rows are written, and room for one of them. */
 struct rows {
-    const struct ak_out_tensor *t;
-    const struct ak_out_part *part;
+    const struct ak_convert_tensor *t;
+    const struct ak_convert_part *part;
     const struct ak_view *view;
     float *values, *ordered; /* of one row, as it is, and where that differs, as it will be */
     uint8_t *blocks;
@@ -73,7 +73,7 @@ struct rows {
 };
 
 /* The matrix that row *row is in, and which row of it that is. */
-static const struct ak_view *matrix_of(const struct ak_view *view, uint64_t *row)
+static const struct ak_view *find_matrix(const struct ak_view *view, uint64_t *row)
 {
     if (!view->matrices)
         return view;
@@ -85,15 +85,15 @@ static const struct ak_view *matrix_of(const struct ak_view *view, uint64_t *row
 /* Its elements in the file's order; they last until the next row. */
 static const float *read_row(const struct rows *r, uint64_t row)
 {
-    const struct ak_out_order *order = r->t->n_dims == 1 ? &r->t->rows : &r->t->cols;
-    const struct ak_view *view = matrix_of(r->view, &row);
+    const struct ak_convert_order *order = r->t->n_dims == 1 ? &r->t->rows : &r->t->cols;
+    const struct ak_view *view = find_matrix(r->view, &row);
     if (view->assembly)
         ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, r->values);
     else if (is_vector(r->t))
         ak_view_vector(view, row, r->values);
     else
-        ak_type_info(view->type)
-            ->dequantise((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values,
+        ak_quant_info(view->type)
+            ->dequantize((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values,
                          view->cols);
     for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
         r->values[i] += r->t->offset;
@@ -102,52 +102,52 @@ static const float *read_row(const struct rows *r, uint64_t row)
     if (order->size == 0)
         return r->values;
     for (uint32_t i = 0; i < r->view->cols; i++)
-        r->ordered[i] = r->values[in_order(order, i)];
+        r->ordered[i] = r->values[map_index(order, i)];
     return r->ordered;
 }
 
 static void write_vector(const struct rows *r, struct ak_gguf_writer *w)
 {
-    ak_gguf_write(w, read_row(r, 0), r->view->cols * sizeof(float));
+    ak_gguf_writer_write(w, read_row(r, 0), r->view->cols * sizeof(float));
 }
 
 static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct ak_gguf_writer *w)
 {
     uint64_t at = row;
-    const struct ak_view *view = matrix_of(r->view, &at);
+    const struct ak_view *view = find_matrix(r->view, &at);
     if (as_stored && !view->assembly) {
-        ak_gguf_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes,
-                      (size_t)r->row_bytes);
+        ak_gguf_writer_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes,
+                             (size_t)r->row_bytes);
         return;
     }
     if (as_stored) {
         ak_assembly_blocks(view->assembly, ak_assembly_row(view, at), 0, view->cols, r->blocks);
     } else {
-        ak_type_info(r->t->type)->quantise(read_row(r, row), r->blocks, view->cols);
+        ak_quant_info(r->t->type)->quantize(read_row(r, row), r->blocks, view->cols);
     }
-    ak_gguf_write(w, r->blocks, (size_t)r->out_bytes);
+    ak_gguf_writer_write(w, r->blocks, (size_t)r->out_bytes);
 }
 
 static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
 {
-    const struct ak_out_part *part = r->part;
+    const struct ak_convert_part *part = r->part;
     bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && r->t->cols.size == 0 &&
                      !is_vector(r->t);
     uint64_t rows = part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
     for (uint64_t row = r->t->first_row; row < rows && w->status == AKUNU_OK; row++)
         write_row(r,
                   part->step > 0 ? row / part->n * part->step + part->first + row % part->n :
-                                   in_order(&r->t->rows, row),
+                                   map_index(&r->t->rows, row),
                   as_stored, w);
 }
 
-static ak_status write_view(const struct ak_out_tensor *t, const struct ak_out_part *part,
+static ak_status write_view(const struct ak_convert_tensor *t, const struct ak_convert_part *part,
                             const struct ak_view *view, struct ak_gguf_writer *w,
                             struct ak_error *error)
 {
     struct rows r = { .t = t, .part = part, .view = view };
-    if (!ak_type_row_bytes(view->type, view->cols, &r.row_bytes) ||
-        !ak_type_row_bytes(t->type, view->cols, &r.out_bytes))
+    if (!ak_quant_row_bytes(view->type, view->cols, &r.row_bytes) ||
+        !ak_quant_row_bytes(t->type, view->cols, &r.out_bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", view->name,
                        view->cols);
     r.values = ak_alloc(view->cols, sizeof *r.values);
@@ -166,19 +166,19 @@ static ak_status write_view(const struct ak_out_tensor *t, const struct ak_out_p
     return status == AKUNU_OK ? w->status : status;
 }
 
-static ak_status write_part(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+static ak_status write_part(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                             uint32_t part, struct ak_binding *binding, struct ak_gguf_writer *w,
                             struct ak_error *error)
 {
     struct ak_view view;
     AK_TRY(ak_bind_weight(plan->source, t->parts[part].rule, t->layer, binding, &view, error));
     AK_TRY(write_view(t, &t->parts[part], &view, w, error));
-    ak_provider_tell(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DROP);
+    ak_provider_tell(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DONTNEED);
     return AKUNU_OK;
 }
 
 /* What had to be copied of one part serves the others. */
-static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
+static ak_status write_parts(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                              struct ak_gguf_writer *w, struct ak_error *error)
 {
     struct ak_binding binding = { .spec = plan->spec };
@@ -189,28 +189,30 @@ static ak_status write_parts(const struct ak_out_plan *plan, const struct ak_out
     return status;
 }
 
-static ak_status write_divisors(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
-                                struct ak_gguf_writer *w, struct ak_error *error)
+static ak_status write_divisors(const struct ak_convert_plan *plan,
+                                const struct ak_convert_tensor *t, struct ak_gguf_writer *w,
+                                struct ak_error *error)
 {
     float *values = ak_alloc((size_t)t->shape[0], sizeof *values);
     if (!values)
         return ak_fail_memory(error, t->name, t->shape[0] * sizeof *values);
     ak_status status = ak_rope_divisors(plan->source, plan->spec, t->role, values, error);
     if (status == AKUNU_OK)
-        ak_gguf_write(w, values, (size_t)t->bytes);
+        ak_gguf_writer_write(w, values, (size_t)t->bytes);
     ak_free(values);
     return status == AKUNU_OK ? w->status : status;
 }
 
-ak_status ak_write_tensor(const struct ak_out_plan *plan, const struct ak_out_tensor *t,
-                          struct ak_gguf_writer *w, struct ak_error *error)
+ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
+                                  const struct ak_convert_tensor *t, struct ak_gguf_writer *w,
+                                  struct ak_error *error)
 {
-    if (t->stored)
+    if (t->is_stored)
         AK_TRY(write_stored(plan, t, w, error));
     else if (t->n_parts == 0)
         AK_TRY(write_divisors(plan, t, w, error));
     else
         AK_TRY(write_parts(plan, t, w, error));
-    ak_gguf_end_tensor(w);
+    ak_gguf_writer_end_tensor(w);
     return w->status;
 }

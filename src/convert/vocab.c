@@ -30,7 +30,7 @@ static int64_t find_token(const struct ak_vocab *v, struct ak_text text)
 }
 
 /* Of "pad", the id of tokenizer_config.json's pad_token, else config.json's pad_token_id. */
-static int64_t id_of(const struct ak_provider *p, const struct ak_vocab *v, const char *name)
+static int64_t find_id(const struct ak_provider *p, const struct ak_vocab *v, const char *name)
 {
     char key[32];
     struct ak_text text;
@@ -46,43 +46,43 @@ static int64_t id_of(const struct ak_provider *p, const struct ak_vocab *v, cons
 static void put_id(struct ak_gguf_writer *w, const char *key, int64_t id, uint32_t n)
 {
     if (id >= 0 && id < (int64_t)n)
-        ak_gguf_put_u32(w, key, (uint32_t)id);
+        ak_gguf_writer_put_u32(w, key, (uint32_t)id);
 }
 
 static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_vocab *v)
 {
-    int64_t separator = v->separator >= 0 ? v->separator : id_of(p, v, "sep");
-    int64_t unknown = v->unknown >= 0 ? v->unknown : id_of(p, v, "unk");
+    int64_t separator = v->separator >= 0 ? v->separator : find_id(p, v, "sep");
+    int64_t unknown = v->unknown >= 0 ? v->unknown : find_id(p, v, "unk");
     put_id(w, "tokenizer.ggml.bos_token_id", v->bos, v->n_tokens);
     put_id(w, "tokenizer.ggml.eos_token_id", v->eos, v->n_tokens);
     put_id(w, "tokenizer.ggml.eot_token_id", v->eot, v->n_tokens);
     put_id(w, "tokenizer.ggml.unknown_token_id", unknown, v->n_tokens);
-    put_id(w, "tokenizer.ggml.padding_token_id", id_of(p, v, "pad"), v->n_tokens);
-    put_id(w, "tokenizer.ggml.mask_token_id", id_of(p, v, "mask"), v->n_tokens);
-    put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* spelt so */
+    put_id(w, "tokenizer.ggml.padding_token_id", find_id(p, v, "pad"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.mask_token_id", find_id(p, v, "mask"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* spelled so */
     put_id(w, "tokenizer.ggml.cls_token_id", v->cls, v->n_tokens);
 }
 
 static void put_flag(struct ak_gguf_writer *w, const char *key, int flag)
 {
     if (flag >= 0)
-        ak_gguf_put_bool(w, key, flag != 0);
+        ak_gguf_writer_put_bool(w, key, flag != 0);
 }
 
 static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p,
                     const struct ak_export *e)
 {
     const struct ak_vocab *v = &e->vocab;
-    ak_gguf_put_text(w, "tokenizer.ggml.model", v->model);
-    ak_gguf_put_text(w, "tokenizer.ggml.pre", v->pre);
-    ak_gguf_put_texts(w, "tokenizer.ggml.tokens", v->tokens, v->n_tokens);
+    ak_gguf_writer_put_text(w, "tokenizer.ggml.model", v->model);
+    ak_gguf_writer_put_text(w, "tokenizer.ggml.pre", v->pre);
+    ak_gguf_writer_put_texts(w, "tokenizer.ggml.tokens", v->tokens, v->n_tokens);
     if (v->scores)
-        ak_gguf_put_floats(w, "tokenizer.ggml.scores", v->scores, v->n_tokens);
-    ak_gguf_put_ints(w, "tokenizer.ggml.token_type", v->types, v->n_tokens);
+        ak_gguf_writer_put_floats(w, "tokenizer.ggml.scores", v->scores, v->n_tokens);
+    ak_gguf_writer_put_ints(w, "tokenizer.ggml.token_type", v->types, v->n_tokens);
     if (v->n_merges > 0)
-        ak_gguf_put_texts(w, "tokenizer.ggml.merges", v->merges, v->n_merges);
+        ak_gguf_writer_put_texts(w, "tokenizer.ggml.merges", v->merges, v->n_merges);
     if (v->charsmap.n > 0)
-        ak_gguf_put_bytes(w, "tokenizer.ggml.precompiled_charsmap", v->charsmap);
+        ak_gguf_writer_put_bytes(w, "tokenizer.ggml.precompiled_charsmap", v->charsmap);
     put_ids(w, p, v);
     put_flag(w, "tokenizer.ggml.add_bos_token", v->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", v->add_eos);
@@ -93,15 +93,15 @@ static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p,
     put_flag(w, "tokenizer.ggml.normalizer.strip_accents", v->strip_accents);
 }
 
-ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
-                       const struct ak_tokenizer *t, const char *pre, const struct ak_log *log,
-                       struct ak_error *error)
+ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                               const struct ak_tokenizer *t, const char *pre,
+                               const struct ak_log *log, struct ak_error *error)
 {
     struct ak_export e;
     if (!t) {
         ak_log_line(log, AKUNU_LOG_WARN,
                     "the model has no tokenizer: the file will have no vocabulary");
-        ak_gguf_put_string(w, "tokenizer.ggml.model", "none");
+        ak_gguf_writer_put_string(w, "tokenizer.ggml.model", "none");
         return AKUNU_OK;
     }
     uint32_t n = plan->spec->config.vocab_size;
@@ -114,7 +114,7 @@ ak_status ak_put_vocab(struct ak_gguf_writer *w, const struct ak_out_plan *plan,
     if (status == AKUNU_OK)
         put_all(w, plan->source, &e);
     if (status == AKUNU_OK)
-        status = ak_put_templates(w, plan->source, error);
+        status = ak_convert_put_templates(w, plan->source, error);
     ak_export_free(&e);
     return status;
 }

@@ -44,7 +44,7 @@ static const float *query(const struct ak_cpu_prepared *p, const struct ak_comma
 static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c,
                          const struct item *item, struct ak_thread_scratch *own)
 {
-    const struct ak_attention_params *a = &c->params.attention;
+    const struct ak_op_attention_params *a = &c->params.attention;
     bool tiled = ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type));
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
         const float *q = query(p, c, token_of(item, r), head_of(item, r));
@@ -62,13 +62,13 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
 }
 
 /* Tokens [*first, *end) of its sequence that a row at `position` sees. */
-static void visible(const struct ak_attention_params *a, const struct ak_token_block *block,
+static void visible(const struct ak_op_attention_params *a, const struct ak_token_block *block,
                     uint32_t position, uint32_t *first, uint32_t *end)
 {
-    uint32_t before = a->both_ways ? a->window / 2 : a->window - 1;
+    uint32_t before = a->bidirectional ? a->window / 2 : a->window - 1;
     *first = a->window && position > before ? position - before : 0;
     *end = position + 1;
-    if (a->both_ways)
+    if (a->bidirectional)
         *end = a->window && block->end - position > before ? position + before + 1 : block->end;
 }
 
@@ -82,7 +82,7 @@ static uint16_t in_page(uint32_t token, uint32_t page)
 }
 
 /* Pages [*first, *end) that any token of a block sees. */
-static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_attention_params *a,
+static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_op_attention_params *a,
                           const struct ak_token_block *block, uint32_t *first, uint32_t *end)
 {
     uint32_t from, to;
@@ -92,9 +92,9 @@ static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_atten
     *end = (to - 1) / AK_PAGE_TOKENS + 1;
 }
 
-/* Scores of `n` rows of queries from `begin` on for `groups` groups of quantised keys
+/* Scores of `n` rows of queries from `begin` on for `groups` groups of quantized keys
  * from `group` on: those of the differences and, once, that of the page's first key. */
-static void quantised_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own,
+static void quantized_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own,
                              uint32_t begin, uint32_t n, const uint8_t *keys, size_t group,
                              size_t groups)
 {
@@ -137,13 +137,13 @@ static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *ow
         return;
     case AK_KV_BF16: {
         size_t at = group * AK_PAGE_GROUP * s->head_dim;
-        k->widen[AK_BF16](keys + at * sizeof(uint16_t), own->page_wide + at,
-                          groups * AK_PAGE_GROUP * s->head_dim);
+        k->widen[AK_QUANT_BF16](keys + at * sizeof(uint16_t), own->page_wide + at,
+                                groups * AK_PAGE_GROUP * s->head_dim);
         k->attend_scores_f32(q, s->head_dim, n, s->head_dim, own->page_wide, first, end,
                              own->weights);
         return;
     }
-    default: quantised_scores(p, own, begin, n, keys, group, groups);
+    default: quantized_scores(p, own, begin, n, keys, group, groups);
     }
 }
 
@@ -249,15 +249,15 @@ static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command 
 static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head,
                       float *max, float *sum)
 {
-    *max = c->vector == AK_NONE ? -INFINITY : p->weights->vectors[c->vector].data[head];
-    *sum = c->vector == AK_NONE ? 0.0f : 1.0f;
+    *max = c->vector == AK_OP_NONE ? -INFINITY : p->weights->vectors[c->vector].data[head];
+    *sum = c->vector == AK_OP_NONE ? 0.0f : 1.0f;
 }
 
 /* All pages of an item, by one thread. */
 static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c,
                    const struct item *item, struct ak_thread_scratch *own)
 {
-    const struct ak_attention_params *a = &c->params.attention;
+    const struct ak_op_attention_params *a = &c->params.attention;
     uint32_t rows = item->block.n * item->n_heads, page, end;
     float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
     struct partial part;
@@ -290,11 +290,11 @@ static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_
 static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_command *c,
                              unsigned thread, uint32_t first, uint32_t n_pages)
 {
-    const struct ak_attention_params *a = &c->params.attention;
+    const struct ak_op_attention_params *a = &c->params.attention;
     struct ak_thread_scratch *own = &p->scratch[thread];
     uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX;
     size_t begin, end;
-    ak_split((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         uint32_t kv_head = (uint32_t)(i / n_pages), page = first + (uint32_t)(i % n_pages);
         struct item item = { .block = p->blocks[0],
@@ -318,10 +318,10 @@ static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_co
 static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_command *c,
                             unsigned thread, uint32_t first, uint32_t n_pages)
 {
-    const struct ak_attention_params *a = &c->params.attention;
+    const struct ak_op_attention_params *a = &c->params.attention;
     float *row = p->scratch[thread].out;
     size_t begin, end;
-    ak_split(a->n_heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(a->n_heads, p->n_threads, thread, &begin, &end);
     for (size_t head = begin; head < end; head++) {
         float max, sum;
         begin_row(p, c, (uint32_t)head, &max, &sum);
@@ -341,7 +341,7 @@ static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_com
 void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_attention_params *a = &c->params.attention;
+    const struct ak_op_attention_params *a = &c->params.attention;
     uint32_t group = a->n_heads / a->n_kv_heads, groups = p->n_blocks * a->n_kv_heads;
     bool whole =
         group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);

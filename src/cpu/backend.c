@@ -68,10 +68,10 @@ static const char *describe(const struct ak_backend *b)
     return ak_isa_name(((const struct ak_cpu *)b)->isa);
 }
 
-static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_type type)
+static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type)
 {
     (void)b;
-    return op < AK_OP_COUNT && type < AK_TYPE_COUNT;
+    return op < AK_OP_COUNT && type < AK_QUANT_COUNT;
 }
 
 /* Rounding to BF16 may begin between one token and few. */
@@ -80,7 +80,7 @@ static bool exact(const struct ak_backend *b)
     return !((const struct ak_cpu *)b)->relaxed;
 }
 
-static uint32_t layout(const struct ak_backend *b, enum ak_type type)
+static uint32_t layout(const struct ak_backend *b, enum ak_quant_type type)
 {
     (void)b;
     return ak_type_is_tiled(type) ? AK_LAYOUT_TILES_1 : AK_LAYOUT_ROWS_1;
@@ -92,7 +92,7 @@ static const struct ak_tiles tiles = { .pack = ak_pack_tiles,
 _Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K,
                "packing and kernels agree on the tile");
 
-static uint64_t packed_bytes(const struct ak_backend *b, enum ak_type type, uint32_t rows,
+static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
                              uint32_t cols)
 {
     (void)b;

@@ -6,7 +6,7 @@
  * stage's steps on a share before it takes the next one: what follows on those rows
  * (residual, activation) needs no barrier and finds them in the cache. Each thread
  * has the same shares in every pass; only its last ones go to whoever is free first.
- * With few tokens every thread makes the quantised activations for itself; with many
+ * With few tokens every thread makes the quantized activations for itself; with many
  * they are split and shared.
  */
 #ifndef AK_CPU_CPU_H
@@ -64,7 +64,7 @@ typedef void ak_step_fn(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 struct ak_cpu_step {
     ak_step_fn *run;
     const struct ak_command *command;
-    enum ak_domain domain;
+    enum ak_op_row_set row_set;
     bool barrier_few, barrier_many;   /* after this step, by the number of rows */
     bool on_rows;                     /* works on a share of rows of weights */
     bool steal;                       /* on_rows: its stage is worth it */
@@ -89,7 +89,7 @@ struct ak_thread_scratch {
     float *widened;            /* rows of weights or a panel of them */
     float *blas;               /* ak_blas_rows() rows of weights for BLAS */
     float *q, *out, *page_out; /* AK_ATTEND_ROWS heads each */
-    /* the same queries quantised, where the keys are: AK_PLANES_MAX records each */
+    /* the same queries quantized, where the keys are: AK_PLANES_MAX records each */
     uint8_t *q_acts;
     /* keys or values of a page that no kernel takes as they lie */
     float *page_wide;
@@ -104,7 +104,7 @@ struct ak_tail {
     _Alignas(AK_LINE_BYTES) _Atomic uint64_t taken;
 };
 
-/* The rows of AK_DOMAIN_EXPERTS in the pass that runs: expert by expert, in each in the
+/* The rows of AK_OP_ROWS_EXPERTS in the pass that runs: expert by expert, in each in the
  * order of tokens. */
 struct ak_routes {
     uint32_t *row_of;   /* [tokens][experts used] */
@@ -128,11 +128,11 @@ struct ak_cpu_prepared {
     const struct ak_spec *spec;
     struct ak_pool *pool;
     unsigned n_threads;
-    uint32_t max_rows[AK_DOMAIN_COUNT]; /* of each domain */
+    uint32_t max_rows[AK_OP_ROWS_COUNT]; /* of each row set */
     /* rows that shares have whole where tokens are many: a slab's or a panel's */
     uint32_t unit;
     uint32_t context;
-    float *arena[AK_DOMAIN_COUNT];
+    float *arena[AK_OP_ROWS_COUNT];
     const float *frequencies[AK_ROTATION_TABLES]; /* the model's, as they suit this context */
     const float *zeros;                           /* the bias of norms that have none */
     float *distances, *slopes;                    /* ALiBi: |i − (context − 1)|; of each head */
@@ -154,7 +154,7 @@ struct ak_cpu_prepared {
     struct ak_kv_shape kv_shape;
     /* of one head: a page's group of keys, its keys, keys and values */
     size_t key_group_bytes, keys_bytes, kv_head_bytes;
-    size_t value_bytes, query_bytes; /* a token's values; a quantised query */
+    size_t value_bytes, query_bytes; /* a token's values; a quantized query */
     float *partials;                 /* [heads][pages][partial_stride]: attention.c */
     size_t partial_stride;
     void *memory; /* one block behind all of the above */
@@ -176,8 +176,8 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p);
 /* run.c */
 void ak_cpu_run(struct ak_prepared *p, const struct ak_batch *batch);
 
-/* Rows of a domain in the pass that runs. */
-uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain);
+/* Rows of a row set in the pass that runs. */
+uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_op_row_set row_set);
 
 static inline bool ak_cpu_is_few(uint32_t rows)
 {
@@ -188,7 +188,7 @@ static inline bool ak_cpu_is_few(uint32_t rows)
 static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
 {
     const struct ak_slot *s = &p->table->slots[slot];
-    return p->arena[s->domain] + (size_t)s->place * p->max_rows[s->domain];
+    return p->arena[s->row_set] + (size_t)s->place * p->max_rows[s->row_set];
 }
 
 static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slot)
@@ -196,15 +196,15 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
     return p->table->slots[slot].width;
 }
 
-/* Records of quantised activations a token that a weight is multiplied with. The
+/* Records of quantized activations a token that a weight is multiplied with. The
  * logits are worth a second one, which holds what the first rounded away: there
  * 8 bits cost most accuracy for least work. It is a token more to every kernel.
  * So are queries and keys, whose errors the softmax magnifies, where a scheme is one
  * that others multiply with floats; rounding activations is GGML's custom alone. */
 static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
 {
-    bool twice = packed->linear == AK_LINEAR_OUTPUT ||
-                 (packed->linear == AK_LINEAR_QKV && packed->parts[0].view->assembly);
+    bool twice = packed->linear == AK_OP_LINEAR_OUTPUT ||
+                 (packed->linear == AK_OP_LINEAR_QKV && packed->parts[0].view->assembly);
     return twice && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
 }
 
@@ -225,7 +225,7 @@ size_t ak_cpu_spread(float *x, size_t n);
 uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer,
                         uint32_t head);
 
-/* The first of quantised keys of a page and head, as floats, spread: behind its groups. */
+/* The first of quantized keys of a page and head, as floats, spread: behind its groups. */
 static inline float *ak_cpu_first_key(const struct ak_cpu_prepared *p, const uint8_t *keys)
 {
     return (float *)(uintptr_t)(keys + AK_PAGE_TOKENS / AK_PAGE_GROUP * p->key_group_bytes);
@@ -251,7 +251,7 @@ static inline bool ak_cpu_takes_blas(const struct ak_cpu *cpu, const struct ak_p
 static inline bool ak_cpu_takes_few(const struct ak_cpu *cpu, const struct ak_packed *packed,
                                     size_t n)
 {
-    if (packed->type == AK_F8 && n > AK_FEW_F8)
+    if (packed->type == AK_QUANT_F8 && n > AK_FEW_F8)
         return false;
     return n <= ak_profile_small_n(&cpu->profile, ak_type_act_form(packed->type));
 }
@@ -283,7 +283,7 @@ static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *value
                                    size_t t)
 {
     return values +
-           ((size_t)table * p->max_rows[AK_DOMAIN_TOKENS] + t) * (p->spec->config.rope_dims / 2);
+           ((size_t)table * p->max_rows[AK_OP_ROWS_TOKENS] + t) * (p->spec->config.rope_dims / 2);
 }
 
 /* The floats of token t's sequence's state from `at` on. */

@@ -17,8 +17,8 @@ static float *row_of(const struct ak_cpu_prepared *p, uint32_t slot, size_t t)
 }
 
 /* The gates of a value head: beta at beta_at, alpha at alpha_at. */
-static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_delta_params *d, size_t t,
-                       uint32_t head)
+static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_op_delta_params *d,
+                       size_t t, uint32_t head)
 {
     uint32_t per_group = d->n_v_heads / d->n_k_heads;
     return row_of(p, d->gates, t) + head / per_group * d->gate_step + head % per_group;
@@ -37,7 +37,7 @@ static void scale_to(const struct ak_kernels *k, float *x, uint32_t n, float sca
 /* exp(decay · ln(1 + exp(alpha))), decay below 0: the part of a state that is kept. */
 static float kept(float decay, float alpha)
 {
-    double soft = alpha > 20.0f ? (double)alpha : ak_log(1.0 + ak_exp((double)alpha));
+    double soft = alpha > 20.0f ? (double)alpha : ak_ln(1.0 + ak_exp((double)alpha));
     return (float)ak_exp((double)decay * soft);
 }
 
@@ -46,11 +46,11 @@ static float kept(float decay, float alpha)
 void ak_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_delta_params *d = &c->params.delta;
+    const struct ak_op_delta_params *d = &c->params.delta;
     const float *decay = p->weights->vectors[c->vector].data,
                 *bias = p->weights->vectors[c->vector2].data;
     size_t begin, end;
-    ak_split((size_t)p->batch->n * d->n_v_heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)p->batch->n * d->n_v_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         size_t t = i / d->n_v_heads;
         uint32_t head = (uint32_t)(i % d->n_v_heads);
@@ -68,7 +68,7 @@ void ak_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head,
                         uint32_t first, uint32_t n)
 {
-    const struct ak_delta_params *d = &c->params.delta;
+    const struct ak_op_delta_params *d = &c->params.delta;
     uint32_t key_head = d->tiled ? head % d->n_k_heads : head / (d->n_v_heads / d->n_k_heads);
     uint32_t keys = d->n_k_heads * d->k_dim, column = head * d->v_dim + first;
     for (size_t t = 0; t < p->batch->n; t++) {
@@ -86,10 +86,10 @@ static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command
 void ak_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_delta_params *d = &c->params.delta;
+    const struct ak_op_delta_params *d = &c->params.delta;
     uint32_t pieces = (d->v_dim + AK_DELTA_COLUMNS - 1) / AK_DELTA_COLUMNS;
     size_t begin, end;
-    ak_split((size_t)d->n_v_heads * pieces, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)d->n_v_heads * pieces, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         uint32_t first = (uint32_t)(i % pieces) * AK_DELTA_COLUMNS;
         run_columns(p, c, (uint32_t)(i / pieces), first,
@@ -100,10 +100,10 @@ void ak_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
 void ak_step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_norm_gated_params *g = &c->params.norm_gated;
+    const struct ak_op_norm_gated_params *g = &c->params.norm_gated;
     float *normed = p->scratch[thread].row;
     size_t begin, end;
-    ak_split((size_t)p->batch->n * g->n_heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)p->batch->n * g->n_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         size_t t = i / g->n_heads;
         uint32_t head = (uint32_t)(i % g->n_heads);

@@ -10,8 +10,8 @@ void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_split(c->params.logits.n, p->n_threads, thread, &begin, &end);
-    for (uint32_t t = 0; p->batch->draw.temperature > 0.0f && t < ak_cpu_rows(p, step->domain);
+    ak_chunk_range(c->params.logits.n, p->n_threads, thread, &begin, &end);
+    for (uint32_t t = 0; p->batch->draw.temperature > 0.0f && t < ak_cpu_rows(p, step->row_set);
          t++) {
         float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
@@ -27,8 +27,8 @@ void ak_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_split(c->params.logits.n, p->n_threads, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
+    ak_chunk_range(c->params.logits.n, p->n_threads, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->row_set); t++) {
         const float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float best = -INFINITY;
         int32_t index = -1;
@@ -47,7 +47,7 @@ void ak_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 {
     if (thread != 0)
         return;
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain); t++) {
+    for (size_t t = 0; t < ak_cpu_rows(p, step->row_set); t++) {
         const float *values = p->candidate_values + t * p->n_threads;
         unsigned best = 0;
         for (unsigned i = 1; i < p->n_threads; i++)

@@ -24,21 +24,21 @@ static void choose(const float *logits, uint32_t n, uint32_t n_used, float *ids)
 }
 
 /* Σ exp(logit − most) over all logits, or over those chosen, in their order. */
-static float total(const struct ak_route_params *r, const float *logits, const float *ids,
+static float total(const struct ak_op_route_params *r, const float *logits, const float *ids,
                    float most)
 {
     float sum = 0.0f;
-    for (uint32_t i = 0; i < (r->normalised ? r->n_used : r->n_experts); i++)
-        sum += ak_expf(logits[r->normalised ? (uint32_t)ids[i] : i] - most);
+    for (uint32_t i = 0; i < (r->normalized ? r->n_used : r->n_experts); i++)
+        sum += ak_expf(logits[r->normalized ? (uint32_t)ids[i] : i] - most);
     return sum;
 }
 
 void ak_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_route_params *r = &c->params.route;
+    const struct ak_op_route_params *r = &c->params.route;
     size_t begin, end;
-    ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         const float *logits = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float *ids = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
@@ -54,7 +54,7 @@ void ak_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
 void ak_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_route_params *r = &c->params.route;
+    const struct ak_op_route_params *r = &c->params.route;
     const float *ids = ak_cpu_slot(p, c->out);
     size_t stride = ak_cpu_stride(p, c->out);
     uint32_t *begin = p->routes.begin;
@@ -101,7 +101,7 @@ void ak_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, uns
     const struct ak_command *c = step->command;
     uint32_t gate = c->params.add_gated.gate, n = c->params.add_gated.n;
     size_t begin, end;
-    ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float product;
         p->cpu->kernels.dot_rows(p->weights->vectors[c->vector].data, n, 1,

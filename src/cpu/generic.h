@@ -1,5 +1,5 @@
 /* Kernels in plain C that an ISA bundle compiles with its own flags: loops over
- * elements that do not depend on each other, so a compiler may vectorise them
+ * elements that do not depend on each other, so a compiler may vectorize them
  * without changing a bit. One source, one definition of the result.
  *
  * Inline, because each bundle must have its own copy, made with its own flags. */
@@ -12,7 +12,7 @@
 #include "cpu/kernels.h"
 #include "quant/block.h"
 
-enum { AK_F8_K = sizeof(((struct ak_block_f8 *)0)->q) };
+enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
 
 #define AK_KERNEL static inline __attribute__((always_inline))
 
@@ -94,19 +94,19 @@ AK_KERNEL void ak_prefetch(const uint8_t *p, size_t bytes, size_t ahead)
 
 /* Rows stored as floats, and of F8, in which a scale stands before each 128: the bytes of
  * an element, the scale of number i, and where that is. */
-AK_KERNEL size_t ak_stored_element(enum ak_type type)
+AK_KERNEL size_t ak_stored_element(enum ak_quant_type type)
 {
-    return type == AK_F32 ? sizeof(float) : type == AK_F8 ? 1 : sizeof(uint16_t);
+    return type == AK_QUANT_F32 ? sizeof(float) : type == AK_QUANT_F8 ? 1 : sizeof(uint16_t);
 }
 
 AK_KERNEL const uint8_t *ak_stored_scale(const void *row, size_t i)
 {
-    return (const uint8_t *)row + i / AK_F8_K * sizeof(struct ak_block_f8);
+    return (const uint8_t *)row + i / AK_F8_K * sizeof(struct ak_quant_block_f8);
 }
 
-AK_KERNEL const uint8_t *ak_stored_at(enum ak_type type, const void *row, size_t i)
+AK_KERNEL const uint8_t *ak_stored_at(enum ak_quant_type type, const void *row, size_t i)
 {
-    if (type == AK_F8)
+    if (type == AK_QUANT_F8)
         return ak_stored_scale(row, i) + sizeof(float) + i % AK_F8_K;
     return (const uint8_t *)row + i * ak_stored_element(type);
 }
@@ -114,7 +114,7 @@ AK_KERNEL const uint8_t *ak_stored_at(enum ak_type type, const void *row, size_t
 /* ak_prefetch for `rows` rows that are read side by side, k elements from number i on: of one
  * row, what it and those after it have further on; of several, the same places of the rows
  * that come next. */
-AK_KERNEL void ak_prefetch_stored(enum ak_type type, size_t rows, const uint8_t *w,
+AK_KERNEL void ak_prefetch_stored(enum ak_quant_type type, size_t rows, const uint8_t *w,
                                   size_t row_bytes, size_t i, size_t k)
 {
     const size_t element = ak_stored_element(type);

@@ -109,10 +109,10 @@ typedef void ak_attend_values_fn(float *restrict weights, size_t n_rows, size_t 
 struct ak_kernels {
     const char *name;
 
-    struct ak_tile_kernels tile[AK_TYPE_COUNT]; /* NULL for types without a tile form */
+    struct ak_tile_kernels tile[AK_QUANT_COUNT]; /* NULL for types without a tile form */
 
-    /* A stored row of n elements to float (ak_type_info.dequantise or faster). */
-    ak_dequantise_fn *widen[AK_TYPE_COUNT];
+    /* A stored row of n elements to float (ak_quant_info.dequantize or faster). */
+    ak_quant_dequantize_fn *widen[AK_QUANT_COUNT];
 
     /* y[t·y_stride + r] = Σ_k w[r][k]·x[t][k] for n_rows rows and n tokens. k is a
      * multiple of AK_LANES. Partial sum j takes k mod 32 = j ascending, one fma a
@@ -123,22 +123,22 @@ struct ak_kernels {
 
     /* Faster ways to the bits of widen and dot_rows, NULL where a bundle has none:
      * rows as they are stored, and many tokens. */
-    ak_dot_stored_fn *dot_stored[AK_TYPE_COUNT];
-    ak_open_panel_fn *open_panel[AK_TYPE_COUNT];
+    ak_dot_stored_fn *dot_stored[AK_QUANT_COUNT];
+    ak_open_panel_fn *open_panel[AK_QUANT_COUNT];
     ak_open_token_fn *open_token;
     ak_dot_panel_fn *dot_panel;
 
     /* For --relaxed alone, the only kernels that round otherwise than the scalar ones;
      * NULL where a bundle or the machine has none. */
-    ak_open_bf16_fn *open_bf16[AK_TYPE_COUNT];
+    ak_open_bf16_fn *open_bf16[AK_QUANT_COUNT];
     ak_open_rounded_fn *open_rounded;
     ak_dot_bf16_fn *dot_bf16;
     /* rows of a panel: multiples of the one, up to the other, which is at most 2 · AK_PANEL_ROWS */
     size_t bf16_step, bf16_most;
 
     /* n is a multiple of 32, of 256. */
-    void (*quantise32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);
-    void (*quantise256)(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+    void (*quantize32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+    void (*quantize256)(const float *restrict x, size_t n, struct ak_act256 *restrict out);
 
     /* out[i] = (x[i] · 1/sqrt(mean(x²) + eps)) · weight[i]; Σx² over 32 partial sums
      * as in dot_rows, elements beyond n taken as zero. */

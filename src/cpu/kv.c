@@ -2,15 +2,15 @@
  *
  * A page holds, for each layer and head, the keys of AK_PAGE_TOKENS tokens and then
  * their values. Keys lie in groups of 16 tokens, so that a kernel makes 16 scores
- * side by side: of the float types [head_dim][16], of the quantised ones as the
+ * side by side: of the float types [head_dim][16], of the quantized ones as the
  * tiles of a weight whose rows are the tokens. Values lie token after token.
  *
  * Some models have a few elements in their keys that are a hundred times the others,
- * and take all precision from their block. Keys that are quantised, and the queries
+ * and take all precision from their block. Keys that are quantized, and the queries
  * that meet them, go through a Hadamard transform first, which spreads every element
  * over all of them and changes no product. And what large elements hold is nearly the
- * same for neighbours: the first key of a page follows its groups as floats, and what
- * is quantised of each key is its difference from that one. */
+ * same for neighbors: the first key of a page follows its groups as floats, and what
+ * is quantized of each key is its difference from that one. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -44,7 +44,7 @@ static void narrow(const struct ak_kernels *k, enum ak_kv_type type, const float
     if (type == AK_KV_F16)
         k->narrow_f16(x, to, n);
     else
-        ak_type_info(ak_kv_stored(type))->quantise(x, to, n);
+        ak_quant_info(ak_kv_stored(type))->quantize(x, to, n);
 }
 
 /* Puts the elements of one token into its column of a group. */
@@ -76,7 +76,7 @@ static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t t
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     const float *first = ak_cpu_first_key(p, keys);
-    enum ak_type stored = ak_kv_stored(s->k_type);
+    enum ak_quant_type stored = ak_kv_stored(s->k_type);
     for (uint32_t d = 0; d < s->head_dim; d++)
         x[d] -= first[d];
     narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
@@ -87,8 +87,8 @@ static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t t
 static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c,
                             uint32_t norm, float *x, size_t t, float *scratch)
 {
-    const struct ak_qkv_params *q = &c->params.qkv;
-    if (norm != AK_NONE) {
+    const struct ak_op_qkv_params *q = &c->params.qkv;
+    if (norm != AK_OP_NONE) {
         p->cpu->kernels.rms_norm(x, p->weights->vectors[norm].data, q->head_dim, q->norm_eps,
                                  scratch);
         memcpy(x, scratch, q->head_dim * sizeof *x);
@@ -110,12 +110,12 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
     return ak_cpu_kv_head(p, page, c->params.qkv.kv_layer, head);
 }
 
-/* A KV head of batch token t, where `row` is its row; of quantised keys the first one
+/* A KV head of batch token t, where `row` is its row; of quantized keys the first one
  * of a page alone, the others wait for it. */
 static void store(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                   uint32_t head, float *row, float *scratch)
 {
-    const struct ak_qkv_params *q = &c->params.qkv;
+    const struct ak_op_qkv_params *q = &c->params.qkv;
     uint32_t token;
     uint8_t *page = page_of(p, c, t, head, &token);
     float *key = row + q->k_at + head * q->head_dim;
@@ -134,11 +134,11 @@ static void store(const struct ak_cpu_prepared *p, const struct ak_command *c, s
 void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_qkv_params *q = &c->params.qkv;
+    const struct ak_op_qkv_params *q = &c->params.qkv;
     float *scratch = p->scratch[thread].row;
     uint32_t heads = q->n_heads + q->n_kv_heads, token;
     size_t begin, end;
-    ak_split((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         float *row = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in);
         uint32_t head = (uint32_t)(i % heads);

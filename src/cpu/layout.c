@@ -30,40 +30,40 @@ struct part {
     uint8_t words; /* of WORDS and BIASED */
 };
 
-static const struct part parts_of[AK_TYPE_COUNT][PARTS_MAX] = {
-    [AK_Q4_0] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
-    [AK_Q4_1] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { WORDS, 4, 4 } },
-    [AK_Q5_0] = { { HALVES, 0, 0 }, { FIFTH_BITS, 2, 0 }, { WORDS, 6, 4 } },
-    [AK_Q5_1] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { FIFTH_BITS, 4, 0 }, { WORDS, 8, 4 } },
-    [AK_Q8_0] = { { HALVES, 0, 0 }, { BIASED, 2, 8 } },
-    [AK_IQ4_NL] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
-    [AK_MXFP4] = { { BYTES, 0, 0 }, { WORDS, 1, 4 } },
-    [AK_A4] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { WORDS, 4, 4 } },
-    [AK_A5] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { FIFTH_BITS, 4, 0 }, { WORDS, 8, 4 } },
-    [AK_A8] = { { WORDS, 0, 1 }, { WORDS, 4, 1 }, { BIASED, 8, 8 } },
-    [AK_Q2_K] = { { WORDS, 80, 1 }, { WORDS, 0, 4 }, { WORDS, 16, 16 } },
-    [AK_Q3_K] = { { HALVES, 108, 0 }, { WORDS, 96, 3 }, { THREE_BITS, 0, 0 } },
-    [AK_Q4_K] = { { WORDS, 0, 36 } },
-    [AK_Q5_K] = { { WORDS, 0, 44 } },
-    [AK_Q6_K] = { { HALVES, 208, 0 },
-                  { WORDS, 192, 4 },
-                  { WORDS, 128, 8 },
-                  { WORDS, 0, 16 },
-                  { WORDS, 160, 8 },
-                  { WORDS, 64, 16 } },
-    [AK_IQ4_XS] = { { WORDS, 0, 34 } },
+static const struct part parts_of[AK_QUANT_COUNT][PARTS_MAX] = {
+    [AK_QUANT_Q4_0] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
+    [AK_QUANT_Q4_1] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { WORDS, 4, 4 } },
+    [AK_QUANT_Q5_0] = { { HALVES, 0, 0 }, { FIFTH_BITS, 2, 0 }, { WORDS, 6, 4 } },
+    [AK_QUANT_Q5_1] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { FIFTH_BITS, 4, 0 }, { WORDS, 8, 4 } },
+    [AK_QUANT_Q8_0] = { { HALVES, 0, 0 }, { BIASED, 2, 8 } },
+    [AK_QUANT_IQ4_NL] = { { HALVES, 0, 0 }, { WORDS, 2, 4 } },
+    [AK_QUANT_MXFP4] = { { BYTES, 0, 0 }, { WORDS, 1, 4 } },
+    [AK_QUANT_A4] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { WORDS, 4, 4 } },
+    [AK_QUANT_A5] = { { HALVES, 0, 0 }, { HALVES, 2, 0 }, { FIFTH_BITS, 4, 0 }, { WORDS, 8, 4 } },
+    [AK_QUANT_A8] = { { WORDS, 0, 1 }, { WORDS, 4, 1 }, { BIASED, 8, 8 } },
+    [AK_QUANT_Q2_K] = { { WORDS, 80, 1 }, { WORDS, 0, 4 }, { WORDS, 16, 16 } },
+    [AK_QUANT_Q3_K] = { { HALVES, 108, 0 }, { WORDS, 96, 3 }, { THREE_BITS, 0, 0 } },
+    [AK_QUANT_Q4_K] = { { WORDS, 0, 36 } },
+    [AK_QUANT_Q5_K] = { { WORDS, 0, 44 } },
+    [AK_QUANT_Q6_K] = { { HALVES, 208, 0 },
+                        { WORDS, 192, 4 },
+                        { WORDS, 128, 8 },
+                        { WORDS, 0, 16 },
+                        { WORDS, 160, 8 },
+                        { WORDS, 64, 16 } },
+    [AK_QUANT_IQ4_XS] = { { WORDS, 0, 34 } },
 };
 
-bool ak_type_is_tiled(enum ak_type type)
+bool ak_type_is_tiled(enum ak_quant_type type)
 {
     return parts_of[type][0].form != NOTHING;
 }
 
-enum ak_act_form ak_type_act_form(enum ak_type type)
+enum ak_act_form ak_type_act_form(enum ak_quant_type type)
 {
     if (!ak_type_is_tiled(type))
         return AK_ACT_F32;
-    return ak_type_info(type)->block_elems == AK_TILE_K ? AK_ACT_256 : AK_ACT_32;
+    return ak_quant_info(type)->block_elems == AK_TILE_K ? AK_ACT_256 : AK_ACT_32;
 }
 
 size_t ak_act_bytes(enum ak_act_form form, size_t k)
@@ -97,12 +97,12 @@ static size_t part_begin(const struct part *part, size_t end)
 }
 
 /* Stored blocks of a row of a tile with `blocks` blocks of 32 k. */
-static size_t stored_blocks(enum ak_type type, size_t blocks)
+static size_t stored_blocks(enum ak_quant_type type, size_t blocks)
 {
-    return blocks * AK_BLOCK_K / ak_type_info(type)->block_elems;
+    return blocks * AK_BLOCK_K / ak_quant_info(type)->block_elems;
 }
 
-size_t ak_tile_bytes(enum ak_type type, size_t blocks)
+size_t ak_tile_bytes(enum ak_quant_type type, size_t blocks)
 {
     size_t end = 0, n = stored_blocks(type, blocks);
     for (const struct part *part = parts_of[type];
@@ -111,7 +111,7 @@ size_t ak_tile_bytes(enum ak_type type, size_t blocks)
     return end;
 }
 
-size_t ak_tile_row_bytes(enum ak_type type, size_t k)
+size_t ak_tile_row_bytes(enum ak_quant_type type, size_t k)
 {
     size_t tail = k % AK_TILE_K / AK_BLOCK_K;
     return k / AK_TILE_K * ak_tile_bytes(type, AK_TILE_BLOCKS) +
@@ -233,10 +233,10 @@ static void gather_element(const struct part *part, const uint8_t *restrict line
     }
 }
 
-static void pack_row(enum ak_type type, const uint8_t *restrict stored, size_t blocks, size_t row,
-                     uint8_t *restrict tile)
+static void pack_row(enum ak_quant_type type, const uint8_t *restrict stored, size_t blocks,
+                     size_t row, uint8_t *restrict tile)
 {
-    size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_type_info(type)->block_bytes;
+    size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_quant_info(type)->block_bytes;
     for (const struct part *part = parts_of[type];
          part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
         size_t begin = part_begin(part, end), bytes = element_bytes(part);
@@ -246,10 +246,10 @@ static void pack_row(enum ak_type type, const uint8_t *restrict stored, size_t b
     }
 }
 
-void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
+void ak_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
                    uint8_t *restrict stored)
 {
-    size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_type_info(type)->block_bytes;
+    size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_quant_info(type)->block_bytes;
     for (const struct part *part = parts_of[type];
          part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
         size_t begin = part_begin(part, end), bytes = element_bytes(part);
@@ -260,10 +260,10 @@ void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t block
     }
 }
 
-void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k,
+void ak_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
                    uint8_t *restrict tiles)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     static const uint8_t zeros[STORED_TILE_BYTES_MAX];
     size_t stored_offset = 0;
     for (size_t at = 0; at < k; at += AK_TILE_K) {
@@ -279,10 +279,10 @@ void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size
     }
 }
 
-void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row,
+void ak_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
                  uint8_t *restrict tiles)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     const uint8_t *from = stored;
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
@@ -292,14 +292,14 @@ void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_
     }
 }
 
-void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row,
+void ak_unpack_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k, size_t row,
                    float *restrict out)
 {
     uint8_t stored[STORED_TILE_BYTES_MAX];
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
         ak_gather_row(type, tiles, blocks, row, stored);
-        ak_type_info(type)->dequantise(stored, out + at, elems);
+        ak_quant_info(type)->dequantize(stored, out + at, elems);
         tiles += ak_tile_bytes(type, blocks);
     }
 }

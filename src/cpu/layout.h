@@ -66,36 +66,36 @@ enum {
 enum ak_cpu_layout { AK_LAYOUT_ROWS_1 = 0x0101, AK_LAYOUT_TILES_1 = 0x0201 };
 
 /* Whether `type` has a tile form. */
-bool ak_type_is_tiled(enum ak_type type);
+bool ak_type_is_tiled(enum ak_quant_type type);
 
 /* Bytes of one tile with `blocks` (1 … 8) blocks of 32 k. */
-size_t ak_tile_bytes(enum ak_type type, size_t blocks);
+size_t ak_tile_bytes(enum ak_quant_type type, size_t blocks);
 
 /* Bytes of all tiles of 16 rows; k is a multiple of the type's block. */
-size_t ak_tile_row_bytes(enum ak_type type, size_t k);
+size_t ak_tile_row_bytes(enum ak_quant_type type, size_t k);
 
 /* Packs 16 rows of k stored elements. A NULL row is packed as zeros. */
-void ak_pack_tiles(enum ak_type type, const void *const rows[AK_TILE_ROWS], size_t k,
+void ak_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
                    uint8_t *restrict tiles);
 
 /* Puts one stored row of k elements in its place, 0 … 15, of a row of tiles whose
  * other rows stay as they are. Not for the types that keep bits of several rows in
  * one byte (Q5_0). */
-void ak_pack_row(enum ak_type type, const void *restrict stored, size_t k, size_t row,
+void ak_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
                  uint8_t *restrict tiles);
 
 /* The inverse for one row (0 … 15) of one tile of `blocks` blocks of 32 k: gives
  * back its stored bytes. */
-void ak_gather_row(enum ak_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
+void ak_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
                    uint8_t *restrict stored);
 
-/* Dequantises row `row` (0 … 15) of a tile row of k elements; equals the type's
- * reference dequantisation of the stored row bit for bit. */
-void ak_unpack_row(enum ak_type type, const uint8_t *restrict tiles, size_t k, size_t row,
+/* Dequantizes row `row` (0 … 15) of a tile row of k elements; equals the type's
+ * reference dequantization of the stored row bit for bit. */
+void ak_unpack_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k, size_t row,
                    float *restrict out);
 
 /* ---- Activations -----------------------------------------------------------
- * Quantised once per use, symmetric: q = round(x · 127/max|x|), ties to even,
+ * Quantized once per use, symmetric: q = round(x · 127/max|x|), ties to even,
  * scale = max|x|/127. A block whose largest magnitude is below 2^-100 is zero; a
  * block with an infinity or a NaN has q = 0 and a NaN scale. */
 
@@ -140,7 +140,7 @@ enum ak_act_form {
 };
 
 /* The form that weights of `type` are multiplied with. */
-enum ak_act_form ak_type_act_form(enum ak_type type);
+enum ak_act_form ak_type_act_form(enum ak_quant_type type);
 
 /* Bytes of one token's activations of k elements, a multiple of 64. Float rows
  * are padded with zeros to a multiple of 32 elements. */

@@ -4,17 +4,17 @@
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
-static void quantise(const struct ak_kernels *k, enum ak_act_form form, const float *x, size_t n,
+static void quantize(const struct ak_kernels *k, enum ak_act_form form, const float *x, size_t n,
                      uint8_t *out)
 {
     if (form == AK_ACT_32)
-        k->quantise32(x, n, (struct ak_act32 *)(void *)out);
+        k->quantize32(x, n, (struct ak_act32 *)(void *)out);
     else
-        k->quantise256(x, n, (struct ak_act256 *)(void *)out);
+        k->quantize256(x, n, (struct ak_act256 *)(void *)out);
 }
 
-/* What quantising rounded away, in place. */
-static void subtract_quantised(enum ak_act_form form, float *x, size_t n, const uint8_t *acts)
+/* What quantizing rounded away, in place. */
+static void subtract_quantized(enum ak_act_form form, float *x, size_t n, const uint8_t *acts)
 {
     size_t block = form == AK_ACT_32 ? 32 : 256;
     for (size_t b = 0; b < n / block; b++) {
@@ -31,10 +31,10 @@ void ak_quantise_planes(const struct ak_kernels *k, enum ak_act_form form, float
                         uint32_t planes, uint8_t *out)
 {
     size_t bytes = ak_act_bytes(form, n);
-    quantise(k, form, x, n, out);
+    quantize(k, form, x, n, out);
     for (uint32_t i = 1; i < planes; i++) {
-        subtract_quantised(form, x, n, out + (i - 1) * bytes);
-        quantise(k, form, x, n, out + i * bytes);
+        subtract_quantized(form, x, n, out + (i - 1) * bytes);
+        quantize(k, form, x, n, out + i * bytes);
     }
 }
 
@@ -103,12 +103,12 @@ void ak_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     const struct ak_kernels *k = &p->cpu->kernels;
     const struct ak_packed *packed = &p->weights->packed[step->linears->weight];
     struct ak_thread_scratch *own = &p->scratch[thread];
-    size_t rows = ak_cpu_rows(p, step->domain), begin = 0, end = rows,
+    size_t rows = ak_cpu_rows(p, step->row_set), begin = 0, end = rows,
            padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
     uint32_t planes[AK_ACT_ALL_COUNT], most = count_planes(step, p, rows, planes);
     bool few = ak_cpu_is_few((uint32_t)rows);
     if (!few)
-        ak_split(rows, p->n_threads, thread, &begin, &end);
+        ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         size_t row = c->op == AK_OP_GATHER ? p->routes.token_of[t] : t;
         float *x = ak_cpu_slot(p, c->in) + row * ak_cpu_stride(p, c->in);
@@ -212,7 +212,7 @@ static size_t row_bytes_of(const struct ak_packed *packed)
     uint64_t bytes = 0;
     if (ak_type_is_tiled(packed->type))
         return ak_tile_row_bytes(packed->type, packed->cols) / AK_TILE_ROWS;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &bytes);
+    (void)ak_quant_row_bytes(packed->type, packed->cols, &bytes);
     return (size_t)bytes;
 }
 
@@ -296,7 +296,7 @@ static void product_rows(const struct product *m, const struct ak_packed_part *p
     ak_dot_stored_fn *dot_stored = m->kernels->dot_stored[m->packed->type];
     size_t cols = m->packed->cols, k = ak_round_up(cols, AK_LANES);
     uint64_t bytes = 0;
-    (void)ak_type_row_bytes(m->packed->type, cols, &bytes);
+    (void)ak_quant_row_bytes(m->packed->type, cols, &bytes);
     struct stored_rows rows = {
         .data = part->data, .row_bytes = (size_t)bytes, .begin = begin, .end = end
     };
@@ -317,7 +317,7 @@ static void widen_rows(const struct ak_packed *packed, const struct ak_kernels *
                        const struct ak_packed_part *part, size_t row, size_t n, float *to)
 {
     uint64_t row_bytes = 0;
-    (void)ak_type_row_bytes(packed->type, packed->cols, &row_bytes);
+    (void)ak_quant_row_bytes(packed->type, packed->cols, &row_bytes);
     for (size_t end = row + n; row < end; row++, to += packed->cols) {
         if (ak_type_act_form(packed->type) == AK_ACT_F32)
             kernels->widen[packed->type](part->data + row * row_bytes, to, packed->cols);
@@ -340,7 +340,7 @@ static void product_blas(const struct product *m, const struct ak_cpu_prepared *
     for (size_t row = 0, n; row < part->rows; row += n) {
         size_t begin, end;
         n = ak_min_size(part->rows - row, most);
-        ak_split(n, p->n_threads, thread, &begin, &end);
+        ak_chunk_range(n, p->n_threads, thread, &begin, &end);
         widen_rows(m->packed, m->kernels, part, row + begin, end - begin, slab + begin * k);
         ak_pool_barrier(p->pool, thread);
         if (thread == 0)
@@ -417,7 +417,7 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     const struct ak_command *c = step->command;
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     struct ak_thread_scratch *own = &p->scratch[thread];
-    size_t n = ak_cpu_rows(p, step->domain);
+    size_t n = ak_cpu_rows(p, step->row_set);
     enum ak_act_form form = form_of(p, packed, n);
     struct product m = { .kernels = &p->cpu->kernels,
                          .packed = packed,
@@ -446,7 +446,7 @@ void ak_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
         m.panel_rows = m.kept.panels ? p->unit : AK_PANEL_ROWS;
         if (!blas)
             product_part(&m, part, begin, end);
-        if (c->vector != AK_NONE)
+        if (c->vector != AK_OP_NONE)
             add_bias(&m, p->weights->vectors[c->vector].data + part->at, begin, end);
     }
 }
@@ -458,7 +458,7 @@ void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     struct ak_thread_scratch *own = &p->scratch[thread];
     enum ak_act_form form = ak_type_act_form(packed->type);
-    uint32_t n_rows = ak_cpu_rows(p, step->domain);
+    uint32_t n_rows = ak_cpu_rows(p, step->row_set);
     const uint8_t *acts = ak_cpu_is_few(n_rows) ? own->acts[form] : p->acts[form];
     uint32_t width = ak_weights_width(p->weights, packed->linear, packed->layer);
     struct product m = { .kernels = &p->cpu->kernels,
@@ -486,7 +486,7 @@ void ak_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
             if (begin >= end)
                 continue;
             product_part(&m, &part, begin, end);
-            if (c->vector != AK_NONE)
+            if (c->vector != AK_OP_NONE)
                 add_bias(&m, p->weights->vectors[c->vector].data + (size_t)e * width + part.at,
                          begin, end);
         }

@@ -4,12 +4,14 @@
 enum { WORTH_STEALING = 1 << 20 }; /* elements of a thread's part of a weight */
 
 static struct ak_cpu_step *add(struct ak_cpu_prepared *p, ak_step_fn *run,
-                               const struct ak_command *command, enum ak_domain domain)
+                               const struct ak_command *command, enum ak_op_row_set row_set)
 {
     struct ak_cpu_step *step = &p->steps[p->n_steps++];
-    *step = (struct ak_cpu_step){
-        .run = run, .command = command, .domain = domain, .barrier_few = true, .barrier_many = true
-    };
+    *step = (struct ak_cpu_step){ .run = run,
+                                  .command = command,
+                                  .row_set = row_set,
+                                  .barrier_few = true,
+                                  .barrier_many = true };
     return step;
 }
 
@@ -38,7 +40,7 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
                         uint32_t first_linear)
 {
     const struct ak_command *linear = at(p, first_linear);
-    struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].domain);
+    struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].row_set);
     step->linears = linear;
     while (shares_input(p, linear, at(p, first_linear + step->n_linears)))
         step->n_linears++;
@@ -83,7 +85,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
     const struct ak_command *c = at(p, i);
     const struct ak_packed *packed = &p->weights->packed[c->weight];
     struct ak_cpu_step *step = add(p, packed->n_experts ? ak_step_experts : ak_step_linear, c,
-                                   p->table->slots[c->out].domain);
+                                   p->table->slots[c->out].row_set);
     uint64_t elements = 0;
     for (uint32_t j = 0; j < packed->n_parts; j++) {
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
@@ -97,7 +99,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 static bool overlap(const struct ak_table *t, uint32_t a, uint32_t b)
 {
     const struct ak_slot *x = &t->slots[a], *y = &t->slots[b];
-    return x->domain == y->domain && x->place < y->place + y->width &&
+    return x->row_set == y->row_set && x->place < y->place + y->width &&
            y->place < x->place + x->width;
 }
 
@@ -121,14 +123,14 @@ static void plan(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; at(p, i); i++) {
         const struct ak_command *c = at(p, i), *before = i ? at(p, i - 1) : NULL;
-        enum ak_domain domain = p->table->slots[c->out].domain;
+        enum ak_op_row_set row_set = p->table->slots[c->out].row_set;
         switch (c->op) {
-        case AK_OP_EMBED: add(p, ak_step_embed, c, domain); break;
+        case AK_OP_EMBED: add(p, ak_step_embed, c, row_set); break;
         case AK_OP_NORM:
             if (feeds_linears_only(p, i))
                 add_prepare(p, c, i + 1);
             else
-                add(p, ak_step_norm, c, domain);
+                add(p, ak_step_norm, c, row_set);
             break;
         case AK_OP_LINEAR: {
             bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in &&
@@ -140,37 +142,37 @@ static void plan(struct ak_cpu_prepared *p)
             add_linear(p, i);
             break;
         }
-        case AK_OP_QKV: add(p, ak_step_qkv, c, domain); break;
-        case AK_OP_SHORT_CONV: add(p, ak_step_short_conv, c, domain); break;
-        case AK_OP_CONV: add(p, ak_step_conv, c, domain); break;
+        case AK_OP_QKV: add(p, ak_step_qkv, c, row_set); break;
+        case AK_OP_SHORT_CONV: add(p, ak_step_short_conv, c, row_set); break;
+        case AK_OP_CONV: add(p, ak_step_conv, c, row_set); break;
         case AK_OP_DELTA:
-            add(p, ak_step_delta_gates, c, domain);
-            add(p, ak_step_delta, c, domain);
+            add(p, ak_step_delta_gates, c, row_set);
+            add(p, ak_step_delta, c, row_set);
             break;
-        case AK_OP_NORM_GATED: add(p, ak_step_norm_gated, c, domain); break;
-        case AK_OP_ATTENTION: add(p, ak_step_attention, c, domain); break;
-        case AK_OP_GATED: add(p, ak_step_gated, c, domain)->on_rows = true; break;
-        case AK_OP_ACTIVATE: add(p, ak_step_activate, c, domain)->on_rows = true; break;
+        case AK_OP_NORM_GATED: add(p, ak_step_norm_gated, c, row_set); break;
+        case AK_OP_ATTENTION: add(p, ak_step_attention, c, row_set); break;
+        case AK_OP_GATED: add(p, ak_step_gated, c, row_set)->on_rows = true; break;
+        case AK_OP_ACTIVATE: add(p, ak_step_activate, c, row_set)->on_rows = true; break;
         case AK_OP_ROUTE:
-            add(p, ak_step_route, c, domain);
-            add(p, ak_step_route_end, c, domain);
+            add(p, ak_step_route, c, row_set);
+            add(p, ak_step_route_end, c, row_set);
             break;
         case AK_OP_GATHER: add_prepare(p, c, i + 1); break;
         case AK_OP_COMBINE:
-            add(p, ak_step_combine, c, p->table->slots[c->in].domain)->on_rows = true;
+            add(p, ak_step_combine, c, p->table->slots[c->in].row_set)->on_rows = true;
             break;
         case AK_OP_ADD_GATED:
-            add(p, ak_step_gate, c, domain);
-            add(p, ak_step_add_gated, c, domain)->on_rows = true;
+            add(p, ak_step_gate, c, row_set);
+            add(p, ak_step_add_gated, c, row_set)->on_rows = true;
             break;
-        case AK_OP_ADD: add(p, ak_step_add, c, domain)->on_rows = true; break;
-        case AK_OP_SELECT: add(p, ak_step_select, c, domain); break;
-        case AK_OP_DIVIDE: add(p, ak_step_divide, c, domain)->on_rows = true; break;
-        case AK_OP_CAP: add(p, ak_step_cap, c, domain)->on_rows = true; break;
-        case AK_OP_GUMBEL: add(p, ak_step_gumbel, c, domain); break;
+        case AK_OP_ADD: add(p, ak_step_add, c, row_set)->on_rows = true; break;
+        case AK_OP_SELECT: add(p, ak_step_select, c, row_set); break;
+        case AK_OP_DIVIDE: add(p, ak_step_divide, c, row_set)->on_rows = true; break;
+        case AK_OP_CAP: add(p, ak_step_cap, c, row_set)->on_rows = true; break;
+        case AK_OP_GUMBEL: add(p, ak_step_gumbel, c, row_set); break;
         case AK_OP_ARGMAX:
-            add(p, ak_step_argmax, c, domain);
-            add(p, ak_step_argmax_end, c, domain);
+            add(p, ak_step_argmax, c, row_set);
+            add(p, ak_step_argmax_end, c, row_set);
             break;
         case AK_OP_COUNT: break;
         }

@@ -65,7 +65,7 @@ static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *
         needs.k = ak_max_size(needs.k, packed->cols);
         needs.ordered = ak_max_size(needs.ordered, packed->order ? packed->cols : 0);
         needs.wide =
-            needs.wide || (packed->linear != AK_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
+            needs.wide || (packed->linear != AK_OP_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
         if (ak_cpu_takes_blas(cpu, packed, SIZE_MAX))
             needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
         if (ak_type_act_form(packed->type) != AK_ACT_F32)
@@ -97,8 +97,8 @@ static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const st
                          const struct ak_cpu_prepared *p)
 {
     size_t head_dim = p->spec->config.head_dim;
-    size_t max_rows =
-        ak_max_size(p->max_rows[AK_DOMAIN_LOGITS], needs->wide ? p->max_rows[AK_DOMAIN_TOKENS] : 0);
+    size_t max_rows = ak_max_size(p->max_rows[AK_OP_ROWS_LOGITS],
+                                  needs->wide ? p->max_rows[AK_OP_ROWS_TOKENS] : 0);
     struct ak_thread_scratch own = { 0 };
     for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
         own.acts[form] = carve(c, token_room(form, AK_SMALL_N), needs->act_bytes[form]);
@@ -140,9 +140,9 @@ static void carve_kept(struct carver *c, struct ak_cpu_prepared *p)
 
 static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
 {
-    size_t tokens = p->max_rows[AK_DOMAIN_TOKENS], logits = p->max_rows[AK_DOMAIN_LOGITS],
-           experts = p->max_rows[AK_DOMAIN_EXPERTS];
-    for (int d = 0; d < AK_DOMAIN_COUNT; d++)
+    size_t tokens = p->max_rows[AK_OP_ROWS_TOKENS], logits = p->max_rows[AK_OP_ROWS_LOGITS],
+           experts = p->max_rows[AK_OP_ROWS_EXPERTS];
+    for (int d = 0; d < AK_OP_ROWS_COUNT; d++)
         p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
     size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
     p->distances = carve(c, distances, sizeof(float));
@@ -240,10 +240,10 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->spec = spec;
     p->n_threads = options->n_threads;
     p->context = options->context;
-    p->max_rows[AK_DOMAIN_TOKENS] = options->max_tokens;
-    p->max_rows[AK_DOMAIN_LOGITS] = options->max_logits;
-    if (table->arena_width[AK_DOMAIN_EXPERTS] > 0) /* then their number is validated */
-        p->max_rows[AK_DOMAIN_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
+    p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;
+    p->max_rows[AK_OP_ROWS_LOGITS] = options->max_logits;
+    if (table->arena_width[AK_OP_ROWS_EXPERTS] > 0) /* then their number is validated */
+        p->max_rows[AK_OP_ROWS_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
     p->unit = unit_of_many(p->cpu, weights, p->n_threads);
     p->kv = kv;
     p->kv_shape = options->kv;
@@ -273,7 +273,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     if (status == AKUNU_OK && options->cpus)
         status = ak_pool_pin(p->pool, options->cpus, error);
     else if (status == AKUNU_OK)
-        ak_pool_spread(p->pool);
+        ak_pool_pin_numa(p->pool);
     if (status != AKUNU_OK)
         goto fail;
     *out = (struct ak_prepared *)p;

@@ -11,7 +11,7 @@ static void own_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thr
                          size_t *end)
 {
     enum { LINE = AK_CACHE_LINE / sizeof(float) };
-    ak_split((n + LINE - 1) / LINE, p->n_threads, thread, begin, end);
+    ak_chunk_range((n + LINE - 1) / LINE, p->n_threads, thread, begin, end);
     *begin *= LINE;
     *end = ak_min_size(*end * LINE, n);
 }
@@ -29,7 +29,7 @@ static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at,
 void ak_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_short_conv_params *s = &c->params.short_conv;
+    const struct ak_op_short_conv_params *s = &c->params.short_conv;
     const float *kernel = p->weights->vectors[c->vector].data;
     size_t begin, end;
     own_channels(p, s->n, thread, &begin, &end);
@@ -43,16 +43,16 @@ void ak_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 }
 
 /* Own channels of one token; channels [first, first + n) of a group stand together. */
-static void convolve(const struct ak_cpu_prepared *p, const struct ak_conv_params *s,
+static void convolve(const struct ak_cpu_prepared *p, const struct ak_op_conv_params *s,
                      const float *in, const float *kernel, float *state, size_t begin, size_t end,
                      float *out)
 {
     size_t first = 0;
-    for (const struct ak_conv_part *part = s->parts; part < s->parts + AK_CONV_PARTS; part++)
+    for (const struct ak_op_conv_part *part = s->parts; part < s->parts + AK_OP_CONV_PARTS; part++)
         for (size_t g = 0; g < s->n_groups; g++, first += part->n) {
             size_t from = ak_max_size(first, begin), to = ak_min_size(first + part->n, end);
             if (from < to)
-                p->cpu->kernels.conv(in + part->at + g * part->step + (from - first),
+                p->cpu->kernels.conv(in + part->offset + g * part->step + (from - first),
                                      kernel + from * s->taps, s->taps, state + (from - begin), s->n,
                                      out + from, to - from);
         }
@@ -61,7 +61,7 @@ static void convolve(const struct ak_cpu_prepared *p, const struct ak_conv_param
 void ak_step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_conv_params *s = &c->params.conv;
+    const struct ak_op_conv_params *s = &c->params.conv;
     size_t begin, end;
     own_channels(p, s->n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n && begin < end; t++) {

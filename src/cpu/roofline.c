@@ -39,7 +39,7 @@ static double best_of(struct probe *p, ak_task *task, double budget)
 static uint8_t *own_pages(const struct probe *p, unsigned thread, size_t *bytes)
 {
     size_t begin, end;
-    ak_split(p->memory_bytes / PAGE, ak_pool_threads(p->pool), thread, &begin, &end);
+    ak_chunk_range(p->memory_bytes / PAGE, ak_pool_threads(p->pool), thread, &begin, &end);
     *bytes = (end - begin) * PAGE;
     return p->memory + begin * PAGE;
 }

@@ -9,7 +9,7 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_split(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         uint32_t position = p->batch->positions[t];
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
@@ -29,30 +29,30 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
 void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
                  const float *restrict x, float *restrict out)
 {
-    const struct ak_norm_params *norm = &c->params.norm;
+    const struct ak_op_norm_params *norm = &c->params.norm;
     const struct ak_kernels *k = &p->cpu->kernels;
     const float *weight = p->weights->vectors[c->vector].data;
     if (norm->layer_norm)
-        k->layer_norm(x + norm->at, weight,
-                      c->vector2 == AK_NONE ? p->zeros : p->weights->vectors[c->vector2].data,
+        k->layer_norm(x + norm->offset, weight,
+                      c->vector2 == AK_OP_NONE ? p->zeros : p->weights->vectors[c->vector2].data,
                       norm->n, norm->eps, out);
     else
-        k->rms_norm(x + norm->at, weight, norm->n, norm->eps, out);
+        k->rms_norm(x + norm->offset, weight, norm->n, norm->eps, out);
 }
 
 void ak_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_norm_params *norm = &c->params.norm;
+    const struct ak_op_norm_params *norm = &c->params.norm;
     float *own = p->scratch[thread].row;
     size_t begin, end;
-    ak_split(ak_cpu_rows(p, step->domain), p->n_threads, thread, &begin, &end);
+    ak_chunk_range(ak_cpu_rows(p, step->row_set), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         ak_cpu_norm(p, c, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in),
                     c->in == c->out ? own : out);
         if (c->in == c->out)
-            memcpy(out + norm->at, own, norm->n * sizeof *out);
+            memcpy(out + norm->offset, own, norm->n * sizeof *out);
     }
 }
 
@@ -80,7 +80,7 @@ void ak_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
     const struct ak_command *c = step->command;
     const struct ak_kernels *k = &p->cpu->kernels;
     float scale = c->params.add.scale;
-    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->domain);
+    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->row_set);
     ak_cpu_own_rows(p, c->params.add.n, thread, &begin, &end);
     for (size_t t = 0; t < n_rows && end > begin; t++) {
         want_ahead(p, c->out, t, n_rows, begin, end);
@@ -95,25 +95,25 @@ void ak_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
 void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_gated_params *g = &c->params.gated;
+    const struct ak_op_gated_params *g = &c->params.gated;
     const struct ak_kernels *k = &p->cpu->kernels;
-    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->domain);
+    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->row_set);
     ak_cpu_own_rows(p, g->n, thread, &begin, &end);
     for (size_t t = 0; t < n_rows && end > begin; t++) {
         const float *in = own_part(p, c->in, t, begin);
         float *out = own_part(p, c->out, t, begin);
         want_ahead(p, c->out, t, n_rows, begin, end);
         switch (g->activation) {
-        case AK_ACTIVATION_SILU:
+        case AK_OP_ACTIVATION_SILU:
             k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin);
             break;
-        case AK_ACTIVATION_GELU_TANH:
+        case AK_OP_ACTIVATION_GELU_TANH:
             k->gelu_tanh_mul(in + g->gate_at, in + g->up_at, out, end - begin);
             break;
-        case AK_ACTIVATION_GELU_ERF:
+        case AK_OP_ACTIVATION_GELU_ERF:
             k->gelu_erf_mul(in + g->gate_at, in + g->up_at, out, end - begin);
             break;
-        case AK_ACTIVATION_SWIGLU_CLAMPED:
+        case AK_OP_ACTIVATION_SWIGLU_CLAMPED:
             k->swiglu_clamped(in + g->gate_at, in + g->up_at, out, end - begin);
             break;
         }
@@ -126,8 +126,8 @@ void ak_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
     const struct ak_kernels *k = &p->cpu->kernels;
     uint32_t begin, end;
     ak_cpu_own_rows(p, c->params.activate.n, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
-        (c->params.activate.activation == AK_ACTIVATION_GELU_ERF ? k->gelu_erf : k->gelu_tanh)(
+    for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
+        (c->params.activate.activation == AK_OP_ACTIVATION_GELU_ERF ? k->gelu_erf : k->gelu_tanh)(
             own_part(p, c->in, t, begin), own_part(p, c->out, t, begin), end - begin);
 }
 
@@ -135,25 +135,25 @@ void ak_step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_own_rows(p, c->params.by.n, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
-        p->cpu->kernels.divide(own_part(p, c->out, t, begin), c->params.by.by, end - begin);
+    ak_cpu_own_rows(p, c->params.scalar.n, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
+        p->cpu->kernels.divide(own_part(p, c->out, t, begin), c->params.scalar.value, end - begin);
 }
 
 void ak_step_cap(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_own_rows(p, c->params.by.n, thread, &begin, &end);
-    for (size_t t = 0; t < ak_cpu_rows(p, step->domain) && end > begin; t++)
-        p->cpu->kernels.softcap(own_part(p, c->out, t, begin), c->params.by.by, end - begin);
+    ak_cpu_own_rows(p, c->params.scalar.n, thread, &begin, &end);
+    for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
+        p->cpu->kernels.softcap(own_part(p, c->out, t, begin), c->params.scalar.value, end - begin);
 }
 
 void ak_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_split(ak_cpu_rows(p, AK_DOMAIN_LOGITS), p->n_threads, thread, &begin, &end);
+    ak_chunk_range(ak_cpu_rows(p, AK_OP_ROWS_LOGITS), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
         memcpy(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
                ak_cpu_slot(p, c->in) + p->batch->logit_rows[t] * ak_cpu_stride(p, c->in),

@@ -2,11 +2,11 @@
 
 #include "cpu/cpu.h"
 
-uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_domain domain)
+uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
 {
-    switch (domain) {
-    case AK_DOMAIN_LOGITS: return p->batch->n_logits;
-    case AK_DOMAIN_EXPERTS: return p->batch->n * p->spec->config.n_experts_used;
+    switch (row_set) {
+    case AK_OP_ROWS_LOGITS: return p->batch->n_logits;
+    case AK_OP_ROWS_EXPERTS: return p->batch->n * p->spec->config.n_experts_used;
     default: return p->batch->n;
     }
 }
@@ -69,7 +69,7 @@ static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t e
     for (uint32_t i = first; i < end; i++) {
         const struct ak_command *c = p->steps[i].command;
         if (c->op == AK_OP_LINEAR && ak_cpu_takes_blas(p->cpu, &p->weights->packed[c->weight],
-                                                       ak_cpu_rows(p, p->steps[i].domain)))
+                                                       ak_cpu_rows(p, p->steps[i].row_set)))
             return true;
     }
     return false;
@@ -112,7 +112,7 @@ static void walk(void *context, unsigned thread)
     uint64_t stage = p->n_stages;
     for (uint32_t i = 0, end; i < p->n_steps; i = end) {
         const struct ak_cpu_step *step = &p->steps[i];
-        uint32_t rows = ak_cpu_rows(p, step->domain);
+        uint32_t rows = ak_cpu_rows(p, step->row_set);
         bool few = ak_cpu_is_few(rows);
         end = i + 1;
         if (rows == 0)

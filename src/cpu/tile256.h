@@ -19,14 +19,14 @@ enum {
 };
 
 /* ak_tile_bytes of a whole tile. */
-AK_KERNEL size_t ak_tile256_bytes(enum ak_type type)
+AK_KERNEL size_t ak_tile256_bytes(enum ak_quant_type type)
 {
     switch (type) {
-    case AK_Q2_K: return 21 * AK_LINE_BYTES;
-    case AK_Q3_K: return 28 * AK_LINE_BYTES;
-    case AK_Q4_K: return 36 * AK_LINE_BYTES;
-    case AK_Q5_K: return 44 * AK_LINE_BYTES;
-    case AK_Q6_K: return 53 * AK_LINE_BYTES;
+    case AK_QUANT_Q2_K: return 21 * AK_LINE_BYTES;
+    case AK_QUANT_Q3_K: return 28 * AK_LINE_BYTES;
+    case AK_QUANT_Q4_K: return 36 * AK_LINE_BYTES;
+    case AK_QUANT_Q5_K: return 44 * AK_LINE_BYTES;
+    case AK_QUANT_Q6_K: return 53 * AK_LINE_BYTES;
     default: return 34 * AK_LINE_BYTES; /* IQ4_XS */
     }
 }

@@ -23,8 +23,8 @@ struct tuner {
     uint8_t *weights, *acts, *slabs;
     float *x, *y;
     size_t slab_bytes, y_floats;
-    unsigned n_runs;   /* of each kind of kernels, of which the fastest counts */
-    enum ak_type type; /* at hand */
+    unsigned n_runs;         /* of each kind of kernels, of which the fastest counts */
+    enum ak_quant_type type; /* at hand */
     size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a row of tiles */
     bool few;
 };
@@ -36,7 +36,7 @@ static void tiles_task(void *context, unsigned thread)
     const struct ak_tile_kernels *kernels = &t->kernels.tile[t->type];
     uint8_t *slab = t->slabs + thread * t->slab_bytes;
     size_t begin, end;
-    ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
+    ak_chunk_range(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
     if (t->few) {
         kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->acts, t->act_bytes,
                            t->n, t->y + begin * AK_TILE_ROWS, t->n_rows * AK_TILE_ROWS);
@@ -60,7 +60,7 @@ static void rows_task(void *context, unsigned thread)
                   t->few ? AK_WIDEN_ROWS_FEW :
                            AK_WIDEN_ROWS_MANY,
            begin, end;
-    ak_split(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
+    ak_chunk_range(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
     if (t->few && kernels->dot_stored[t->type]) {
         kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin,
                                      K, t->x, K, t->n, t->y + begin, t->n_rows);
@@ -98,7 +98,7 @@ static void blas_task(void *context, unsigned thread)
     size_t begin, end, most = ak_blas_rows(K);
     for (size_t row = 0, n; row < PROMPT_ROWS; row += n) {
         n = ak_min_size(PROMPT_ROWS - row, most);
-        ak_split(n, ak_pool_threads(t->pool), thread, &begin, &end);
+        ak_chunk_range(n, ak_pool_threads(t->pool), thread, &begin, &end);
         for (size_t i = begin; i < end; i++)
             widen(t, row + i, slab + i * K);
         ak_pool_barrier(t->pool, thread);
@@ -136,9 +136,9 @@ static void prepare(struct tuner *t, enum ak_act_form form)
     for (size_t i = 0; i < PROMPT; i++) {
         uint8_t *to = t->acts + i * t->act_bytes;
         if (form == AK_ACT_32)
-            t->kernels.quantise32(t->x + i * K, K, (struct ak_act32 *)(void *)to);
+            t->kernels.quantize32(t->x + i * K, K, (struct ak_act32 *)(void *)to);
         else if (form == AK_ACT_256)
-            t->kernels.quantise256(t->x + i * K, K, (struct ak_act256 *)(void *)to);
+            t->kernels.quantize256(t->x + i * K, K, (struct ak_act256 *)(void *)to);
         else if (t->kernels.open_token)
             t->kernels.open_token(t->x + i * K, K, i, (float *)(void *)t->acts);
     }
@@ -147,11 +147,11 @@ static void prepare(struct tuner *t, enum ak_act_form form)
 /* ---- Choosing ----------------------------------------------------------- */
 /* Whether `type` is tuned: where it is packed its own kernels are measured; of
  * stored rows only those are that take little to widen. */
-static ak_task *task_of(const struct tuner *t, enum ak_type type)
+static ak_task *task_of(const struct tuner *t, enum ak_quant_type type)
 {
     if (t->kernels.tile[type].dot_tiles)
         return tiles_task;
-    return type == AK_F32 || type == AK_F16 || type == AK_BF16 ? rows_task : NULL;
+    return type == AK_QUANT_F32 || type == AK_QUANT_F16 || type == AK_QUANT_BF16 ? rows_task : NULL;
 }
 
 /* Keeps the longest run at 20 ms on slow machines, at less where a quick look is wanted. */
@@ -167,11 +167,11 @@ static void limit_rows(struct tuner *t, ak_task *task)
 }
 
 /* Weights and tokens of `type`. */
-static void take_type(struct tuner *t, enum ak_type type)
+static void take_type(struct tuner *t, enum ak_quant_type type)
 {
     enum ak_act_form form = ak_type_act_form(type);
     uint64_t stored = 0;
-    (void)ak_type_row_bytes(type, K, &stored);
+    (void)ak_quant_row_bytes(type, K, &stored);
     t->type = type;
     t->act_bytes = ak_act_bytes(form, K);
     t->row_bytes = task_of(t, type) == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
@@ -180,7 +180,7 @@ static void take_type(struct tuner *t, enum ak_type type)
 
 /* Times of few-token kernels and of the others, relative to the sum of both, added
  * to the class's. */
-static void measure_type(struct tuner *t, enum ak_type type, double few[N_COUNTS],
+static void measure_type(struct tuner *t, enum ak_quant_type type, double few[N_COUNTS],
                          double many[N_COUNTS])
 {
     ak_task *task = task_of(t, type);
@@ -217,7 +217,7 @@ static uint32_t choose(const double few[N_COUNTS], const double many[N_COUNTS])
 }
 
 /* Whether OpenBLAS multiplies a prompt with `type` faster than our kernels. */
-static bool is_blas_faster(struct tuner *t, enum ak_type type)
+static bool is_blas_faster(struct tuner *t, enum ak_quant_type type)
 {
     double own = 1e9, blas = 1e9, spent = 0.0;
     ak_task *task = task_of(t, type);
@@ -241,19 +241,19 @@ static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user,
 {
     double few[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } },
            many[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } };
-    for (int type = 0; type < AK_TYPE_COUNT; type++) {
-        enum ak_act_form form = ak_type_act_form((enum ak_type)type);
-        if (progress && !progress((double)type / AK_TYPE_COUNT, user))
+    for (int type = 0; type < AK_QUANT_COUNT; type++) {
+        enum ak_act_form form = ak_type_act_form((enum ak_quant_type)type);
+        if (progress && !progress((double)type / AK_QUANT_COUNT, user))
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "tuning was cancelled");
-        if (task_of(t, (enum ak_type)type))
-            measure_type(t, (enum ak_type)type, few[form], many[form]);
+        if (task_of(t, (enum ak_quant_type)type))
+            measure_type(t, (enum ak_quant_type)type, few[form], many[form]);
     }
     for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
         out->small_n[form] = choose(few[form], many[form]);
     if (t->blas.sgemm) {
-        out->blas[AK_ACT_32] = is_blas_faster(t, AK_Q4_0);
-        out->blas[AK_ACT_256] = is_blas_faster(t, AK_Q4_K);
-        out->blas[AK_ACT_F32] = is_blas_faster(t, AK_F16);
+        out->blas[AK_ACT_32] = is_blas_faster(t, AK_QUANT_Q4_0);
+        out->blas[AK_ACT_256] = is_blas_faster(t, AK_QUANT_Q4_K);
+        out->blas[AK_ACT_F32] = is_blas_faster(t, AK_QUANT_F16);
     }
     return AKUNU_OK;
 }

@@ -4,7 +4,7 @@
 
 static bool live_together(const struct ak_slot *a, const struct ak_slot *b)
 {
-    return a->domain == b->domain && a->first_use <= b->last_use && b->first_use <= a->last_use;
+    return a->row_set == b->row_set && a->first_use <= b->last_use && b->first_use <= a->last_use;
 }
 
 /* The lowest place where slot i fits beside the earlier slots that it lives with. */
@@ -29,7 +29,7 @@ void ak_table_plan_arena(struct ak_table *t)
     for (uint32_t i = 0; i < t->n_slots; i++) {
         struct ak_slot *slot = &t->slots[i];
         slot->place = lowest_place(t, i);
-        if (slot->place + slot->width > t->arena_width[slot->domain])
-            t->arena_width[slot->domain] = slot->place + slot->width;
+        if (slot->place + slot->width > t->arena_width[slot->row_set])
+            t->arena_width[slot->row_set] = slot->place + slot->width;
     }
 }

@@ -22,14 +22,14 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *room,
     return true;
 }
 
-static ak_value add_slot(struct ak_builder *b, uint32_t width, enum ak_domain domain)
+static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)
 {
     struct ak_table *t = b->table;
     if (b->status != AKUNU_OK ||
         !grow(b, (void **)&t->slots, t->n_slots, &b->slot_room, sizeof *t->slots))
         return 0;
     t->slots[t->n_slots] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
-                                             .domain = domain,
+                                             .row_set = row_set,
                                              .first_use = t->n_commands,
                                              .last_use = t->n_commands };
     return t->n_slots++;
@@ -41,105 +41,109 @@ static void add_command(struct ak_builder *b, struct ak_command command)
     if (b->status != AKUNU_OK ||
         !grow(b, (void **)&t->commands, t->n_commands, &b->command_room, sizeof *t->commands))
         return;
-    if (command.in != AK_NONE)
+    if (command.in != AK_OP_NONE)
         t->slots[command.in].last_use = t->n_commands;
     t->slots[command.out].last_use = t->n_commands;
     t->commands[t->n_commands++] = command;
 }
 
-static struct ak_command command_of(enum ak_op op, int layer, ak_value in, ak_value out)
+static struct ak_command command_of(enum ak_op op, int layer, ak_build_value in, ak_build_value out)
 {
     return (struct ak_command){ .op = op,
                                 .layer = layer,
                                 .in = in,
                                 .out = out,
-                                .weight = AK_NONE,
-                                .vector = AK_NONE,
-                                .vector2 = AK_NONE };
+                                .weight = AK_OP_NONE,
+                                .vector = AK_OP_NONE,
+                                .vector2 = AK_OP_NONE };
 }
 
-/* Width and domain of a value; a failed builder has no slots. */
-static uint32_t width_of(const struct ak_builder *b, ak_value v)
+/* Width and row set of a value; a failed builder has no slots. */
+static uint32_t width_of(const struct ak_builder *b, ak_build_value v)
 {
     return b->status == AKUNU_OK ? b->table->slots[v].width : 0;
 }
 
-static enum ak_domain domain_of(const struct ak_builder *b, ak_value v)
+static enum ak_op_row_set row_set_of(const struct ak_builder *b, ak_build_value v)
 {
-    return b->status == AKUNU_OK ? b->table->slots[v].domain : AK_DOMAIN_TOKENS;
+    return b->status == AKUNU_OK ? b->table->slots[v].row_set : AK_OP_ROWS_TOKENS;
 }
 
-ak_value ak_build_embed(struct ak_builder *b, float scale)
+ak_build_value ak_build_embed(struct ak_builder *b, float scale)
 {
-    ak_value out = add_slot(b, b->spec->config.width, AK_DOMAIN_TOKENS);
-    struct ak_command c = command_of(AK_OP_EMBED, AK_NO_LAYER, AK_NONE, out);
-    c.params.embed = (struct ak_embed_params){ .scale = scale,
-                                               .types = b->weights->types != NULL,
-                                               .positions = b->weights->positions != NULL,
-                                               .first_position = b->spec->config.first_position };
+    ak_build_value out = add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
+    struct ak_command c = command_of(AK_OP_EMBED, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
+    c.params.embed =
+        (struct ak_op_embed_params){ .scale = scale,
+                                     .types = b->weights->types != NULL,
+                                     .positions = b->weights->positions != NULL,
+                                     .first_position = b->spec->config.first_position };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_norm(struct ak_builder *b, ak_value x, enum ak_role weight, int layer, float eps)
+ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
+                             float eps)
 {
-    ak_value out = add_slot(b, width_of(b, x), domain_of(b, x));
+    ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
     c.vector = ak_weights_vector(b->weights, weight, layer);
-    c.params.norm = (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width };
+    c.params.norm = (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_layer_norm(struct ak_builder *b, ak_value x, enum ak_role weight,
-                             enum ak_role bias, int layer, float eps)
+ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight,
+                                   enum ak_role bias, int layer, float eps)
 {
-    ak_value out = add_slot(b, width_of(b, x), domain_of(b, x));
+    ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
     c.vector = ak_weights_vector(b->weights, weight, layer);
     c.vector2 = ak_weights_vector(b->weights, bias, layer);
     c.params.norm =
-        (struct ak_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
+        (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
     add_command(b, c);
     return out;
 }
 
-bool ak_build_has(const struct ak_builder *b, enum ak_role vector, int layer)
+bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int layer)
 {
-    return ak_weights_vector(b->weights, vector, layer) != AK_NONE;
+    return ak_weights_vector(b->weights, vector, layer) != AK_OP_NONE;
 }
 
-void ak_build_norm_part(struct ak_builder *b, ak_value x, enum ak_linear linear, uint32_t part,
-                        enum ak_role weight, int layer, float eps)
+void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
+                        uint32_t part, enum ak_role weight, int layer, float eps)
 {
     struct ak_command c = command_of(AK_OP_NORM, layer, x, x);
     c.vector = ak_weights_vector(b->weights, weight, layer);
-    c.params.norm = (struct ak_norm_params){ .eps = eps,
-                                             .at = ak_build_part_at(b, linear, layer, part),
-                                             .n = b->weights->vectors[c.vector].n };
+    c.params.norm =
+        (struct ak_op_norm_params){ .eps = eps,
+                                    .offset = ak_build_part_offset(b, linear, layer, part),
+                                    .n = b->weights->vectors[c.vector].n };
     add_command(b, c);
 }
 
-ak_value ak_build_linear(struct ak_builder *b, ak_value x, enum ak_linear linear, int layer)
+ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
+                               int layer)
 {
     uint32_t first, n;
-    ak_value out = add_slot(b, ak_weights_width(b->weights, linear, layer), domain_of(b, x));
+    ak_build_value out = add_slot(b, ak_weights_width(b->weights, linear, layer), row_set_of(b, x));
     ak_weights_of(b->weights, linear, layer, &first, &n);
     for (uint32_t i = first; i < first + n; i++) {
         struct ak_command c = command_of(AK_OP_LINEAR, layer, x, out);
         c.weight = i;
         c.vector = b->weights->packed[i].bias;
-        c.params.linear.at = b->weights->packed[i].parts[0].at;
+        c.params.linear.offset = b->weights->packed[i].parts[0].at;
         add_command(b, c);
     }
     return out;
 }
 
 /* NULL: the model has none. */
-static const struct ak_packed_part *find_part(const struct ak_builder *b, enum ak_linear linear,
+static const struct ak_packed_part *find_part(const struct ak_builder *b, enum ak_op_linear linear,
                                               int layer, uint32_t part)
 {
-    enum ak_role role = ak_linear_info(linear)->parts[part].weight;
+    enum ak_role role = ak_op_linear_info(linear)->parts[part].weight;
     uint32_t first, n;
     ak_weights_of(b->weights, linear, layer, &first, &n);
     for (uint32_t i = first; i < first + n; i++)
@@ -149,8 +153,8 @@ static const struct ak_packed_part *find_part(const struct ak_builder *b, enum a
     return NULL;
 }
 
-uint32_t ak_build_part_at(const struct ak_builder *b, enum ak_linear linear, int layer,
-                          uint32_t part)
+uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear linear, int layer,
+                              uint32_t part)
 {
     const struct ak_packed_part *found = find_part(b, linear, layer, part);
     return found ? found->at : 0;
@@ -162,8 +166,8 @@ static uint32_t q_step(const struct ak_builder *b, uint32_t head_dim)
     return b->spec->descriptor.gated_attention ? 2 * head_dim : head_dim;
 }
 
-void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads,
-                  struct ak_qkv_params params)
+void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm_heads,
+                  struct ak_op_qkv_params params)
 {
     struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
     if (norm_heads) {
@@ -171,21 +175,21 @@ void ak_build_qkv(struct ak_builder *b, ak_value qkv, int layer, bool norm_heads
         c.vector2 = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
     }
     c.params.qkv = params;
-    c.params.qkv.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
-    c.params.qkv.k_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 1);
-    c.params.qkv.v_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 2);
+    c.params.qkv.q_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 0);
+    c.params.qkv.k_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 1);
+    c.params.qkv.v_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 2);
     c.params.qkv.q_step = q_step(b, params.head_dim);
     c.params.qkv.kv_layer = ak_spec_kv_layer(b->spec, layer);
     add_command(b, c);
 }
 
-ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer,
-                            struct ak_attention_params params)
+ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int layer,
+                                  struct ak_op_attention_params params)
 {
-    ak_value out = add_slot(b, params.n_heads * params.head_dim, domain_of(b, qkv));
+    ak_build_value out = add_slot(b, params.n_heads * params.head_dim, row_set_of(b, qkv));
     struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
     c.params.attention = params;
-    c.params.attention.q_at = ak_build_part_at(b, AK_LINEAR_QKV, layer, 0);
+    c.params.attention.q_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 0);
     c.params.attention.q_step = q_step(b, params.head_dim);
     c.params.attention.gated = b->spec->descriptor.gated_attention;
     c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
@@ -194,13 +198,14 @@ ak_value ak_build_attention(struct ak_builder *b, ak_value qkv, int layer,
     return out;
 }
 
-ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint32_t taps)
+ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int layer,
+                                   uint32_t taps)
 {
     uint32_t n = b->spec->config.width;
-    ak_value out = add_slot(b, n, domain_of(b, in));
+    ak_build_value out = add_slot(b, n, row_set_of(b, in));
     struct ak_command c = command_of(AK_OP_SHORT_CONV, layer, in, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
-    c.params.short_conv = (struct ak_short_conv_params){
+    c.params.short_conv = (struct ak_op_short_conv_params){
         .n = n, .taps = taps, .state_at = ak_spec_state_at(b->spec, layer)
     };
     add_command(b, c);
@@ -208,7 +213,7 @@ ak_value ak_build_short_conv(struct ak_builder *b, ak_value in, int layer, uint3
 }
 
 /* A command that reads `other` too. */
-static void add_reading(struct ak_builder *b, struct ak_command command, ak_value other)
+static void add_reading(struct ak_builder *b, struct ak_command command, ak_build_value other)
 {
     add_command(b, command);
     if (b->status == AKUNU_OK)
@@ -220,7 +225,7 @@ static void add_reading(struct ak_builder *b, struct ak_command command, ak_valu
  * matrix for all, those of each key head together. */
 
 struct delta_parts {
-    struct ak_conv_part qkv[AK_CONV_PARTS], z; /* n is what one key head has */
+    struct ak_op_conv_part qkv[AK_OP_CONV_PARTS], z; /* n is what one key head has */
 };
 
 static struct delta_parts delta_parts(const struct ak_builder *b, int layer)
@@ -228,53 +233,57 @@ static struct delta_parts delta_parts(const struct ak_builder *b, int layer)
     const struct ak_config *c = &b->spec->config;
     uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
              widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
-    bool together = find_part(b, AK_LINEAR_DELTA_IN, layer, 0) != NULL;
-    uint32_t at = ak_build_part_at(b, AK_LINEAR_DELTA_IN, layer, together ? 0 : 1);
-    struct ak_conv_part parts[AK_CONV_PARTS + 1];
-    for (int i = 0; i <= AK_CONV_PARTS; i++) {
-        if (i == AK_CONV_PARTS && !together)
-            at = ak_build_part_at(b, AK_LINEAR_DELTA_IN, layer, 2);
-        parts[i] = (struct ak_conv_part){
-            .at = at, .step = together ? 2 * (c->delta_k_dim + values) : widths[i], .n = widths[i]
-        };
+    bool together = find_part(b, AK_OP_LINEAR_DELTA_IN, layer, 0) != NULL;
+    uint32_t at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_IN, layer, together ? 0 : 1);
+    struct ak_op_conv_part parts[AK_OP_CONV_PARTS + 1];
+    for (int i = 0; i <= AK_OP_CONV_PARTS; i++) {
+        if (i == AK_OP_CONV_PARTS && !together)
+            at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_IN, layer, 2);
+        parts[i] =
+            (struct ak_op_conv_part){ .offset = at,
+                                      .step = together ? 2 * (c->delta_k_dim + values) : widths[i],
+                                      .n = widths[i] };
         at += together ? widths[i] : widths[i] * c->delta_k_heads;
     }
     return (struct delta_parts){ { parts[0], parts[1], parts[2] }, parts[3] };
 }
 
-ak_value ak_build_conv(struct ak_builder *b, ak_value in, int layer)
+ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
 {
     struct delta_parts parts = delta_parts(b, layer);
     uint32_t n = ak_spec_dim(b->spec, AK_DIM_DELTA_QKV);
-    ak_value out = add_slot(b, n, domain_of(b, in));
+    ak_build_value out = add_slot(b, n, row_set_of(b, in));
     struct ak_command c = command_of(AK_OP_CONV, layer, in, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_KERNEL, layer);
-    c.params.conv = (struct ak_conv_params){ .n = n,
-                                             .taps = b->spec->config.conv_taps,
-                                             .n_groups = b->spec->config.delta_k_heads,
-                                             .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
-                                             .state_at = ak_spec_state_at(b->spec, layer) };
+    c.params.conv =
+        (struct ak_op_conv_params){ .n = n,
+                                    .taps = b->spec->config.conv_taps,
+                                    .n_groups = b->spec->config.delta_k_heads,
+                                    .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
+                                    .state_at = ak_spec_state_at(b->spec, layer) };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_delta(struct ak_builder *b, ak_value qkv, ak_value gates, int layer)
+ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build_value gates,
+                              int layer)
 {
     const struct ak_config *k = &b->spec->config;
     uint32_t per_group = k->delta_v_heads / k->delta_k_heads;
-    bool together = find_part(b, AK_LINEAR_DELTA_GATES, layer, 0) != NULL;
-    ak_value out = add_slot(b, ak_spec_dim(b->spec, AK_DIM_DELTA_V), domain_of(b, qkv));
+    bool together = find_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0) != NULL;
+    ak_build_value out = add_slot(b, ak_spec_dim(b->spec, AK_DIM_DELTA_V), row_set_of(b, qkv));
     struct ak_command c = command_of(AK_OP_DELTA, layer, qkv, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_DECAY, layer);
     c.vector2 = ak_weights_vector(b->weights, AK_ROLE_DELTA_ALPHA_BIAS, layer);
-    c.params.delta = (struct ak_delta_params){
+    c.params.delta = (struct ak_op_delta_params){
         .n_k_heads = k->delta_k_heads,
         .n_v_heads = k->delta_v_heads,
         .k_dim = k->delta_k_dim,
         .v_dim = k->delta_v_dim,
         .gates = gates,
-        .beta_at = ak_build_part_at(b, AK_LINEAR_DELTA_GATES, layer, together ? 0 : 1),
-        .alpha_at = together ? per_group : ak_build_part_at(b, AK_LINEAR_DELTA_GATES, layer, 2),
+        .beta_at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, together ? 0 : 1),
+        .alpha_at =
+            together ? per_group : ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, 2),
         .gate_step = together ? 2 * per_group : per_group,
         .tiled = b->spec->descriptor.delta_tiled,
         .state_at = ak_spec_state_at(b->spec, layer) + ak_spec_conv_elems(b->spec)
@@ -283,140 +292,145 @@ ak_value ak_build_delta(struct ak_builder *b, ak_value qkv, ak_value gates, int 
     return out;
 }
 
-ak_value ak_build_norm_gated(struct ak_builder *b, ak_value heads, ak_value in, int layer,
-                             float eps)
+ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, ak_build_value in,
+                                   int layer, float eps)
 {
     const struct ak_config *k = &b->spec->config;
-    struct ak_conv_part z = delta_parts(b, layer).z;
-    ak_value out = add_slot(b, width_of(b, heads), domain_of(b, heads));
+    struct ak_op_conv_part z = delta_parts(b, layer).z;
+    ak_build_value out = add_slot(b, width_of(b, heads), row_set_of(b, heads));
     struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
     c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_NORM, layer);
     c.params.norm_gated =
-        (struct ak_norm_gated_params){ .eps = eps,
-                                       .n_heads = k->delta_v_heads,
-                                       .n = k->delta_v_dim,
-                                       .gate = in,
-                                       .gate_at = z.at,
-                                       .gate_step = z.step,
-                                       .per_group = k->delta_v_heads / k->delta_k_heads };
+        (struct ak_op_norm_gated_params){ .eps = eps,
+                                          .n_heads = k->delta_v_heads,
+                                          .n = k->delta_v_dim,
+                                          .gate = in,
+                                          .gate_at = z.offset,
+                                          .gate_step = z.step,
+                                          .per_group = k->delta_v_heads / k->delta_k_heads };
     add_reading(b, c, in);
     return out;
 }
 
-ak_value ak_build_gated(struct ak_builder *b, ak_value gate_up, enum ak_linear linear, int layer,
-                        enum ak_activation activation, uint32_t n)
+ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
+                              enum ak_op_linear linear, int layer, enum ak_op_activation activation,
+                              uint32_t n)
 {
-    ak_value out = add_slot(b, n, domain_of(b, gate_up));
+    ak_build_value out = add_slot(b, n, row_set_of(b, gate_up));
     struct ak_command c = command_of(AK_OP_GATED, layer, gate_up, out);
-    c.params.gated = (struct ak_gated_params){ .activation = activation,
-                                               .n = n,
-                                               .gate_at = ak_build_part_at(b, linear, layer, 0),
-                                               .up_at = ak_build_part_at(b, linear, layer, 1) };
+    c.params.gated =
+        (struct ak_op_gated_params){ .activation = activation,
+                                     .n = n,
+                                     .gate_at = ak_build_part_offset(b, linear, layer, 0),
+                                     .up_at = ak_build_part_offset(b, linear, layer, 1) };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_activate(struct ak_builder *b, ak_value x, int layer,
-                           enum ak_activation activation, uint32_t n)
+ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
+                                 enum ak_op_activation activation, uint32_t n)
 {
-    ak_value out = add_slot(b, n, domain_of(b, x));
+    ak_build_value out = add_slot(b, n, row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, out);
-    if ((activation == AK_ACTIVATION_SILU || activation == AK_ACTIVATION_SWIGLU_CLAMPED) &&
+    if ((activation == AK_OP_ACTIVATION_SILU || activation == AK_OP_ACTIVATION_SWIGLU_CLAMPED) &&
         b->status == AKUNU_OK)
         b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU without a gate");
-    c.params.activate = (struct ak_activate_params){ .activation = activation, .n = n };
+    c.params.activate = (struct ak_op_activate_params){ .activation = activation, .n = n };
     add_command(b, c);
     return out;
 }
 
-ak_value ak_build_route(struct ak_builder *b, ak_value logits, int layer,
-                        struct ak_route_params params)
+ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int layer,
+                              struct ak_op_route_params params)
 {
-    ak_value out = add_slot(b, 2 * params.n_used, domain_of(b, logits));
+    ak_build_value out = add_slot(b, 2 * params.n_used, row_set_of(b, logits));
     struct ak_command c = command_of(AK_OP_ROUTE, layer, logits, out);
     c.params.route = params;
     add_command(b, c);
     return out;
 }
 
-static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_value in, ak_value out,
-                       ak_value routes)
+static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_build_value in,
+                       ak_build_value out, ak_build_value routes)
 {
     struct ak_command c = command_of(op, layer, in, out);
-    c.params.routed = (struct ak_routed_params){ .routes = routes, .n = b->spec->config.width };
+    c.params.routed = (struct ak_op_routed_params){ .routes = routes, .n = b->spec->config.width };
     add_reading(b, c, routes);
 }
 
-ak_value ak_build_gather(struct ak_builder *b, ak_value x, ak_value routes, int layer)
+ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
+                               int layer)
 {
-    ak_value out = add_slot(b, width_of(b, x), AK_DOMAIN_EXPERTS);
+    ak_build_value out = add_slot(b, width_of(b, x), AK_OP_ROWS_EXPERTS);
     add_routed(b, AK_OP_GATHER, layer, x, out, routes);
     return out;
 }
 
-void ak_build_combine(struct ak_builder *b, ak_value x, ak_value rows, ak_value routes, int layer)
+void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
+                      ak_build_value routes, int layer)
 {
     add_routed(b, AK_OP_COMBINE, layer, rows, x, routes);
 }
 
-void ak_build_add_gated(struct ak_builder *b, ak_value x, ak_value y, ak_value h,
+void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
                         enum ak_role vector, int layer)
 {
     struct ak_command c = command_of(AK_OP_ADD_GATED, layer, y, x);
     c.vector = ak_weights_vector(b->weights, vector, layer);
-    c.params.add_gated = (struct ak_add_gated_params){ .gate = h, .n = b->spec->config.width };
+    c.params.add_gated = (struct ak_op_add_gated_params){ .gate = h, .n = b->spec->config.width };
     add_reading(b, c, h);
 }
 
-void ak_build_add(struct ak_builder *b, ak_value x, ak_value y, float scale)
+void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale)
 {
-    struct ak_command c = command_of(AK_OP_ADD, AK_NO_LAYER, y, x);
-    c.params.add = (struct ak_add_params){ .scale = scale, .n = b->spec->config.width };
+    struct ak_command c = command_of(AK_OP_ADD, AK_ROLE_NO_LAYER, y, x);
+    c.params.add = (struct ak_op_add_params){ .scale = scale, .n = b->spec->config.width };
     add_command(b, c);
 }
 
-ak_value ak_build_select(struct ak_builder *b, ak_value x)
+ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x)
 {
-    ak_value out = add_slot(b, width_of(b, x), AK_DOMAIN_LOGITS);
-    struct ak_command c = command_of(AK_OP_SELECT, AK_NO_LAYER, x, out);
+    ak_build_value out = add_slot(b, width_of(b, x), AK_OP_ROWS_LOGITS);
+    struct ak_command c = command_of(AK_OP_SELECT, AK_ROLE_NO_LAYER, x, out);
     c.params.select.n = b->spec->config.width;
     add_command(b, c);
     return out;
 }
 
-static void change_logits(struct ak_builder *b, enum ak_op op, float by)
+static void change_logits(struct ak_builder *b, enum ak_op op, float value)
 {
-    struct ak_command c = command_of(op, AK_NO_LAYER, b->table->logits, b->table->logits);
-    c.params.by = (struct ak_by_params){ .by = by, .n = b->spec->config.vocab_size };
+    struct ak_command c = command_of(op, AK_ROLE_NO_LAYER, b->table->logits, b->table->logits);
+    c.params.scalar =
+        (struct ak_op_scalar_params){ .value = value, .n = b->spec->config.vocab_size };
     add_command(b, c);
 }
 
-void ak_build_hidden(struct ak_builder *b, ak_value x)
+void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 {
     b->table->logits = x;
-    b->table->chosen = AK_NONE;
+    b->table->chosen = AK_OP_NONE;
 }
 
-void ak_build_logits(struct ak_builder *b, ak_value x, float divisor, float cap)
+void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
 {
     struct ak_table *t = b->table;
     if (b->end == AK_END_HIDDEN) {
         ak_build_hidden(b, x);
         return;
     }
-    t->logits = ak_build_linear(b, x, AK_LINEAR_OUTPUT, AK_NO_LAYER);
+    t->logits = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
     if (divisor != 1.0f)
         change_logits(b, AK_OP_DIVIDE, divisor);
     if (cap > 0.0f)
         change_logits(b, AK_OP_CAP, cap);
-    t->chosen = AK_NONE;
+    t->chosen = AK_OP_NONE;
     if (b->end != AK_END_CHOSEN)
         return;
-    struct ak_command c = command_of(AK_OP_GUMBEL, AK_NO_LAYER, t->logits, t->logits);
+    struct ak_command c = command_of(AK_OP_GUMBEL, AK_ROLE_NO_LAYER, t->logits, t->logits);
     c.params.logits.n = b->spec->config.vocab_size;
     add_command(b, c);
-    t->chosen = add_slot(b, 1, AK_DOMAIN_LOGITS);
-    c = command_of(AK_OP_ARGMAX, AK_NO_LAYER, t->logits, t->chosen);
+    t->chosen = add_slot(b, 1, AK_OP_ROWS_LOGITS);
+    c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, t->logits, t->chosen);
     c.params.logits.n = b->spec->config.vocab_size;
     add_command(b, c);
 }
@@ -432,7 +446,7 @@ ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *we
     if (b.status == AKUNU_OK) {
         /* the caller reads these after the pass */
         out->slots[out->logits].last_use = out->n_commands;
-        if (out->chosen != AK_NONE)
+        if (out->chosen != AK_OP_NONE)
             out->slots[out->chosen].last_use = out->n_commands;
         ak_table_plan_arena(out);
         b.status = ak_table_dump(out, weights, error);

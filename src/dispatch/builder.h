@@ -14,7 +14,7 @@ struct ak_builder {
     struct ak_error *error;
 };
 
-/* Gives every slot its place in its domain's arena, by first and last use. */
+/* Gives every slot its place in its row set's arena, by first and last use. */
 void ak_table_plan_arena(struct ak_table *t);
 
 #endif

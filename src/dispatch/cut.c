@@ -22,7 +22,7 @@ static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *
             *value = i;
             n++;
         }
-    if (n == 1 && t->slots[*value].domain == AK_DOMAIN_TOKENS)
+    if (n == 1 && t->slots[*value].row_set == AK_OP_ROWS_TOKENS)
         return AKUNU_OK;
     return ak_fail(
         error, AKUNU_ERROR_UNSUPPORTED,
@@ -48,7 +48,7 @@ static ak_status take_commands(const struct ak_table *t, uint32_t begin, uint32_
         bool lives = slot->first_use < end && slot->last_use >= begin;
         uint32_t last = slot->last_use < end ? slot->last_use : end;
         out->slots[i] =
-            (struct ak_slot){ .domain = slot->domain, .width = lives ? slot->width : 0 };
+            (struct ak_slot){ .row_set = slot->row_set, .width = lives ? slot->width : 0 };
         out->slots[i].first_use =
             lives && slot->first_use > begin ? slot->first_use - begin + before : 0;
         out->slots[i].last_use = lives ? last - begin + before : 0;
@@ -85,14 +85,14 @@ ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec,
         return status;
     }
     head->logits = value;
-    head->chosen = AK_NONE;
+    head->chosen = AK_OP_NONE;
     tail->commands[0] = (struct ak_command){ .op = AK_OP_EMBED,
-                                             .layer = AK_NO_LAYER,
-                                             .in = AK_NONE,
+                                             .layer = AK_ROLE_NO_LAYER,
+                                             .in = AK_OP_NONE,
                                              .out = value,
-                                             .weight = AK_NONE,
-                                             .vector = AK_NONE,
-                                             .vector2 = AK_NONE,
+                                             .weight = AK_OP_NONE,
+                                             .vector = AK_OP_NONE,
+                                             .vector2 = AK_OP_NONE,
                                              .params.embed.scale = 1.0f };
     for (uint32_t i = 1; i < tail->n_commands; i++)
         count_from(&tail->commands[i], ak_spec_kv_layer(spec, (int)cut),

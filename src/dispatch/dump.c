@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "dispatch/builder.h"
 
-static const char *const activations[] = { [AK_ACTIVATION_SILU] = "silu",
-                                           [AK_ACTIVATION_GELU_TANH] = "gelu_tanh",
-                                           [AK_ACTIVATION_GELU_ERF] = "gelu_erf",
-                                           [AK_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped" };
+static const char *const activations[] = { [AK_OP_ACTIVATION_SILU] = "silu",
+                                           [AK_OP_ACTIVATION_GELU_TANH] = "gelu_tanh",
+                                           [AK_OP_ACTIVATION_GELU_ERF] = "gelu_erf",
+                                           [AK_OP_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped" };
 
 static void dump_nonzero(FILE *f, const char *label, float value)
 {
@@ -20,7 +20,7 @@ static void dump_nonzero(FILE *f, const char *label, float value)
 static void dump_vector(FILE *f, const char *label, const struct ak_weights *w, uint32_t vector)
 {
     char name[AK_ROLE_NAME_BYTES];
-    if (vector != AK_NONE)
+    if (vector != AK_OP_NONE)
         fprintf(f, " %s=%s", label,
                 ak_role_name(w->vectors[vector].role, w->vectors[vector].layer, name));
 }
@@ -35,10 +35,10 @@ static void dump_kv_layer(FILE *f, const struct ak_command *c, uint32_t kv_layer
 static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_weights *w)
 {
     const struct ak_packed *packed = &w->packed[c->weight];
-    fprintf(f, " weight=%s[", ak_linear_info(packed->linear)->name);
+    fprintf(f, " weight=%s[", ak_op_linear_info(packed->linear)->name);
     for (uint32_t i = 0; i < packed->n_parts; i++)
         fprintf(f, "%s%u", i ? "+" : "", packed->parts[i].rows);
-    fprintf(f, ", %u] at=%u", packed->cols, c->params.linear.at);
+    fprintf(f, ", %u] at=%u", packed->cols, c->params.linear.offset);
     fputs(packed->order ? " ordered" : "", f);
     dump_vector(f, "bias", w, c->vector);
 }
@@ -57,13 +57,13 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         dump_vector(f, "vector", w, c->vector);
         dump_vector(f, "bias", w, c->vector2);
         if (c->in == c->out)
-            fprintf(f, " at=%u", c->params.norm.at);
+            fprintf(f, " at=%u", c->params.norm.offset);
         fprintf(f, " n=%u eps=%.9g", c->params.norm.n, (double)c->params.norm.eps);
         fputs(c->params.norm.layer_norm ? " layer_norm" : "", f);
         break;
     case AK_OP_LINEAR: dump_linear(f, c, w); break;
     case AK_OP_QKV: {
-        const struct ak_qkv_params *p = &c->params.qkv;
+        const struct ak_op_qkv_params *p = &c->params.qkv;
         fprintf(f, " at=%u,%u,%u heads=%u/%u head_dim=%u rope=%u%s", p->q_at, p->k_at, p->v_at,
                 p->n_heads, p->n_kv_heads, p->head_dim, p->rope_dims,
                 p->interleaved ? " interleaved" : " halves");
@@ -75,11 +75,11 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         break;
     }
     case AK_OP_ATTENTION: {
-        const struct ak_attention_params *p = &c->params.attention;
+        const struct ak_op_attention_params *p = &c->params.attention;
         fprintf(f, " at=%u heads=%u/%u head_dim=%u window=%u scale=%.9g", p->q_at, p->n_heads,
                 p->n_kv_heads, p->head_dim, p->window, (double)p->scale);
         dump_nonzero(f, "cap", p->cap);
-        fputs(p->both_ways ? " both_ways" : "", f);
+        fputs(p->bidirectional ? " both_ways" : "", f);
         fputs(p->alibi ? " alibi" : "", f);
         fputs(p->gated ? " gated" : "", f);
         dump_vector(f, "sinks", w, c->vector);
@@ -94,14 +94,14 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
     case AK_OP_CONV:
         fprintf(f, " taps=%u state=%llu n=%u at=", c->params.conv.taps,
                 (unsigned long long)c->params.conv.state_at, c->params.conv.n);
-        for (int i = 0; i < AK_CONV_PARTS; i++)
-            fprintf(f, "%s%u+%u·%u[%u]", i ? "," : "", c->params.conv.parts[i].at,
+        for (int i = 0; i < AK_OP_CONV_PARTS; i++)
+            fprintf(f, "%s%u+%u·%u[%u]", i ? "," : "", c->params.conv.parts[i].offset,
                     c->params.conv.n_groups, c->params.conv.parts[i].step,
                     c->params.conv.parts[i].n);
         dump_vector(f, "kernel", w, c->vector);
         break;
     case AK_OP_DELTA: {
-        const struct ak_delta_params *p = &c->params.delta;
+        const struct ak_op_delta_params *p = &c->params.delta;
         fprintf(f, " heads=%u/%u%s dims=%u,%u gates=s%u at=%u,%u+%u state=%llu", p->n_v_heads,
                 p->n_k_heads, p->tiled ? " tiled" : "", p->k_dim, p->v_dim, p->gates, p->beta_at,
                 p->alpha_at, p->gate_step, (unsigned long long)p->state_at);
@@ -110,7 +110,7 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         break;
     }
     case AK_OP_NORM_GATED: {
-        const struct ak_norm_gated_params *p = &c->params.norm_gated;
+        const struct ak_op_norm_gated_params *p = &c->params.norm_gated;
         dump_vector(f, "vector", w, c->vector);
         fprintf(f, " heads=%u n=%u eps=%.9g gate=s%u at=%u+%u/%u", p->n_heads, p->n, (double)p->eps,
                 p->gate, p->gate_at, p->gate_step, p->per_group);
@@ -128,10 +128,12 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         dump_nonzero(f, "scale", c->params.add.scale == 1.0f ? 0.0f : c->params.add.scale);
         break;
     case AK_OP_DIVIDE:
-    case AK_OP_CAP: fprintf(f, " by=%.9g n=%u", (double)c->params.by.by, c->params.by.n); break;
+    case AK_OP_CAP:
+        fprintf(f, " by=%.9g n=%u", (double)c->params.scalar.value, c->params.scalar.n);
+        break;
     case AK_OP_ROUTE:
         fprintf(f, " experts=%u/%u%s", c->params.route.n_used, c->params.route.n_experts,
-                c->params.route.normalised ? " normalised" : "");
+                c->params.route.normalized ? " normalised" : "");
         break;
     case AK_OP_GATHER:
     case AK_OP_COMBINE:
@@ -153,12 +155,12 @@ static void dump_command(FILE *f, const struct ak_table *t, uint32_t i, const st
 {
     const struct ak_command *c = &t->commands[i];
     fprintf(f, "%4u ", i);
-    if (c->layer == AK_NO_LAYER)
+    if (c->layer == AK_ROLE_NO_LAYER)
         fprintf(f, "    -");
     else
         fprintf(f, "%5d", c->layer);
     fprintf(f, " %-9s", ak_op_name(c->op));
-    if (c->in != AK_NONE)
+    if (c->in != AK_OP_NONE)
         fprintf(f, " in=s%u", c->in);
     fprintf(f, " out=s%u", c->out);
     dump_params(f, c, w);
@@ -168,19 +170,19 @@ static void dump_command(FILE *f, const struct ak_table *t, uint32_t i, const st
 ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
                         struct ak_error *error)
 {
-    static const char *const domains[] = { "tokens", "logits", "experts" };
+    static const char *const row_sets[] = { "tokens", "logits", "experts" };
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f)
         return ak_fail_memory(error, "the table's text", 0);
-    fprintf(f, "arena tokens %u, logits %u", t->arena_width[AK_DOMAIN_TOKENS],
-            t->arena_width[AK_DOMAIN_LOGITS]);
-    if (t->arena_width[AK_DOMAIN_EXPERTS])
-        fprintf(f, ", experts %u", t->arena_width[AK_DOMAIN_EXPERTS]);
+    fprintf(f, "arena tokens %u, logits %u", t->arena_width[AK_OP_ROWS_TOKENS],
+            t->arena_width[AK_OP_ROWS_LOGITS]);
+    if (t->arena_width[AK_OP_ROWS_EXPERTS])
+        fprintf(f, ", experts %u", t->arena_width[AK_OP_ROWS_EXPERTS]);
     fputc('\n', f);
     for (uint32_t i = 0; i < t->n_slots; i++)
-        fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, domains[t->slots[i].domain],
+        fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, row_sets[t->slots[i].row_set],
                 t->slots[i].width, t->slots[i].place, t->slots[i].first_use, t->slots[i].last_use);
     for (uint32_t i = 0; i < t->n_commands; i++)
         dump_command(f, t, i, weights);

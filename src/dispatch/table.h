@@ -7,10 +7,10 @@
 
 /* An activation slot. Rows lie `width` elements apart; `place` is the slot's
  * number of elements into a row of the arena, shared by slots that do not live
- * at the same time. Each domain has an arena of its own. */
+ * at the same time. Each row set has an arena of its own. */
 struct ak_slot {
     uint32_t width; /* float elements of a row, a multiple of 16 */
-    enum ak_domain domain;
+    enum ak_op_row_set row_set;
     uint32_t place;
     uint32_t first_use, last_use; /* commands */
 };
@@ -20,9 +20,9 @@ struct ak_table {
     uint32_t n_commands;
     struct ak_slot *slots;
     uint32_t n_slots;
-    uint32_t arena_width[AK_DOMAIN_COUNT]; /* elements of a row of each domain's arena */
-    uint32_t logits;                       /* slot of the logits, or of the hidden states */
-    uint32_t chosen; /* slot of the chosen tokens, AK_NONE in the plain table */
+    uint32_t arena_width[AK_OP_ROWS_COUNT]; /* elements of a row of each row set's arena */
+    uint32_t logits;                        /* slot of the logits, or of the hidden states */
+    uint32_t chosen; /* slot of the chosen tokens, AK_OP_NONE in the plain table */
     char *dump;
 };
 

@@ -4,7 +4,7 @@
 #include "weights/assembly.h"
 
 /* A row of a stored matrix as floats. */
-static void read_row(const struct ak_view *view, ak_dequantise_fn *const *widen, uint64_t row,
+static void read_row(const struct ak_view *view, ak_quant_dequantize_fn *const *widen, uint64_t row,
                      float *out)
 {
     uint64_t row_bytes = 0;
@@ -12,12 +12,12 @@ static void read_row(const struct ak_view *view, ak_dequantise_fn *const *widen,
         ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, out);
         return;
     }
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes);
-    (widen ? widen[view->type] : ak_type_info(view->type)->dequantise)(
+    (void)ak_quant_row_bytes(view->type, view->cols, &row_bytes);
+    (widen ? widen[view->type] : ak_quant_info(view->type)->dequantize)(
         (const uint8_t *)view->plane[0].data + row * row_bytes, out, view->cols);
 }
 
-static void add_row(const struct ak_view *view, ak_dequantise_fn *const *widen, uint64_t row,
+static void add_row(const struct ak_view *view, ak_quant_dequantize_fn *const *widen, uint64_t row,
                     float *scratch, float *out)
 {
     read_row(view, widen, row, scratch);
@@ -25,8 +25,8 @@ static void add_row(const struct ak_view *view, ak_dequantise_fn *const *widen, 
         out[i] += scratch[i];
 }
 
-void ak_embed_token(const struct ak_weights *weights, const struct ak_embed_params *params,
-                    ak_dequantise_fn *const *widen, int32_t token, uint32_t position,
+void ak_embed_token(const struct ak_weights *weights, const struct ak_op_embed_params *params,
+                    ak_quant_dequantize_fn *const *widen, int32_t token, uint32_t position,
                     float *scratch, float *out)
 {
     read_row(weights->embedding, widen, (uint64_t)token, out);

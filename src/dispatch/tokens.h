@@ -6,9 +6,9 @@
 #include "dispatch/table.h"
 
 /* A token's row of an EMBED command, config.width floats; `scratch` has room for as many.
- * widen[type] opens stored rows; NULL: as ak_type_info() says, to the same bits. */
-void ak_embed_token(const struct ak_weights *weights, const struct ak_embed_params *params,
-                    ak_dequantise_fn *const *widen, int32_t token, uint32_t position,
+ * widen[type] opens stored rows; NULL: as ak_quant_info() says, to the same bits. */
+void ak_embed_token(const struct ak_weights *weights, const struct ak_op_embed_params *params,
+                    ak_quant_dequantize_fn *const *widen, int32_t token, uint32_t position,
                     float *scratch, float *out);
 
 /* The frequencies of each rotation table in a session with this much context:

@@ -1,4 +1,4 @@
-/* Sets of characters, and how a character is spelt in bytes. */
+/* Sets of characters, and how a character is spelled in bytes. */
 #ifndef AK_TEXT_GRAMMAR_CHARS_H
 #define AK_TEXT_GRAMMAR_CHARS_H
 

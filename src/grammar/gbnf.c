@@ -468,7 +468,7 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
     if (n_bytes > AK_GBNF_MOST_BYTES)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the grammar has %zu bytes: %d are the most",
                        n_bytes, AK_GBNF_MOST_BYTES);
-    size_t valid = ak_utf8_valid(text, n_bytes);
+    size_t valid = ak_utf8_valid_bytes(text, n_bytes);
     ak_build_begin(&p.build, error);
     p.names_mask = 7;
     grow_names(&p);

@@ -2,7 +2,7 @@
  *
  * A part is a number. Rules give parts names, so that parts can refer to each other and
  * to themselves; a grammar's texts are those of its root. Texts are bytes: characters
- * are spelt out in UTF-8 when a grammar is built (chars.h), and nothing later knows of
+ * are spelled out in UTF-8 when a grammar is built (chars.h), and nothing later knows of
  * them. A grammar is immutable once it was finished, knows of no vocabulary, and may be
  * used by any number of matchers at once (matcher.h).
  *

@@ -220,30 +220,30 @@ static ak_status refuse(const struct ak_grammar *g, const struct walk *stack, ui
 
 static ak_status check_recursion(const struct ak_grammar *g, struct ak_error *error)
 {
-    uint8_t *colour = ak_alloc(g->n_parts, 1);
+    uint8_t *color = ak_alloc(g->n_parts, 1);
     struct walk *stack = ak_alloc(g->n_parts, sizeof *stack);
-    ak_status status = colour && stack ? AKUNU_OK : ak_fail_memory(error, "a grammar", 0);
+    ak_status status = color && stack ? AKUNU_OK : ak_fail_memory(error, "a grammar", 0);
     for (uint32_t start = 0; status == AKUNU_OK && start < g->n_parts; start++) {
-        if (colour[start] != NEW)
+        if (color[start] != NEW)
             continue;
         uint32_t n = 1;
         stack[0] = (struct walk){ start, 0 };
-        colour[start] = OPEN;
+        color[start] = OPEN;
         while (status == AKUNU_OK && n > 0) {
             struct walk *top = &stack[n - 1];
             uint32_t child;
             if (!beginning(g, &g->parts[top->part], top->next++, &child)) {
-                colour[top->part] = DONE;
+                color[top->part] = DONE;
                 n--;
-            } else if (colour[child] == OPEN) {
+            } else if (color[child] == OPEN) {
                 status = refuse(g, stack, n, error);
-            } else if (colour[child] == NEW) {
-                colour[child] = OPEN;
+            } else if (color[child] == NEW) {
+                color[child] = OPEN;
                 stack[n++] = (struct walk){ child, 0 };
             }
         }
     }
-    ak_free(colour);
+    ak_free(color);
     ak_free(stack);
     return status;
 }

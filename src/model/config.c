@@ -139,9 +139,9 @@ static ak_status read_long_magnitude(const struct ak_provider *p, const struct a
         return AKUNU_OK;
     double factor = rope->factor > 0.0f ? (double)rope->factor :
                                           (double)config->context / (double)rope->original_context;
-    float fallback =
-        factor > 1.0 ? (float)sqrt(1.0 + ak_log(factor) / ak_log((double)rope->original_context)) :
-                       1.0f;
+    float fallback = factor > 1.0 ?
+                         (float)sqrt(1.0 + ak_ln(factor) / ak_ln((double)rope->original_context)) :
+                         1.0f;
     return ak_config_positive(p, config, "rope.scaling.attention_factor", fallback,
                               &rope->magnitude, error);
 }
@@ -388,8 +388,8 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
 
     if (config.scheme == AK_SCHEME_HF && family->hf_padded_positions)
         AK_TRY(read_first_position(p, &config, error));
-    bool has_types =
-        ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER, &embedding);
+    bool has_types = ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING,
+                                           AK_ROLE_NO_LAYER, &embedding);
     AK_TRY(read_u32(p, &config, "tokenizer.ggml.token_type_count", false,
                     has_types ? embedding.rows : 0, &config.n_types, error));
 
@@ -397,7 +397,7 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
      * embedding tells. */
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     uint32_t rows =
-        ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, &embedding) ?
+        ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, &embedding) ?
             embedding.rows :
             0;
     AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));

@@ -26,7 +26,7 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
     AK_TRY(ak_config_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim, &squared,
                               error));
     *out = (struct ak_descriptor){
-        .activation = AK_ACTIVATION_SILU,
+        .activation = AK_OP_ACTIVATION_SILU,
         .embedding_scale = 1.0f,
         .residual_scale = 1.0f,
         .attention_scale = 1.0f / sqrtf(squared),
@@ -39,31 +39,34 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
 }
 
 /* `bias` is LayerNorm's. */
-static ak_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
-                     enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                           enum ak_role weight, enum ak_role bias, int layer)
 {
     if (spec->descriptor.layer_norm)
         return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
     return ak_build_norm(b, x, weight, layer, spec->config.norm_eps);
 }
 
-static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_value qkv, int layer)
+static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_build_value qkv, int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
     enum ak_rotation rotation = ak_spec_layer(spec, layer)->rotation;
     if (d->qk_norm_rows) {
-        ak_build_norm_part(b, qkv, AK_LINEAR_QKV, 0, AK_ROLE_ATTENTION_Q_NORM, layer, c->norm_eps);
-        ak_build_norm_part(b, qkv, AK_LINEAR_QKV, 1, AK_ROLE_ATTENTION_K_NORM, layer, c->norm_eps);
+        ak_build_norm_part(b, qkv, AK_OP_LINEAR_QKV, 0, AK_ROLE_ATTENTION_Q_NORM, layer,
+                           c->norm_eps);
+        ak_build_norm_part(b, qkv, AK_OP_LINEAR_QKV, 1, AK_ROLE_ATTENTION_K_NORM, layer,
+                           c->norm_eps);
     }
-    ak_build_qkv(b, qkv, layer, !d->qk_norm_rows,
-                 (struct ak_qkv_params){ .n_heads = c->n_heads,
-                                         .n_kv_heads = c->n_kv_heads,
-                                         .head_dim = c->head_dim,
-                                         .rope_dims = rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
-                                         .rope_table = rotation == AK_ROTATE_LOCAL ? 1 : 0,
-                                         .interleaved = d->rope_interleaved,
-                                         .norm_eps = c->norm_eps });
+    ak_build_qkv(
+        b, qkv, layer, !d->qk_norm_rows,
+        (struct ak_op_qkv_params){ .n_heads = c->n_heads,
+                                   .n_kv_heads = c->n_kv_heads,
+                                   .head_dim = c->head_dim,
+                                   .rope_dims = rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
+                                   .rope_table = rotation == AK_ROTATE_LOCAL ? 1 : 0,
+                                   .interleaved = d->rope_interleaved,
+                                   .norm_eps = c->norm_eps });
 }
 
 ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config,
@@ -97,47 +100,51 @@ ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak
     return AKUNU_OK;
 }
 
-static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static ak_build_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                                int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = d->no_pre_norms ?
-                     x :
-                     norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
-    ak_value qkv = ak_build_linear(b, h, AK_LINEAR_QKV, layer);
+    ak_build_value h = d->no_pre_norms ? x :
+                                         norm(b, spec, x, AK_ROLE_ATTENTION_NORM,
+                                              AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_build_value qkv = ak_build_linear(b, h, AK_OP_LINEAR_QKV, layer);
     rotate(b, spec, qkv, layer);
-    ak_value a = ak_build_attention(
+    ak_build_value a = ak_build_attention(
         b, qkv, layer,
-        (struct ak_attention_params){ .n_heads = c->n_heads,
-                                      .n_kv_heads = c->n_kv_heads,
-                                      .head_dim = c->head_dim,
-                                      .window = ak_spec_layer(spec, layer)->window,
-                                      .scale = d->attention_scale,
-                                      .cap = d->attention_cap });
-    ak_value out = ak_build_linear(b, a, AK_LINEAR_ATTENTION_OUTPUT, layer);
+        (struct ak_op_attention_params){ .n_heads = c->n_heads,
+                                         .n_kv_heads = c->n_kv_heads,
+                                         .head_dim = c->head_dim,
+                                         .window = ak_spec_layer(spec, layer)->window,
+                                         .scale = d->attention_scale,
+                                         .cap = d->attention_cap });
+    ak_build_value out = ak_build_linear(b, a, AK_OP_LINEAR_ATTENTION_OUTPUT, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) :
                            out;
 }
 
-static ak_value short_conv(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static ak_build_value short_conv(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                                 int layer)
 {
-    ak_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
-    ak_value in = ak_build_linear(b, h, AK_LINEAR_CONV_IN, layer);
+    ak_build_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_build_value in = ak_build_linear(b, h, AK_OP_LINEAR_CONV_IN, layer);
     return ak_build_linear(b, ak_build_short_conv(b, in, layer, spec->config.conv_taps),
-                           AK_LINEAR_CONV_OUT, layer);
+                           AK_OP_LINEAR_CONV_OUT, layer);
 }
 
-static ak_value gated_delta(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static ak_build_value gated_delta(struct ak_builder *b, const struct ak_spec *spec,
+                                  ak_build_value x, int layer)
 {
-    ak_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
-    ak_value in = ak_build_linear(b, h, AK_LINEAR_DELTA_IN, layer);
-    ak_value gates = ak_build_linear(b, h, AK_LINEAR_DELTA_GATES, layer);
-    ak_value heads = ak_build_delta(b, ak_build_conv(b, in, layer), gates, layer);
+    ak_build_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_build_value in = ak_build_linear(b, h, AK_OP_LINEAR_DELTA_IN, layer);
+    ak_build_value gates = ak_build_linear(b, h, AK_OP_LINEAR_DELTA_GATES, layer);
+    ak_build_value heads = ak_build_delta(b, ak_build_conv(b, in, layer), gates, layer);
     return ak_build_linear(b, ak_build_norm_gated(b, heads, in, layer, spec->config.norm_eps),
-                           AK_LINEAR_DELTA_OUTPUT, layer);
+                           AK_OP_LINEAR_DELTA_OUTPUT, layer);
 }
 
-static ak_value mix(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static ak_build_value mix(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                          int layer)
 {
     if (!ak_config_recurrent(&spec->config, layer))
         return attention(b, spec, x, layer);
@@ -145,49 +152,52 @@ static ak_value mix(struct ak_builder *b, const struct ak_spec *spec, ak_value x
                                             short_conv(b, spec, x, layer);
 }
 
-static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
-                             int layer)
+static ak_build_value feed_forward(struct ak_builder *b, const struct ak_spec *spec,
+                                   ak_build_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = d->no_pre_norms ? x : norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
-    ak_value up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
-    ak_value f = d->ungated ?
-                     ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
-                     ak_build_gated(b, up, AK_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
-    ak_value out = ak_build_linear(b, f, AK_LINEAR_FFN_DOWN, layer);
+    ak_build_value h =
+        d->no_pre_norms ? x : norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
+    ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_GATE_UP, layer);
+    ak_build_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
+                                    ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer,
+                                                   d->activation, c->ffn_width);
+    ak_build_value out = ak_build_linear(b, f, AK_OP_LINEAR_FFN_DOWN, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_FFN_NORM, layer, c->norm_eps) : out;
 }
 
 /* Adds what the experts of each token, and the one that all share, make of it to x. */
-static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                        int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h = norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
-    ak_value logits = ak_build_linear(b, h, AK_LINEAR_ROUTER, layer);
-    ak_value routes =
+    ak_build_value h = norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
+    ak_build_value logits = ak_build_linear(b, h, AK_OP_LINEAR_ROUTER, layer);
+    ak_build_value routes =
         ak_build_route(b, logits, layer,
-                       (struct ak_route_params){ .n_experts = c->n_experts,
-                                                 .n_used = c->n_experts_used,
-                                                 .normalised = d->normalised_experts });
-    ak_value rows = ak_build_gather(b, h, routes, layer);
-    ak_value gate_up = ak_build_linear(b, rows, AK_LINEAR_EXPERTS_GATE_UP, layer);
-    ak_value f = ak_build_gated(b, gate_up, AK_LINEAR_EXPERTS_GATE_UP, layer, d->activation,
-                                c->expert_width);
-    ak_build_combine(b, x, ak_build_linear(b, f, AK_LINEAR_EXPERTS_DOWN, layer), routes, layer);
+                       (struct ak_op_route_params){ .n_experts = c->n_experts,
+                                                    .n_used = c->n_experts_used,
+                                                    .normalized = d->normalized_experts });
+    ak_build_value rows = ak_build_gather(b, h, routes, layer);
+    ak_build_value gate_up = ak_build_linear(b, rows, AK_OP_LINEAR_EXPERTS_GATE_UP, layer);
+    ak_build_value f = ak_build_gated(b, gate_up, AK_OP_LINEAR_EXPERTS_GATE_UP, layer,
+                                      d->activation, c->expert_width);
+    ak_build_combine(b, x, ak_build_linear(b, f, AK_OP_LINEAR_EXPERTS_DOWN, layer), routes, layer);
     if (c->shared_width == 0)
         return;
-    gate_up = ak_build_linear(b, h, AK_LINEAR_SHARED_GATE_UP, layer);
-    f = ak_build_gated(b, gate_up, AK_LINEAR_SHARED_GATE_UP, layer, d->activation, c->shared_width);
-    ak_build_add_gated(b, x, ak_build_linear(b, f, AK_LINEAR_SHARED_DOWN, layer), h,
+    gate_up = ak_build_linear(b, h, AK_OP_LINEAR_SHARED_GATE_UP, layer);
+    f = ak_build_gated(b, gate_up, AK_OP_LINEAR_SHARED_GATE_UP, layer, d->activation,
+                       c->shared_width);
+    ak_build_add_gated(b, x, ak_build_linear(b, f, AK_OP_LINEAR_SHARED_DOWN, layer), h,
                        AK_ROLE_FFN_SHARED_ROUTER, layer);
 }
 
 void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
 {
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value x = ak_build_embed(b, d->embedding_scale);
+    ak_build_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
         ak_build_add(b, x, mix(b, spec, x, layer), d->residual_scale);
         if (d->experts)
@@ -195,7 +205,7 @@ void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
         else
             ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
     }
-    ak_value wanted =
-        norm(b, spec, ak_build_select(b, x), d->output_norm, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
+    ak_build_value wanted = norm(b, spec, ak_build_select(b, x), d->output_norm,
+                                 AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
     ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);
 }

@@ -12,7 +12,7 @@ void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *o
 {
     *out = (struct ak_descriptor){
         .encoder = true,
-        .activation = AK_ACTIVATION_GELU_ERF,
+        .activation = AK_OP_ACTIVATION_GELU_ERF,
         .ungated = true,
         .layer_norm = true,
         .no_pre_norms = true,
@@ -25,20 +25,20 @@ void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *o
 }
 
 ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config,
-                               const char *key, enum ak_activation *out, struct ak_error *error)
+                               const char *key, enum ak_op_activation *out, struct ak_error *error)
 {
     static const struct {
         const char *name;
-        enum ak_activation activation;
+        enum ak_op_activation activation;
     } known[] = {
-        { "gelu", AK_ACTIVATION_GELU_ERF },
-        { "gelu_new", AK_ACTIVATION_GELU_TANH },
-        { "gelu_pytorch_tanh", AK_ACTIVATION_GELU_TANH },
-        { "gelu_fast", AK_ACTIVATION_GELU_TANH },
-        { "silu", AK_ACTIVATION_SILU },
-        { "swish", AK_ACTIVATION_SILU },
-        { "swiglu", AK_ACTIVATION_SILU },
-        { "geglu", AK_ACTIVATION_GELU_ERF },
+        { "gelu", AK_OP_ACTIVATION_GELU_ERF },
+        { "gelu_new", AK_OP_ACTIVATION_GELU_TANH },
+        { "gelu_pytorch_tanh", AK_OP_ACTIVATION_GELU_TANH },
+        { "gelu_fast", AK_OP_ACTIVATION_GELU_TANH },
+        { "silu", AK_OP_ACTIVATION_SILU },
+        { "swish", AK_OP_ACTIVATION_SILU },
+        { "swiglu", AK_OP_ACTIVATION_SILU },
+        { "geglu", AK_OP_ACTIVATION_GELU_ERF },
     };
     char found[AK_CONFIG_KEY_BYTES];
     struct ak_text name;
@@ -69,63 +69,66 @@ ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *
     return AKUNU_OK;
 }
 
-static ak_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
-                     enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                           enum ak_role weight, enum ak_role bias, int layer)
 {
     return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
 }
 
 /* A first layer may follow the embedding's norm at once. */
-static ak_value normed_before(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
-                              enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value normed_before(struct ak_builder *b, const struct ak_spec *spec,
+                                    ak_build_value x, enum ak_role weight, enum ak_role bias,
+                                    int layer)
 {
-    return ak_build_has(b, weight, layer) ? norm(b, spec, x, weight, bias, layer) : x;
+    return ak_build_has_vector(b, weight, layer) ? norm(b, spec, x, weight, bias, layer) : x;
 }
 
-static ak_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_value x, int layer)
+static ak_build_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                                int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
     const struct ak_layer_kind *kind = ak_spec_layer(spec, layer);
-    ak_value h = d->no_pre_norms ? x :
-                                   normed_before(b, spec, x, AK_ROLE_ATTENTION_NORM,
-                                                 AK_ROLE_ATTENTION_NORM_BIAS, layer);
-    ak_value qkv = ak_build_linear(b, h, AK_LINEAR_QKV, layer);
+    ak_build_value h = d->no_pre_norms ? x :
+                                         normed_before(b, spec, x, AK_ROLE_ATTENTION_NORM,
+                                                       AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_build_value qkv = ak_build_linear(b, h, AK_OP_LINEAR_QKV, layer);
     ak_build_qkv(
         b, qkv, layer, false,
-        (struct ak_qkv_params){ .n_heads = c->n_heads,
-                                .n_kv_heads = c->n_kv_heads,
-                                .head_dim = c->head_dim,
-                                .rope_dims = kind->rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
-                                .rope_table = kind->rotation == AK_ROTATE_LOCAL ? 1 : 0 });
-    ak_value a = ak_build_attention(b, qkv, layer,
-                                    (struct ak_attention_params){ .n_heads = c->n_heads,
-                                                                  .n_kv_heads = c->n_kv_heads,
-                                                                  .head_dim = c->head_dim,
-                                                                  .window = kind->window,
-                                                                  .both_ways = true,
-                                                                  .alibi = d->alibi,
-                                                                  .scale = d->attention_scale });
-    return ak_build_linear(b, a, AK_LINEAR_ATTENTION_OUTPUT, layer);
+        (struct ak_op_qkv_params){ .n_heads = c->n_heads,
+                                   .n_kv_heads = c->n_kv_heads,
+                                   .head_dim = c->head_dim,
+                                   .rope_dims = kind->rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
+                                   .rope_table = kind->rotation == AK_ROTATE_LOCAL ? 1 : 0 });
+    ak_build_value a =
+        ak_build_attention(b, qkv, layer,
+                           (struct ak_op_attention_params){ .n_heads = c->n_heads,
+                                                            .n_kv_heads = c->n_kv_heads,
+                                                            .head_dim = c->head_dim,
+                                                            .window = kind->window,
+                                                            .bidirectional = true,
+                                                            .alibi = d->alibi,
+                                                            .scale = d->attention_scale });
+    return ak_build_linear(b, a, AK_OP_LINEAR_ATTENTION_OUTPUT, layer);
 }
 
-static ak_value feed_forward(struct ak_builder *b, const struct ak_spec *spec, ak_value x,
-                             int layer)
+static ak_build_value feed_forward(struct ak_builder *b, const struct ak_spec *spec,
+                                   ak_build_value x, int layer)
 {
     const struct ak_config *c = &spec->config;
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value h =
+    ak_build_value h =
         d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
-    ak_value up = ak_build_linear(b, h, AK_LINEAR_GATE_UP, layer);
-    ak_value f = d->ungated ?
-                     ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
-                     ak_build_gated(b, up, AK_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
-    return ak_build_linear(b, f, AK_LINEAR_FFN_DOWN, layer);
+    ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_GATE_UP, layer);
+    ak_build_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
+                                    ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer,
+                                                   d->activation, c->ffn_width);
+    return ak_build_linear(b, f, AK_OP_LINEAR_FFN_DOWN, layer);
 }
 
 /* The residual after `part` was added to it; the norm is of the sum. */
-static ak_value sum(struct ak_builder *b, const struct ak_spec *spec, ak_value x, ak_value part,
-                    enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value sum(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                          ak_build_value part, enum ak_role weight, enum ak_role bias, int layer)
 {
     ak_build_add(b, x, part, spec->descriptor.residual_scale);
     return spec->descriptor.sum_norms ? norm(b, spec, x, weight, bias, layer) : x;
@@ -134,16 +137,17 @@ static ak_value sum(struct ak_builder *b, const struct ak_spec *spec, ak_value x
 void ak_emit_encoder(struct ak_builder *b, const struct ak_spec *spec)
 {
     const struct ak_descriptor *d = &spec->descriptor;
-    ak_value x = norm(b, spec, ak_build_embed(b, d->embedding_scale), AK_ROLE_EMBEDDING_NORM,
-                      AK_ROLE_EMBEDDING_NORM_BIAS, AK_NO_LAYER);
+    ak_build_value x = norm(b, spec, ak_build_embed(b, d->embedding_scale), AK_ROLE_EMBEDDING_NORM,
+                            AK_ROLE_EMBEDDING_NORM_BIAS, AK_ROLE_NO_LAYER);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
         x = sum(b, spec, x, attention(b, spec, x, layer), AK_ROLE_ATTENTION_OUTPUT_NORM,
                 AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, layer);
         x = sum(b, spec, x, feed_forward(b, spec, x, layer), AK_ROLE_LAYER_OUTPUT_NORM,
                 AK_ROLE_LAYER_OUTPUT_NORM_BIAS, layer);
     }
-    ak_value wanted = ak_build_select(b, x);
+    ak_build_value wanted = ak_build_select(b, x);
     if (!d->no_pre_norms)
-        wanted = norm(b, spec, wanted, AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS, AK_NO_LAYER);
+        wanted =
+            norm(b, spec, wanted, AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
     ak_build_hidden(b, wanted);
 }

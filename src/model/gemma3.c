@@ -47,7 +47,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
                           struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_decoder(p, config, out, error));
-    out->activation = AK_ACTIVATION_GELU_TANH;
+    out->activation = AK_OP_ACTIVATION_GELU_TANH;
     out->embedding_scale = sqrtf((float)config->width);
     out->post_norms = true;
     if (config->n_layers == LAYERS_OF_27B)

@@ -60,8 +60,8 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
     if (limit != 7.0f)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "swiglu_limit is %g; 7 is supported",
                        (double)limit);
-    out->activation = AK_ACTIVATION_SWIGLU_CLAMPED;
-    out->normalised_experts = true;
+    out->activation = AK_OP_ACTIVATION_SWIGLU_CLAMPED;
+    out->normalized_experts = true;
     out->ffn_norm = AK_ROLE_POST_ATTENTION_NORM;
     out->local.window = config->window ? config->window : 128;
     out->global_every = config->global_every ? config->global_every : 2;

@@ -41,7 +41,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
                           struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
-    out->normalised_experts = true;
+    out->normalized_experts = true;
     return AKUNU_OK;
 }
 

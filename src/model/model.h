@@ -57,7 +57,7 @@ struct ak_layer_kind {
 /* What distinguishes architectures, as data. Nothing outside src/model looks
  * at an architecture's name. */
 struct ak_descriptor {
-    enum ak_activation activation;
+    enum ak_op_activation activation;
     bool ungated;      /* feed-forward: up, activation, down */
     bool layer_norm;   /* with bias; else RMS norm */
     bool no_pre_norms; /* attention and feed-forward take the residual as it is */
@@ -68,7 +68,7 @@ struct ak_descriptor {
     bool alibi; /* scores fall with the distance */
     /* a head's q is followed by as many elements, whose sigmoids what it gives is multiplied by */
     bool gated_attention;
-    /* value heads h and h + delta_k_heads have the same key head, else neighbours */
+    /* value heads h and h + delta_k_heads have the same key head, else neighbors */
     bool delta_tiled;
     /* q and k are normed as whole rows, else, where they are, head by head */
     bool qk_norm_rows;
@@ -83,7 +83,7 @@ struct ak_descriptor {
     bool global_first;           /* the first of n, else the last */
     float local_rope_base;       /* of AK_ROTATE_LOCAL, which has no scaling */
     bool experts;                /* instead of one feed-forward */
-    bool normalised_experts;     /* the weights of those chosen add up to 1 */
+    bool normalized_experts;     /* the weights of those chosen add up to 1 */
     enum ak_role ffn_norm;       /* which norm the feed-forward or the experts take */
     enum ak_role output_norm;    /* the last one */
     uint64_t state_elems;        /* floats that a layer without attention remembers of a sequence */
@@ -178,7 +178,7 @@ struct ak_family {
     uint32_t n_wholes;
     const struct ak_alias *aliases;
     uint32_t n_aliases;
-    bool gguf_interleaved; /* GGUF has the rows of q and k permuted, so that pairs are neighbours */
+    bool gguf_interleaved; /* GGUF has the rows of q and k permuted, so that pairs are neighbors */
     /* GGUF has the value heads of the gated delta rule permuted: descriptor.delta_tiled */
     bool gguf_tiled;
     bool hf_transposed; /* Hugging Face has the matrices of layers as [cols, rows] */
@@ -196,7 +196,7 @@ struct ak_family {
 struct ak_pooling {
     enum akunu_pooling kind; /* never AKUNU_POOLING_MODEL */
     bool stated;             /* the files say so, else it is the custom */
-    bool normalised;         /* to unit length */
+    bool is_normalized;      /* to unit length */
     char refused[160];       /* what the files ask for and there is none of; "" where nothing */
 };
 
@@ -356,6 +356,6 @@ ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *
 /* The activation that `key` names; *out stays where there is no such key. Kinds of GELU
  * and SiLU are known. */
 ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config,
-                               const char *key, enum ak_activation *out, struct ak_error *error);
+                               const char *key, enum ak_op_activation *out, struct ak_error *error);
 
 #endif

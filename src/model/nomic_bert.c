@@ -99,7 +99,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 {
     AK_TRY(check_switches(p, error));
     ak_describe_encoder(config, out);
-    out->activation = AK_ACTIVATION_SILU;
+    out->activation = AK_OP_ACTIVATION_SILU;
     out->ungated = false;
     out->local.rotation = AK_ROTATE_MAIN;
     return AKUNU_OK;

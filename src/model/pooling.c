@@ -91,7 +91,7 @@ static ak_status read_modules(const struct ak_provider *p, const json_t *modules
         if (strcmp(type, "Pooling") == 0)
             AK_TRY(read_pooling(p, path ? path : "", out, error));
         else if (strcmp(type, "Normalize") == 0)
-            out->normalised = true;
+            out->is_normalized = true;
         else if (strcmp(type, "Transformer") != 0)
             refuse(out, "the module", type);
     }
@@ -103,7 +103,7 @@ static ak_status read_gguf(const struct ak_provider *p, const struct ak_config *
 {
     char key[AK_CONFIG_KEY_BYTES], shown[16];
     uint32_t number;
-    out->normalised = true;
+    out->is_normalized = true;
     if (!ak_config_find_key(p, config->architecture, "pooling_type", key))
         return AKUNU_OK;
     AK_TRY(ak_meta_u32(p, key, 0, &number, error));

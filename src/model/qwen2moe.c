@@ -39,7 +39,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
                           struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_shared_expert(p, config, out, error));
-    return ak_config_bool(p, config, "expert_weights_norm", false, &out->normalised_experts, error);
+    return ak_config_bool(p, config, "expert_weights_norm", false, &out->normalized_experts, error);
 }
 
 const struct ak_family ak_family_qwen2moe = {

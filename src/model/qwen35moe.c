@@ -36,7 +36,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
                           struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_shared_expert(p, config, out, error));
-    out->normalised_experts = true;
+    out->normalized_experts = true;
     return ak_describe_delta(p, config, out, error);
 }
 

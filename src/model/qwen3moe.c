@@ -36,7 +36,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
                           struct ak_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_describe_experts(p, config, out, error));
-    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalised_experts, error);
+    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalized_experts, error);
 }
 
 const struct ak_family ak_family_qwen3moe = {

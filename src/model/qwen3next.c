@@ -26,7 +26,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 {
     AK_TRY(ak_describe_shared_expert(p, config, out, error));
     AK_TRY(ak_describe_delta(p, config, out, error));
-    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalised_experts, error);
+    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalized_experts, error);
 }
 
 const struct ak_family ak_family_qwen3next = {

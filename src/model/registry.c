@@ -220,7 +220,7 @@ static ak_status read_activation(const struct ak_provider *p, struct ak_spec *sp
     if (!key)
         return AKUNU_OK;
     AK_TRY(ak_config_activation(p, &spec->config, key, &d->activation, error));
-    if (d->ungated && d->activation == AK_ACTIVATION_SILU)
+    if (d->ungated && d->activation == AK_OP_ACTIVATION_SILU)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s is silu; without a gate, only kinds of gelu are supported",
                        ak_config_key(spec->config.scheme, key));

@@ -39,7 +39,7 @@ static double pair_of_turns(double turns, const struct ak_config *config,
                             const struct ak_rope_config *rope)
 {
     double longest = (double)rope->original_context / (turns * 2.0 * 3.14159265358979323846);
-    return (double)config->rope_dims * ak_log(longest) / (2.0 * ak_log((double)config->rope_base));
+    return (double)config->rope_dims * ak_ln(longest) / (2.0 * ak_ln((double)config->rope_base));
 }
 
 /* The ramp's ends are whole pairs, rounded outwards, unless the model has them as they come. */
@@ -71,15 +71,15 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
                                 struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_family_find_weight(family, p, role, AK_NO_LAYER, &view))
+    if (!ak_family_find_weight(family, p, role, AK_ROLE_NO_LAYER, &view))
         return AKUNU_OK;
-    if (view.n_dims != 1 || view.cols != half || view.type != AK_F32)
+    if (view.n_dims != 1 || view.cols != half || view.type != AK_QUANT_F32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u",
-                       view.name, ak_type_info(view.type)->name, view.rows, view.cols, half);
+                       view.name, ak_quant_info(view.type)->name, view.rows, view.cols, half);
     float *divisors = ak_alloc(half, sizeof *divisors);
     if (!divisors)
         return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
-    ak_type_info(AK_F32)->dequantise(view.plane[0].data, divisors, half);
+    ak_quant_info(AK_QUANT_F32)->dequantize(view.plane[0].data, divisors, half);
     ak_status status = AKUNU_OK;
     for (uint32_t i = 0; status == AKUNU_OK && i < half; i++) {
         frequencies[i] /= divisors[i];
@@ -143,7 +143,7 @@ static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_
 
 float ak_yarn_magnitude(float factor)
 {
-    return factor > 1.0f ? (float)(0.1 * ak_log((double)factor) + 1.0) : 1.0f;
+    return factor > 1.0f ? (float)(0.1 * ak_ln((double)factor) + 1.0) : 1.0f;
 }
 
 static float magnitude_of(const struct ak_rope_config *rope)
@@ -184,7 +184,7 @@ static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, 
 {
     struct ak_view view;
     if ((spec->config.scheme == AK_SCHEME_HF && spec->rope.scaling == AK_ROPE_LONG) ||
-        ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_NO_LAYER, &view))
+        ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, &view))
         return divide_long(p, spec, half, error);
     return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half,
                           error);

@@ -8,9 +8,9 @@ static const char *const op_names[AK_OP_COUNT] = {
 #undef AK_OP
 };
 
-static const struct ak_linear_info linears[AK_LINEAR_COUNT] = {
+static const struct ak_op_linear_info linears[AK_OP_LINEAR_COUNT] = {
 #define AK_LINEAR(symbol, name, n_parts, ...)                                                      \
-    [AK_LINEAR_##symbol] = { name, n_parts, { __VA_ARGS__ } },
+    [AK_OP_LINEAR_##symbol] = { name, n_parts, { __VA_ARGS__ } },
 #include "op/linear.def"
 #undef AK_LINEAR
 };
@@ -20,7 +20,7 @@ const char *ak_op_name(enum ak_op op)
     return op_names[op];
 }
 
-const struct ak_linear_info *ak_linear_info(enum ak_linear linear)
+const struct ak_op_linear_info *ak_op_linear_info(enum ak_op_linear linear)
 {
     return &linears[linear];
 }

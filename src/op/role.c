@@ -24,13 +24,13 @@ enum ak_role_kind ak_role_kind(enum ak_role role)
     return roles[role].kind;
 }
 
-bool ak_role_is_of_experts(enum ak_role role)
+bool ak_role_is_expert(enum ak_role role)
 {
     return ak_role_kind(role) == AK_ROLE_KIND_EXPERTS ||
            ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
-bool ak_role_in_layer(enum ak_role role)
+bool ak_role_has_layer(enum ak_role role)
 {
     assert((unsigned)role < AK_ROLE_COUNT);
     return strstr(roles[role].canonical, layer_mark) != NULL;
@@ -66,7 +66,7 @@ const char *ak_role_expand(const char *pattern, int layer, char *out)
     return expand(pattern, layer_mark, layer, out);
 }
 
-bool ak_role_of_expert(const char *pattern)
+bool ak_role_has_expert(const char *pattern)
 {
     return strstr(pattern, expert_mark) != NULL;
 }
@@ -94,7 +94,7 @@ static const char *read_number(const char *digits, int *number)
 
 bool ak_role_match(const char *pattern, const char *name, int *layer)
 {
-    int found = AK_NO_LAYER, expert;
+    int found = AK_ROLE_NO_LAYER, expert;
     while (*pattern) {
         bool of_layer = strncmp(pattern, layer_mark, strlen(layer_mark)) == 0;
         if (of_layer || strncmp(pattern, expert_mark, strlen(expert_mark)) == 0) {

@@ -21,13 +21,13 @@ enum ak_role_kind {
 };
 
 /* The layer of a tensor that belongs to none. */
-enum { AK_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };
+enum { AK_ROLE_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };
 
 enum ak_role_kind ak_role_kind(enum ak_role role);
-bool ak_role_is_of_experts(enum ak_role role);
+bool ak_role_is_expert(enum ak_role role);
 
 /* Whether the role's name has a layer in it. */
-bool ak_role_in_layer(enum ak_role role);
+bool ak_role_has_layer(enum ak_role role);
 
 /* Whether the role is the weight of a norm. */
 bool ak_role_is_norm(enum ak_role role);
@@ -40,11 +40,11 @@ const char *ak_role_name(enum ak_role role, int layer, char *out);
 const char *ak_role_expand(const char *pattern, int layer, char *out);
 
 /* Whether `pattern` has "{e}" in it, and its expansion to `expert`; the same contract. */
-bool ak_role_of_expert(const char *pattern);
+bool ak_role_has_expert(const char *pattern);
 const char *ak_role_expand_expert(const char *pattern, uint32_t expert, char *out);
 
 /* Matches `name` against `pattern`, whose "{n}" and "{e}" take a decimal number without
- * leading zeros and below 2^31: true gives the layer, AK_NO_LAYER without {n}. */
+ * leading zeros and below 2^31: true gives the layer, AK_ROLE_NO_LAYER without {n}. */
 bool ak_role_match(const char *pattern, const char *name, int *layer);
 
 #endif

@@ -10,12 +10,12 @@
 
 static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
-    return ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
+    return ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
 }
 
 static int layer_of(const struct ak_weight_rule *rule, uint32_t i)
 {
-    return ak_role_in_layer(rule->role) ? (int)i : AK_NO_LAYER;
+    return ak_role_has_layer(rule->role) ? (int)i : AK_ROLE_NO_LAYER;
 }
 
 static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum ak_role role,
@@ -40,7 +40,7 @@ const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, in
     if (!rule)
         return NULL;
     const struct ak_view *view =
-        &b->views[b->first_view[index] + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer)];
+        &b->views[b->first_view[index] + (uint32_t)(layer == AK_ROLE_NO_LAYER ? 0 : layer)];
     return view->plane[0].data ? view : NULL;
 }
 
@@ -60,27 +60,27 @@ ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape
     char found[64], expected[64];
     unsigned n_dims = 1u + (shape->rows > 1) + (shape->matrices > 1);
     uint64_t rows = shape->matrices * shape->rows;
-    if ((unsigned)view->type >= AK_TYPE_COUNT)
+    if ((unsigned)view->type >= AK_QUANT_COUNT)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s has the type %s; expected F32, F16, BF16 or a quantised type",
-                       view->name, ak_type_info(view->type)->name);
+                       view->name, ak_quant_info(view->type)->name);
     if (view->n_dims != n_dims || view->rows != rows || view->cols != shape->cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
         print_shape(expected, sizeof expected, n_dims, rows, shape->cols);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name,
                        found, expected);
     }
-    if (shape->vector && !view->assembly && view->type != AK_F32 && view->type != AK_F16 &&
-        view->type != AK_BF16)
+    if (shape->vector && !view->assembly && view->type != AK_QUANT_F32 &&
+        view->type != AK_QUANT_F16 && view->type != AK_QUANT_BF16)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16",
-                       view->name, ak_type_info(view->type)->name);
+                       view->name, ak_quant_info(view->type)->name);
     return AKUNU_OK;
 }
 
 struct ak_shape ak_bind_shape(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
     return (struct ak_shape){ .matrices =
-                                  ak_role_is_of_experts(rule->role) ? spec->config.n_experts : 1,
+                                  ak_role_is_expert(rule->role) ? spec->config.n_experts : 1,
                               .rows = ak_spec_dim(spec, rule->rows),
                               .cols = ak_spec_dim(spec, rule->cols),
                               .vector = ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
@@ -183,7 +183,7 @@ static ak_status add_turned(struct ak_binding *b, const struct ak_view *view,
 {
     struct ak_turn turn = {
         view->plane[0].data, view->rows, view->cols,
-        view->cols,          1,          ak_type_info(view->type)->block_bytes
+        view->cols,          1,          ak_quant_info(view->type)->block_bytes
     };
     uint8_t *data = ak_alloc_aligned(view->plane[0].bytes);
     if (!data)
@@ -214,8 +214,8 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
             error, AKUNU_ERROR_UNSUPPORTED,
             "%s is a quantised matrix, which this architecture has transposed; expected floats",
             view->name);
-    if (view->n_dims != 2 || view->type >= AK_TYPE_COUNT ||
-        ak_type_info(view->type)->block_elems != 1)
+    if (view->n_dims != 2 || view->type >= AK_QUANT_COUNT ||
+        ak_quant_info(view->type)->block_elems != 1)
         return AKUNU_OK; /* refused by its shape or type */
     if (!b->shapes_only)
         AK_TRY(find_turned(b, view, error));
@@ -227,7 +227,7 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
 static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
     return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed &&
-           rule->rows != AK_DIM_ONE && ak_role_in_layer(rule->role);
+           rule->rows != AK_DIM_ONE && ak_role_has_layer(rule->role);
 }
 
 /* By the name that the family gives it, or one that other checkpoints do. */
@@ -250,7 +250,7 @@ static ak_status find_checked(const struct ak_provider *p, const struct ak_weigh
     const struct ak_spec *spec = b->spec;
     const struct ak_whole *whole = whole_of(p, spec->family, rule, layer);
     struct ak_shape shape = ak_bind_shape(spec, rule);
-    if (ak_role_is_of_experts(rule->role) && spec->config.scheme == AK_SCHEME_HF)
+    if (ak_role_is_expert(rule->role) && spec->config.scheme == AK_SCHEME_HF)
         return ak_bind_experts(p, rule, layer, b, view, found, error);
     *found = find_weight(p, spec->family, rule, layer, view);
     if (!*found)
@@ -264,7 +264,7 @@ static ak_status find_checked(const struct ak_provider *p, const struct ak_weigh
 static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule,
                                int layer)
 {
-    bool recurrent = layer != AK_NO_LAYER && ak_config_recurrent(&spec->config, layer);
+    bool recurrent = layer != AK_ROLE_NO_LAYER && ak_config_recurrent(&spec->config, layer);
     if (recurrent)
         return rule->need == AK_OF_ATTENTION;
     return rule->need == AK_OF_RECURRENCE || rule->need == AK_WHOLE_OF_RECURRENCE ||

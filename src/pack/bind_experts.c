@@ -51,9 +51,9 @@ static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, ui
             continue;
         copies[e] = *matrices[e].assembly;
         copies[e].order = NULL;
-        copies[e].type = AK_F16;
+        copies[e].type = AK_QUANT_F16;
         matrices[e].assembly = &copies[e];
-        matrices[e].type = AK_F16;
+        matrices[e].type = AK_QUANT_F16;
     }
     return ak_bind_keep(b, NULL, copies, error);
 }
@@ -73,8 +73,8 @@ static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_r
         if (matrices[e].type != matrices[0].type)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s is %s, and the first expert's is %s; one type for all is supported",
-                           matrices[e].name, ak_type_info(matrices[e].type)->name,
-                           ak_type_info(matrices[0].type)->name);
+                           matrices[e].name, ak_quant_info(matrices[e].type)->name,
+                           ak_quant_info(matrices[0].type)->name);
         if (!matrices[e].assembly != !matrices[0].assembly)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s is %s, and the first expert's is %s; all or none are supported",
@@ -124,7 +124,7 @@ static struct turn turn_of(const struct ak_family *family, const struct ak_weigh
     return turn.n > 0 ? turn : (struct turn){ 0, 1 }; /* an alias is one weight's */
 }
 
-/* What is quantised lies nowhere that could be turned or shared. */
+/* What is quantized lies nowhere that could be turned or shared. */
 static ak_status check_plain(const struct ak_view *view, const struct ak_shape *shape,
                              struct ak_error *error)
 {
@@ -138,7 +138,7 @@ static ak_status check_plain(const struct ak_view *view, const struct ak_shape *
 static ak_status add_turned(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
                             struct ak_view *view, struct ak_error *error)
 {
-    size_t size = ak_type_info(view->type)->block_bytes,
+    size_t size = ak_quant_info(view->type)->block_bytes,
            bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
     uint8_t *data = ak_alloc_aligned(bytes);
     if (!data)
@@ -163,10 +163,10 @@ static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, st
 {
     struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
     AK_TRY(check_plain(view, &stored, error));
-    if (ak_type_info(view->type)->block_elems != 1)
+    if (ak_quant_info(view->type)->block_elems != 1)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s has the type %s; expected F32, F16 or BF16", view->name,
-                       ak_type_info(view->type)->name);
+                       ak_quant_info(view->type)->name);
     if (!b->shapes_only)
         AK_TRY(add_turned(shape, turn, b, view, error));
     view->rows = (uint32_t)(shape->matrices * shape->rows);
@@ -206,12 +206,12 @@ static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struc
 static ak_status check_bytes(const struct ak_view *view, uint64_t rows, uint64_t cols,
                              struct ak_error *error)
 {
-    if (view->type == AK_U8 && view->rows == rows && view->cols == cols)
+    if (view->type == AK_QUANT_U8 && view->rows == rows && view->cols == cols)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT,
                    "%s is %s with %u rows of %u; expected U8 with %llu rows of %llu", view->name,
-                   ak_type_info(view->type)->name, view->rows, view->cols, (unsigned long long)rows,
-                   (unsigned long long)cols);
+                   ak_quant_info(view->type)->name, view->rows, view->cols,
+                   (unsigned long long)rows, (unsigned long long)cols);
 }
 
 static struct ak_plane share_of(const struct ak_view *view, uint64_t row_bytes, struct turn turn)
@@ -246,14 +246,14 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_
     if (!a)
         return ak_fail_memory(error, blocks.name, sizeof *a);
     *a = (struct ak_assembly){ .scheme = &ak_assembly_mxfp4,
-                               .type = AK_MXFP4,
-                               .factor_type = AK_U8,
+                               .type = AK_QUANT_MXFP4,
+                               .factor_type = AK_QUANT_U8,
                                .rows = (uint32_t)rows,
                                .cols = (uint32_t)shape->cols,
                                .bits = 4,
                                .group = BLOCK,
                                .plane = { blocks.plane[0], scales.plane[0] } };
-    *view = (struct ak_view){ .type = AK_MXFP4,
+    *view = (struct ak_view){ .type = AK_QUANT_MXFP4,
                               .rows = (uint32_t)(shape->matrices * shape->rows),
                               .cols = (uint32_t)shape->cols,
                               .plane = { blocks.plane[0], scales.plane[0] },
@@ -271,7 +271,7 @@ static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, s
 {
     struct ak_shape stored = { shape->matrices, 1, shape->cols * turn.n, true };
     AK_TRY(check_plain(view, &stored, error));
-    view->plane[0] = share_of(view, ak_type_info(view->type)->block_bytes, turn);
+    view->plane[0] = share_of(view, ak_quant_info(view->type)->block_bytes, turn);
     view->cols = (uint32_t)shape->cols;
     view->every_other = turn.n > 1;
     return AKUNU_OK;
@@ -304,8 +304,8 @@ static ak_status bind_named(const struct ak_provider *p, const struct ak_weight_
     *found = false;
     if (!name)
         return AKUNU_OK;
-    return (ak_role_of_expert(name) ? bind_each : bind_stacked)(p, rule, layer, name, b, view,
-                                                                found, error);
+    return (ak_role_has_expert(name) ? bind_each : bind_stacked)(p, rule, layer, name, b, view,
+                                                                 found, error);
 }
 
 ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,

@@ -26,7 +26,7 @@ static void add_text(struct ak_sha256 *h, const char *text)
  * numbers of roles may change. */
 static void add_packed(struct ak_sha256 *h, const struct ak_packed *packed)
 {
-    add_text(h, ak_type_info(packed->type)->name);
+    add_text(h, ak_quant_info(packed->type)->name);
     add_number(h, packed->layout);
     add_number(h, packed->cols);
     add_number(h, packed->bytes);
@@ -55,21 +55,21 @@ static void add_assembled(struct ak_sha256 *h, const struct ak_weights *w, uint3
     }
     uint32_t n = view->cols < AK_ASSEMBLY_K ? view->cols : AK_ASSEMBLY_K;
     ak_assembly_blocks(view->assembly, ak_assembly_row(view, 0), 0, n, blocks);
-    (void)ak_type_row_bytes(view->type, n, &bytes);
+    (void)ak_quant_row_bytes(view->type, n, &bytes);
     ak_sha256_add(h, blocks, bytes);
 }
 
 /* What the packer makes of a made-up weight: a packer that was changed finds no
  * cache of its former self, whether or not somebody thought of its number. */
-static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend, enum ak_type type,
-                            struct ak_error *error)
+static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
+                            enum ak_quant_type type, struct ak_error *error)
 {
     const struct ak_backend_ops *ops = backend->ops;
-    uint32_t block = ak_type_info(type)->block_elems, cols = SAMPLE_COLS / block * block;
+    uint32_t block = ak_quant_info(type)->block_elems, cols = SAMPLE_COLS / block * block;
     uint64_t row_bytes;
-    if (!ak_type_row_bytes(type, cols, &row_bytes))
+    if (!ak_quant_row_bytes(type, cols, &row_bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: no sample of it can be packed",
-                       ak_type_info(type)->name);
+                       ak_quant_info(type)->name);
     uint64_t bytes = GROUP_ROWS * row_bytes,
              packed_bytes = ops->packed_bytes(backend, type, GROUP_ROWS, cols);
     uint8_t *stored = ak_alloc(bytes, 1), *packed = ak_alloc_aligned(packed_bytes);

@@ -48,11 +48,11 @@ static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part 
 
 /* The embedding's rows are read again for every token: what is packed of it, the
  * tied output, stays in the page cache. */
-static enum ak_file_use use_of(const struct ak_pack_job *job, const struct ak_view *view)
+static enum ak_file_advice use_of(const struct ak_pack_job *job, const struct ak_view *view)
 {
     return job->forget && view->plane[0].data != job->weights->embedding->plane[0].data ?
-               AK_FILE_FORGET :
-               AK_FILE_DROP;
+               AK_FILE_DROP_CACHE :
+               AK_FILE_DONTNEED;
 }
 
 static bool lies_by_rows(const struct ak_view *view)
@@ -61,7 +61,7 @@ static bool lies_by_rows(const struct ak_view *view)
 }
 
 static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
-                     enum ak_file_use use)
+                     enum ak_file_advice use)
 {
     for (int i = 0; i < AK_MAX_PLANES; i++)
         if (view->plane[i].data)
@@ -71,11 +71,11 @@ static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
 /* Where every row is all over the planes, they are wanted with the first one and dropped
  * after the last one (count_done). */
 static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first,
-                        uint32_t n, enum ak_file_use use)
+                        uint32_t n, enum ak_file_advice use)
 {
     const struct ak_assembly *a = view->assembly;
     if (!lies_by_rows(view)) {
-        if (use == AK_FILE_WANT && first == 0)
+        if (use == AK_FILE_WILLNEED && first == 0)
             tell_all(job, view, use);
         return;
     }
@@ -175,7 +175,7 @@ static void want_rows(const struct ak_pack_job *job, const struct ak_view *view,
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
         piece = piece_at(view, row, rows);
-        tell_source(job, piece.view, piece.first, piece.n, AK_FILE_WANT);
+        tell_source(job, piece.view, piece.first, piece.n, AK_FILE_WILLNEED);
     }
 }
 
@@ -203,8 +203,8 @@ void ak_weights_point(struct ak_weights *w)
 ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
                                  struct ak_pack_windows *out, struct ak_error *error)
 {
-    struct ak_nodes nodes;
-    ak_nodes_here(&nodes);
+    struct ak_numa_nodes nodes;
+    ak_numa_detect(&nodes);
     size_t n = (size_t)((job->weights->block_bytes + bytes - 1) / bytes);
     for (uint32_t i = 0; i < job->weights->n_packed; i++)
         for (uint32_t j = 0; j < job->weights->packed[i].n_parts; j++)

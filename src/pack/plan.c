@@ -13,17 +13,17 @@ enum {
 };
 
 /* Operators of the layers come layer by layer, those outside last. */
-static bool is_per_layer(enum ak_linear linear)
+static bool is_per_layer(enum ak_op_linear linear)
 {
-    return ak_role_in_layer(ak_linear_info(linear)->parts[0].weight);
+    return ak_role_has_layer(ak_op_linear_info(linear)->parts[0].weight);
 }
 
-static uint32_t operator_index(const struct ak_weights *w, enum ak_linear linear, int layer)
+static uint32_t operator_index(const struct ak_weights *w, enum ak_op_linear linear, int layer)
 {
-    return (uint32_t)linear * w->n_layers + (uint32_t)(layer == AK_NO_LAYER ? 0 : layer);
+    return (uint32_t)linear * w->n_layers + (uint32_t)(layer == AK_ROLE_NO_LAYER ? 0 : layer);
 }
 
-void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first,
+void ak_weights_of(const struct ak_weights *w, enum ak_op_linear linear, int layer, uint32_t *first,
                    uint32_t *n)
 {
     uint32_t count = 0;
@@ -34,7 +34,7 @@ void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer,
     *n = count;
 }
 
-uint32_t ak_weights_width(const struct ak_weights *w, enum ak_linear linear, int layer)
+uint32_t ak_weights_width(const struct ak_weights *w, enum ak_op_linear linear, int layer)
 {
     return w->widths[operator_index(w, linear, layer)];
 }
@@ -44,7 +44,7 @@ uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int la
     for (uint32_t i = 0; i < w->n_vectors; i++)
         if (w->vectors[i].role == role && w->vectors[i].layer == layer)
             return i;
-    return AK_NONE;
+    return AK_OP_NONE;
 }
 
 /* Room for every operator part and vector that the model can have. */
@@ -59,16 +59,16 @@ static ak_status count(const struct ak_binding *binding, struct limits *out, str
     *out = (struct limits){ 0 };
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         const struct ak_weight_rule *rule = &spec->family->weights[i];
-        uint64_t layers = ak_role_in_layer(rule->role) ? spec->config.n_layers : 1;
+        uint64_t layers = ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
         if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
             ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
             /* a bias may have to be spread over a padded output */
             uint64_t vectors =
-                ak_role_is_of_experts(rule->role) ? layers * spec->config.n_experts : layers;
+                ak_role_is_expert(rule->role) ? layers * spec->config.n_experts : layers;
             out->vectors += (uint32_t)layers;
             out->vector_elems +=
                 vectors * ((uint64_t)ak_spec_dim(spec, rule->rows) * ak_spec_dim(spec, rule->cols) +
-                           AK_LINEAR_MAX_PARTS * PART_ALIGN + ak_spec_dim(spec, AK_DIM_Q) +
+                           AK_OP_LINEAR_PARTS_MAX * PART_ALIGN + ak_spec_dim(spec, AK_DIM_Q) +
                            2u * ak_spec_dim(spec, AK_DIM_KV));
         } else {
             out->packed += (uint32_t)layers;
@@ -93,7 +93,7 @@ static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int
 
 void ak_view_vector(const struct ak_view *view, size_t row, float *out)
 {
-    const struct ak_type_info *info = ak_type_info(view->type);
+    const struct ak_quant_info *info = ak_quant_info(view->type);
     size_t step = view->every_other ? 2 : 1;
     if (view->assembly) {
         ak_assembly_widen(view->assembly, row, 0, view->cols, out);
@@ -102,18 +102,18 @@ void ak_view_vector(const struct ak_view *view, size_t row, float *out)
     const uint8_t *from =
         (const uint8_t *)view->plane[0].data + row * view->cols * step * info->block_bytes;
     for (size_t i = 0; step > 1 && i < view->cols; i++)
-        info->dequantise(from + i * step * info->block_bytes, out + i, 1);
+        info->dequantize(from + i * step * info->block_bytes, out + i, 1);
     if (step == 1)
-        info->dequantise(from, out, view->cols);
+        info->dequantize(from, out, view->cols);
 }
 
 /* The parts of an operator that the model has. */
 struct parts {
     uint32_t n, width; /* of the output */
     uint32_t n_experts;
-    struct ak_linear_part of[AK_LINEAR_MAX_PARTS];
-    const struct ak_view *views[AK_LINEAR_MAX_PARTS];
-    uint32_t at[AK_LINEAR_MAX_PARTS];
+    struct ak_op_linear_part of[AK_OP_LINEAR_PARTS_MAX];
+    const struct ak_view *views[AK_OP_LINEAR_PARTS_MAX];
+    uint32_t at[AK_OP_LINEAR_PARTS_MAX];
 };
 
 /* What has to be put together lies nowhere. */
@@ -124,12 +124,13 @@ uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view 
              bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
     if (bytes > 0 || !view->assembly)
         return bytes;
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
+    (void)ak_quant_row_bytes(view->type, view->cols,
+                             &row_bytes); /* held when the file was opened */
     return ak_round_up(rows, PART_ALIGN) * row_bytes;
 }
 
 /* One weight over parts [first, first + n) of an operator. */
-static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_linear linear,
+static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_op_linear linear,
                        int layer, const struct parts *parts, uint32_t first, uint32_t n,
                        uint32_t bias)
 {
@@ -173,11 +174,11 @@ static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding
         for (uint32_t e = 0; e < n; e++)
             ak_view_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
     }
-    return bias ? (uint32_t)(bias - w->vectors) : AK_NONE;
+    return bias ? (uint32_t)(bias - w->vectors) : AK_OP_NONE;
 }
 
 static ak_status find_parts(const struct ak_binding *binding, struct ak_backend *backend,
-                            const struct ak_linear_info *info, int layer, struct parts *out,
+                            const struct ak_op_linear_info *info, int layer, struct parts *out,
                             struct ak_error *error)
 {
     *out = (struct parts){ 0 };
@@ -188,7 +189,7 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
         if (!backend->ops->supports(backend, AK_OP_LINEAR, view->type))
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s: the %s backend has no kernel for %s", view->name,
-                           backend->ops->name, ak_type_info(view->type)->name);
+                           backend->ops->name, ak_quant_info(view->type)->name);
         if (ak_role_kind(info->parts[i].weight) == AK_ROLE_KIND_EXPERTS)
             out->n_experts = binding->spec->config.n_experts;
         out->of[out->n] = info->parts[i];
@@ -236,12 +237,12 @@ static bool are_one(const struct ak_view *a, const struct ak_view *b)
 }
 
 static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding,
-                               struct ak_backend *backend, enum ak_linear linear, int layer,
+                               struct ak_backend *backend, enum ak_op_linear linear, int layer,
                                struct ak_error *error)
 {
     struct parts parts;
     backend = ak_backend_of(backend, layer);
-    AK_TRY(find_parts(binding, backend, ak_linear_info(linear), layer, &parts, error));
+    AK_TRY(find_parts(binding, backend, ak_op_linear_info(linear), layer, &parts, error));
     if (parts.n == 0)
         return AKUNU_OK; /* this architecture has no such operator */
     uint32_t index = operator_index(w, linear, layer);
@@ -259,9 +260,9 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
 
 static bool is_bias(enum ak_role role)
 {
-    for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
-        for (uint32_t i = 0; i < ak_linear_info((enum ak_linear)linear)->n_parts; i++)
-            if (ak_linear_info((enum ak_linear)linear)->parts[i].bias == role)
+    for (int linear = 0; linear < AK_OP_LINEAR_COUNT; linear++)
+        for (uint32_t i = 0; i < ak_op_linear_info((enum ak_op_linear)linear)->n_parts; i++)
+            if (ak_op_linear_info((enum ak_op_linear)linear)->parts[i].bias == role)
                 return true;
     return false;
 }
@@ -289,15 +290,15 @@ static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
         enum ak_role role = spec->family->weights[i].role;
         if (ak_role_kind(role) != AK_ROLE_KIND_VECTOR || is_bias(role))
             continue;
-        bool layered = ak_role_in_layer(role);
+        bool layered = ak_role_has_layer(role);
         for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
             const struct ak_view *view =
-                ak_bound(binding, role, layered ? (int)layer : AK_NO_LAYER);
+                ak_bound(binding, role, layered ? (int)layer : AK_ROLE_NO_LAYER);
             if (view)
-                read_vector(
-                    spec, role, view,
-                    add_vector(w, role, layered ? (int)layer : AK_NO_LAYER, view->rows * view->cols)
-                        ->data);
+                read_vector(spec, role, view,
+                            add_vector(w, role, layered ? (int)layer : AK_ROLE_NO_LAYER,
+                                       view->rows * view->cols)
+                                ->data);
         }
     }
 }
@@ -313,21 +314,22 @@ static ak_status plan(const struct ak_binding *binding, struct ak_backend *backe
     w->vector_block = ak_pages_alloc(ak_max_size(limits.vector_elems, 1) * sizeof(float));
     w->vector_bytes = 0;
     w->vector_room = ak_max_size(limits.vector_elems, 1) * sizeof(float);
-    w->first_packed = ak_alloc((size_t)AK_LINEAR_COUNT * w->n_layers, sizeof *w->first_packed);
-    w->widths = ak_alloc((size_t)AK_LINEAR_COUNT * w->n_layers, sizeof *w->widths);
+    w->first_packed = ak_alloc((size_t)AK_OP_LINEAR_COUNT * w->n_layers, sizeof *w->first_packed);
+    w->widths = ak_alloc((size_t)AK_OP_LINEAR_COUNT * w->n_layers, sizeof *w->widths);
     if (!w->packed || !w->vectors || !w->vector_block || !w->first_packed || !w->widths)
         return ak_fail_memory(error, "the weight plan", limits.vector_elems * sizeof(float));
-    w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER);
-    w->positions = ak_bound(binding, AK_ROLE_POSITION_EMBEDDING, AK_NO_LAYER);
-    w->types = ak_bound(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_NO_LAYER);
+    w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER);
+    w->positions = ak_bound(binding, AK_ROLE_POSITION_EMBEDDING, AK_ROLE_NO_LAYER);
+    w->types = ak_bound(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_ROLE_NO_LAYER);
     plan_vectors(w, binding);
     for (int layer = 0; layer < (int)w->n_layers; layer++)
-        for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
-            if (is_per_layer((enum ak_linear)linear))
-                AK_TRY(plan_operator(w, binding, backend, (enum ak_linear)linear, layer, error));
-    for (int linear = 0; linear < AK_LINEAR_COUNT; linear++)
-        if (!is_per_layer((enum ak_linear)linear))
-            AK_TRY(plan_operator(w, binding, backend, (enum ak_linear)linear, AK_NO_LAYER, error));
+        for (int linear = 0; linear < AK_OP_LINEAR_COUNT; linear++)
+            if (is_per_layer((enum ak_op_linear)linear))
+                AK_TRY(plan_operator(w, binding, backend, (enum ak_op_linear)linear, layer, error));
+    for (int linear = 0; linear < AK_OP_LINEAR_COUNT; linear++)
+        if (!is_per_layer((enum ak_op_linear)linear))
+            AK_TRY(plan_operator(w, binding, backend, (enum ak_op_linear)linear, AK_ROLE_NO_LAYER,
+                                 error));
     return AKUNU_OK;
 }
 

@@ -4,7 +4,7 @@
 
 enum { BLOCK_K = 32, MOST_BLOCK_BYTES = 40 }; /* of 32 elements of a type that has tiles */
 
-uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_t rows,
+uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_quant_type type, uint32_t rows,
                         uint32_t cols)
 {
     if (!tiles->is_tiled(type))
@@ -55,7 +55,8 @@ void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uin
 {
     uint64_t row_bytes = 0;
     uint8_t *to = packed;
-    (void)ak_type_row_bytes(view->type, view->cols, &row_bytes); /* held when the file was opened */
+    (void)ak_quant_row_bytes(view->type, view->cols,
+                             &row_bytes); /* held when the file was opened */
     if (!tiles->is_tiled(view->type)) {
         assemble(view, first, n, row_bytes, to);
         return;

@@ -11,13 +11,14 @@ enum { AK_PACK_ROWS = 16, AK_PACK_K = 256 };
  * can be packed behind those before them. */
 struct ak_tiles {
     /* NULL rows are packed as zeros; k is a multiple of the type's block. */
-    void (*pack)(enum ak_type type, const void *const rows[AK_PACK_ROWS], size_t k, uint8_t *to);
-    size_t (*bytes)(enum ak_type type, size_t k); /* of 16 rows */
-    bool (*is_tiled)(enum ak_type type);
+    void (*pack)(enum ak_quant_type type, const void *const rows[AK_PACK_ROWS], size_t k,
+                 uint8_t *to);
+    size_t (*bytes)(enum ak_quant_type type, size_t k); /* of 16 rows */
+    bool (*is_tiled)(enum ak_quant_type type);
 };
 
 /* The backend's `packed_bytes` and `pack`. */
-uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_type type, uint32_t rows,
+uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_quant_type type, uint32_t rows,
                         uint32_t cols);
 void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
                    uint32_t n, void *packed);

@@ -52,15 +52,15 @@ struct ak_packed_part {
 struct ak_packed {
     /* whose it is: that of a model, or one of those that it is put together of */
     struct ak_backend *backend;
-    enum ak_linear linear;
+    enum ak_op_linear linear;
     int layer;
-    enum ak_type type;
+    enum ak_quant_type type;
     uint32_t cols, layout;
     /* matrices in each part, of the same size, one after another; 0: no experts' */
     uint32_t n_experts;
     uint32_t n_parts;
-    struct ak_packed_part parts[AK_LINEAR_MAX_PARTS];
-    uint32_t bias;  /* vector slot of the operator's output width, AK_NONE */
+    struct ak_packed_part parts[AK_OP_LINEAR_PARTS_MAX];
+    uint32_t bias;  /* vector slot of the operator's output width, AK_OP_NONE */
     uint64_t bytes; /* packed; 0: used where it lies */
     /* [cols]: the input's element that each column is multiplied with; NULL: its own */
     const uint32_t *order;
@@ -80,7 +80,7 @@ struct ak_weights {
     uint32_t n_packed;
     struct ak_vector *vectors;
     uint32_t n_vectors;
-    uint32_t *first_packed; /* [AK_LINEAR_COUNT][layers]: first weight of each operator */
+    uint32_t *first_packed; /* [AK_OP_LINEAR_COUNT][layers]: first weight of each operator */
     uint32_t *widths;       /* the same: output elements, parts padded to 16 */
     uint32_t n_layers;
     const struct ak_view *embedding;
@@ -102,7 +102,7 @@ ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *b
                           struct ak_weights *out, struct ak_error *error);
 
 /* Row `row` of a view of vectors, one or one an expert, as floats; put together where it
- * is quantised. */
+ * is quantized. */
 void ak_view_vector(const struct ak_view *view, size_t row, float *out);
 
 /* Whether two weights of as many columns take their input in the same order. */
@@ -178,10 +178,10 @@ uint64_t ak_pack_overhang(const struct ak_pack_job *job);
 void ak_weights_point(struct ak_weights *w);
 
 /* The weights of an operator: n of them from `first` on. */
-void ak_weights_of(const struct ak_weights *w, enum ak_linear linear, int layer, uint32_t *first,
+void ak_weights_of(const struct ak_weights *w, enum ak_op_linear linear, int layer, uint32_t *first,
                    uint32_t *n);
-uint32_t ak_weights_width(const struct ak_weights *w, enum ak_linear linear, int layer);
-/* Vector slot of (role, layer); AK_NONE where the model has none. */
+uint32_t ak_weights_width(const struct ak_weights *w, enum ak_op_linear linear, int layer);
+/* Vector slot of (role, layer); AK_OP_NONE where the model has none. */
 uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int layer);
 
 #endif

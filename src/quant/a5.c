@@ -1,15 +1,16 @@
 #include "quant/block.h"
 
-static void dequantise(const void *restrict blocks, float *restrict out, size_t n)
+static void dequantize_a5(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const struct ak_block_a5 *b = blocks;
+    const struct ak_quant_block_a5 *b = blocks;
     for (size_t i = 0; i < n; i += 32, b++, out += 32) {
-        float d = ak_block_bf16(b->d), m = ak_block_bf16(b->m);
+        float d = ak_quant_get_bf16(b->d), m = ak_quant_get_bf16(b->m);
         for (int j = 0; j < 16; j++) {
-            out[j] = d * (float)((b->q[j] & 15) | ak_block_fifth_bit(b->high, j)) + m;
-            out[j + 16] = d * (float)((b->q[j] >> 4) | ak_block_fifth_bit(b->high, j + 16)) + m;
+            out[j] = d * (float)((b->q[j] & 15) | ak_quant_fifth_bit(b->high, j)) + m;
+            out[j + 16] = d * (float)((b->q[j] >> 4) | ak_quant_fifth_bit(b->high, j + 16)) + m;
         }
     }
 }
 
-const struct ak_type_info ak_type_a5 = { "A5", 32, sizeof(struct ak_block_a5), dequantise, NULL };
+const struct ak_quant_info ak_quant_a5 = { "A5", 32, sizeof(struct ak_quant_block_a5),
+                                           dequantize_a5, NULL };

@@ -1,5 +1,5 @@
 /* What the stored blocks share: halves at any address, in little-endian order. And the
- * blocks of quantised KV caches, whose kernels widen them from the same source. */
+ * blocks of quantized KV caches, whose kernels dequantize them from the same source. */
 #ifndef AK_QUANT_BLOCK_H
 #define AK_QUANT_BLOCK_H
 
@@ -8,33 +8,33 @@
 #include "base/half.h"
 #include "quant/type.h"
 
-enum { AK_QK_K = 256 }; /* elements of a "K" block */
+enum { AK_QUANT_SUPER_BLOCK = 256 }; /* elements of a "K" block */
 
-static inline float ak_block_f16(const uint8_t half[2])
+static inline float ak_quant_get_f16(const uint8_t half[2])
 {
     return ak_f16_to_float((uint16_t)(half[0] | half[1] << 8));
 }
 
-static inline void ak_block_put_f16(uint8_t half[2], float x)
+static inline void ak_quant_put_f16(uint8_t half[2], float x)
 {
     uint16_t bits = ak_float_to_f16(x);
     half[0] = (uint8_t)bits;
     half[1] = (uint8_t)(bits >> 8);
 }
 
-static inline float ak_block_bf16(const uint8_t half[2])
+static inline float ak_quant_get_bf16(const uint8_t half[2])
 {
     return ak_bf16_to_float((uint16_t)(half[0] | half[1] << 8));
 }
 
-/* 1/x, 0 for 0: what a quantiser multiplies with. */
-static inline float ak_block_inverse(float x)
+/* 1/x, 0 for 0: what a quantizer multiplies with. */
+static inline float ak_quant_inverse(float x)
 {
     return x == 0.0f ? 0.0f : 1.0f / x;
 }
 
 /* Towards zero, within [low, high]; `low` for what is no number. */
-static inline int ak_block_clamp(float x, int low, int high)
+static inline int ak_quant_clamp(float x, int low, int high)
 {
     if (!(x > (float)low))
         return low;
@@ -42,7 +42,7 @@ static inline int ak_block_clamp(float x, int low, int high)
 }
 
 /* The element of largest magnitude, the first of equals. */
-static inline float ak_block_extreme(const float *x, int n)
+static inline float ak_quant_find_extreme(const float *x, int n)
 {
     float extreme = 0.0f;
     for (int i = 0; i < n; i++)
@@ -52,7 +52,7 @@ static inline float ak_block_extreme(const float *x, int n)
 }
 
 /* Q5_0 and Q5_1: 16 where element i has its fifth bit. */
-static inline int ak_block_fifth_bit(const uint8_t high[4], int i)
+static inline int ak_quant_fifth_bit(const uint8_t high[4], int i)
 {
     return (high[i / 8] >> i % 8 & 1) << 4;
 }
@@ -60,7 +60,7 @@ static inline int ak_block_fifth_bit(const uint8_t high[4], int i)
 /* The twelve bytes of Q4_K and Q5_K that hold eight 6-bit scales and minimums:
  * those of sub-blocks 0 … 3 in the low bits of bytes 0 … 3 and 4 … 7, the others
  * with four bits in bytes 8 … 11 and their upper two above the first ones. */
-static inline void ak_block_scale_min(const uint8_t packed[12], int i, int *scale, int *min)
+static inline void ak_quant_get_scale_min(const uint8_t packed[12], int i, int *scale, int *min)
 {
     if (i < 4) {
         *scale = packed[i] & 63;
@@ -72,83 +72,86 @@ static inline void ak_block_scale_min(const uint8_t packed[12], int i, int *scal
 }
 
 /* x = d · q + m with d and m in BF16, else as Q4_1. */
-struct ak_block_a4 {
+struct ak_quant_block_a4 {
     uint8_t d[2];
     uint8_t m[2];
     uint8_t q[16];
 };
-_Static_assert(sizeof(struct ak_block_a4) == 20, "A4 is 20 bytes for 32 elements");
+_Static_assert(sizeof(struct ak_quant_block_a4) == 20, "A4 is 20 bytes for 32 elements");
 
 /* The same as Q5_1. */
-struct ak_block_a5 {
+struct ak_quant_block_a5 {
     uint8_t d[2];
     uint8_t m[2];
     uint8_t high[4];
     uint8_t q[16];
 };
-_Static_assert(sizeof(struct ak_block_a5) == 24, "A5 is 24 bytes for 32 elements");
+_Static_assert(sizeof(struct ak_quant_block_a5) == 24, "A5 is 24 bytes for 32 elements");
 
 /* x = d · q + m with d and m in F32. */
-struct ak_block_a8 {
+struct ak_quant_block_a8 {
     float d, m;
     int8_t q[32];
 };
-_Static_assert(sizeof(struct ak_block_a8) == 40, "A8 is 40 bytes for 32 elements");
+_Static_assert(sizeof(struct ak_quant_block_a8) == 40, "A8 is 40 bytes for 32 elements");
 
 /* x = d · e, e being the E4M3 number q times 2^-8: what its bits are as those of an F16,
  * subnormal ones too. A q that is no number (0x7f, 0xff) needs a d that is none. */
-struct ak_block_f8 {
+struct ak_quant_block_f8 {
     float d;
     uint8_t q[128];
 };
-_Static_assert(sizeof(struct ak_block_f8) == 132, "F8 is 132 bytes for 128 elements");
+_Static_assert(sizeof(struct ak_quant_block_f8) == 132, "F8 is 132 bytes for 128 elements");
 
 /* The bits of e. */
-static inline uint16_t ak_block_e4m3(uint8_t q)
+static inline uint16_t ak_quant_e4m3_to_f16(uint8_t q)
 {
     return (uint16_t)((q & 0x80) << 8 | (q & 0x7f) << 7);
 }
 
-static inline void ak_block_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
+static inline void ak_quant_dequantize_f8(const void *restrict blocks, float *restrict out,
+                                          size_t n)
 {
     const uint8_t *at = blocks;
-    for (size_t i = 0; i < n; i += 128, at += sizeof(struct ak_block_f8), out += 128) {
-        struct ak_block_f8 b;
+    for (size_t i = 0; i < n; i += 128, at += sizeof(struct ak_quant_block_f8), out += 128) {
+        struct ak_quant_block_f8 b;
         memcpy(&b, at, sizeof b);
         for (int j = 0; j < 128; j++)
-            out[j] = b.d * ak_f16_to_float(ak_block_e4m3(b.q[j]));
+            out[j] = b.d * ak_f16_to_float(ak_quant_e4m3_to_f16(b.q[j]));
     }
 }
 
 /* x = d · q */
-struct ak_block_q8_0 {
+struct ak_quant_block_q8_0 {
     uint8_t d[2];
     int8_t q[32];
 };
-_Static_assert(sizeof(struct ak_block_q8_0) == 34, "Q8_0 is 34 bytes for 32 elements");
+_Static_assert(sizeof(struct ak_quant_block_q8_0) == 34, "Q8_0 is 34 bytes for 32 elements");
 
-static inline void ak_block_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
+static inline void ak_quant_dequantize_q8_0(const void *restrict blocks, float *restrict out,
+                                            size_t n)
 {
-    const struct ak_block_q8_0 *b = blocks;
+    const struct ak_quant_block_q8_0 *b = blocks;
     for (size_t i = 0; i < n; i += 32, b++, out += 32) {
-        float d = ak_block_f16(b->d);
+        float d = ak_quant_get_f16(b->d);
         for (int j = 0; j < 32; j++)
             out[j] = d * (float)b->q[j];
     }
 }
 
 /* x = d · (q − 8); elements 0 … 15 in the low nibbles, 16 … 31 in the high ones. */
-struct ak_block_q4_0 {
+struct ak_quant_block_q4_0 {
     uint8_t d[2];
     uint8_t q[16];
 };
-_Static_assert(sizeof(struct ak_block_q4_0) == 18, "Q4_0 is 18 bytes for 32 elements");
+_Static_assert(sizeof(struct ak_quant_block_q4_0) == 18, "Q4_0 is 18 bytes for 32 elements");
 
-static inline void ak_block_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
+static inline void ak_quant_dequantize_q4_0(const void *restrict blocks, float *restrict out,
+                                            size_t n)
 {
-    const struct ak_block_q4_0 *b = blocks;
+    const struct ak_quant_block_q4_0 *b = blocks;
     for (size_t i = 0; i < n; i += 32, b++, out += 32) {
-        float d = ak_block_f16(b->d);
+        float d = ak_quant_get_f16(b->d);
         for (int j = 0; j < 16; j++) {
             out[j] = d * (float)((b->q[j] & 15) - 8);
             out[j + 16] = d * (float)((b->q[j] >> 4) - 8);

@@ -2,19 +2,19 @@
 
 /* x = (d · scale) · q − dmin · min, scale and min of 4 bits for every 16. The two
  * bits of element 128·h + 32·s + i are at 2·s of byte 32·h + i. */
-struct block {
+struct block_q2_k {
     uint8_t scales[16]; /* scale low, min high */
     uint8_t q[64];
     uint8_t d[2];
     uint8_t dmin[2];
 };
-_Static_assert(sizeof(struct block) == 84, "Q2_K is 84 bytes for 256 elements");
+_Static_assert(sizeof(struct block_q2_k) == 84, "Q2_K is 84 bytes for 256 elements");
 
-static void dequantise(const void *restrict blocks, float *restrict out, size_t n)
+static void dequantize_q2_k(const void *restrict blocks, float *restrict out, size_t n)
 {
-    const struct block *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QK_K, b++) {
-        float d = ak_block_f16(b->d), dmin = ak_block_f16(b->dmin);
+    const struct block_q2_k *b = blocks;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        float d = ak_quant_get_f16(b->d), dmin = ak_quant_get_f16(b->dmin);
         for (int g = 0; g < 16; g++, out += 16) {
             float scale = d * (float)(b->scales[g] & 15), min = dmin * (float)(b->scales[g] >> 4);
             const uint8_t *q = b->q + g / 8 * 32 + g % 2 * 16;
@@ -25,5 +25,5 @@ static void dequantise(const void *restrict blocks, float *restrict out, size_t 
     }
 }
 
-const struct ak_type_info ak_type_q2_k = { "Q2_K", AK_QK_K, sizeof(struct block), dequantise,
-                                           NULL };
+const struct ak_quant_info ak_quant_q2_k = { "Q2_K", AK_QUANT_SUPER_BLOCK,
+                                             sizeof(struct block_q2_k), dequantize_q2_k, NULL };

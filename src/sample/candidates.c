@@ -70,7 +70,7 @@ static void add(struct ak_candidates *c, float logit, uint32_t token)
 enum { BLOCK = 32 }; /* tokens, as many as a word of a mask has */
 
 /* The largest of a block's logits, NaN apart; the maxima of separate lanes come first,
- * because compilers can vectorise them. */
+ * because compilers can vectorize them. */
 static float block_best(const float *logits)
 {
     enum { LANES = 16 };

@@ -36,7 +36,7 @@ static void edit_candidates(struct ak_sampler *s, enum ak_sampling_step step)
 }
 
 /* The first of the largest values; n where none is above minus infinity. The
- * maxima of separate lanes come first, because compilers can vectorise them. */
+ * maxima of separate lanes come first, because compilers can vectorize them. */
 static uint32_t argmax(const float *x, uint32_t n)
 {
     enum { LANES = 16 };

@@ -24,7 +24,7 @@ double ak_candidates_entropy(const struct ak_candidates *c, double total)
     double best = (double)ak_candidates_best_logit(c), sum = 0.0;
     for (uint32_t i = 0; i < c->n; i++)
         sum += (double)c->weights[i] * (best - (double)c->items[i].logit);
-    return ak_log(total) + sum / total;
+    return ak_ln(total) + sum / total;
 }
 
 uint32_t ak_candidates_at(const struct ak_candidates *c, double total, double unit)

@@ -21,7 +21,7 @@ ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling,
         .window = (uint32_t)sampling->dry_penalty_last_n,
     };
     if (sampling->dry_base > 1.000001f)
-        d->longest_exponent = (int32_t)(88.7228391 / ak_log(d->base)); /* ln of the largest float */
+        d->longest_exponent = (int32_t)(88.7228391 / ak_ln(d->base)); /* ln of the largest float */
     d->recent = ak_alloc(d->window, sizeof *d->recent);
     d->repeats = ak_alloc(d->window, sizeof *d->repeats);
     d->longest = ak_alloc(n_vocab, sizeof *d->longest);

@@ -28,7 +28,7 @@ static float bounded(float logit)
     return x < FLT_MAX ? x : FLT_MAX;
 }
 
-/* ln Σ e^(x − best), in blocks whose weights compilers can vectorise. */
+/* ln Σ e^(x − best), in blocks whose weights compilers can vectorize. */
 static double log_sum(const float *logits, uint32_t n, float best)
 {
     enum { BLOCK = 256 };
@@ -41,7 +41,7 @@ static double log_sum(const float *logits, uint32_t n, float best)
         for (uint32_t j = 0; j < n_block; j++)
             sum += (double)weights[j];
     }
-    return ak_log(sum);
+    return ak_ln(sum);
 }
 
 float ak_logprobs_of(struct ak_logprobs *l, const float *logits, uint32_t n_vocab, int32_t token)

@@ -13,10 +13,10 @@ static uint32_t tokens_for(const struct ak_mirostat *m, double s, uint32_t most)
 {
     if (!(s > 0.0))
         return most;
-    double epsilon = s - 1.0, log_n = ak_log((double)m->n_vocab);
+    double epsilon = s - 1.0, log_n = ak_ln((double)m->n_vocab);
     double rest = 1.0 - ak_exp(-epsilon * log_n);
     double ratio = fabs(epsilon) > 1e-9 ? epsilon / rest : 1.0 / log_n;
-    double k = ak_exp((ak_log(ratio) + m->mu * LN2) / s);
+    double k = ak_exp((ak_ln(ratio) + m->mu * LN2) / s);
     return k < 1.0 ? 1 : k < (double)most ? (uint32_t)k : most;
 }
 
@@ -32,7 +32,7 @@ static void keep_by_zipf(const struct ak_mirostat *m, struct ak_candidates *c)
     float before = ak_candidates_pop(c, 0).logit;
     for (; popped < n; popped++) {
         float logit = ak_candidates_pop(c, popped).logit;
-        double t = ak_log((double)(popped + 1) / (double)popped);
+        double t = ak_ln((double)(popped + 1) / (double)popped);
         products += t * ((double)before - (double)logit);
         squares += t * t;
         before = logit;
@@ -49,7 +49,7 @@ static void keep_by_zipf(const struct ak_mirostat *m, struct ak_candidates *c)
 
 static void keep_by_surprise(const struct ak_mirostat *m, struct ak_candidates *c)
 {
-    double log_total = ak_log(ak_candidates_weigh(c, 1.0f));
+    double log_total = ak_ln(ak_candidates_weigh(c, 1.0f));
     ak_candidates_keep_from(c, (double)ak_candidates_best_logit(c) + log_total - m->mu * LN2);
 }
 
@@ -61,7 +61,7 @@ uint32_t ak_mirostat_choose(struct ak_mirostat *m, struct ak_candidates *c, doub
         keep_by_surprise(m, c);
     double total = ak_candidates_weigh(c, 1.0f);
     uint32_t at = ak_candidates_at(c, total, unit);
-    double log_p = (double)c->items[at].logit - (double)ak_candidates_best_logit(c) - ak_log(total);
+    double log_p = (double)c->items[at].logit - (double)ak_candidates_best_logit(c) - ak_ln(total);
     m->mu -= m->eta * (-log_p / LN2 - m->tau);
     return at;
 }

@@ -131,7 +131,7 @@ static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer
                       struct ak_error *error)
 {
     if (s->params.min_p > 0.0f)
-        s->log_min_p = (float)ak_log((double)s->params.min_p);
+        s->log_min_p = (float)ak_ln((double)s->params.min_p);
     AK_TRY(seed(s, error));
     AK_TRY(settle_order(s, error));
     AK_TRY(make_bias(s, tokenizer, error));

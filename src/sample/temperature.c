@@ -11,7 +11,7 @@ float ak_candidates_dynamic_temperature(struct ak_candidates *c, float temperatu
     if (c->n == 1)
         return 1.0f;
     lowest = lowest > 0.0 ? lowest : 0.0;
-    double part = ak_candidates_entropy(c, ak_candidates_weigh(c, 1.0f)) / ak_log((double)c->n);
+    double part = ak_candidates_entropy(c, ak_candidates_weigh(c, 1.0f)) / ak_ln((double)c->n);
     double raised = part > 0.0 ? ak_pow(part, (double)exponent) : exponent > 0.0f ? 0.0 : 1.0;
     double chosen = lowest + (highest - lowest) * raised;
     return chosen < (double)FLT_MAX ? (float)chosen : FLT_MAX;

@@ -91,7 +91,7 @@ void ak_candidates_typical(struct ak_candidates *c, float p, float *by_token)
 {
     double best = (double)ak_candidates_best_logit(c), total = ak_candidates_weigh(c, 1.0f),
            sum = 0.0;
-    double entropy = ak_candidates_entropy(c, total), log_total = ak_log(total);
+    double entropy = ak_candidates_entropy(c, total), log_total = ak_ln(total);
     for (uint32_t i = 0; i < c->n; i++) {
         struct ak_candidate *item = &c->items[i];
         double surprise = log_total - ((double)item->logit - best);

@@ -21,7 +21,7 @@ static uint64_t number_behind(const char *text, const char *key)
 static uint64_t system_available(void)
 {
     char text[4096];
-    if (ak_system_text("/proc/meminfo", text, sizeof text)) {
+    if (ak_system_read("/proc/meminfo", text, sizeof text)) {
         uint64_t kib = number_behind(text, "MemAvailable:");
         if (kib <= UINT64_MAX / 1024)
             return kib * 1024;
@@ -36,10 +36,10 @@ static uint64_t system_available(void)
 static uint64_t group_available(void)
 {
     char text[4096];
-    if (!ak_system_text("/sys/fs/cgroup/memory.max", text, sizeof text))
+    if (!ak_system_read("/sys/fs/cgroup/memory.max", text, sizeof text))
         return UINT64_MAX;
     uint64_t limit = number_behind(text, ""); /* "max" where there is none */
-    if (!ak_system_text("/sys/fs/cgroup/memory.stat", text, sizeof text))
+    if (!ak_system_read("/sys/fs/cgroup/memory.stat", text, sizeof text))
         return limit;
     uint64_t used = number_behind(text, "anon ");
     if (limit == UINT64_MAX || used == UINT64_MAX)

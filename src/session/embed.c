@@ -17,7 +17,7 @@ struct job {
     struct ak_session *s;
     struct ak_prepared *prepared;
     enum akunu_pooling pooling;
-    bool normalise;
+    bool normalize;
     akunu_cancel_fn *cancel;
     void *user;
     float *out;
@@ -65,8 +65,8 @@ static ak_status choose(const struct ak_session *s, const struct akunu_embedding
                        "choice (mean, cls, last) goes without it",
                        own->refused);
     job->pooling = embedding->pooling == AKUNU_POOLING_MODEL ? own->kind : embedding->pooling;
-    job->normalise = embedding->normalize == AKUNU_NORMALIZE_MODEL ?
-                         own->normalised :
+    job->normalize = embedding->normalize == AKUNU_NORMALIZE_MODEL ?
+                         own->is_normalized :
                          embedding->normalize == AKUNU_NORMALIZE_L2;
     return AKUNU_OK;
 }
@@ -153,7 +153,7 @@ static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
         s->sums[i] /= (double)n_rows;
         squares += s->sums[i] * s->sums[i];
     }
-    if (job->normalise && squares > 0.0)
+    if (job->normalize && squares > 0.0)
         length = sqrt(squares);
     for (uint32_t i = 0; i < width; i++) {
         out[i] = (float)(s->sums[i] / length);

@@ -169,7 +169,7 @@ static ak_status pack_weights(struct loader *l)
     unsigned threads;
     AK_TRY(ak_choose_threads(l->params->n_threads, &l->model->profile, &threads, l->error));
     AK_TRY(ak_pool_create(threads, &l->pool, l->error));
-    ak_pool_spread(l->pool);
+    ak_pool_pin_numa(l->pool);
     struct ak_pack_job job = { .weights = &l->model->weights,
                                .backend = l->model->backend,
                                .source = l->model->provider,

@@ -80,7 +80,7 @@ static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *to
     }
     for (uint32_t slot = 0; slot < n; slot++) {
         uint32_t i = s->given[slot];
-        s->row_of[i] = tokens[i].logits ? n_logits : AK_NONE;
+        s->row_of[i] = tokens[i].logits ? n_logits : AK_OP_NONE;
         if (tokens[i].logits)
             s->logit_rows[n_logits++] = slot;
     }
@@ -194,7 +194,7 @@ ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token
 
 const float *ak_session_logits(const struct ak_session *s, size_t i)
 {
-    if (i >= s->n_last || s->row_of[i] == AK_NONE)
+    if (i >= s->n_last || s->row_of[i] == AK_OP_NONE)
         return NULL;
     return s->backend->ops->logits(s->plain, s->row_of[i]);
 }

@@ -142,7 +142,7 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                            "%c_type is none of the types that a KV cache may have",
                            i == 0 ? 'k' : 'v');
-        const struct ak_type_info *info = ak_type_info(ak_kv_stored((enum ak_kv_type)types[i]));
+        const struct ak_quant_info *info = ak_quant_info(ak_kv_stored((enum ak_kv_type)types[i]));
         if (head_dim % info->block_elems != 0)
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,

@@ -28,7 +28,7 @@ struct ak_session {
     int32_t *tokens;
     uint32_t *positions, *sequences, *logit_rows;
     uint32_t *given;         /* which of the caller's tokens each one is */
-    uint32_t *row_of;        /* logits row of the caller's token i, AK_NONE where it has none */
+    uint32_t *row_of;        /* logits row of the caller's token i, AK_OP_NONE where it has none */
     uint32_t n_last;         /* tokens of the last pass; 0: it left no logits */
     uint32_t *counts, *next; /* of each sequence; counts are 0 between passes */
     uint32_t *order;         /* the pass's sequences as they first appear */

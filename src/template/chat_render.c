@@ -22,7 +22,7 @@ static ak_status no_memory(struct ak_error *error)
 /* ---- Reading ------------------------------------------------------------ */
 static ak_status parse(const char *text, const char *what, json_t **out, struct ak_error *error)
 {
-    ak_status status = ak_json_parse_given(text, strlen(text), out, error);
+    ak_status status = ak_json_parse_input(text, strlen(text), out, error);
     if (status == AKUNU_ERROR_FORMAT && error)
         error->status = status = AKUNU_ERROR_ARGUMENT;
     if (status != AKUNU_OK)

@@ -48,7 +48,7 @@ size_t ak_printable_of_byte(unsigned char byte, char out[4])
         code = 0x121u + byte - 0x7Fu;
     else if (byte == 0xAD)
         code = 0x143;
-    return ak_put_utf8(code, out);
+    return ak_utf8_encode(code, out);
 }
 
 static const char space_mark[] = "▁"; /* U+2581 */

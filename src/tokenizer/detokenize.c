@@ -140,14 +140,14 @@ ak_status ak_text_stream_push(struct ak_text_stream *s, int32_t token, const cha
     memcpy(s->pending + s->n_carry, piece.bytes, piece.n);
     s->n_carry = 0;
     while (at < n) {
-        size_t valid = ak_utf8_valid(s->pending + at, n - at);
+        size_t valid = ak_utf8_valid_bytes(s->pending + at, n - at);
         memcpy(s->out + n_out, s->pending + at, valid);
         at += valid;
         n_out += valid;
         if (at == n)
             break;
         struct ak_utf8 bad = ak_utf8_next(s->pending + at, n - at);
-        if (bad.cut) {
+        if (bad.truncated) {
             s->n_carry = bad.bytes;
             memcpy(s->carry, s->pending + at, bad.bytes);
         } else {

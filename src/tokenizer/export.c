@@ -97,7 +97,7 @@ static ak_status add_added(struct exporter *e, struct ak_text text)
     const struct ak_tokenizer *t = e->t;
     if (t->byte_level || is_wordpiece(t))
         return add(e, text.bytes, text.n);
-    AK_TRY(ak_buffer_room(&e->out->bytes, text.n, e->error));
+    AK_TRY(ak_buffer_reserve(&e->out->bytes, text.n, e->error));
     e->out->bytes.n += ak_unmark(text.bytes, text.n, e->out->bytes.bytes + e->out->bytes.n);
     return AKUNU_OK;
 }

@@ -143,7 +143,7 @@ static ak_status read_merges(struct ak_json_maker *m)
                            "tokenizer.json: model.merges[%zu] is neither a string nor two", i);
         n_bytes += pair ? json_string_length(left) + json_string_length(right) + 1 : 0;
     }
-    AK_TRY(ak_buffer_room(&m->joined, n_bytes + 1, m->error));
+    AK_TRY(ak_buffer_reserve(&m->joined, n_bytes + 1, m->error));
     json_array_foreach (m->merges, i, element) {
         if (json_is_string(element)) {
             m->lines[i] = ak_json_text_of(element);

@@ -283,8 +283,9 @@ ak_status ak_json_normalizer(const json_t *part, struct ak_steps *steps, struct 
     return AKUNU_OK;
 }
 
-static ak_status read_behaviour(const json_t *part, const char *where, enum ak_behaviour fallback,
-                                enum ak_behaviour *out, struct ak_error *error)
+static ak_status read_behaviour(const json_t *part, const char *where,
+                                enum ak_tok_behavior fallback, enum ak_tok_behavior *out,
+                                struct ak_error *error)
 {
     static const char *const names[] = { "Removed", "Isolated", "MergedWithPrevious",
                                          "MergedWithNext", "Contiguous" };
@@ -295,7 +296,7 @@ static ak_status read_behaviour(const json_t *part, const char *where, enum ak_b
     if (!text.bytes)
         return AKUNU_OK;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        *out = (enum ak_behaviour)i;
+        *out = (enum ak_tok_behavior)i;
         if (is(text, names[i]))
             return AKUNU_OK;
     }
@@ -369,7 +370,7 @@ static ak_status read_byte_level(const json_t *part, const char *where, struct a
 }
 
 static ak_status add_behaving(struct ak_steps *steps, enum ak_step_kind kind,
-                              enum ak_behaviour behaviour, struct ak_error *error)
+                              enum ak_tok_behavior behaviour, struct ak_error *error)
 {
     struct ak_step *s;
 
@@ -393,7 +394,7 @@ ak_status ak_json_pre_tokenizer(const json_t *part, struct ak_steps *steps, bool
     static const char where[] = "tokenizer.json: pre_tokenizer";
     struct ak_text type;
     json_t *list, *element;
-    enum ak_behaviour behaviour;
+    enum ak_tok_behavior behaviour;
     size_t i;
 
     AK_TRY(ak_json_text(part, "type", true, where, &type, error));

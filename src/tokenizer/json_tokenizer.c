@@ -158,7 +158,7 @@ static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher 
     uint32_t mark = (uint32_t)strlen(p->next_mark);
     bool begins = mark == 0 || token.n < mark || memcmp(token.bytes, p->next_mark, mark) != 0;
     w->text.n = 0;
-    AK_TRY(ak_buffer_room(&w->text, (size_t)token.n + 1, m->error));
+    AK_TRY(ak_buffer_reserve(&w->text, (size_t)token.n + 1, m->error));
     if (!begins)
         token = (struct ak_text){ token.bytes + mark, token.n - mark };
     if (m->decoder.cleanup) {

@@ -98,7 +98,7 @@ void ak_merge_run(struct ak_merge *m, ak_join_fn *join, const void *context)
         uint64_t entry = pop(m);
         uint32_t i = (uint32_t)entry;
         struct ak_node *node = &m->nodes[i];
-        if (node->priority != entry >> 32) /* its neighbour has changed since, or it is gone */
+        if (node->priority != entry >> 32) /* its neighbor has changed since, or it is gone */
             continue;
 
         struct ak_node *gone = &m->nodes[node->next];

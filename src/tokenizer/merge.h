@@ -1,4 +1,4 @@
-/* Joins neighbours of a sequence, the best pair first, until no pair joins: the
+/* Joins neighbors of a sequence, the best pair first, until no pair joins: the
  * heart of both kinds of byte-pair encoding. O(n log n) for any text. */
 #ifndef AK_TEXT_MERGE_H
 #define AK_TEXT_MERGE_H
@@ -16,7 +16,7 @@ struct ak_node {
     int32_t joined;        /* the token that would come of it */
 };
 
-/* Tells what joining two neighbours gives: false for nothing. A lower priority,
+/* Tells what joining two neighbors gives: false for nothing. A lower priority,
  * below UINT32_MAX, goes first; of equals the leftmost. */
 typedef bool ak_join_fn(const void *context, const struct ak_node *left,
                         const struct ak_node *right, uint32_t *priority, int32_t *joined);

@@ -109,7 +109,7 @@ static ak_status add_base(uint32_t c, struct ak_buffer *out, struct ak_error *er
     if (c >= 0x80 &&
         utf8proc_decompose_char((utf8proc_int32_t)c, codes, 32, UTF8PROC_DECOMPOSE, &last) > 0)
         c = (uint32_t)codes[0];
-    return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, bytes, ak_put_utf8(c, bytes), error);
+    return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, bytes, ak_utf8_encode(c, bytes), error);
 }
 
 /* What becomes of one character, where that does not depend on others. */
@@ -119,19 +119,19 @@ static ak_status put(const struct ak_step *s, uint32_t c, const char *text, size
     char bytes[4];
 
     switch (s->kind) {
-    case AK_STEP_LOWERCASE: return ak_buffer_add(out, bytes, ak_lower(c, bytes), error);
+    case AK_STEP_LOWERCASE: return ak_buffer_add(out, bytes, ak_to_lower(c, bytes), error);
     case AK_STEP_STRIP_ACCENTS:
         return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
     case AK_STEP_PLAIN_MARKS:
-        return ak_is_plain_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
+        return ak_is_nonspacing_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
     case AK_STEP_BASE: return add_base(c, out, error);
     case AK_STEP_CLEAN:
         if (c == 0 || c == 0xFFFD || (ak_is_control(c) && c != '\t' && c != '\n' && c != '\r'))
             return AKUNU_OK;
-        return ak_is_space(c) ? ak_buffer_add(out, " ", 1, error) :
-                                ak_buffer_add(out, text, n, error);
+        return ak_is_whitespace(c) ? ak_buffer_add(out, " ", 1, error) :
+                                     ak_buffer_add(out, text, n, error);
     case AK_STEP_CLEAN_GGUF:
-        if (ak_is_space(c))
+        if (ak_is_whitespace(c))
             return ak_buffer_add(out, " ", 1, error);
         return c == 0 || c == 0xFFFD || ak_is_control(c) ? AKUNU_OK :
                                                            ak_buffer_add(out, text, n, error);
@@ -193,14 +193,14 @@ static ak_status strip(const struct ak_step *s, const char *text, size_t n, stru
 
     while (s->flag && begin < n) {
         struct ak_utf8 c = ak_utf8_next(text + begin, n - begin);
-        if (!c.valid || !ak_is_space(c.code))
+        if (!c.valid || !ak_is_whitespace(c.code))
             break;
         begin += c.bytes;
     }
     for (size_t at = begin; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
         at += c.bytes;
-        if (!s->flag2 || !c.valid || !ak_is_space(c.code))
+        if (!s->flag2 || !c.valid || !ak_is_whitespace(c.code))
             end = at;
     }
     return end > begin ? ak_buffer_add(out, text + begin, end - begin, error) : AKUNU_OK;
@@ -326,7 +326,7 @@ enum { MOST_OF_BYTE = 64, MOST_OF_NONE = 4096 };
 ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n,
                        struct ak_matcher *m, struct ak_work *w, struct ak_error *error)
 {
-    w->text.most = w->spare.most = w->piece.most = MOST_OF_NONE + MOST_OF_BYTE * n;
+    w->text.max = w->spare.max = w->piece.max = MOST_OF_NONE + MOST_OF_BYTE * n;
     w->text.n = 0;
     AK_TRY(ak_buffer_add(&w->text, text, n, error));
     for (uint32_t i = 0; i < steps->n; i++) {

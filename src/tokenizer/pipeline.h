@@ -43,7 +43,7 @@ enum ak_step_kind {
     AK_STEP_BLANK_FIRST, /* a blank before the piece if there is none */
 };
 
-enum ak_behaviour {
+enum ak_tok_behavior {
     AK_REMOVED,
     AK_ISOLATED,
     AK_MERGED_WITH_PREVIOUS,
@@ -54,7 +54,7 @@ enum ak_first { AK_FIRST_ALWAYS, AK_FIRST_START, AK_FIRST_NEVER };
 
 struct ak_step {
     enum ak_step_kind kind;
-    enum ak_behaviour behaviour;
+    enum ak_tok_behavior behaviour;
     enum ak_first first;
     bool flag, flag2;
     char *text, *literal; /* from ak_alloc, and their bytes */

@@ -60,7 +60,7 @@ static ak_status create(struct ak_tokenizer *t, enum ak_core core, const struct 
 }
 
 static ak_status add_step(struct ak_steps *steps, enum ak_step_kind kind, bool flag, bool flag2,
-                          enum ak_behaviour behaviour, struct ak_error *error)
+                          enum ak_tok_behavior behaviour, struct ak_error *error)
 {
     struct ak_step *s = ak_steps_add(steps, kind);
 

@@ -251,7 +251,7 @@ void ak_matcher_free(struct ak_matcher *m)
 ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const char **seen,
                          struct ak_error *error)
 {
-    size_t valid = ak_utf8_valid(text, n);
+    size_t valid = ak_utf8_valid_bytes(text, n);
 
     *seen = text;
     if (valid == n)
@@ -266,7 +266,7 @@ ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const
     memcpy(m->masked, text, n);
     while (valid < n) {
         m->masked[valid++] = 1;
-        valid += ak_utf8_valid(text + valid, n - valid);
+        valid += ak_utf8_valid_bytes(text + valid, n - valid);
     }
     *seen = m->masked;
     return AKUNU_OK;

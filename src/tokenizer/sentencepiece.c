@@ -185,7 +185,7 @@ static ak_status unmark_added(struct model *m, struct ak_error *error)
 
     for (uint32_t id = 0; id < m->vocab.n_tokens; id++)
         bytes += m->types[id] == PIECE_ADDED ? m->tokens[id].n : 0;
-    AK_TRY(ak_buffer_room(&m->unmarked, bytes + 1, error));
+    AK_TRY(ak_buffer_reserve(&m->unmarked, bytes + 1, error));
     for (uint32_t id = 0; id < m->vocab.n_tokens; id++) {
         if (m->types[id] != PIECE_ADDED || m->tokens[id].n == 0)
             continue;

@@ -75,9 +75,9 @@ static int word_kind(const char *text, size_t n, uint8_t *bytes)
     struct ak_utf8 c = ak_utf8_next(text, n);
 
     *bytes = c.bytes;
-    if (c.valid && ak_is_space(c.code))
+    if (c.valid && ak_is_whitespace(c.code))
         return 0;
-    return c.valid && ak_is_word(c.code) ? 1 : 2;
+    return c.valid && ak_is_word_char(c.code) ? 1 : 2;
 }
 
 /* Runs of word characters and runs of others are kept, blanks are matches. */
@@ -98,7 +98,7 @@ static ak_status find_words(const char *text, struct ak_cut cut, struct ak_work 
 }
 
 /* Makes pieces of the parts of `cut`. */
-static ak_status behave(enum ak_behaviour behaviour, struct ak_cut cut, struct ak_work *w,
+static ak_status behave(enum ak_tok_behavior behaviour, struct ak_cut cut, struct ak_work *w,
                         struct ak_error *error)
 {
     const struct ak_cuts *parts = &w->parts;
@@ -131,7 +131,7 @@ static ak_status cut_piece(const struct ak_step *s, const char *text, struct ak_
     case AK_STEP_PUNCTUATION:
         AK_TRY(find_characters(ak_is_punctuation, text, cut, w, error));
         break;
-    case AK_STEP_WHITESPACE: AK_TRY(find_characters(ak_is_space, text, cut, w, error)); break;
+    case AK_STEP_WHITESPACE: AK_TRY(find_characters(ak_is_whitespace, text, cut, w, error)); break;
     case AK_STEP_WORDS: AK_TRY(find_words(text, cut, w, error)); break;
     default: AK_TRY(find_pattern(s, text, cut, m, w, error));
     }

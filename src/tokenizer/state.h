@@ -10,7 +10,7 @@
 #include "tokenizer/specials.h"
 #include "tokenizer/tokenizer.h"
 
-/* A pair of neighbours that byte-level BPE merges. */
+/* A pair of neighbors that byte-level BPE merges. */
 struct ak_pair {
     uint32_t left, right, rank;
     int32_t joined;
@@ -58,7 +58,7 @@ struct ak_run {
     size_t capacity, n; /* n counts on beyond the capacity */
     struct ak_merge merge;
     struct ak_matcher *matcher;
-    char *text; /* SentencePiece BPE: the normalised text */
+    char *text; /* SentencePiece BPE: the normalized text */
     size_t text_capacity;
     struct ak_work work; /* a pipeline */
 };

@@ -279,13 +279,13 @@ static bool word_before(const char *text, size_t n)
     while (at > 0 && n - at < 4 && ((unsigned char)text[--at] & 0xC0) == 0x80)
         ;
     struct ak_utf8 c = n ? ak_utf8_next(text + at, n - at) : (struct ak_utf8){ 0 };
-    return c.valid && at + c.bytes == n && ak_is_word(c.code);
+    return c.valid && at + c.bytes == n && ak_is_word_char(c.code);
 }
 
 static bool word_after(const char *text, size_t n)
 {
     struct ak_utf8 c = n ? ak_utf8_next(text, n) : (struct ak_utf8){ 0 };
-    return c.valid && ak_is_word(c.code);
+    return c.valid && ak_is_word_char(c.code);
 }
 
 /* The beginning of the white space that text[from..to) ends with. */
@@ -298,7 +298,7 @@ static size_t blanks_before(const char *text, size_t from, size_t to)
         while (at > from && begin - at < 4 && ((unsigned char)text[at] & 0xC0) == 0x80)
             at--;
         struct ak_utf8 c = ak_utf8_next(text + at, begin - at);
-        if (!c.valid || at + c.bytes != begin || !ak_is_space(c.code))
+        if (!c.valid || at + c.bytes != begin || !ak_is_whitespace(c.code))
             break;
         begin = at;
     }
@@ -309,7 +309,7 @@ static size_t blanks_after(const char *text, size_t at, size_t n)
 {
     while (at < n) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
-        if (!c.valid || !ak_is_space(c.code))
+        if (!c.valid || !ak_is_whitespace(c.code))
             break;
         at += c.bytes;
     }

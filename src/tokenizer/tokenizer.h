@@ -26,7 +26,7 @@ struct ak_tokenizer_files {
 ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct ak_tokenizer **out,
                                  struct ak_error *error);
 
-/* From SentencePiece's tokenizer.model: BPE that does not normalise, and Unigram. */
+/* From SentencePiece's tokenizer.model: BPE that does not normalize, and Unigram. */
 ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out,
                                           struct ak_error *error);
 

@@ -138,7 +138,7 @@ static enum ak_progress note(struct ak_reply *r)
     int n = snprintf(line, sizeof line, "%sa call%s%s is none: %s", r->notes.n ? "\n" : "",
                      r->name[0] ? " of " : "", r->name, r->why.message);
     AK_GO(ak_failed(r, ak_buffer_add(&r->notes, line, (size_t)n, &r->error)));
-    AK_GO(ak_failed(r, ak_buffer_room(&r->notes, 1, &r->error)));
+    AK_GO(ak_failed(r, ak_buffer_reserve(&r->notes, 1, &r->error)));
     r->notes.bytes[r->notes.n] = '\0';
     return AK_ON;
 }

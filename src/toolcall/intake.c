@@ -18,7 +18,7 @@ static enum ak_progress join(struct ak_reply *r, const char *bytes, size_t n, si
     for (*used = 0; r->n_cut && *used < n;) {
         r->cut[r->n_cut] = bytes[*used];
         struct ak_utf8 c = ak_utf8_next(r->cut, r->n_cut + 1);
-        if (c.cut) { /* a character has four bytes at most, so this is not the last place */
+        if (c.truncated) { /* a character has four bytes at most, so this is not the last place */
             r->n_cut++;
             ++*used;
         } else if (c.valid) {
@@ -39,13 +39,13 @@ enum ak_progress ak_intake(struct ak_reply *r, const char *bytes, size_t n)
 
     AK_GO(join(r, bytes, n, &at));
     while (at < n) {
-        size_t valid = ak_utf8_valid(bytes + at, n - at);
+        size_t valid = ak_utf8_valid_bytes(bytes + at, n - at);
         AK_GO(add(r, bytes + at, valid));
         at += valid;
         if (at == n)
             break;
         struct ak_utf8 c = ak_utf8_next(bytes + at, n - at);
-        if (c.cut) {
+        if (c.truncated) {
             memcpy(r->cut, bytes + at, c.bytes);
             r->n_cut = c.bytes;
             break;

@@ -24,7 +24,7 @@ ak_status ak_reply_create(const struct ak_reply_settings *settings, struct ak_re
     ak_prose_markers(r);
     r->tool_calls = json_array();
     ak_status status =
-        r->tool_calls ? ak_buffer_room(&r->text, 1, error) : ak_fail_memory(error, "a reply", 0);
+        r->tool_calls ? ak_buffer_reserve(&r->text, 1, error) : ak_fail_memory(error, "a reply", 0);
     if (status == AKUNU_OK)
         status = ak_tools_parse(settings->tools, &r->tools, error);
     if (status == AKUNU_OK)

@@ -21,7 +21,7 @@ static size_t plain(struct piece *p, const char *marker)
     return p[0].n > 0;
 }
 
-/* The marker's pieces, neighbours of plain text as one. */
+/* The marker's pieces, neighbors of plain text as one. */
 static size_t cut(const struct ak_tokenizer *t, const char *marker, struct piece *p)
 {
     int32_t ids[MOST_PIECES];
@@ -137,7 +137,7 @@ uint32_t ak_rules_until(struct ak_rules *r, const char *marker, uint32_t then)
     size_t n = cut(r->given->tokenizer, marker, p);
     struct ak_ending ending = { .text = marker, .n = strlen(marker), .then = then };
 
-    if (p[0].control) /* as that token, or spelt out: the parser sees its text */
+    if (p[0].control) /* as that token, or spelled out: the parser sees its text */
         return ak_build_until(&r->build, &ending, 1, false);
     return until_text(r, &p[0], pieces(r, p + 1, n - 1, then));
 }

@@ -14,27 +14,27 @@ void ak_assembly_free(struct ak_assembly *a)
     ak_free(a);
 }
 
-enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type)
+enum ak_quant_type ak_assembly_affine_type(uint32_t bits, enum ak_quant_type factor_type)
 {
-    if (bits > 5 || factor_type == AK_F32)
-        return AK_A8;
-    if (factor_type == AK_BF16)
-        return bits > 4 ? AK_A5 : AK_A4;
-    return bits > 4 ? AK_Q5_1 : AK_Q4_1;
+    if (bits > 5 || factor_type == AK_QUANT_F32)
+        return AK_QUANT_A8;
+    if (factor_type == AK_QUANT_BF16)
+        return bits > 4 ? AK_QUANT_A5 : AK_QUANT_A4;
+    return bits > 4 ? AK_QUANT_Q5_1 : AK_QUANT_Q4_1;
 }
 
-enum ak_type ak_assembly_symmetric_type(uint32_t bits, enum ak_type factor_type)
+enum ak_quant_type ak_assembly_symmetric_type(uint32_t bits, enum ak_quant_type factor_type)
 {
-    if (factor_type != AK_F16)
+    if (factor_type != AK_QUANT_F16)
         return ak_assembly_affine_type(bits, factor_type);
-    return bits > 4 ? AK_Q8_0 : AK_Q4_0;
+    return bits > 4 ? AK_QUANT_Q8_0 : AK_QUANT_Q4_0;
 }
 
-float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i)
+float ak_assembly_factor(enum ak_quant_type type, const struct ak_plane *plane, uint64_t i)
 {
-    const uint8_t *at = (const uint8_t *)plane->data + i * ak_type_info(type)->block_bytes;
+    const uint8_t *at = (const uint8_t *)plane->data + i * ak_quant_info(type)->block_bytes;
     float x;
-    ak_type_info(type)->dequantise(at, &x, 1);
+    ak_quant_info(type)->dequantize(at, &x, 1);
     return x;
 }
 
@@ -44,7 +44,7 @@ uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-bool ak_assembly_fits_f16(enum ak_type type, const struct ak_plane *plane, uint64_t n)
+bool ak_assembly_fits_f16(enum ak_quant_type type, const struct ak_plane *plane, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         float x = ak_assembly_factor(type, plane, i);
@@ -74,9 +74,10 @@ void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t firs
 }
 
 /* ---- x = scale · q + minimum -------------------------------------------- */
-static void put_factor(enum ak_type type, float x, uint8_t out[2])
+static void put_factor(enum ak_quant_type type, float x, uint8_t out[2])
 {
-    uint16_t bits = type == AK_A4 || type == AK_A5 ? ak_float_to_bf16(x) : ak_float_to_f16(x);
+    uint16_t bits =
+        type == AK_QUANT_A4 || type == AK_QUANT_A5 ? ak_float_to_bf16(x) : ak_float_to_f16(x);
     out[0] = (uint8_t)bits;
     out[1] = (uint8_t)(bits >> 8);
 }
@@ -101,7 +102,7 @@ static void put_fifth_bits(const uint8_t *q, uint8_t out[4])
 static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimum, uint8_t *out)
 {
     int half = 1 << (bits - 1);
-    struct ak_block_a8 block = { .d = scale, .m = fmaf((float)half, scale, minimum) };
+    struct ak_quant_block_a8 block = { .d = scale, .m = fmaf((float)half, scale, minimum) };
     for (int i = 0; i < BLOCK; i++)
         block.q[i] = (int8_t)(q[i] - half);
     memcpy(out, &block, sizeof block);
@@ -111,11 +112,11 @@ static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimu
 static void put_symmetric(const struct ak_assembly *a, const uint8_t *q, float scale, uint8_t *out)
 {
     uint8_t shifted[BLOCK];
-    int half = 1 << (a->bits - 1), middle = a->type == AK_Q4_0 ? 8 : 0;
+    int half = 1 << (a->bits - 1), middle = a->type == AK_QUANT_Q4_0 ? 8 : 0;
     put_factor(a->type, scale, out);
     for (int i = 0; i < BLOCK; i++)
         shifted[i] = (uint8_t)(q[i] - half + middle);
-    if (a->type == AK_Q4_0)
+    if (a->type == AK_QUANT_Q4_0)
         put_nibbles(shifted, out + 2);
     else
         memcpy(out + 2, shifted, BLOCK);
@@ -125,19 +126,19 @@ static void put_symmetric(const struct ak_assembly *a, const uint8_t *q, float s
 static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale, float minimum,
                       uint8_t *out)
 {
-    if (a->type == AK_A8) {
+    if (a->type == AK_QUANT_A8) {
         put_bytes(a->bits, q, scale, minimum, out);
         return;
     }
-    if (a->type == AK_Q4_0 || a->type == AK_Q8_0) {
+    if (a->type == AK_QUANT_Q4_0 || a->type == AK_QUANT_Q8_0) {
         put_symmetric(a, q, scale, out);
         return;
     }
     put_factor(a->type, scale, out);
     put_factor(a->type, minimum, out + 2);
-    if (a->type == AK_A5 || a->type == AK_Q5_1)
+    if (a->type == AK_QUANT_A5 || a->type == AK_QUANT_Q5_1)
         put_fifth_bits(q, out + 4);
-    put_nibbles(q, out + ak_type_info(a->type)->block_bytes - BLOCK / 2);
+    put_nibbles(q, out + ak_quant_info(a->type)->block_bytes - BLOCK / 2);
 }
 
 static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
@@ -145,7 +146,7 @@ static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t fi
 {
     uint8_t q[AK_ASSEMBLY_K];
     a->scheme->quants(a, row, first, n, q);
-    for (uint32_t i = 0; i < n; i += BLOCK, out += ak_type_info(a->type)->block_bytes) {
+    for (uint32_t i = 0; i < n; i += BLOCK, out += ak_quant_info(a->type)->block_bytes) {
         float scale, minimum;
         a->scheme->factors(a, row, first + i, &scale, &minimum);
         put_block(a, q + i, scale, minimum, out);
@@ -188,12 +189,12 @@ const struct ak_assembly_scheme ak_assembly_mxfp4 = { .blocks = mxfp4_blocks, .b
 static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
                         float *out)
 {
-    uint8_t blocks[AK_ASSEMBLY_K / BLOCK * sizeof(struct ak_block_a8)];
+    uint8_t blocks[AK_ASSEMBLY_K / BLOCK * sizeof(struct ak_quant_block_a8)];
     if (a->scheme->values) {
         a->scheme->values(a, row, first, n, out);
     } else if (a->scheme->blocks) {
         a->scheme->blocks(a, row, first, n, blocks);
-        ak_type_info(a->type)->dequantise(blocks, out, n);
+        ak_quant_info(a->type)->dequantize(blocks, out, n);
     } else {
         affine_values(a, row, first, n, out);
     }
@@ -205,19 +206,19 @@ static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t firs
     float values[AK_ASSEMBLY_K];
     if (a->scheme->blocks) {
         a->scheme->blocks(a, row, first, n, out);
-    } else if (a->scheme->quants && a->type != AK_F16) {
+    } else if (a->scheme->quants && a->type != AK_QUANT_F16) {
         affine_blocks(a, row, first, n, out);
     } else {
         part_values(a, row, first, n, values);
         for (uint32_t i = 0; i < n; i++)
-            ak_block_put_f16(out + 2 * i, values[i]);
+            ak_quant_put_f16(out + 2 * i, values[i]);
     }
 }
 
 void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
                         void *out)
 {
-    const struct ak_type_info *info = ak_type_info(a->type);
+    const struct ak_quant_info *info = ak_quant_info(a->type);
     uint8_t *to = out;
     for (uint32_t end = first + n, part; first < end;
          first += part, to += part / info->block_elems * info->block_bytes) {

@@ -12,7 +12,7 @@
  *     E4M3, 128 and more of a row of one scale     F8
  *     anything else                                F16, each rounded once
  *
- * Where neighbours in a row are of several groups, its columns may be taken in another
+ * Where neighbors in a row are of several groups, its columns may be taken in another
  * order, in which any 32 are of one: blocks are in that order, and who multiplies with
  * them takes the other factor's elements in it too. As floats, rows are as they are stored.
  */
@@ -43,8 +43,8 @@ struct ak_assembly_scheme {
 struct ak_assembly {
     const struct ak_assembly_scheme *scheme;
     char name[AK_ASSEMBLY_NAME_BYTES]; /* of the stored type: "MLX4_G64" */
-    enum ak_type type;                 /* of the blocks */
-    enum ak_type factor_type;          /* of plane 1: F32, F16, BF16, or what the scheme says */
+    enum ak_quant_type type;           /* of the blocks */
+    enum ak_quant_type factor_type;    /* of plane 1: F32, F16, BF16, or what the scheme says */
     uint64_t shape[AK_MAX_DIMS];       /* of the weight */
     unsigned n_dims;
     uint32_t rows, cols, bits, group;
@@ -59,15 +59,15 @@ struct ak_assembly {
 /* With its order; NULL allowed. */
 void ak_assembly_free(struct ak_assembly *a);
 
-/* MXFP4 as MLX and gpt-oss store it: a row's numbers two neighbours a byte in plane 0, an
+/* MXFP4 as MLX and gpt-oss store it: a row's numbers two neighbors a byte in plane 0, an
  * exponent for each 32 in plane 1. */
 extern const struct ak_assembly_scheme ak_assembly_mxfp4;
 
 /* The type in which numbers of `bits` with factors of `factor_type` are multiplied. */
-enum ak_type ak_assembly_affine_type(uint32_t bits, enum ak_type factor_type);
+enum ak_quant_type ak_assembly_affine_type(uint32_t bits, enum ak_quant_type factor_type);
 
 /* The same of numbers without a minimum but half of their range, 4 or 8 bits. */
-enum ak_type ak_assembly_symmetric_type(uint32_t bits, enum ak_type factor_type);
+enum ak_quant_type ak_assembly_symmetric_type(uint32_t bits, enum ak_quant_type factor_type);
 
 /* `quants` of rows whose numbers stand after each other, the lowest bits first; 32 of them
  * are `bits` words. */
@@ -75,7 +75,7 @@ void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t firs
                         uint8_t *out);
 
 /* Whether n factors of a plane are numbers that F16 has. */
-bool ak_assembly_fits_f16(enum ak_type type, const struct ak_plane *plane, uint64_t n);
+bool ak_assembly_fits_f16(enum ak_quant_type type, const struct ak_plane *plane, uint64_t n);
 
 /* Elements [first, first + n) of a row, whole blocks, as these and as floats. The floats
  * are those that the scheme's makers would compute in float32. */
@@ -85,7 +85,7 @@ void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first
                        float *out);
 
 /* Element i of a plane of little-endian F32, F16 or BF16 at any address. */
-float ak_assembly_factor(enum ak_type type, const struct ak_plane *plane, uint64_t i);
+float ak_assembly_factor(enum ak_quant_type type, const struct ak_plane *plane, uint64_t i);
 uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i);
 
 /* In which order a view's blocks have its columns; NULL: as stored. */

@@ -26,13 +26,13 @@ void ak_copies_end(struct ak_copies *copies)
 }
 
 /* What a read of one number, or of one block's first field, needs. */
-static size_t alignment(enum ak_type type)
+static size_t alignment(enum ak_quant_type type)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     return info->block_elems == 1 ? info->block_bytes : 2;
 }
 
-const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_type type,
+const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_quant_type type,
                               const void *data, uint64_t bytes)
 {
     if ((uintptr_t)data % alignment(type) == 0)

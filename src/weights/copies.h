@@ -19,7 +19,7 @@ void ak_copies_end(struct ak_copies *copies); /* accepts an all-zero struct */
 /* `data` itself where it is aligned, else a copy of its `bytes` bytes, made when tensor
  * `i` is first wanted. By any thread. Without memory for that, `data`: slower, or a
  * fault on some machines, but not on those that there are kernels for. */
-const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_type type,
+const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_quant_type type,
                               const void *data, uint64_t bytes);
 
 #endif

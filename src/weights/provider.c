@@ -206,7 +206,7 @@ void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out)
 }
 
 void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes,
-                      enum ak_file_use use)
+                      enum ak_file_advice use)
 {
     p->format->tell(p, data, bytes, use);
 }

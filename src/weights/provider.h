@@ -25,7 +25,7 @@ struct ak_assembly; /* weights/assembly.h */
  * zero points apart use the others, and the rows are then what the assembly makes of
  * them: blocks of `type` all the same. */
 struct ak_view {
-    enum ak_type type;
+    enum ak_quant_type type;
     uint32_t rows, cols;                  /* logical shape; a vector has rows = 1 */
     struct ak_plane plane[AK_MAX_PLANES]; /* unused ones are { NULL, 0 } */
     const char *name;                     /* as in the file, for messages */
@@ -44,7 +44,7 @@ struct ak_view {
 /* One stored tensor as the file has it. */
 struct ak_tensor {
     const char *name;
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;
     uint64_t shape[AK_MAX_DIMS]; /* row-major: shape[n_dims-1] is contiguous */
     uint64_t bytes, offset;      /* offset from the start of its part */
@@ -159,7 +159,7 @@ struct ak_provider_format {
     const struct ak_file *(*part)(const struct ak_provider *p, size_t i);
     void (*identity)(const struct ak_provider *p, struct ak_identity *out);
     void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes,
-                 enum ak_file_use use);
+                 enum ak_file_advice use);
 };
 
 /* A format embeds this as its first member. */
@@ -178,12 +178,12 @@ const struct ak_provider_format *ak_provider_format_at(size_t i);
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
 void ak_provider_close(struct ak_provider *p); /* NULL allowed */
 
-/* How Hugging Face folders may be quantised: what config.json calls it, and what of it is
+/* How Hugging Face folders may be quantized: what config.json calls it, and what of it is
  * read. NULL past the end. */
-struct ak_quantisation {
+struct ak_hf_quantization {
     const char *name, *about;
 };
-const struct ak_quantisation *ak_quantisation_at(size_t i);
+const struct ak_hf_quantization *ak_hf_quantization_at(size_t i);
 
 /* Puts a value in place of the file's, or beside what it has: "KEY=TYPE:VALUE" with
  * TYPE int, float, bool or str, as llama.cpp's --override-kv writes it. Only before
@@ -202,7 +202,7 @@ enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
  * to be looked at, and this says what it has. */
 ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error);
 
-/* Finds the tensor that plays `role` in `layer` (AK_NO_LAYER where it has none).
+/* Finds the tensor that plays `role` in `layer` (AK_ROLE_NO_LAYER where it has none).
  * Formats of AK_SCHEME_HF know no roles: they look for `hf`, the architecture's
  * own name with "{n}" for the layer; NULL finds nothing there.
  * False where the file has no such tensor: optional weights are normal. */
@@ -239,9 +239,9 @@ uint64_t ak_provider_bytes(const struct ak_provider *p);
 const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i);
 /* The path lives as long as the provider. */
 void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out);
-/* What will become of the tensor data at [data, data + bytes): ak_file_tell. */
+/* What will become of the tensor data at [data, data + bytes): ak_file_advise. */
 void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes,
-                      enum ak_file_use use);
+                      enum ak_file_advice use);
 
 /* Typed access with a default. A key that is absent gives `fallback`; one
  * of another type, or out of range, is an error that names the key, the type
@@ -260,7 +260,7 @@ ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_t
                        struct ak_error *error);
 
 /* Streaming: calls `fn` for every tensor in file order with its rows
- * dequantised a few at a time: `first` and `n` count elements, whole rows unless
+ * dequantized a few at a time: `first` and `n` count elements, whole rows unless
  * one row is larger than a piece of about 1 MiB, which is all that is allocated.
  * Stops at the first status that is not AKUNU_OK and returns it. */
 typedef ak_status ak_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n,

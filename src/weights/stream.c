@@ -9,7 +9,7 @@ static uint64_t piece_elems(const struct ak_tensor *tensor)
     uint64_t row = tensor->shape[tensor->n_dims - 1];
     if (row <= PIECE_ELEMS)
         return PIECE_ELEMS / row * row;
-    uint64_t block = ak_type_info(tensor->type)->block_elems;
+    uint64_t block = ak_quant_info(tensor->type)->block_elems;
     return PIECE_ELEMS / block * block;
 }
 
@@ -23,14 +23,14 @@ static uint64_t n_elems(const struct ak_tensor *tensor)
 
 const char *ak_tensor_type(const struct ak_tensor *tensor)
 {
-    return tensor->assembly ? tensor->assembly->name : ak_type_info(tensor->type)->name;
+    return tensor->assembly ? tensor->assembly->name : ak_quant_info(tensor->type)->name;
 }
 
 void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out)
 {
-    const struct ak_type_info *info = ak_type_info(tensor->type);
+    const struct ak_quant_info *info = ak_quant_info(tensor->type);
     if (!tensor->assembly) {
-        info->dequantise((const uint8_t *)tensor->data +
+        info->dequantize((const uint8_t *)tensor->data +
                              first / info->block_elems * info->block_bytes,
                          out, (size_t)n);
         return;

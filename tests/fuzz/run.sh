@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a fuzz target with the sources that it reaches, sanitised, and runs it: usage
+# Builds a fuzz target with the sources that it reaches, sanitized, and runs it: usage
 # run.sh SOURCE-ROOT NAME SECONDS, from a build folder. New inputs go to fuzz/NAME there; the
 # seeds stay as they are. $FUZZ_CC, $CPPFLAGS, $LIBS: as `make fuzz` gives them.
 set -eu
@@ -17,6 +17,6 @@ for source in $sources; do echo "$root"/$source; done > "fuzz/$name.sources"
 # shellcheck disable=SC2046,SC2086
 $FUZZ_CC -std=gnu11 -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
     $CPPFLAGS -o "fuzz/$name-fuzzer" "$root/tests/fuzz/$name.c" $(cat "fuzz/$name.sources") $LIBS
-# A template at the library's limits takes 20 s, sanitised, on a core of its own.
+# A template at the library's limits takes 20 s, sanitized, on a core of its own.
 "./fuzz/$name-fuzzer" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=3000 -max_len=4096 -print_final_stats=1 \
     -artifact_prefix="fuzz/$name-" "fuzz/$name" "$root/tests/fuzz/corpus/$name"

@@ -78,8 +78,8 @@ def make(name):
     model = kind(config).eval()
     for key, tensor in model.named_parameters():
         if tensor.dim() == 1:
-            centre = 0.0 if "norm" not in key and "ln_" not in key or "norms" in MODELS[name][4] or key.endswith("bias") else 1.0
-            tensor.data = centre + 0.3 * torch.randn_like(tensor)
+            center = 0.0 if "norm" not in key and "ln_" not in key or "norms" in MODELS[name][4] or key.endswith("bias") else 1.0
+            tensor.data = center + 0.3 * torch.randn_like(tensor)
         else:
             fan_in = tensor.shape[0] if "transpose" in MODELS[name][4] and ".h." in key else tensor.shape[1]
             scale = 0.5 if "embed" in key or "wte" in key or "wpe" in key else 1.3 / np.sqrt(fan_in)
@@ -142,7 +142,7 @@ def logits_of(model, ids):
 
 
 def list_rows(window):
-    """Tokens at which a page begins, the window leaves the text's first token, or it leaves a page; and their neighbours."""
+    """Tokens at which a page begins, the window leaves the text's first token, or it leaves a page; and their neighbors."""
     edges = [first for page in range(0, N_LONG, PAGE) for first in (page, page + window - 1)]
     rows = {first + i for first in edges for i in range(-2, 3)} | {31, N_LONG - 1}
     return sorted(row for row in rows if 0 <= row < N_LONG)

@@ -39,7 +39,7 @@ def heads(keys, values, dim):
     return dict(linear_num_key_heads=keys, linear_num_value_heads=values, linear_key_head_dim=dim, linear_value_head_dim=dim)
 
 
-# value heads of one key head, neighbours here and apart in GGUF; a state of more columns than are taken at once
+# value heads of one key head, neighbors here and apart in GGUF; a state of more columns than are taken at once
 MODELS = {
     "qwen3next": (transformers.Qwen3NextForCausalLM, COMMON | EXPERTS | heads(2, 4, 32) | dict(intermediate_size=48, tie_word_embeddings=False)),
     "qwen35": (transformers.Qwen3_5ForCausalLM, COMMON | heads(2, 6, 32) | dict(intermediate_size=48, tie_word_embeddings=True)),

@@ -4,8 +4,8 @@
     models.py FIXTURES LLAMA_QUANTIZE OUT     (numpy, gguf)
 
 llama-f32, qwen2 and qwen3 are fixtures of those names; their logits and greedy continuations are transformers' in float32.
-mixed is one layer of the fixture llama-256 with another type in every matrix, quantised by llama.cpp. Its logits are those of the
-float64 forward pass below on the weights that gguf-py dequantises; the pass is checked on llama-f32 first.
+mixed is one layer of the fixture llama-256 with another type in every matrix, quantized by llama.cpp. Its logits are those of the
+float64 forward pass below on the weights that gguf-py dequantizes; the pass is checked on llama-f32 first.
 
 NAME.txt: "prompt N" and N ids, "greedy N" and N ids (temperature 0 after the prompt), "leads" and N leads of the best logit over
 the second. NAME.npy: float32 logits of every position of the prompt.
@@ -24,7 +24,7 @@ TYPES = {"attn_q": "q4_1", "attn_k": "q5_0", "attn_v": "q8_0", "attn_output": "q
 
 
 def forward(path, ids):
-    """Logits [T, vocab] of a GGUF of the architecture llama (rotation of neighbours)."""
+    """Logits [T, vocab] of a GGUF of the architecture llama (rotation of neighbors)."""
     reader = gguf.GGUFReader(path)
     weights = {t.name: gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float64).reshape(t.shape[::-1]) for t in reader.tensors}
     meta = {k.removeprefix("llama."): f.contents() for k, f in reader.fields.items() if k.startswith("llama.")}

@@ -4,7 +4,7 @@
     quant_data.py OUT            (needs gguf and numpy from PyPI)
 
 TYPE.dequant: some blocks, then their elements as float32.
-TYPE.quant: some float32, then the blocks that gguf-py quantises them to.
+TYPE.quant: some float32, then the blocks that gguf-py quantizes them to.
 The number of elements follows from the file's size and the type.
 """
 import sys
@@ -20,7 +20,7 @@ HALVES = {
     "F32": [], "F16": [0], "BF16": [], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
     "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
 }
-QUANTISED = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0"]
+QUANTIZED = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0"]
 # Drawn last, so that the files above keep their bytes.
 LATER = {"IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": []}
 
@@ -58,7 +58,7 @@ def floats(rng, n):
     return x.reshape(-1)
 
 
-def write_dequantised(out, rng, name):
+def write_dequantized(out, rng, name):
     kind = GGMLQuantizationType[name]
     block, size = GGML_QUANT_SIZES[kind]
     n_blocks = 6 if block == 256 else 12 if block == 32 else 256
@@ -73,14 +73,14 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(20250101)
     for name in HALVES:
-        write_dequantised(out, rng, name)
-    for name in QUANTISED:
+        write_dequantized(out, rng, name)
+    for name in QUANTIZED:
         x = floats(rng, 12 * 32)
         with np.errstate(all="ignore"):
             stored = quantize(x.reshape(1, -1), GGMLQuantizationType[name])
         (out / f"{name}.quant").write_bytes(x.tobytes() + stored.tobytes())
     for name in LATER:
-        write_dequantised(out, rng, name)
+        write_dequantized(out, rng, name)
 
 
 main()

@@ -123,7 +123,7 @@ def zero_points(w, bits, group, symmetric):
 
 
 def words(numbers, bits, axis):
-    """Along an axis, 32 / bits neighbours a word."""
+    """Along an axis, 32 / bits neighbors a word."""
     numbers = np.moveaxis(numbers, axis, -1).astype(np.uint32)
     parts = numbers.reshape(*numbers.shape[:-1], -1, 32 // bits) << (np.arange(32 // bits, dtype=np.uint32) * bits)
     return np.moveaxis(np.bitwise_or.reduce(parts, axis=-1), -1, axis).view(np.int32)

@@ -21,8 +21,8 @@ enum { TILE = GROUP * AK_LANES, TOKENS = MOST_GROUPS * GROUP, ROWS = MOST_TILES 
 _Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
 
 /* One tile's rows, 16 or fewer. */
-AK_KERNEL void open_tile(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
-                         size_t k, uint16_t *panel)
+AK_KERNEL void open_tile(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                         size_t n_rows, size_t k, uint16_t *panel)
 {
     for (size_t i = 0; i < k; i += AK_LANES, rows += AK_LINE_BYTES, panel += TILE) {
         __m512 v[AK_TILE_ROWS];
@@ -43,8 +43,8 @@ AK_KERNEL void open_tile(enum ak_type type, const uint8_t *rows, size_t row_byte
     }
 }
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
-                          size_t k, uint16_t *panel)
+AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                          size_t n_rows, size_t k, uint16_t *panel)
 {
     for (; n_rows >= AK_TILE_ROWS;
          n_rows -= AK_TILE_ROWS, rows += AK_TILE_ROWS * row_bytes, panel += AK_TILE_ROWS * k)
@@ -56,13 +56,13 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
 void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
                       uint16_t *restrict panel)
 {
-    open_panel(AK_BF16, rows, row_bytes, n_rows, k, panel);
+    open_panel(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
 void ak_amx_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
                      uint16_t *restrict panel)
 {
-    open_panel(AK_F16, rows, row_bytes, n_rows, k, panel);
+    open_panel(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
 }
 
 void ak_amx_open_rounded(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)

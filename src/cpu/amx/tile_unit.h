@@ -13,7 +13,7 @@ struct ak_tile_config {
     uint8_t rows[16];
 };
 
-/* gcc 12 tells the optimiser that 8 bytes of the configuration are read: all of memory is said to
+/* gcc 12 tells the optimizer that 8 bytes of the configuration are read: all of memory is said to
  * be. */
 #define ak_tile_configure(config)                                                                  \
     do {                                                                                           \

@@ -11,8 +11,8 @@ void ak_avx2_products256(struct ak_kernels *k);
 
 ak_attend_scores_fn ak_avx2_attend_scores_f16, ak_avx2_attend_scores_f32;
 ak_attend_values_fn ak_avx2_attend_values_f16, ak_avx2_attend_values_f32;
-ak_dequantise_fn ak_avx2_widen_f16, ak_avx2_widen_bf16, ak_avx2_widen_q8_0, ak_avx2_widen_q4_0,
-    ak_avx2_widen_f8;
+ak_quant_dequantize_fn ak_avx2_widen_f16, ak_avx2_widen_bf16, ak_avx2_widen_q8_0,
+    ak_avx2_widen_q4_0, ak_avx2_widen_f8;
 ak_dot_stored_fn ak_avx2_dot_f32, ak_avx2_dot_f16, ak_avx2_dot_bf16, ak_avx2_dot_f8;
 ak_open_panel_fn ak_avx2_open_f32, ak_avx2_open_f16, ak_avx2_open_bf16, ak_avx2_open_f8;
 ak_open_token_fn ak_avx2_open_token;
@@ -21,8 +21,8 @@ ak_dot_panel_fn ak_avx2_dot_panel;
 void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
                       const float *restrict x, size_t x_stride, size_t n, size_t k,
                       float *restrict y, size_t y_stride);
-void ak_avx2_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
-void ak_avx2_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+void ak_avx2_quantize32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+void ak_avx2_quantize256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
 void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
                       float *restrict out);
 void ak_avx2_add(float *restrict y, const float *restrict x, size_t n);

@@ -30,49 +30,49 @@ _Static_assert(OPEN_QUANTS + FACTOR_LINES * AK_LINE_BYTES <= AK_TILE_BLOCKS * AK
                "room for a super-block");
 
 /* Scales of a super-block: of 16 or of 32 elements each. */
-AK_KERNEL size_t n_scales(enum ak_type type)
+AK_KERNEL size_t n_scales(enum ak_quant_type type)
 {
-    return type == AK_Q2_K || type == AK_Q3_K || type == AK_Q6_K ? 16 : 8;
+    return type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K ? 16 : 8;
 }
 
-AK_KERNEL bool has_minimums(enum ak_type type)
+AK_KERNEL bool has_minimums(enum ak_quant_type type)
 {
-    return type == AK_Q2_K || type == AK_Q4_K || type == AK_Q5_K;
+    return type == AK_QUANT_Q2_K || type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K;
 }
 
-AK_KERNEL bool is_wide(enum ak_type type)
+AK_KERNEL bool is_wide(enum ak_quant_type type)
 {
-    return type == AK_IQ4_XS;
+    return type == AK_QUANT_IQ4_XS;
 }
 
 /* Log2 of the offset that is in numbers with neither minimums nor 8 bits. */
-AK_KERNEL int offset_bits(enum ak_type type)
+AK_KERNEL int offset_bits(enum ak_quant_type type)
 {
-    return type == AK_Q3_K ? 2 : 5;
+    return type == AK_QUANT_Q3_K ? 2 : 5;
 }
 
 /* Lines of pairs. */
-AK_KERNEL size_t n_pairs(enum ak_type type)
+AK_KERNEL size_t n_pairs(enum ak_quant_type type)
 {
     return is_wide(type) ? 0 : n_scales(type) / 2;
 }
 
 /* The largest number that is not wide. */
-AK_KERNEL unsigned most_of(enum ak_type type)
+AK_KERNEL unsigned most_of(enum ak_quant_type type)
 {
-    return type == AK_Q2_K ? 3 :
-           type == AK_Q3_K ? 7 :
-           type == AK_Q4_K ? 15 :
-           type == AK_Q5_K ? 31 :
-                             63;
+    return type == AK_QUANT_Q2_K ? 3 :
+           type == AK_QUANT_Q3_K ? 7 :
+           type == AK_QUANT_Q4_K ? 15 :
+           type == AK_QUANT_Q5_K ? 31 :
+                                   63;
 }
 
-AK_KERNEL size_t factor_lines(enum ak_type type)
+AK_KERNEL size_t factor_lines(enum ak_quant_type type)
 {
     return n_scales(type) + n_pairs(type) + (has_minimums(type) ? 2 : 1);
 }
 
-AK_KERNEL size_t open_super_bytes(enum ak_type type)
+AK_KERNEL size_t open_super_bytes(enum ak_quant_type type)
 {
     return OPEN_QUANTS + factor_lines(type) * AK_LINE_BYTES;
 }
@@ -154,15 +154,15 @@ AK_KERNEL struct factors iq4_xs_factors(const uint8_t *first, const uint8_t *low
     return f;
 }
 
-AK_KERNEL struct factors factors_of(enum ak_type type, const uint8_t *tile)
+AK_KERNEL struct factors factors_of(enum ak_quant_type type, const uint8_t *tile)
 {
     const uint8_t *lines = tile + AK_K_SCALES_AT;
     switch (type) {
-    case AK_Q2_K: return q2_k_factors(lines);
-    case AK_Q3_K: return q3_k_factors(lines);
-    case AK_Q4_K:
-    case AK_Q5_K: return q45_k_factors(lines);
-    case AK_Q6_K: return q6_k_factors(lines);
+    case AK_QUANT_Q2_K: return q2_k_factors(lines);
+    case AK_QUANT_Q3_K: return q3_k_factors(lines);
+    case AK_QUANT_Q4_K:
+    case AK_QUANT_Q5_K: return q45_k_factors(lines);
+    case AK_QUANT_Q6_K: return q6_k_factors(lines);
     default: return iq4_xs_factors(tile, lines);
     }
 }
@@ -176,7 +176,7 @@ AK_KERNEL __m256i byte_twice(__m256i bytes, size_t j)
     return _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, pick), 8);
 }
 
-AK_KERNEL void tile_factors(enum ak_type type, const uint8_t *tile, uint8_t *to)
+AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_t *to)
 {
     AK_UNROLL
     for (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
@@ -193,7 +193,7 @@ AK_KERNEL void tile_factors(enum ak_type type, const uint8_t *tile, uint8_t *to)
                         _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
             store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
         }
-        if (type == AK_Q3_K || type == AK_Q6_K) {
+        if (type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K) {
             _mm256_storeu_ps((float *)(void *)rest, load_f16(tile - half * HALF_LINE + half * 16));
         } else { /* a lane has the row's scale in its lower half, that of its minimums in the upper
                   */
@@ -212,11 +212,11 @@ AK_KERNEL void tile_factors(enum ak_type type, const uint8_t *tile, uint8_t *to)
 /* ---- Numbers ------------------------------------------------------------ */
 /* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K),
  * quarters of a half (Q2_K, Q6_K), all (Q3_K). An open one has nothing to share. */
-AK_KERNEL size_t parts_of_lines(enum ak_type type, bool open)
+AK_KERNEL size_t parts_of_lines(enum ak_quant_type type, bool open)
 {
-    if (open || type == AK_IQ4_XS)
+    if (open || type == AK_QUANT_IQ4_XS)
         return 1;
-    return type == AK_Q3_K ? 8 : type == AK_Q4_K || type == AK_Q5_K ? 2 : 4;
+    return type == AK_QUANT_Q3_K ? 8 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 4;
 }
 
 /* Numbers of sub-block `sub` from three lines. */
@@ -245,33 +245,35 @@ AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
 }
 
 /* Rows 8·half … 8·half + 7 of word i of a part of group `group`. */
-AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, size_t group,
+AK_KERNEL __m256i super_word(enum ak_quant_type type, bool open, const uint8_t *w, size_t group,
                              size_t part, size_t i, size_t half)
 {
     const uint8_t *line = w + i * AK_LINE_BYTES + half * HALF_LINE;
     if (open)
         return load_bytes(line + group * BLOCK_WORDS * AK_LINE_BYTES);
     switch (type) {
-    case AK_Q2_K: {
+    case AK_QUANT_Q2_K: {
         __m256i v = load_bytes(line + AK_Q2_K_QUANTS_AT + group * BLOCK_WORDS * AK_LINE_BYTES);
         return _mm256_and_si256(part ? _mm256_srli_epi16(v, (int)(2 * part)) : v,
                                 _mm256_set1_epi8(3));
     }
-    case AK_Q3_K:
+    case AK_QUANT_Q3_K:
         return q3_k_word(w + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part);
-    case AK_Q4_K:
-    case AK_Q5_K: {
-        __m256i v = load_bytes(line + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) +
-                               group * BLOCK_WORDS * AK_LINE_BYTES);
+    case AK_QUANT_Q4_K:
+    case AK_QUANT_Q5_K: {
+        __m256i v =
+            load_bytes(line + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) +
+                       group * BLOCK_WORDS * AK_LINE_BYTES);
         v = part == 0 ? low_nibbles(v) : high_nibbles(v);
-        if (type == AK_Q4_K)
+        if (type == AK_QUANT_Q4_K)
             return v;
         const __m256i bit = _mm256_set1_epi8((char)(1 << (2 * group + part)));
         __m256i fifth =
             _mm256_cmpeq_epi8(_mm256_and_si256(load_bytes(line + AK_Q5_K_HIGH_AT), bit), bit);
         return or_masked(v, fifth, 16);
     }
-    case AK_Q6_K: return q6_k_word(line + AK_Q6_K_HALVES_AT + group * AK_Q6_K_HALF_BYTES, part);
+    case AK_QUANT_Q6_K:
+        return q6_k_word(line + AK_Q6_K_HALVES_AT + group * AK_Q6_K_HALF_BYTES, part);
     default: {
         line = w + AK_IQ4_XS_QUANTS_AT + (group * 4 + i % 4) * AK_LINE_BYTES + half * HALF_LINE;
         return nibble_values(type, WIDE_BIAS,
@@ -283,7 +285,7 @@ AK_KERNEL __m256i super_word(enum ak_type type, bool open, const uint8_t *w, siz
 
 /* ---- Products ----------------------------------------------------------- */
 /* sums[t][half] += scale_j · Σ w·a over a part of 32 k, each of its scales. */
-AK_KERNEL void narrow_part(enum ak_type type, bool open, const uint8_t *w, size_t group,
+AK_KERNEL void narrow_part(enum ak_quant_type type, bool open, const uint8_t *w, size_t group,
                            size_t part, const uint8_t *scales, const uint8_t *acts,
                            size_t act_bytes, size_t n, __m256i sums[GROUP][2])
 {
@@ -332,7 +334,7 @@ AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, siz
 }
 
 /* As narrow_part; the part is block b of `acts`. */
-AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t group,
+AK_KERNEL void wide_part(enum ak_quant_type type, bool open, const uint8_t *w, size_t group,
                          const uint8_t *scale, struct wide_acts acts[GROUP][WIDE_BLOCKS], size_t b,
                          size_t n, __m256i sums[GROUP][2])
 {
@@ -366,8 +368,8 @@ AK_KERNEL void wide_part(enum ak_type type, bool open, const uint8_t *w, size_t 
 
 /* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset; its
  * first block is number `first` of `wide`. */
-AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const uint8_t *scales,
-                          const uint8_t *acts, size_t act_bytes,
+AK_KERNEL void super_sums(enum ak_quant_type type, bool open, const uint8_t *w,
+                          const uint8_t *scales, const uint8_t *acts, size_t act_bytes,
                           struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t first, size_t n,
                           __m256i sums[GROUP][2])
 {
@@ -392,7 +394,8 @@ AK_KERNEL void super_sums(enum ak_type type, bool open, const uint8_t *w, const 
 }
 
 /* Σ of the products of pairs: what minimums or an offset add, but for a factor. */
-AK_KERNEL __m256i pair_sum(enum ak_type type, const uint8_t *pairs, const struct ak_act256 *act)
+AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
+                           const struct ak_act256 *act)
 {
     const int16_t *sums = n_scales(type) == 16 ? act->pair_sum16 : act->pair_sum32;
     __m256i sum = _mm256_setzero_si256();
@@ -405,7 +408,7 @@ AK_KERNEL __m256i pair_sum(enum ak_type type, const uint8_t *pairs, const struct
 
 /* Adds n_supers super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same
  * activations for wide numbers. */
-AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t n_supers,
+AK_KERNEL void dot_supers(enum ak_quant_type type, bool open, const uint8_t *w, size_t n_supers,
                           const uint8_t *acts, size_t act_bytes,
                           struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t n, float *y,
                           size_t y_stride)
@@ -446,8 +449,8 @@ AK_KERNEL void dot_supers(enum ak_type type, bool open, const uint8_t *w, size_t
 }
 
 /* A tile times n ≤ GROUP tokens, n a constant. */
-AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_supers, const uint8_t *acts,
-                        size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_supers,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct wide_acts wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
@@ -455,7 +458,7 @@ AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_supers, co
     dot_supers(type, false, w, n_supers, acts, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supers,
+AK_KERNEL void dot_few_tokens(enum ak_quant_type type, const uint8_t *w, size_t n_supers,
                               const uint8_t *acts, size_t act_bytes, size_t n, float *y,
                               size_t y_stride)
 {
@@ -469,7 +472,7 @@ AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_supe
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     size_t n_supers = k / AK_TILE_K;
@@ -481,7 +484,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          uint8_t *slab)
 {
     size_t parts = parts_of_lines(type, false);
@@ -499,9 +502,9 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* Some supers of all tile rows, row_bytes apart, times n tokens, n a constant. */
-AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes,
-                         size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles,
+                         size_t row_bytes, size_t n_supers, const uint8_t *acts, size_t act_bytes,
+                         size_t n, float *y, size_t y_stride)
 {
     struct wide_acts wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
@@ -511,7 +514,7 @@ AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles,
                    y + i * AK_TILE_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+AK_KERNEL void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const size_t n_supers = k / AK_TILE_K, row_bytes = n_supers * open_super_bytes(type);
@@ -532,36 +535,36 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
 }
 
 /* clang-format off */
-static AK_DOT_TILES(q2_k_dot, AK_Q2_K)
-static AK_DOT_TILES(q3_k_dot, AK_Q3_K)
-static AK_DOT_TILES(q4_k_dot, AK_Q4_K)
-static AK_DOT_TILES(q5_k_dot, AK_Q5_K)
-static AK_DOT_TILES(q6_k_dot, AK_Q6_K)
-static AK_DOT_TILES(iq4_xs_dot, AK_IQ4_XS)
+static AK_DOT_TILES(q2_k_dot, AK_QUANT_Q2_K)
+static AK_DOT_TILES(q3_k_dot, AK_QUANT_Q3_K)
+static AK_DOT_TILES(q4_k_dot, AK_QUANT_Q4_K)
+static AK_DOT_TILES(q5_k_dot, AK_QUANT_Q5_K)
+static AK_DOT_TILES(q6_k_dot, AK_QUANT_Q6_K)
+static AK_DOT_TILES(iq4_xs_dot, AK_QUANT_IQ4_XS)
 
-static AK_OPEN_SLAB(q2_k_open, AK_Q2_K)
-static AK_OPEN_SLAB(q3_k_open, AK_Q3_K)
-static AK_OPEN_SLAB(q4_k_open, AK_Q4_K)
-static AK_OPEN_SLAB(q5_k_open, AK_Q5_K)
-static AK_OPEN_SLAB(q6_k_open, AK_Q6_K)
-static AK_OPEN_SLAB(iq4_xs_open, AK_IQ4_XS)
+static AK_OPEN_SLAB(q2_k_open, AK_QUANT_Q2_K)
+static AK_OPEN_SLAB(q3_k_open, AK_QUANT_Q3_K)
+static AK_OPEN_SLAB(q4_k_open, AK_QUANT_Q4_K)
+static AK_OPEN_SLAB(q5_k_open, AK_QUANT_Q5_K)
+static AK_OPEN_SLAB(q6_k_open, AK_QUANT_Q6_K)
+static AK_OPEN_SLAB(iq4_xs_open, AK_QUANT_IQ4_XS)
 
-static AK_DOT_SLAB(q2_k_slab, AK_Q2_K)
-static AK_DOT_SLAB(q3_k_slab, AK_Q3_K)
-static AK_DOT_SLAB(q4_k_slab, AK_Q4_K)
-static AK_DOT_SLAB(q5_k_slab, AK_Q5_K)
-static AK_DOT_SLAB(q6_k_slab, AK_Q6_K)
-static AK_DOT_SLAB(iq4_xs_slab, AK_IQ4_XS)
+static AK_DOT_SLAB(q2_k_slab, AK_QUANT_Q2_K)
+static AK_DOT_SLAB(q3_k_slab, AK_QUANT_Q3_K)
+static AK_DOT_SLAB(q4_k_slab, AK_QUANT_Q4_K)
+static AK_DOT_SLAB(q5_k_slab, AK_QUANT_Q5_K)
+static AK_DOT_SLAB(q6_k_slab, AK_QUANT_Q6_K)
+static AK_DOT_SLAB(iq4_xs_slab, AK_QUANT_IQ4_XS)
     /* clang-format on */
 
     AK_KERNEL void set_kernels256(struct ak_kernels *k)
 {
-    k->tile[AK_Q2_K] = (struct ak_tile_kernels){ q2_k_dot, q2_k_open, q2_k_slab };
-    k->tile[AK_Q3_K] = (struct ak_tile_kernels){ q3_k_dot, q3_k_open, q3_k_slab };
-    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ q4_k_dot, q4_k_open, q4_k_slab };
-    k->tile[AK_Q5_K] = (struct ak_tile_kernels){ q5_k_dot, q5_k_open, q5_k_slab };
-    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ q6_k_dot, q6_k_open, q6_k_slab };
-    k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ iq4_xs_dot, iq4_xs_open, iq4_xs_slab };
+    k->tile[AK_QUANT_Q2_K] = (struct ak_tile_kernels){ q2_k_dot, q2_k_open, q2_k_slab };
+    k->tile[AK_QUANT_Q3_K] = (struct ak_tile_kernels){ q3_k_dot, q3_k_open, q3_k_slab };
+    k->tile[AK_QUANT_Q4_K] = (struct ak_tile_kernels){ q4_k_dot, q4_k_open, q4_k_slab };
+    k->tile[AK_QUANT_Q5_K] = (struct ak_tile_kernels){ q5_k_dot, q5_k_open, q5_k_slab };
+    k->tile[AK_QUANT_Q6_K] = (struct ak_tile_kernels){ q6_k_dot, q6_k_open, q6_k_slab };
+    k->tile[AK_QUANT_IQ4_XS] = (struct ak_tile_kernels){ iq4_xs_dot, iq4_xs_open, iq4_xs_slab };
 }
 
 #endif

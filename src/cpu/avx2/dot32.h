@@ -18,67 +18,68 @@ enum {
     OPEN_QUANTS = BLOCK_WORDS * AK_LINE_BYTES
 };
 
-AK_KERNEL bool has_minimum(enum ak_type type)
+AK_KERNEL bool has_minimum(enum ak_quant_type type)
 {
-    return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
+    return type == AK_QUANT_Q4_1 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A4 ||
+           type == AK_QUANT_A5 || type == AK_QUANT_A8;
 }
 
-AK_KERNEL bool has_fifth_bits(enum ak_type type)
+AK_KERNEL bool has_fifth_bits(enum ak_quant_type type)
 {
-    return type == AK_Q5_0 || type == AK_Q5_1 || type == AK_A5;
+    return type == AK_QUANT_Q5_0 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A5;
 }
 
-AK_KERNEL bool has_values(enum ak_type type)
+AK_KERNEL bool has_values(enum ak_quant_type type)
 {
-    return type == AK_IQ4_NL || type == AK_MXFP4;
+    return type == AK_QUANT_IQ4_NL || type == AK_QUANT_MXFP4;
 }
 
 /* Whether a quant has a byte of its own. */
-AK_KERNEL bool has_bytes(enum ak_type type)
+AK_KERNEL bool has_bytes(enum ak_quant_type type)
 {
-    return type == AK_Q8_0 || type == AK_A8;
+    return type == AK_QUANT_Q8_0 || type == AK_QUANT_A8;
 }
 
-AK_KERNEL bool is_wide(enum ak_type type)
+AK_KERNEL bool is_wide(enum ak_quant_type type)
 {
-    return type == AK_Q8_0 || type == AK_IQ4_NL || type == AK_A8;
+    return type == AK_QUANT_Q8_0 || type == AK_QUANT_IQ4_NL || type == AK_QUANT_A8;
 }
 
 /* The largest number that is not wide. */
-AK_KERNEL unsigned most_of(enum ak_type type)
+AK_KERNEL unsigned most_of(enum ak_quant_type type)
 {
-    return has_fifth_bits(type) || type == AK_MXFP4 ? 31 : 15;
+    return has_fifth_bits(type) || type == AK_QUANT_MXFP4 ? 31 : 15;
 }
 
 /* −offset · Σq of the activations, for numbers that are not wide. */
-AK_KERNEL __m256i block_offset(enum ak_type type, const struct ak_act32 *act)
+AK_KERNEL __m256i block_offset(enum ak_quant_type type, const struct ak_act32 *act)
 {
     switch (type) {
-    case AK_Q4_0: return spread_word(&act->minus8_sum);
-    case AK_Q5_0:
-    case AK_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
+    case AK_QUANT_Q4_0: return spread_word(&act->minus8_sum);
+    case AK_QUANT_Q5_0:
+    case AK_QUANT_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
     default: return _mm256_setzero_si256();
     }
 }
 
-AK_KERNEL size_t open_block_bytes(enum ak_type type)
+AK_KERNEL size_t open_block_bytes(enum ak_quant_type type)
 {
     return OPEN_QUANTS + (has_minimum(type) ? 2 : 1) * AK_LINE_BYTES;
 }
 
 /* Bytes of a block's scales, and of its minimums. */
-AK_KERNEL size_t factor_bytes(enum ak_type type)
+AK_KERNEL size_t factor_bytes(enum ak_quant_type type)
 {
-    return type == AK_MXFP4 ? 16 : type == AK_A8 ? 64 : 32;
+    return type == AK_QUANT_MXFP4 ? 16 : type == AK_QUANT_A8 ? 64 : 32;
 }
 
-AK_KERNEL size_t line_bytes(enum ak_type type)
+AK_KERNEL size_t line_bytes(enum ak_quant_type type)
 {
     return has_bytes(type) ? 512 : 256;
 }
 
 /* What a block takes in a whole tile. */
-AK_KERNEL size_t packed_block_bytes(enum ak_type type)
+AK_KERNEL size_t packed_block_bytes(enum ak_quant_type type)
 {
     return line_bytes(type) + factor_bytes(type) * (has_minimum(type) ? 2 : 1) +
            (has_fifth_bits(type) ? 64 : 0);
@@ -89,8 +90,8 @@ struct block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
 
-AK_KERNEL struct block find_block(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks,
-                                  size_t b)
+AK_KERNEL struct block find_block(enum ak_quant_type type, bool open, const uint8_t *w,
+                                  size_t n_blocks, size_t b)
 {
     if (open) {
         const uint8_t *lines = w + b * open_block_bytes(type);
@@ -120,15 +121,16 @@ AK_KERNEL __m256 load_exponents(const uint8_t *p)
 }
 
 /* Scales or minimums of rows 8·half … 8·half + 7. */
-AK_KERNEL __m256 load_factors(enum ak_type type, bool open, const uint8_t *factors, size_t half)
+AK_KERNEL __m256 load_factors(enum ak_quant_type type, bool open, const uint8_t *factors,
+                              size_t half)
 {
     if (open)
         return load_floats(factors + half * HALF_LINE);
     switch (type) {
-    case AK_MXFP4: return load_exponents(factors + half * 8);
-    case AK_A4:
-    case AK_A5: return load_bf16(factors + half * 16);
-    case AK_A8: return load_floats(factors + half * HALF_LINE);
+    case AK_QUANT_MXFP4: return load_exponents(factors + half * 8);
+    case AK_QUANT_A4:
+    case AK_QUANT_A5: return load_bf16(factors + half * 16);
+    case AK_QUANT_A8: return load_floats(factors + half * HALF_LINE);
     default: return load_f16(factors + half * 16);
     }
 }
@@ -145,8 +147,8 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
 
 /* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block, which is what lies
  * in that nibble of that line of a 4-bit type. */
-AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *at, size_t line,
-                             size_t nibble, size_t half)
+AK_KERNEL __m256i block_word(enum ak_quant_type type, bool open, const struct block *at,
+                             size_t line, size_t nibble, size_t half)
 {
     size_t i = line + 4 * nibble;
     const uint8_t *lines = at->lines + half * HALF_LINE;
@@ -163,7 +165,7 @@ AK_KERNEL __m256i block_word(enum ak_type type, bool open, const struct block *a
 }
 
 /* sums[t][half] = Σ w·a over the block for n ≤ GROUP tokens. */
-AK_KERNEL void narrow_sums(enum ak_type type, bool open, const struct block *at,
+AK_KERNEL void narrow_sums(enum ak_quant_type type, bool open, const struct block *at,
                            const uint8_t *acts, size_t act_bytes, size_t n, __m256i sums[GROUP][2])
 {
     const size_t together = words_together(most_of(type), BLOCK_WORDS), lines = together / 2;
@@ -207,7 +209,7 @@ AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, siz
     }
 }
 
-AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at,
+AK_KERNEL void wide_sums(enum ak_quant_type type, bool open, const struct block *at,
                          struct wide_acts acts[GROUP][CHUNK_BLOCKS], size_t b, size_t n,
                          __m256i sums[GROUP][2])
 {
@@ -232,7 +234,7 @@ AK_KERNEL void wide_sums(enum ak_type type, bool open, const struct block *at,
 
 /* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same
  * activations for wide numbers. */
-AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t n_blocks,
+AK_KERNEL void dot_blocks(enum ak_quant_type type, bool open, const uint8_t *w, size_t n_blocks,
                           const uint8_t *acts, size_t act_bytes,
                           struct wide_acts wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
                           size_t y_stride)
@@ -278,8 +280,8 @@ AK_KERNEL void dot_blocks(enum ak_type type, bool open, const uint8_t *w, size_t
 }
 
 /* Blocks of a tile times n ≤ GROUP tokens, n a constant. */
-AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_blocks, const uint8_t *acts,
-                        size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
+                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct wide_acts wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
@@ -287,7 +289,7 @@ AK_KERNEL void dot_tile(enum ak_type type, const uint8_t *w, size_t n_blocks, co
     dot_blocks(type, false, w, n_blocks, acts, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_blocks,
+AK_KERNEL void dot_few_tokens(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
                               const uint8_t *acts, size_t act_bytes, size_t n, float *y,
                               size_t y_stride)
 {
@@ -301,7 +303,7 @@ AK_KERNEL void dot_few_tokens(enum ak_type type, const uint8_t *w, size_t n_bloc
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     size_t whole = ak_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
@@ -316,7 +318,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
@@ -346,9 +348,9 @@ AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles
 }
 
 /* Some blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
-AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t row_bytes,
-                         size_t n_blocks, const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles,
+                         size_t row_bytes, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
+                         size_t n, float *y, size_t y_stride)
 {
     struct wide_acts wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
@@ -358,7 +360,7 @@ AK_KERNEL void dot_chunk(enum ak_type type, const uint8_t *slab, size_t n_tiles,
                    y + i * AK_TILE_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+AK_KERNEL void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const size_t n_blocks = k / AK_BLOCK_K, row_bytes = n_blocks * open_block_bytes(type);
@@ -379,49 +381,49 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
 }
 
 /* clang-format off */
-static AK_DOT_TILES(q4_0_dot, AK_Q4_0)
-static AK_DOT_TILES(q4_1_dot, AK_Q4_1)
-static AK_DOT_TILES(q5_0_dot, AK_Q5_0)
-static AK_DOT_TILES(q5_1_dot, AK_Q5_1)
-static AK_DOT_TILES(q8_0_dot, AK_Q8_0)
-static AK_DOT_TILES(iq4_nl_dot, AK_IQ4_NL)
-static AK_DOT_TILES(mxfp4_dot, AK_MXFP4)
-static AK_DOT_TILES(a4_dot, AK_A4)
-static AK_DOT_TILES(a5_dot, AK_A5)
-static AK_DOT_TILES(a8_dot, AK_A8)
+static AK_DOT_TILES(q4_0_dot, AK_QUANT_Q4_0)
+static AK_DOT_TILES(q4_1_dot, AK_QUANT_Q4_1)
+static AK_DOT_TILES(q5_0_dot, AK_QUANT_Q5_0)
+static AK_DOT_TILES(q5_1_dot, AK_QUANT_Q5_1)
+static AK_DOT_TILES(q8_0_dot, AK_QUANT_Q8_0)
+static AK_DOT_TILES(iq4_nl_dot, AK_QUANT_IQ4_NL)
+static AK_DOT_TILES(mxfp4_dot, AK_QUANT_MXFP4)
+static AK_DOT_TILES(a4_dot, AK_QUANT_A4)
+static AK_DOT_TILES(a5_dot, AK_QUANT_A5)
+static AK_DOT_TILES(a8_dot, AK_QUANT_A8)
 
-static AK_OPEN_SLAB(q4_0_open, AK_Q4_0)
-static AK_OPEN_SLAB(q4_1_open, AK_Q4_1)
-static AK_OPEN_SLAB(q5_0_open, AK_Q5_0)
-static AK_OPEN_SLAB(q5_1_open, AK_Q5_1)
-static AK_OPEN_SLAB(q8_0_open, AK_Q8_0)
-static AK_OPEN_SLAB(iq4_nl_open, AK_IQ4_NL)
-static AK_OPEN_SLAB(mxfp4_open, AK_MXFP4)
-static AK_OPEN_SLAB(a4_open, AK_A4)
-static AK_OPEN_SLAB(a5_open, AK_A5)
-static AK_OPEN_SLAB(a8_open, AK_A8)
+static AK_OPEN_SLAB(q4_0_open, AK_QUANT_Q4_0)
+static AK_OPEN_SLAB(q4_1_open, AK_QUANT_Q4_1)
+static AK_OPEN_SLAB(q5_0_open, AK_QUANT_Q5_0)
+static AK_OPEN_SLAB(q5_1_open, AK_QUANT_Q5_1)
+static AK_OPEN_SLAB(q8_0_open, AK_QUANT_Q8_0)
+static AK_OPEN_SLAB(iq4_nl_open, AK_QUANT_IQ4_NL)
+static AK_OPEN_SLAB(mxfp4_open, AK_QUANT_MXFP4)
+static AK_OPEN_SLAB(a4_open, AK_QUANT_A4)
+static AK_OPEN_SLAB(a5_open, AK_QUANT_A5)
+static AK_OPEN_SLAB(a8_open, AK_QUANT_A8)
 
 /* Open, IQ4_NL is as Q8_0, MXFP4 as Q5_0, A4 as Q4_1 and A5 as Q5_1. */
-static AK_DOT_SLAB(q4_0_slab, AK_Q4_0)
-static AK_DOT_SLAB(q4_1_slab, AK_Q4_1)
-static AK_DOT_SLAB(q5_0_slab, AK_Q5_0)
-static AK_DOT_SLAB(q5_1_slab, AK_Q5_1)
-static AK_DOT_SLAB(q8_0_slab, AK_Q8_0)
-static AK_DOT_SLAB(a8_slab, AK_A8)
+static AK_DOT_SLAB(q4_0_slab, AK_QUANT_Q4_0)
+static AK_DOT_SLAB(q4_1_slab, AK_QUANT_Q4_1)
+static AK_DOT_SLAB(q5_0_slab, AK_QUANT_Q5_0)
+static AK_DOT_SLAB(q5_1_slab, AK_QUANT_Q5_1)
+static AK_DOT_SLAB(q8_0_slab, AK_QUANT_Q8_0)
+static AK_DOT_SLAB(a8_slab, AK_QUANT_A8)
     /* clang-format on */
 
     AK_KERNEL void set_kernels32(struct ak_kernels *k)
 {
-    k->tile[AK_Q4_0] = (struct ak_tile_kernels){ q4_0_dot, q4_0_open, q4_0_slab };
-    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ q4_1_dot, q4_1_open, q4_1_slab };
-    k->tile[AK_Q5_0] = (struct ak_tile_kernels){ q5_0_dot, q5_0_open, q5_0_slab };
-    k->tile[AK_Q5_1] = (struct ak_tile_kernels){ q5_1_dot, q5_1_open, q5_1_slab };
-    k->tile[AK_Q8_0] = (struct ak_tile_kernels){ q8_0_dot, q8_0_open, q8_0_slab };
-    k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ iq4_nl_dot, iq4_nl_open, q8_0_slab };
-    k->tile[AK_MXFP4] = (struct ak_tile_kernels){ mxfp4_dot, mxfp4_open, q5_0_slab };
-    k->tile[AK_A4] = (struct ak_tile_kernels){ a4_dot, a4_open, q4_1_slab };
-    k->tile[AK_A5] = (struct ak_tile_kernels){ a5_dot, a5_open, q5_1_slab };
-    k->tile[AK_A8] = (struct ak_tile_kernels){ a8_dot, a8_open, a8_slab };
+    k->tile[AK_QUANT_Q4_0] = (struct ak_tile_kernels){ q4_0_dot, q4_0_open, q4_0_slab };
+    k->tile[AK_QUANT_Q4_1] = (struct ak_tile_kernels){ q4_1_dot, q4_1_open, q4_1_slab };
+    k->tile[AK_QUANT_Q5_0] = (struct ak_tile_kernels){ q5_0_dot, q5_0_open, q5_0_slab };
+    k->tile[AK_QUANT_Q5_1] = (struct ak_tile_kernels){ q5_1_dot, q5_1_open, q5_1_slab };
+    k->tile[AK_QUANT_Q8_0] = (struct ak_tile_kernels){ q8_0_dot, q8_0_open, q8_0_slab };
+    k->tile[AK_QUANT_IQ4_NL] = (struct ak_tile_kernels){ iq4_nl_dot, iq4_nl_open, q8_0_slab };
+    k->tile[AK_QUANT_MXFP4] = (struct ak_tile_kernels){ mxfp4_dot, mxfp4_open, q5_0_slab };
+    k->tile[AK_QUANT_A4] = (struct ak_tile_kernels){ a4_dot, a4_open, q4_1_slab };
+    k->tile[AK_QUANT_A5] = (struct ak_tile_kernels){ a5_dot, a5_open, q5_1_slab };
+    k->tile[AK_QUANT_A8] = (struct ak_tile_kernels){ a8_dot, a8_open, a8_slab };
 }
 
 #endif

@@ -12,7 +12,7 @@ enum {
 };
 
 /* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. */
-AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                     size_t row_bytes, size_t i, const float *x, size_t x_stride,
                     __m256 sums[SUMS][VECTORS])
 {
@@ -48,7 +48,7 @@ AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_
 }
 
 /* rows and tokens are constants. */
-AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
                      size_t y_stride)
 {
@@ -59,17 +59,17 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
         AK_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
         sums[i][v] = _mm256_setzero_ps();
-    for (size_t i = 0; type == AK_F8 && i < cols; i += AK_F8_K) {
+    for (size_t i = 0; type == AK_QUANT_F8 && i < cols; i += AK_F8_K) {
         ak_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K);
         AK_UNROLL
         for (size_t j = 0; j < AK_F8_K; j += AK_LANES)
             step_f8(rows, tokens, ak_stored_scale(w, i), row_bytes, j, x + i + j, x_stride, sums);
     }
-    for (size_t i = 0; type != AK_F8 && i < whole; i += AK_LANES) {
+    for (size_t i = 0; type != AK_QUANT_F8 && i < whole; i += AK_LANES) {
         ak_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
     }
-    if (whole < cols && type != AK_F8) {
+    if (whole < cols && type != AK_QUANT_F8) {
         uint8_t tail[SUMS][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
@@ -82,9 +82,9 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
         y[t * y_stride + r] = fold_32(sums[r * tokens + t]);
 }
 
-AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows,
-                          size_t cols, const float *x, size_t x_stride, size_t n, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,
+                          size_t n_rows, size_t cols, const float *x, size_t x_stride, size_t n,
+                          float *y, size_t y_stride)
 {
     for (; n == 1 && n_rows >= 3 && cols * sizeof *x > STAYS;
          n_rows -= 3, w += 3 * row_bytes, y += 3)
@@ -103,7 +103,7 @@ AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes,
     }
 }
 
-AK_DOT_STORED(ak_avx2_dot_f32, AK_F32)
-AK_DOT_STORED(ak_avx2_dot_f16, AK_F16)
-AK_DOT_STORED(ak_avx2_dot_bf16, AK_BF16)
-AK_DOT_STORED(ak_avx2_dot_f8, AK_F8)
+AK_DOT_STORED(ak_avx2_dot_f32, AK_QUANT_F32)
+AK_DOT_STORED(ak_avx2_dot_f16, AK_QUANT_F16)
+AK_DOT_STORED(ak_avx2_dot_bf16, AK_QUANT_BF16)
+AK_DOT_STORED(ak_avx2_dot_f8, AK_QUANT_F8)

@@ -1,5 +1,5 @@
 /* Kernels over single elements, and the norm. Those of generic.h are taken as
- * they are where a compiler vectorises them with this bundle's flags. */
+ * they are where a compiler vectorizes them with this bundle's flags. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/stored.h"
 #include "quant/block.h"
@@ -72,12 +72,12 @@ void ak_avx2_widen_f8(const void *restrict blocks, float *restrict out, size_t n
 
 void ak_avx2_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
 {
-    ak_block_widen_q8_0(blocks, out, n);
+    ak_quant_dequantize_q8_0(blocks, out, n);
 }
 
 void ak_avx2_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
 {
-    ak_block_widen_q4_0(blocks, out, n);
+    ak_quant_dequantize_q4_0(blocks, out, n);
 }
 
 void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out,

@@ -25,7 +25,7 @@ AK_KERNEL __m256i spread_word(const void *p)
     return _mm256_set1_epi32(word);
 }
 
-/* x, hidden from the optimiser: a chain of sums stays in the order in which it is
+/* x, hidden from the optimizer: a chain of sums stays in the order in which it is
  * written, the one that needs fewest registers. */
 AK_KERNEL __m256i in_order(__m256i x)
 {

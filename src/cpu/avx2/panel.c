@@ -25,12 +25,12 @@ AK_KERNEL __m128i load_word(const void *p)
 }
 
 /* 4 elements from number i on of two rows. */
-AK_KERNEL __m256 load_quads(enum ak_type type, const uint8_t *a, const uint8_t *b, size_t i)
+AK_KERNEL __m256 load_quads(enum ak_quant_type type, const uint8_t *a, const uint8_t *b, size_t i)
 {
     const void *p = ak_stored_at(type, a, i), *q = ak_stored_at(type, b, i);
-    if (type == AK_F32)
+    if (type == AK_QUANT_F32)
         return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
-    if (type == AK_F8) {
+    if (type == AK_QUANT_F8) {
         __m128i bytes = _mm_unpacklo_epi32(load_word(p), load_word(q));
         __m256i halves =
             halves_of_f8(_mm256_castsi128_si256(_mm_unpacklo_epi8(_mm_setzero_si128(), bytes)));
@@ -38,7 +38,7 @@ AK_KERNEL __m256 load_quads(enum ak_type type, const uint8_t *a, const uint8_t *
         return _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), scales);
     }
     __m128i halves = _mm_unpacklo_epi64(_mm_loadl_epi64(p), _mm_loadl_epi64(q));
-    if (type == AK_F16)
+    if (type == AK_QUANT_F16)
         return _mm256_cvtph_ps(halves);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
@@ -60,8 +60,8 @@ AK_KERNEL void transpose(__m256 v[QUAD])
 
 /* Puts 32 k of 16 rows, from number i on, in their places: turns are `stride` apart.
  * Whole lines are written at once. */
-AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t i, float *to,
-                         size_t stride)
+AK_KERNEL void open_step(enum ak_quant_type type, const uint8_t *const rows[ROWS], size_t i,
+                         float *to, size_t stride)
 {
     for (size_t j = 0; j < AK_LANES; j += QUAD) {
         float *turns = to + ak_panel_turn(j) * stride;
@@ -79,8 +79,8 @@ AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], siz
     }
 }
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
-                          size_t cols, float *panel)
+AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                          size_t n_rows, size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
@@ -90,7 +90,7 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
                      ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
         for (size_t i = 0; i < cols / AK_LANES; i++)
             open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
-        if (rest > 0 && type != AK_F8) {
+        if (rest > 0 && type != AK_QUANT_F8) {
             uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
             for (size_t r = 0; r < ROWS; r++) {
                 memcpy(tail[r], ak_stored_at(type, row[r], cols - rest),
@@ -102,10 +102,10 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
     }
 }
 
-AK_OPEN_PANEL(ak_avx2_open_f32, AK_F32)
-AK_OPEN_PANEL(ak_avx2_open_f16, AK_F16)
-AK_OPEN_PANEL(ak_avx2_open_bf16, AK_BF16)
-AK_OPEN_PANEL(ak_avx2_open_f8, AK_F8)
+AK_OPEN_PANEL(ak_avx2_open_f32, AK_QUANT_F32)
+AK_OPEN_PANEL(ak_avx2_open_f16, AK_QUANT_F16)
+AK_OPEN_PANEL(ak_avx2_open_bf16, AK_QUANT_BF16)
+AK_OPEN_PANEL(ak_avx2_open_f8, AK_QUANT_F8)
 
 void ak_avx2_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {

@@ -5,11 +5,11 @@
 #include "cpu/avx2/lanes.h"
 
 /* 8 elements of F32, F16 or BF16. */
-AK_KERNEL __m256 load_stored(enum ak_type type, const uint8_t *p)
+AK_KERNEL __m256 load_stored(enum ak_quant_type type, const uint8_t *p)
 {
-    if (type == AK_F32)
+    if (type == AK_QUANT_F32)
         return _mm256_loadu_ps((const float *)(const void *)p);
-    return type == AK_F16 ? load_f16(p) : load_bf16(p);
+    return type == AK_QUANT_F16 ? load_f16(p) : load_bf16(p);
 }
 
 /* The scale of the elements from number i on of a row of F8. */
@@ -29,7 +29,7 @@ AK_KERNEL __m256i halves_of_f8(__m256i upper)
 AK_KERNEL void load_f8(const uint8_t *row, size_t i, __m256 out[4])
 {
     const __m256i zero = _mm256_setzero_si256();
-    __m256i bytes = load_bytes(ak_stored_at(AK_F8, row, i));
+    __m256i bytes = load_bytes(ak_stored_at(AK_QUANT_F8, row, i));
     __m256i even = halves_of_f8(_mm256_unpacklo_epi8(zero, bytes)),
             odd = halves_of_f8(_mm256_unpackhi_epi8(zero, bytes));
     __m256 scale = load_scale(row, i);

@@ -35,11 +35,12 @@ AK_KERNEL __m256i or_masked(__m256i a, __m256i b, int mask)
 
 /* The number that each nibble stands for: MXFP4's values + 16; those of IQ4_NL and
  * IQ4_XS, which are wide, + `bias`. */
-AK_KERNEL __m256i nibble_values(enum ak_type type, int bias, __m256i nibbles)
+AK_KERNEL __m256i nibble_values(enum ak_quant_type type, int bias, __m256i nibbles)
 {
-    __m128i values = _mm_loadu_si128(
-        (const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
-    values = _mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_MXFP4 ? 16 : bias)));
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_QUANT_MXFP4 ?
+                                                                         ak_quant_mxfp4_values :
+                                                                         ak_quant_iq4_values));
+    values = _mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_QUANT_MXFP4 ? 16 : bias)));
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(values), nibbles);
 }
 

@@ -14,7 +14,7 @@ enum {
 
 /* weights[i][t] = q_i · k_t for n_rows and the tokens of n_groups groups from
  * `group` on; both counts are constants. */
-AK_KERNEL void scores(enum ak_type type, size_t n_rows, size_t n_groups, const float *q,
+AK_KERNEL void scores(enum ak_quant_type type, size_t n_rows, size_t n_groups, const float *q,
                       size_t q_stride, size_t head_dim, const void *k, size_t group, float *weights)
 {
     __m512 s[ROWS][GROUPS];
@@ -45,7 +45,7 @@ AK_KERNEL void scores(enum ak_type type, size_t n_rows, size_t n_groups, const f
 }
 
 /* The groups of tokens [first, end). */
-AK_KERNEL void row_scores(enum ak_type type, size_t n_rows, const float *q, size_t q_stride,
+AK_KERNEL void row_scores(enum ak_quant_type type, size_t n_rows, const float *q, size_t q_stride,
                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
     size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
@@ -124,7 +124,8 @@ AK_KERNEL __m512 soften(float *weights, size_t first, size_t end, __m512 largest
 /* 16 elements of Q8_0 from number i on: half a block. */
 AK_KERNEL __m512 load_q8_0(const void *blocks, size_t i)
 {
-    const struct ak_block_q8_0 *block = (const struct ak_block_q8_0 *)blocks + i / AK_BLOCK_K;
+    const struct ak_quant_block_q8_0 *block =
+        (const struct ak_quant_block_q8_0 *)blocks + i / AK_BLOCK_K;
     int16_t scale;
     memcpy(&scale, block->d, sizeof scale);
     __m512i quants = _mm512_cvtepi8_epi32(
@@ -133,10 +134,10 @@ AK_KERNEL __m512 load_q8_0(const void *blocks, size_t i)
 }
 
 /* Elements d … d + 15 of token t's values; of F16 and F32 those in `lanes`, where `some`. */
-AK_KERNEL __m512 load_value(enum ak_type type, const void *v, size_t head_dim, size_t t, size_t d,
-                            bool some, __mmask16 lanes)
+AK_KERNEL __m512 load_value(enum ak_quant_type type, const void *v, size_t head_dim, size_t t,
+                            size_t d, bool some, __mmask16 lanes)
 {
-    if (type == AK_Q8_0)
+    if (type == AK_QUANT_Q8_0)
         return load_q8_0(v, t * head_dim + d);
     return some ? load_some_stored(type, v, t * head_dim + d, lanes) :
                   load_stored(type, v, t * head_dim + d);
@@ -144,9 +145,9 @@ AK_KERNEL __m512 load_value(enum ak_type type, const void *v, size_t head_dim, s
 
 /* out[i][d] goes on over tokens [first, end), or begins with them, for n_rows rows and
  * n columns of 16 elements, of the last one only `lanes`; d is the first one. */
-AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t n, __mmask16 lanes,
-                          const float *weights, size_t first, size_t end, const void *v,
-                          size_t head_dim, size_t d, float *out, size_t out_stride)
+AK_KERNEL void add_values(enum ak_quant_type type, bool begins, size_t n_rows, size_t n,
+                          __mmask16 lanes, const float *weights, size_t first, size_t end,
+                          const void *v, size_t head_dim, size_t d, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
     AK_UNROLL
@@ -176,7 +177,7 @@ AK_KERNEL void add_values(enum ak_type type, bool begins, size_t n_rows, size_t 
 }
 
 /* All columns. */
-AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const float *weights,
+AK_KERNEL void add_rows(enum ak_quant_type type, bool begins, size_t n_rows, const float *weights,
                         size_t first, size_t end, const void *v, size_t head_dim, float *out,
                         size_t out_stride)
 {
@@ -193,7 +194,7 @@ AK_KERNEL void add_rows(enum ak_type type, bool begins, size_t n_rows, const flo
 
 /* The tokens that all rows see are added for all of them at once; those before and
  * after for each row alone. */
-AK_KERNEL void row_values(enum ak_type type, size_t n_rows, float *weights, size_t head_dim,
+AK_KERNEL void row_values(enum ak_quant_type type, size_t n_rows, float *weights, size_t head_dim,
                           const void *v, const uint16_t *first, const uint16_t *end, float *max,
                           float *sum, float *out, size_t out_stride)
 {
@@ -237,7 +238,7 @@ AK_KERNEL size_t block_rows(size_t left)
     return left >= 2 * ROWS || left == ROWS ? ROWS : left > ROWS ? (left + 1) / 2 : left;
 }
 
-AK_KERNEL void all_scores(enum ak_type type, const float *q, size_t q_stride, size_t n_rows,
+AK_KERNEL void all_scores(enum ak_quant_type type, const float *q, size_t q_stride, size_t n_rows,
                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
@@ -253,7 +254,7 @@ AK_KERNEL void all_scores(enum ak_type type, const float *q, size_t q_stride, si
     }
 }
 
-AK_KERNEL void all_values(enum ak_type type, float *weights, size_t n_rows, size_t head_dim,
+AK_KERNEL void all_values(enum ak_quant_type type, float *weights, size_t n_rows, size_t head_dim,
                           const void *v, const uint16_t *first, const uint16_t *end, float *max,
                           float *sum, float *out, size_t out_stride)
 {
@@ -288,14 +289,14 @@ void ak_avx512_attend_scores_f16(const float *restrict q, size_t q_stride, size_
                                  size_t head_dim, const void *restrict k, size_t first, size_t end,
                                  float *restrict weights)
 {
-    all_scores(AK_F16, q, q_stride, n_rows, head_dim, k, first, end, weights);
+    all_scores(AK_QUANT_F16, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
 void ak_avx512_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
                                  size_t head_dim, const void *restrict k, size_t first, size_t end,
                                  float *restrict weights)
 {
-    all_scores(AK_F32, q, q_stride, n_rows, head_dim, k, first, end, weights);
+    all_scores(AK_QUANT_F32, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
 void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
@@ -303,7 +304,7 @@ void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t 
                                  const uint16_t *restrict end, float *restrict max,
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(AK_F16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    all_values(AK_QUANT_F16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
 void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
@@ -311,7 +312,7 @@ void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t 
                                  const uint16_t *restrict end, float *restrict max,
                                  float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(AK_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    all_values(AK_QUANT_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
 void ak_avx512_attend_values_q8_0(float *restrict weights, size_t n_rows, size_t head_dim,
@@ -319,5 +320,5 @@ void ak_avx512_attend_values_q8_0(float *restrict weights, size_t n_rows, size_t
                                   const uint16_t *restrict end, float *restrict max,
                                   float *restrict sum, float *restrict out, size_t out_stride)
 {
-    all_values(AK_Q8_0, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    all_values(AK_QUANT_Q8_0, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }

@@ -23,7 +23,7 @@ ak_dot_slab_fn ak_avx512_dot_slab_8, ak_avx512_dot_slab_16, ak_avx512_dot_slab_1
 ak_attend_scores_fn ak_avx512_attend_scores_f16, ak_avx512_attend_scores_f32;
 ak_attend_values_fn ak_avx512_attend_values_f16, ak_avx512_attend_values_f32,
     ak_avx512_attend_values_q8_0;
-ak_dequantise_fn ak_avx512_widen_f16, ak_avx512_widen_bf16, ak_avx512_widen_q8_0,
+ak_quant_dequantize_fn ak_avx512_widen_f16, ak_avx512_widen_bf16, ak_avx512_widen_q8_0,
     ak_avx512_widen_q4_0;
 ak_dot_stored_fn ak_avx512_dot_f32, ak_avx512_dot_f16, ak_avx512_dot_bf16, ak_avx512_dot_f8;
 ak_open_panel_fn ak_avx512_open_f32, ak_avx512_open_f16, ak_avx512_open_bf16, ak_avx512_open_f8;

@@ -9,10 +9,10 @@ AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, 
 }
 
 /* acc[t] += one tile of Q4_K or Q5_K. */
-AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead,
+AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t ahead,
                           const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
-    const uint8_t *quants = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
+    const uint8_t *quants = tile + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS], fifth[BLOCK_WORDS];
     __m512i both = load_line_now(tile);
     q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
@@ -27,7 +27,7 @@ AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size
     }
     AK_UNROLL
     for (size_t i = 0; i < BLOCK_WORDS; i++)
-        if (type == AK_Q5_K)
+        if (type == AK_QUANT_Q5_K)
             fifth[i] = load_line_now(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES);
     AK_UNROLL
     for (size_t c = 0; c < 4; c++) {
@@ -41,7 +41,7 @@ AK_KERNEL void q45_k_tile(enum ak_type type, size_t n, const uint8_t *tile, size
         for (size_t i = 0; i < BLOCK_WORDS; i++) {
             __m512i line = load_line(quants + (c * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w[2] = { low_nibbles(line), high_nibbles(line) };
-            if (type == AK_Q5_K) {
+            if (type == AK_QUANT_Q5_K) {
                 w[0] = q5_k_word(w[0], fifth[i], 2 * c);
                 w[1] = q5_k_word(w[1], fifth[i], 2 * c + 1);
             }
@@ -273,7 +273,7 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
 AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
                            size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
-    const __m512i table = value_table(AK_IQ4_XS);
+    const __m512i table = value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT),
             scaled[MOST_TOKENS];
     AK_UNROLL
@@ -313,23 +313,23 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const ui
     }
 }
 
-AK_KERNEL void k_tile(enum ak_type type, size_t n, const uint8_t *tile, size_t ahead,
+AK_KERNEL void k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t ahead,
                       const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
 {
     switch (type) {
-    case AK_Q2_K: q2_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
-    case AK_Q3_K: q3_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
-    case AK_Q4_K:
-    case AK_Q5_K: q45_k_tile(type, n, tile, ahead, acts, act_bytes, acc); break;
-    case AK_Q6_K: q6_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_QUANT_Q2_K: q2_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_QUANT_Q3_K: q3_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_QUANT_Q4_K:
+    case AK_QUANT_Q5_K: q45_k_tile(type, n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_QUANT_Q6_K: q6_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
     default: iq4_xs_tile(n, tile, ahead, acts, act_bytes, acc); break;
     }
 }
 
 /* `ahead`: how many bytes behind its tile this pass asks for lines; 0: it need not. */
-AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles,
-                             size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes,
-                             float *y, size_t y_stride)
+AK_KERNEL void dot_tile_rows(enum ak_quant_type type, size_t n, const uint8_t *tiles,
+                             size_t n_tiles, size_t k, size_t ahead, const uint8_t *acts,
+                             size_t act_bytes, float *y, size_t y_stride)
 {
     const size_t bytes = ak_tile256_bytes(type);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
@@ -345,7 +345,7 @@ AK_KERNEL void dot_tile_rows(enum ak_type type, size_t n, const uint8_t *tiles, 
     }
 }
 
-AK_KERNEL void dot_tokens(enum ak_type type, size_t n, const uint8_t *tiles, size_t n_tiles,
+AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tiles, size_t n_tiles,
                           size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes, float *y,
                           size_t y_stride)
 {
@@ -361,15 +361,15 @@ AK_KERNEL void dot_tokens(enum ak_type type, size_t n, const uint8_t *tiles, siz
  * lines apart from one another, gain a third to a half on a Xeon with AMX; there tiles that
  * are read from their first line to their last come as fast without, and at 0.8 of it with
  * it. Zen 4 wants it for several tokens (1.4 times Q4_K's speed), for one not. */
-AK_KERNEL size_t ahead_of(enum ak_type type, size_t n)
+AK_KERNEL size_t ahead_of(enum ak_quant_type type, size_t n)
 {
-    bool wanted = ak_follows_streams() ? n > 1 : type == AK_Q3_K || type == AK_Q6_K;
+    bool wanted = ak_follows_streams() ? n > 1 : type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K;
     return wanted ? ak_prefetch_ahead() : 0;
 }
 
 /* More tokens than a pass has registers for: tile row by tile row, so that later
  * passes find it in the cache; the last one meanwhile asks for the next row. */
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n <= MOST_TOKENS) {
@@ -386,9 +386,9 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-AK_DOT_TILES(ak_avx512_dot_q2_k, AK_Q2_K)
-AK_DOT_TILES(ak_avx512_dot_q3_k, AK_Q3_K)
-AK_DOT_TILES(ak_avx512_dot_q4_k, AK_Q4_K)
-AK_DOT_TILES(ak_avx512_dot_q5_k, AK_Q5_K)
-AK_DOT_TILES(ak_avx512_dot_q6_k, AK_Q6_K)
-AK_DOT_TILES(ak_avx512_dot_iq4_xs, AK_IQ4_XS)
+AK_DOT_TILES(ak_avx512_dot_q2_k, AK_QUANT_Q2_K)
+AK_DOT_TILES(ak_avx512_dot_q3_k, AK_QUANT_Q3_K)
+AK_DOT_TILES(ak_avx512_dot_q4_k, AK_QUANT_Q4_K)
+AK_DOT_TILES(ak_avx512_dot_q5_k, AK_QUANT_Q5_K)
+AK_DOT_TILES(ak_avx512_dot_q6_k, AK_QUANT_Q6_K)
+AK_DOT_TILES(ak_avx512_dot_iq4_xs, AK_QUANT_IQ4_XS)

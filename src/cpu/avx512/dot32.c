@@ -9,8 +9,8 @@ AK_KERNEL const struct ak_act32 *act_at(const uint8_t *acts, size_t act_bytes, s
     return (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
 }
 
-AK_KERNEL __m512 add_block(enum ak_type type, __m512 acc, __m512i sum, __m512 scale, __m512 minimum,
-                           const struct ak_act32 *act)
+AK_KERNEL __m512 add_block(enum ak_quant_type type, __m512 acc, __m512i sum, __m512 scale,
+                           __m512 minimum, const struct ak_act32 *act)
 {
     acc = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sum),
                           acc);
@@ -19,11 +19,11 @@ AK_KERNEL __m512 add_block(enum ak_type type, __m512 acc, __m512i sum, __m512 sc
 
 /* Sums of one packed block. With one or two tokens high nibbles are left where
  * they are, summed apart and shifted once; with more a shift a word is cheaper. */
-AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const uint8_t *acts,
+AK_KERNEL void block_sums(enum ak_quant_type type, const struct tile_block *at, const uint8_t *acts,
                           size_t act_bytes, size_t n, __m512i sums[MOST_TOKENS])
 {
     const __m512i upper = _mm512_set1_epi8((char)0xf0);
-    bool apart = n <= 2 && (type == AK_Q4_0 || type == AK_Q4_1 || type == AK_A4);
+    bool apart = n <= 2 && (type == AK_QUANT_Q4_0 || type == AK_QUANT_Q4_1 || type == AK_QUANT_A4);
     __m512i times16[MOST_TOKENS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
@@ -54,9 +54,9 @@ AK_KERNEL void block_sums(enum ak_type type, const struct tile_block *at, const 
  * Lines are asked for `ahead` bytes before they are needed. Where ahead is 0 only
  * a tile's scales are, so that they come before its quants, as they lie: memory
  * gives a third of its speed to anything but one sequential stream. */
-AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_t k, size_t ahead,
-                                      const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                                      size_t y_stride)
+AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, const uint8_t *w, size_t k,
+                                      size_t ahead, const uint8_t *acts, size_t act_bytes, size_t n,
+                                      float *y, size_t y_stride)
 {
     __m512 acc[MOST_TOKENS];
     AK_UNROLL
@@ -87,7 +87,7 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_type type, const uint8_t *w, size_
     return w;
 }
 
-AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, size_t ahead,
+AK_KERNEL const uint8_t *dot_few(enum ak_quant_type type, const uint8_t *w, size_t k, size_t ahead,
                                  const uint8_t *acts, size_t act_bytes, size_t n, float *y,
                                  size_t y_stride)
 {
@@ -104,14 +104,14 @@ AK_KERNEL const uint8_t *dot_few(enum ak_type type, const uint8_t *w, size_t k, 
 /* How far ahead a pass over a long stream asks for lines. Zen 4 wants none for one token of
  * tiles that are read from their first line to their last; a Xeon with AMX none for several
  * tokens of whole bytes. */
-AK_KERNEL size_t ahead_of(enum ak_type type, size_t n)
+AK_KERNEL size_t ahead_of(enum ak_quant_type type, size_t n)
 {
-    bool in_order = !has_minimum(type) && type != AK_Q5_0;
+    bool in_order = !has_minimum(type) && type != AK_QUANT_Q5_0;
     bool wanted = ak_follows_streams() ? n > 1 || !in_order : n <= 2 || !has_bytes(type);
     return wanted ? ak_prefetch_ahead() : 0;
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     size_t ahead = ahead_of(type, n);
@@ -133,13 +133,13 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
     }
 }
 
-AK_DOT_TILES(ak_avx512_dot_q4_0, AK_Q4_0)
-AK_DOT_TILES(ak_avx512_dot_q4_1, AK_Q4_1)
-AK_DOT_TILES(ak_avx512_dot_q5_0, AK_Q5_0)
-AK_DOT_TILES(ak_avx512_dot_q5_1, AK_Q5_1)
-AK_DOT_TILES(ak_avx512_dot_q8_0, AK_Q8_0)
-AK_DOT_TILES(ak_avx512_dot_iq4_nl, AK_IQ4_NL)
-AK_DOT_TILES(ak_avx512_dot_mxfp4, AK_MXFP4)
-AK_DOT_TILES(ak_avx512_dot_a4, AK_A4)
-AK_DOT_TILES(ak_avx512_dot_a5, AK_A5)
-AK_DOT_TILES(ak_avx512_dot_a8, AK_A8)
+AK_DOT_TILES(ak_avx512_dot_q4_0, AK_QUANT_Q4_0)
+AK_DOT_TILES(ak_avx512_dot_q4_1, AK_QUANT_Q4_1)
+AK_DOT_TILES(ak_avx512_dot_q5_0, AK_QUANT_Q5_0)
+AK_DOT_TILES(ak_avx512_dot_q5_1, AK_QUANT_Q5_1)
+AK_DOT_TILES(ak_avx512_dot_q8_0, AK_QUANT_Q8_0)
+AK_DOT_TILES(ak_avx512_dot_iq4_nl, AK_QUANT_IQ4_NL)
+AK_DOT_TILES(ak_avx512_dot_mxfp4, AK_QUANT_MXFP4)
+AK_DOT_TILES(ak_avx512_dot_a4, AK_QUANT_A4)
+AK_DOT_TILES(ak_avx512_dot_a5, AK_QUANT_A5)
+AK_DOT_TILES(ak_avx512_dot_a8, AK_QUANT_A8)

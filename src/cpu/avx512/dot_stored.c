@@ -13,7 +13,7 @@ enum {
 
 /* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. The
  * sums of a row and token are two registers. */
-AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                     size_t row_bytes, size_t i, const float *x, size_t x_stride, __m512 sums[SUMS])
 {
     AK_UNROLL
@@ -30,7 +30,7 @@ AK_KERNEL void step(enum ak_type type, size_t rows, size_t tokens, const uint8_t
 }
 
 /* rows and tokens are constants. */
-AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_t *w,
+AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
                      size_t y_stride)
 {
@@ -43,7 +43,7 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
         ak_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
     }
-    if (whole < cols && type != AK_F8) {
+    if (whole < cols && type != AK_QUANT_F8) {
         uint8_t tail[SUMS / 2][AK_LANES * sizeof(float)] = { { 0 } };
         for (size_t r = 0; r < rows; r++)
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
@@ -58,7 +58,7 @@ AK_KERNEL void block(enum ak_type type, size_t rows, size_t tokens, const uint8_
 }
 
 /* All rows and `tokens` tokens, `shared` rows at a time. Both are constants. */
-AK_KERNEL void all_rows(enum ak_type type, size_t shared, size_t tokens, const uint8_t *w,
+AK_KERNEL void all_rows(enum ak_quant_type type, size_t shared, size_t tokens, const uint8_t *w,
                         size_t row_bytes, size_t n_rows, size_t cols, const float *x,
                         size_t x_stride, float *y, size_t y_stride)
 {
@@ -69,7 +69,7 @@ AK_KERNEL void all_rows(enum ak_type type, size_t shared, size_t tokens, const u
 }
 
 /* `rows` rows and all tokens. */
-AK_KERNEL void all_tokens(enum ak_type type, size_t rows, const uint8_t *w, size_t row_bytes,
+AK_KERNEL void all_tokens(enum ak_quant_type type, size_t rows, const uint8_t *w, size_t row_bytes,
                           size_t cols, const float *x, size_t x_stride, size_t n, float *y,
                           size_t y_stride)
 {
@@ -83,9 +83,9 @@ AK_KERNEL void all_tokens(enum ak_type type, size_t rows, const uint8_t *w, size
         block(type, rows, 1, w, row_bytes, cols, x, x_stride, y, y_stride);
 }
 
-AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes, size_t n_rows,
-                          size_t cols, const float *x, size_t x_stride, size_t n, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,
+                          size_t n_rows, size_t cols, const float *x, size_t x_stride, size_t n,
+                          float *y, size_t y_stride)
 {
     bool stays = cols * sizeof *x <= STAYS;
     if (n == 1 && stays)
@@ -104,7 +104,7 @@ AK_KERNEL void dot_stored(enum ak_type type, const uint8_t *w, size_t row_bytes,
     }
 }
 
-AK_DOT_STORED(ak_avx512_dot_f32, AK_F32)
-AK_DOT_STORED(ak_avx512_dot_f16, AK_F16)
-AK_DOT_STORED(ak_avx512_dot_bf16, AK_BF16)
-AK_DOT_STORED(ak_avx512_dot_f8, AK_F8)
+AK_DOT_STORED(ak_avx512_dot_f32, AK_QUANT_F32)
+AK_DOT_STORED(ak_avx512_dot_f16, AK_QUANT_F16)
+AK_DOT_STORED(ak_avx512_dot_bf16, AK_QUANT_BF16)
+AK_DOT_STORED(ak_avx512_dot_f8, AK_QUANT_F8)

@@ -49,8 +49,8 @@ AK_KERNEL void rope_halves(float *restrict x, const float *restrict cos, const f
 }
 
 /* Pairs (2i, 2i + 1): 8 at once, each lane beside its partner's. */
-AK_KERNEL void rope_neighbours(float *restrict x, const float *restrict cos,
-                               const float *restrict sin, size_t half)
+AK_KERNEL void rope_neighbors(float *restrict x, const float *restrict cos,
+                              const float *restrict sin, size_t half)
 {
     const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
     size_t whole = half / 8 * 8;
@@ -69,7 +69,7 @@ void ak_avx512_rope(float *restrict x, const float *restrict cos, const float *r
                     size_t n_dims, bool interleaved)
 {
     if (interleaved)
-        rope_neighbours(x, cos, sin, n_dims / 2);
+        rope_neighbors(x, cos, sin, n_dims / 2);
     else
         rope_halves(x, cos, sin, n_dims / 2);
 }
@@ -108,12 +108,12 @@ void ak_avx512_widen_bf16(const void *restrict blocks, float *restrict out, size
 
 void ak_avx512_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
 {
-    ak_block_widen_q8_0(blocks, out, n);
+    ak_quant_dequantize_q8_0(blocks, out, n);
 }
 
 void ak_avx512_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
 {
-    ak_block_widen_q4_0(blocks, out, n);
+    ak_quant_dequantize_q4_0(blocks, out, n);
 }
 
 void ak_avx512_attend_merge(float *restrict max, float *restrict sum, float *restrict out,

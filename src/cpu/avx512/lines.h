@@ -34,34 +34,36 @@ AK_KERNEL __m512i or_masked(__m512i a, __m512i b, char mask)
 
 /* The number that each nibble stands for, made unsigned: IQ4_NL's and IQ4_XS's
  * values + 128, MXFP4's + 16. */
-AK_KERNEL __m512i value_table(enum ak_type type)
+AK_KERNEL __m512i value_table(enum ak_quant_type type)
 {
-    __m128i values = _mm_loadu_si128(
-        (const __m128i *)(const void *)(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values));
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_QUANT_MXFP4 ?
+                                                                         ak_quant_mxfp4_values :
+                                                                         ak_quant_iq4_values));
     return _mm512_broadcast_i32x4(
-        _mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_MXFP4 ? 16 : 0x80))));
+        _mm_add_epi8(values, _mm_set1_epi8((char)(type == AK_QUANT_MXFP4 ? 16 : 0x80))));
 }
 
 /* ---- Blocks of 32 ------------------------------------------------------- */
-AK_KERNEL bool has_minimum(enum ak_type type)
+AK_KERNEL bool has_minimum(enum ak_quant_type type)
 {
-    return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
+    return type == AK_QUANT_Q4_1 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A4 ||
+           type == AK_QUANT_A5 || type == AK_QUANT_A8;
 }
 
-AK_KERNEL bool has_fifth_bits(enum ak_type type)
+AK_KERNEL bool has_fifth_bits(enum ak_quant_type type)
 {
-    return type == AK_Q5_0 || type == AK_Q5_1 || type == AK_A5;
+    return type == AK_QUANT_Q5_0 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A5;
 }
 
 /* Whether a quant has a byte of its own. */
-AK_KERNEL bool has_bytes(enum ak_type type)
+AK_KERNEL bool has_bytes(enum ak_quant_type type)
 {
-    return type == AK_Q8_0 || type == AK_A8;
+    return type == AK_QUANT_Q8_0 || type == AK_QUANT_A8;
 }
 
-AK_KERNEL bool has_values(enum ak_type type)
+AK_KERNEL bool has_values(enum ak_quant_type type)
 {
-    return type == AK_IQ4_NL || type == AK_MXFP4;
+    return type == AK_QUANT_IQ4_NL || type == AK_QUANT_MXFP4;
 }
 
 /* How the offset that is still in a block's words follows from ak_act32.minus8_sum. */
@@ -73,15 +75,15 @@ AK_KERNEL bool offset_has_minimum(enum offset offset)
     return offset == OFFSET_0 || offset == OFFSET_128_MINIMUM;
 }
 
-AK_KERNEL enum offset offset_of(enum ak_type type)
+AK_KERNEL enum offset offset_of(enum ak_quant_type type)
 {
     switch (type) {
-    case AK_Q4_0: return OFFSET_8;
-    case AK_Q5_0:
-    case AK_MXFP4: return OFFSET_16;
-    case AK_Q8_0:
-    case AK_IQ4_NL: return OFFSET_128;
-    case AK_A8: return OFFSET_128_MINIMUM;
+    case AK_QUANT_Q4_0: return OFFSET_8;
+    case AK_QUANT_Q5_0:
+    case AK_QUANT_MXFP4: return OFFSET_16;
+    case AK_QUANT_Q8_0:
+    case AK_QUANT_IQ4_NL: return OFFSET_128;
+    case AK_QUANT_A8: return OFFSET_128_MINIMUM;
     default: return OFFSET_0;
     }
 }
@@ -103,19 +105,19 @@ struct tile_block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
 
-AK_KERNEL size_t block_bytes(enum ak_type type)
+AK_KERNEL size_t block_bytes(enum ak_quant_type type)
 {
     return has_bytes(type) ? 512 : 256;
 }
 
 /* Bytes of a block's scales, and of its minimums. */
-AK_KERNEL size_t factor_bytes(enum ak_type type)
+AK_KERNEL size_t factor_bytes(enum ak_quant_type type)
 {
-    return type == AK_MXFP4 ? 16 : type == AK_A8 ? 64 : 32;
+    return type == AK_QUANT_MXFP4 ? 16 : type == AK_QUANT_A8 ? 64 : 32;
 }
 
 /* The first block of a tile of `blocks` blocks. */
-AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, size_t blocks)
+AK_KERNEL struct tile_block first_block(enum ak_quant_type type, const uint8_t *tile, size_t blocks)
 {
     struct tile_block at = { .scales = tile, .minimums = tile + blocks * factor_bytes(type) };
     size_t scales = blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
@@ -126,7 +128,7 @@ AK_KERNEL struct tile_block first_block(enum ak_type type, const uint8_t *tile, 
 
 /* From a block to the next one of the tile; behind the last one, `lines` is where
  * the next tile begins. */
-AK_KERNEL void next_block(enum ak_type type, struct tile_block *at)
+AK_KERNEL void next_block(enum ak_quant_type type, struct tile_block *at)
 {
     at->scales += factor_bytes(type);
     at->minimums += factor_bytes(type);
@@ -145,29 +147,29 @@ AK_KERNEL __m512 load_exponents(const uint8_t *p)
 }
 
 /* Scales or minimums of 16 rows. */
-AK_KERNEL __m512 block_factors(enum ak_type type, const uint8_t *p)
+AK_KERNEL __m512 block_factors(enum ak_quant_type type, const uint8_t *p)
 {
     switch (type) {
-    case AK_MXFP4: return load_exponents(p);
-    case AK_A4:
-    case AK_A5: return load_bf16(p);
-    case AK_A8: return _mm512_loadu_ps(p);
+    case AK_QUANT_MXFP4: return load_exponents(p);
+    case AK_QUANT_A4:
+    case AK_QUANT_A5: return load_bf16(p);
+    case AK_QUANT_A8: return _mm512_loadu_ps(p);
     default: return load_halves(p);
     }
 }
 
-AK_KERNEL __m512 block_scale(enum ak_type type, const struct tile_block *at)
+AK_KERNEL __m512 block_scale(enum ak_quant_type type, const struct tile_block *at)
 {
     return block_factors(type, at->scales);
 }
 
-AK_KERNEL __m512 block_minimum(enum ak_type type, const struct tile_block *at)
+AK_KERNEL __m512 block_minimum(enum ak_quant_type type, const struct tile_block *at)
 {
     return block_factors(type, at->minimums);
 }
 
 /* Word i (k = 4i …) of a block, unsigned, the offset still in it. */
-AK_KERNEL __m512i block_word(enum ak_type type, const struct tile_block *at, size_t i)
+AK_KERNEL __m512i block_word(enum ak_quant_type type, const struct tile_block *at, size_t i)
 {
     if (has_bytes(type))
         return load_line(at->lines + i * AK_LINE_BYTES);

@@ -13,8 +13,8 @@
 
 enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4 };
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
-                          size_t cols, float *panel)
+AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                          size_t n_rows, size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, width = ak_round_up(n_rows, LANES);
     for (size_t first = 0; first < n_rows; first += LANES) {
@@ -39,10 +39,10 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
     }
 }
 
-AK_OPEN_PANEL(ak_avx512_open_f32, AK_F32)
-AK_OPEN_PANEL(ak_avx512_open_f16, AK_F16)
-AK_OPEN_PANEL(ak_avx512_open_bf16, AK_BF16)
-AK_OPEN_PANEL(ak_avx512_open_f8, AK_F8)
+AK_OPEN_PANEL(ak_avx512_open_f32, AK_QUANT_F32)
+AK_OPEN_PANEL(ak_avx512_open_f16, AK_QUANT_F16)
+AK_OPEN_PANEL(ak_avx512_open_bf16, AK_QUANT_BF16)
+AK_OPEN_PANEL(ak_avx512_open_f8, AK_QUANT_F8)
 
 void ak_avx512_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {

@@ -28,14 +28,14 @@ enum form {
     NO_SCALES_OFFSET_124   /* Q3_K */
 };
 
-AK_KERNEL enum form form_of(enum ak_type type)
+AK_KERNEL enum form form_of(enum ak_quant_type type)
 {
     switch (type) {
-    case AK_Q2_K: return NO_SCALES_MINIMUMS_16;
-    case AK_Q3_K: return NO_SCALES_OFFSET_124;
-    case AK_Q4_K:
-    case AK_Q5_K: return SCALES_32_MINIMUMS;
-    case AK_Q6_K: return SCALES_16_OFFSET_32;
+    case AK_QUANT_Q2_K: return NO_SCALES_MINIMUMS_16;
+    case AK_QUANT_Q3_K: return NO_SCALES_OFFSET_124;
+    case AK_QUANT_Q4_K:
+    case AK_QUANT_Q5_K: return SCALES_32_MINIMUMS;
+    case AK_QUANT_Q6_K: return SCALES_16_OFFSET_32;
     default: return SCALES_32_OFFSET_128;
     }
 }

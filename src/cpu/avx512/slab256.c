@@ -71,10 +71,10 @@ AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to, _mm512_castps_si512(load_halves(tile)));
 }
 
-AK_KERNEL void open_q45_k(enum ak_type type, const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void open_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
-    const uint8_t *quants = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
+    const uint8_t *quants = tile + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], both = load_line(tile);
     q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
     AK_UNROLL
@@ -84,7 +84,7 @@ AK_KERNEL void open_q45_k(enum ak_type type, const uint8_t *tile, size_t n_tiles
             __m512i line = load_line(quants + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w = part % 2 ? high_nibbles(line) : low_nibbles(line);
             store_line(
-                to, type == AK_Q5_K ?
+                to, type == AK_QUANT_Q5_K ?
                         q5_k_word(w, load_line(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES), part) :
                         w);
         }
@@ -101,7 +101,7 @@ AK_KERNEL void open_q45_k(enum ak_type type, const uint8_t *tile, size_t n_tiles
 AK_KERNEL void open_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
-    const __m512i table = value_table(AK_IQ4_XS);
+    const __m512i table = value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line(tile), low = load_line(tile + AK_K_SCALES_AT);
     AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
@@ -137,18 +137,18 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to, _mm512_castps_si512(load_halves(tile)));
 }
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          uint8_t *slab)
 {
     for (size_t r = 0; r < n_tiles; r++) {
         for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += ak_tile256_bytes(type)) {
             uint8_t *to = slab + s * super_bytes(form_of(type), n_tiles) + r * AK_LINE_BYTES;
             switch (type) {
-            case AK_Q2_K: open_q2_k(tiles, n_tiles, to); break;
-            case AK_Q3_K: open_q3_k(tiles, n_tiles, to); break;
-            case AK_Q4_K:
-            case AK_Q5_K: open_q45_k(type, tiles, n_tiles, to); break;
-            case AK_Q6_K: open_q6_k(tiles, n_tiles, to); break;
+            case AK_QUANT_Q2_K: open_q2_k(tiles, n_tiles, to); break;
+            case AK_QUANT_Q3_K: open_q3_k(tiles, n_tiles, to); break;
+            case AK_QUANT_Q4_K:
+            case AK_QUANT_Q5_K: open_q45_k(type, tiles, n_tiles, to); break;
+            case AK_QUANT_Q6_K: open_q6_k(tiles, n_tiles, to); break;
             default: open_iq4_xs(tiles, n_tiles, to); break;
             }
         }
@@ -276,12 +276,12 @@ AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, siz
         dot_groups(form, 1, slab, k, acts, act_bytes, n, y, y_stride);
 }
 
-AK_OPEN_SLAB(ak_avx512_open_q2_k, AK_Q2_K)
-AK_OPEN_SLAB(ak_avx512_open_q3_k, AK_Q3_K)
-AK_OPEN_SLAB(ak_avx512_open_q4_k, AK_Q4_K)
-AK_OPEN_SLAB(ak_avx512_open_q5_k, AK_Q5_K)
-AK_OPEN_SLAB(ak_avx512_open_q6_k, AK_Q6_K)
-AK_OPEN_SLAB(ak_avx512_open_iq4_xs, AK_IQ4_XS)
+AK_OPEN_SLAB(ak_avx512_open_q2_k, AK_QUANT_Q2_K)
+AK_OPEN_SLAB(ak_avx512_open_q3_k, AK_QUANT_Q3_K)
+AK_OPEN_SLAB(ak_avx512_open_q4_k, AK_QUANT_Q4_K)
+AK_OPEN_SLAB(ak_avx512_open_q5_k, AK_QUANT_Q5_K)
+AK_OPEN_SLAB(ak_avx512_open_q6_k, AK_QUANT_Q6_K)
+AK_OPEN_SLAB(ak_avx512_open_iq4_xs, AK_QUANT_IQ4_XS)
 
 AK_DOT_SLAB(ak_avx512_dot_slab_k32_minimum, SCALES_32_MINIMUMS)
 AK_DOT_SLAB(ak_avx512_dot_slab_k32_128, SCALES_32_OFFSET_128)

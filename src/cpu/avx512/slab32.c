@@ -6,7 +6,7 @@
 
 enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
 
-AK_KERNEL void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          uint8_t *slab)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
@@ -122,16 +122,16 @@ AK_KERNEL void dot_slab(enum offset offset, const uint8_t *slab, size_t n_tiles,
         dot_groups(offset, 1, slab, k, acts, act_bytes, n, y, y_stride);
 }
 
-AK_OPEN_SLAB(ak_avx512_open_q4_0, AK_Q4_0)
-AK_OPEN_SLAB(ak_avx512_open_q4_1, AK_Q4_1)
-AK_OPEN_SLAB(ak_avx512_open_q5_0, AK_Q5_0)
-AK_OPEN_SLAB(ak_avx512_open_q5_1, AK_Q5_1)
-AK_OPEN_SLAB(ak_avx512_open_q8_0, AK_Q8_0)
-AK_OPEN_SLAB(ak_avx512_open_iq4_nl, AK_IQ4_NL)
-AK_OPEN_SLAB(ak_avx512_open_mxfp4, AK_MXFP4)
-AK_OPEN_SLAB(ak_avx512_open_a4, AK_A4)
-AK_OPEN_SLAB(ak_avx512_open_a5, AK_A5)
-AK_OPEN_SLAB(ak_avx512_open_a8, AK_A8)
+AK_OPEN_SLAB(ak_avx512_open_q4_0, AK_QUANT_Q4_0)
+AK_OPEN_SLAB(ak_avx512_open_q4_1, AK_QUANT_Q4_1)
+AK_OPEN_SLAB(ak_avx512_open_q5_0, AK_QUANT_Q5_0)
+AK_OPEN_SLAB(ak_avx512_open_q5_1, AK_QUANT_Q5_1)
+AK_OPEN_SLAB(ak_avx512_open_q8_0, AK_QUANT_Q8_0)
+AK_OPEN_SLAB(ak_avx512_open_iq4_nl, AK_QUANT_IQ4_NL)
+AK_OPEN_SLAB(ak_avx512_open_mxfp4, AK_QUANT_MXFP4)
+AK_OPEN_SLAB(ak_avx512_open_a4, AK_QUANT_A4)
+AK_OPEN_SLAB(ak_avx512_open_a5, AK_QUANT_A5)
+AK_OPEN_SLAB(ak_avx512_open_a8, AK_QUANT_A8)
 
 AK_DOT_SLAB(ak_avx512_dot_slab_8, OFFSET_8)
 AK_DOT_SLAB(ak_avx512_dot_slab_16, OFFSET_16)

@@ -5,10 +5,10 @@
 #include "base/mem.h"
 #include "cpu/avx512/lanes.h"
 
-/* 16 halves, AK_F16 or AK_BF16, as floats. */
-AK_KERNEL __m512 widen_halves(enum ak_type type, __m256i halves)
+/* 16 halves, AK_QUANT_F16 or AK_QUANT_BF16, as floats. */
+AK_KERNEL __m512 widen_halves(enum ak_quant_type type, __m256i halves)
 {
-    return type == AK_F16 ?
+    return type == AK_QUANT_F16 ?
                _mm512_cvtph_ps(halves) :
                _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
@@ -26,22 +26,23 @@ AK_KERNEL __m512 widen_f8(__m128i numbers, const uint8_t *scale)
 }
 
 /* Of 16 elements from number i on those in `lanes`, else zeros; all of F8. */
-AK_KERNEL __m512 load_some_stored(enum ak_type type, const void *row, size_t i, __mmask16 lanes)
+AK_KERNEL __m512 load_some_stored(enum ak_quant_type type, const void *row, size_t i,
+                                  __mmask16 lanes)
 {
     const uint8_t *p = ak_stored_at(type, row, i);
-    if (type == AK_F8)
+    if (type == AK_QUANT_F8)
         return widen_f8(_mm_loadu_si128((const __m128i *)(const void *)p), ak_stored_scale(row, i));
-    return type == AK_F32 ? _mm512_maskz_loadu_ps(lanes, p) :
-                            widen_halves(type, _mm256_maskz_loadu_epi16(lanes, p));
+    return type == AK_QUANT_F32 ? _mm512_maskz_loadu_ps(lanes, p) :
+                                  widen_halves(type, _mm256_maskz_loadu_epi16(lanes, p));
 }
 
 /* 16 elements from number i on. */
-AK_KERNEL __m512 load_stored(enum ak_type type, const void *row, size_t i)
+AK_KERNEL __m512 load_stored(enum ak_quant_type type, const void *row, size_t i)
 {
     const uint8_t *p = ak_stored_at(type, row, i);
-    if (type == AK_F8)
+    if (type == AK_QUANT_F8)
         return widen_f8(_mm_loadu_si128((const __m128i *)(const void *)p), ak_stored_scale(row, i));
-    return type == AK_F32 ?
+    return type == AK_QUANT_F32 ?
                _mm512_loadu_ps(p) :
                widen_halves(type, _mm256_loadu_si256((const __m256i *)(const void *)p));
 }

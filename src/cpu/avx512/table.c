@@ -1,54 +1,56 @@
 #include "cpu/avx512/avx512.h"
 
-/* What is missing here, the quantisers, AVX2 does as fast. */
+/* What is missing here, the quantizers, AVX2 does as fast. */
 void ak_kernels_avx512(struct ak_kernels *k)
 {
     k->name = "avx512";
-    k->tile[AK_Q4_0] =
+    k->tile[AK_QUANT_Q4_0] =
         (struct ak_tile_kernels){ ak_avx512_dot_q4_0, ak_avx512_open_q4_0, ak_avx512_dot_slab_8 };
-    k->tile[AK_Q4_1] = (struct ak_tile_kernels){ ak_avx512_dot_q4_1, ak_avx512_open_q4_1,
-                                                 ak_avx512_dot_slab_minimum };
-    k->tile[AK_Q5_0] =
+    k->tile[AK_QUANT_Q4_1] = (struct ak_tile_kernels){ ak_avx512_dot_q4_1, ak_avx512_open_q4_1,
+                                                       ak_avx512_dot_slab_minimum };
+    k->tile[AK_QUANT_Q5_0] =
         (struct ak_tile_kernels){ ak_avx512_dot_q5_0, ak_avx512_open_q5_0, ak_avx512_dot_slab_16 };
-    k->tile[AK_Q5_1] = (struct ak_tile_kernels){ ak_avx512_dot_q5_1, ak_avx512_open_q5_1,
-                                                 ak_avx512_dot_slab_minimum };
-    k->tile[AK_Q8_0] =
+    k->tile[AK_QUANT_Q5_1] = (struct ak_tile_kernels){ ak_avx512_dot_q5_1, ak_avx512_open_q5_1,
+                                                       ak_avx512_dot_slab_minimum };
+    k->tile[AK_QUANT_Q8_0] =
         (struct ak_tile_kernels){ ak_avx512_dot_q8_0, ak_avx512_open_q8_0, ak_avx512_dot_slab_128 };
-    k->tile[AK_Q2_K] = (struct ak_tile_kernels){ ak_avx512_dot_q2_k, ak_avx512_open_q2_k,
-                                                 ak_avx512_dot_slab_k_minimum16 };
-    k->tile[AK_Q3_K] = (struct ak_tile_kernels){ ak_avx512_dot_q3_k, ak_avx512_open_q3_k,
-                                                 ak_avx512_dot_slab_k_124 };
-    k->tile[AK_Q4_K] = (struct ak_tile_kernels){ ak_avx512_dot_q4_k, ak_avx512_open_q4_k,
-                                                 ak_avx512_dot_slab_k32_minimum };
-    k->tile[AK_Q5_K] = (struct ak_tile_kernels){ ak_avx512_dot_q5_k, ak_avx512_open_q5_k,
-                                                 ak_avx512_dot_slab_k32_minimum };
-    k->tile[AK_Q6_K] = (struct ak_tile_kernels){ ak_avx512_dot_q6_k, ak_avx512_open_q6_k,
-                                                 ak_avx512_dot_slab_k16_32 };
-    k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ ak_avx512_dot_iq4_nl, ak_avx512_open_iq4_nl,
-                                                   ak_avx512_dot_slab_128 };
-    k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ ak_avx512_dot_iq4_xs, ak_avx512_open_iq4_xs,
-                                                   ak_avx512_dot_slab_k32_128 };
-    k->tile[AK_MXFP4] = (struct ak_tile_kernels){ ak_avx512_dot_mxfp4, ak_avx512_open_mxfp4,
-                                                  ak_avx512_dot_slab_16 };
-    k->tile[AK_A4] =
+    k->tile[AK_QUANT_Q2_K] = (struct ak_tile_kernels){ ak_avx512_dot_q2_k, ak_avx512_open_q2_k,
+                                                       ak_avx512_dot_slab_k_minimum16 };
+    k->tile[AK_QUANT_Q3_K] = (struct ak_tile_kernels){ ak_avx512_dot_q3_k, ak_avx512_open_q3_k,
+                                                       ak_avx512_dot_slab_k_124 };
+    k->tile[AK_QUANT_Q4_K] = (struct ak_tile_kernels){ ak_avx512_dot_q4_k, ak_avx512_open_q4_k,
+                                                       ak_avx512_dot_slab_k32_minimum };
+    k->tile[AK_QUANT_Q5_K] = (struct ak_tile_kernels){ ak_avx512_dot_q5_k, ak_avx512_open_q5_k,
+                                                       ak_avx512_dot_slab_k32_minimum };
+    k->tile[AK_QUANT_Q6_K] = (struct ak_tile_kernels){ ak_avx512_dot_q6_k, ak_avx512_open_q6_k,
+                                                       ak_avx512_dot_slab_k16_32 };
+    k->tile[AK_QUANT_IQ4_NL] =
+        (struct ak_tile_kernels){ ak_avx512_dot_iq4_nl, ak_avx512_open_iq4_nl,
+                                  ak_avx512_dot_slab_128 };
+    k->tile[AK_QUANT_IQ4_XS] =
+        (struct ak_tile_kernels){ ak_avx512_dot_iq4_xs, ak_avx512_open_iq4_xs,
+                                  ak_avx512_dot_slab_k32_128 };
+    k->tile[AK_QUANT_MXFP4] = (struct ak_tile_kernels){ ak_avx512_dot_mxfp4, ak_avx512_open_mxfp4,
+                                                        ak_avx512_dot_slab_16 };
+    k->tile[AK_QUANT_A4] =
         (struct ak_tile_kernels){ ak_avx512_dot_a4, ak_avx512_open_a4, ak_avx512_dot_slab_minimum };
-    k->tile[AK_A5] =
+    k->tile[AK_QUANT_A5] =
         (struct ak_tile_kernels){ ak_avx512_dot_a5, ak_avx512_open_a5, ak_avx512_dot_slab_minimum };
-    k->tile[AK_A8] = (struct ak_tile_kernels){ ak_avx512_dot_a8, ak_avx512_open_a8,
-                                               ak_avx512_dot_slab_128_minimum };
-    k->widen[AK_F16] = ak_avx512_widen_f16;
-    k->widen[AK_BF16] = ak_avx512_widen_bf16;
-    k->widen[AK_Q8_0] = ak_avx512_widen_q8_0;
-    k->widen[AK_Q4_0] = ak_avx512_widen_q4_0;
+    k->tile[AK_QUANT_A8] = (struct ak_tile_kernels){ ak_avx512_dot_a8, ak_avx512_open_a8,
+                                                     ak_avx512_dot_slab_128_minimum };
+    k->widen[AK_QUANT_F16] = ak_avx512_widen_f16;
+    k->widen[AK_QUANT_BF16] = ak_avx512_widen_bf16;
+    k->widen[AK_QUANT_Q8_0] = ak_avx512_widen_q8_0;
+    k->widen[AK_QUANT_Q4_0] = ak_avx512_widen_q4_0;
     k->dot_rows = ak_avx512_dot_rows;
-    k->dot_stored[AK_F32] = ak_avx512_dot_f32;
-    k->dot_stored[AK_F16] = ak_avx512_dot_f16;
-    k->dot_stored[AK_BF16] = ak_avx512_dot_bf16;
-    k->dot_stored[AK_F8] = ak_avx512_dot_f8;
-    k->open_panel[AK_F32] = ak_avx512_open_f32;
-    k->open_panel[AK_F16] = ak_avx512_open_f16;
-    k->open_panel[AK_BF16] = ak_avx512_open_bf16;
-    k->open_panel[AK_F8] = ak_avx512_open_f8;
+    k->dot_stored[AK_QUANT_F32] = ak_avx512_dot_f32;
+    k->dot_stored[AK_QUANT_F16] = ak_avx512_dot_f16;
+    k->dot_stored[AK_QUANT_BF16] = ak_avx512_dot_bf16;
+    k->dot_stored[AK_QUANT_F8] = ak_avx512_dot_f8;
+    k->open_panel[AK_QUANT_F32] = ak_avx512_open_f32;
+    k->open_panel[AK_QUANT_F16] = ak_avx512_open_f16;
+    k->open_panel[AK_QUANT_BF16] = ak_avx512_open_bf16;
+    k->open_panel[AK_QUANT_F8] = ak_avx512_open_f8;
     k->open_token = ak_avx512_open_token;
     k->dot_panel = ak_avx512_dot_panel;
     k->rms_norm = ak_avx512_rms_norm;

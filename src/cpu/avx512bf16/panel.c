@@ -17,7 +17,7 @@ enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4, CHUN
 
 enum { PAIR = 2 }; /* numbers of BF16 that meet those of a token in one lane */
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_t row_bytes,
+AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *restrict rows, size_t row_bytes,
                           size_t n_rows, size_t k, uint16_t *restrict panel)
 {
     size_t width = ak_round_up(n_rows, LANES) * PAIR;
@@ -41,13 +41,13 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *restrict rows, size_
 void ak_avx512bf16_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
                              size_t k, uint16_t *restrict panel)
 {
-    open_panel(AK_BF16, rows, row_bytes, n_rows, k, panel);
+    open_panel(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
 void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
                             uint16_t *restrict panel)
 {
-    open_panel(AK_F16, rows, row_bytes, n_rows, k, panel);
+    open_panel(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
 }
 
 void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token,

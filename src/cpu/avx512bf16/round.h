@@ -12,9 +12,9 @@ AK_KERNEL __m512i round_floats(__m512 low, __m512 high)
 }
 
 /* AK_LANES stored numbers of BF16 or F16 as BF16. */
-AK_KERNEL __m512i load_rounded(enum ak_type type, const uint8_t *stored)
+AK_KERNEL __m512i load_rounded(enum ak_quant_type type, const uint8_t *stored)
 {
-    if (type == AK_BF16)
+    if (type == AK_QUANT_BF16)
         return load_line(stored);
     return round_floats(load_halves(stored), load_halves(stored + AK_LINE_BYTES / 2));
 }

@@ -9,7 +9,7 @@
  * than there are. */
 
 /* One token and one tile of Q4_K or Q5_K. */
-AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act,
+AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile, const struct ak_act256 *act,
                          float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
@@ -26,7 +26,7 @@ AK_KERNEL void add_q45_k(enum ak_type type, const uint8_t *tile, const struct ak
         int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32),
                   b1 = vld1q_s8(q + 48);
         int32x4_t start[2] = { vdupq_n_s32(0), vdupq_n_s32(0) };
-        if (type == AK_Q5_K) { /* 16 · Σq gives back what was taken off */
+        if (type == AK_QUANT_Q5_K) { /* 16 · Σq gives back what was taken off */
             int32x4_t sums = vld1q_s32(act->minus32_sum16 + c * 4);
             sums = vnegq_s32(vshrq_n_s32(vpaddq_s32(sums, sums), 1));
             start[0] = vdupq_laneq_s32(sums, 0);
@@ -215,20 +215,20 @@ AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act,
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(d[g], act_scale), vcvtq_f32_s32(scaled[g]));
 }
 
-AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, const struct ak_act256 *act,
+AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, const struct ak_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
     switch (type) {
-    case AK_Q2_K: add_q2_k(tile, act, acc); break;
-    case AK_Q3_K: add_q3_k(tile, act, acc); break;
-    case AK_Q4_K:
-    case AK_Q5_K: add_q45_k(type, tile, act, acc); break;
-    case AK_Q6_K: add_q6_k(tile, act, acc); break;
+    case AK_QUANT_Q2_K: add_q2_k(tile, act, acc); break;
+    case AK_QUANT_Q3_K: add_q3_k(tile, act, acc); break;
+    case AK_QUANT_Q4_K:
+    case AK_QUANT_Q5_K: add_q45_k(type, tile, act, acc); break;
+    case AK_QUANT_Q6_K: add_q6_k(tile, act, acc); break;
     default: add_iq4_xs(tile, act, acc); break;
     }
 }
 
-AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                        const uint8_t *acts, float *y)
 {
     for (size_t i = 0; i < n_tiles; i++) {
@@ -245,7 +245,7 @@ AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, 
 }
 
 /* A few tokens: each tile is opened once, into the first-level cache. */
-static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+static void dot_few(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                     const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct ak_neon_panel256 lower, upper;
@@ -262,7 +262,7 @@ static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, siz
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n == 1)
@@ -271,7 +271,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
         dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+static void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                       uint8_t *slab)
 {
     size_t n_panels = k / AK_TILE_K;
@@ -284,7 +284,7 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+static void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
                      const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
@@ -300,23 +300,23 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
     }
 }
 
-AK_DOT_TILES(ak_neon_dot_q2_k, AK_Q2_K)
-AK_DOT_TILES(ak_neon_dot_q3_k, AK_Q3_K)
-AK_DOT_TILES(ak_neon_dot_q4_k, AK_Q4_K)
-AK_DOT_TILES(ak_neon_dot_q5_k, AK_Q5_K)
-AK_DOT_TILES(ak_neon_dot_q6_k, AK_Q6_K)
-AK_DOT_TILES(ak_neon_dot_iq4_xs, AK_IQ4_XS)
+AK_DOT_TILES(ak_neon_dot_q2_k, AK_QUANT_Q2_K)
+AK_DOT_TILES(ak_neon_dot_q3_k, AK_QUANT_Q3_K)
+AK_DOT_TILES(ak_neon_dot_q4_k, AK_QUANT_Q4_K)
+AK_DOT_TILES(ak_neon_dot_q5_k, AK_QUANT_Q5_K)
+AK_DOT_TILES(ak_neon_dot_q6_k, AK_QUANT_Q6_K)
+AK_DOT_TILES(ak_neon_dot_iq4_xs, AK_QUANT_IQ4_XS)
 
-AK_OPEN_SLAB(ak_neon_open_q2_k, AK_Q2_K)
-AK_OPEN_SLAB(ak_neon_open_q3_k, AK_Q3_K)
-AK_OPEN_SLAB(ak_neon_open_q4_k, AK_Q4_K)
-AK_OPEN_SLAB(ak_neon_open_q5_k, AK_Q5_K)
-AK_OPEN_SLAB(ak_neon_open_q6_k, AK_Q6_K)
-AK_OPEN_SLAB(ak_neon_open_iq4_xs, AK_IQ4_XS)
+AK_OPEN_SLAB(ak_neon_open_q2_k, AK_QUANT_Q2_K)
+AK_OPEN_SLAB(ak_neon_open_q3_k, AK_QUANT_Q3_K)
+AK_OPEN_SLAB(ak_neon_open_q4_k, AK_QUANT_Q4_K)
+AK_OPEN_SLAB(ak_neon_open_q5_k, AK_QUANT_Q5_K)
+AK_OPEN_SLAB(ak_neon_open_q6_k, AK_QUANT_Q6_K)
+AK_OPEN_SLAB(ak_neon_open_iq4_xs, AK_QUANT_IQ4_XS)
 
-AK_DOT_SLAB(ak_neon_dot_slab_q2_k, AK_Q2_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q3_k, AK_Q3_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q4_k, AK_Q4_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q5_k, AK_Q5_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q6_k, AK_Q6_K)
-AK_DOT_SLAB(ak_neon_dot_slab_iq4_xs, AK_IQ4_XS)
+AK_DOT_SLAB(ak_neon_dot_slab_q2_k, AK_QUANT_Q2_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q3_k, AK_QUANT_Q3_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q4_k, AK_QUANT_Q4_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q5_k, AK_QUANT_Q5_K)
+AK_DOT_SLAB(ak_neon_dot_slab_q6_k, AK_QUANT_Q6_K)
+AK_DOT_SLAB(ak_neon_dot_slab_iq4_xs, AK_QUANT_IQ4_XS)

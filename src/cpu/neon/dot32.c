@@ -5,7 +5,7 @@
 #include "cpu/neon/tile32.h"
 
 /* What a block's sum starts from, so that quants serve as they come: −offset · Σq. */
-AK_KERNEL int32x4_t sum_offset(enum ak_type type, int32x4_t minus8_sum)
+AK_KERNEL int32x4_t sum_offset(enum ak_quant_type type, int32x4_t minus8_sum)
 {
     switch (ak_neon_offset32(type)) {
     case 8: return minus8_sum;
@@ -15,7 +15,7 @@ AK_KERNEL int32x4_t sum_offset(enum ak_type type, int32x4_t minus8_sum)
 }
 
 /* One token and one tile: one sequential stream, a block at a time. */
-AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks,
+AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, size_t blocks,
                         const struct ak_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     struct ak_neon_tile32 tile32 = ak_neon_tile32(type, tile, blocks);
@@ -42,7 +42,7 @@ AK_KERNEL void add_tile(enum ak_type type, const uint8_t *tile, size_t blocks,
     }
 }
 
-AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                        const uint8_t *acts, float *y)
 {
     for (size_t i = 0; i < n_tiles; i++) {
@@ -63,7 +63,7 @@ AK_KERNEL void dot_one(enum ak_type type, const uint8_t *tiles, size_t n_tiles, 
 }
 
 /* A few tokens: each tile is opened once, into the first-level cache. */
-static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+static void dot_few(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                     const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     struct ak_neon_panel32 lower[AK_TILE_BLOCKS], upper[AK_TILE_BLOCKS];
@@ -81,7 +81,7 @@ static void dot_few(enum ak_type type, const uint8_t *tiles, size_t n_tiles, siz
     }
 }
 
-AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     if (n == 1)
@@ -90,7 +90,7 @@ AK_KERNEL void dot_tiles(enum ak_type type, const uint8_t *tiles, size_t n_tiles
         dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+static void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                       uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
@@ -104,7 +104,7 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+static void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
                      const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
@@ -120,35 +120,35 @@ static void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, siz
     }
 }
 
-AK_DOT_TILES(ak_neon_dot_q4_0, AK_Q4_0)
-AK_DOT_TILES(ak_neon_dot_q4_1, AK_Q4_1)
-AK_DOT_TILES(ak_neon_dot_q5_0, AK_Q5_0)
-AK_DOT_TILES(ak_neon_dot_q5_1, AK_Q5_1)
-AK_DOT_TILES(ak_neon_dot_q8_0, AK_Q8_0)
-AK_DOT_TILES(ak_neon_dot_iq4_nl, AK_IQ4_NL)
-AK_DOT_TILES(ak_neon_dot_mxfp4, AK_MXFP4)
-AK_DOT_TILES(ak_neon_dot_a4, AK_A4)
-AK_DOT_TILES(ak_neon_dot_a5, AK_A5)
-AK_DOT_TILES(ak_neon_dot_a8, AK_A8)
+AK_DOT_TILES(ak_neon_dot_q4_0, AK_QUANT_Q4_0)
+AK_DOT_TILES(ak_neon_dot_q4_1, AK_QUANT_Q4_1)
+AK_DOT_TILES(ak_neon_dot_q5_0, AK_QUANT_Q5_0)
+AK_DOT_TILES(ak_neon_dot_q5_1, AK_QUANT_Q5_1)
+AK_DOT_TILES(ak_neon_dot_q8_0, AK_QUANT_Q8_0)
+AK_DOT_TILES(ak_neon_dot_iq4_nl, AK_QUANT_IQ4_NL)
+AK_DOT_TILES(ak_neon_dot_mxfp4, AK_QUANT_MXFP4)
+AK_DOT_TILES(ak_neon_dot_a4, AK_QUANT_A4)
+AK_DOT_TILES(ak_neon_dot_a5, AK_QUANT_A5)
+AK_DOT_TILES(ak_neon_dot_a8, AK_QUANT_A8)
 
-AK_OPEN_SLAB(ak_neon_open_q4_0, AK_Q4_0)
-AK_OPEN_SLAB(ak_neon_open_q4_1, AK_Q4_1)
-AK_OPEN_SLAB(ak_neon_open_q5_0, AK_Q5_0)
-AK_OPEN_SLAB(ak_neon_open_q5_1, AK_Q5_1)
-AK_OPEN_SLAB(ak_neon_open_q8_0, AK_Q8_0)
-AK_OPEN_SLAB(ak_neon_open_iq4_nl, AK_IQ4_NL)
-AK_OPEN_SLAB(ak_neon_open_mxfp4, AK_MXFP4)
-AK_OPEN_SLAB(ak_neon_open_a4, AK_A4)
-AK_OPEN_SLAB(ak_neon_open_a5, AK_A5)
-AK_OPEN_SLAB(ak_neon_open_a8, AK_A8)
+AK_OPEN_SLAB(ak_neon_open_q4_0, AK_QUANT_Q4_0)
+AK_OPEN_SLAB(ak_neon_open_q4_1, AK_QUANT_Q4_1)
+AK_OPEN_SLAB(ak_neon_open_q5_0, AK_QUANT_Q5_0)
+AK_OPEN_SLAB(ak_neon_open_q5_1, AK_QUANT_Q5_1)
+AK_OPEN_SLAB(ak_neon_open_q8_0, AK_QUANT_Q8_0)
+AK_OPEN_SLAB(ak_neon_open_iq4_nl, AK_QUANT_IQ4_NL)
+AK_OPEN_SLAB(ak_neon_open_mxfp4, AK_QUANT_MXFP4)
+AK_OPEN_SLAB(ak_neon_open_a4, AK_QUANT_A4)
+AK_OPEN_SLAB(ak_neon_open_a5, AK_QUANT_A5)
+AK_OPEN_SLAB(ak_neon_open_a8, AK_QUANT_A8)
 
-AK_DOT_SLAB(ak_neon_dot_slab_q4_0, AK_Q4_0)
-AK_DOT_SLAB(ak_neon_dot_slab_q4_1, AK_Q4_1)
-AK_DOT_SLAB(ak_neon_dot_slab_q5_0, AK_Q5_0)
-AK_DOT_SLAB(ak_neon_dot_slab_q5_1, AK_Q5_1)
-AK_DOT_SLAB(ak_neon_dot_slab_q8_0, AK_Q8_0)
-AK_DOT_SLAB(ak_neon_dot_slab_iq4_nl, AK_IQ4_NL)
-AK_DOT_SLAB(ak_neon_dot_slab_mxfp4, AK_MXFP4)
-AK_DOT_SLAB(ak_neon_dot_slab_a4, AK_A4)
-AK_DOT_SLAB(ak_neon_dot_slab_a5, AK_A5)
-AK_DOT_SLAB(ak_neon_dot_slab_a8, AK_A8)
+AK_DOT_SLAB(ak_neon_dot_slab_q4_0, AK_QUANT_Q4_0)
+AK_DOT_SLAB(ak_neon_dot_slab_q4_1, AK_QUANT_Q4_1)
+AK_DOT_SLAB(ak_neon_dot_slab_q5_0, AK_QUANT_Q5_0)
+AK_DOT_SLAB(ak_neon_dot_slab_q5_1, AK_QUANT_Q5_1)
+AK_DOT_SLAB(ak_neon_dot_slab_q8_0, AK_QUANT_Q8_0)
+AK_DOT_SLAB(ak_neon_dot_slab_iq4_nl, AK_QUANT_IQ4_NL)
+AK_DOT_SLAB(ak_neon_dot_slab_mxfp4, AK_QUANT_MXFP4)
+AK_DOT_SLAB(ak_neon_dot_slab_a4, AK_QUANT_A4)
+AK_DOT_SLAB(ak_neon_dot_slab_a5, AK_QUANT_A5)
+AK_DOT_SLAB(ak_neon_dot_slab_a8, AK_QUANT_A8)

@@ -59,7 +59,7 @@ void ak_neon_widen_f16(const void *restrict blocks, float *restrict out, size_t 
         vst1q_f32(out + i, vcvt_f32_f16(vget_low_f16(h)));
         vst1q_f32(out + i + 4, vcvt_high_f32_f16(h));
     }
-    ak_type_info(AK_F16)->dequantise(in + 2 * i, out + i, n - i);
+    ak_quant_info(AK_QUANT_F16)->dequantize(in + 2 * i, out + i, n - i);
 }
 
 void ak_neon_widen_bf16(const void *restrict blocks, float *restrict out, size_t n)
@@ -71,14 +71,15 @@ void ak_neon_widen_bf16(const void *restrict blocks, float *restrict out, size_t
         vst1q_f32(out + i, vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)));
         vst1q_f32(out + i + 4, vreinterpretq_f32_u32(vshll_high_n_u16(h, 16)));
     }
-    ak_type_info(AK_BF16)->dequantise(in + 2 * i, out + i, n - i);
+    ak_quant_info(AK_QUANT_BF16)->dequantize(in + 2 * i, out + i, n - i);
 }
 
 void ak_neon_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i += 8) {
         float32x4_t scale = ak_neon_spread_float(ak_stored_scale(blocks, i));
-        float16x8_t h = ak_neon_e4m3(vreinterpret_s8_u8(vld1_u8(ak_stored_at(AK_F8, blocks, i))));
+        float16x8_t h =
+            ak_neon_e4m3(vreinterpret_s8_u8(vld1_u8(ak_stored_at(AK_QUANT_F8, blocks, i))));
         vst1q_f32(out + i, vmulq_f32(vcvt_f32_f16(vget_low_f16(h)), scale));
         vst1q_f32(out + i + 4, vmulq_f32(vcvt_high_f32_f16(h), scale));
     }

@@ -1,4 +1,4 @@
-/* What the NEON kernels of quantised weights share. A word line of 16 rows is
+/* What the NEON kernels of quantized weights share. A word line of 16 rows is
  * four registers: register g of a line holds rows 4g … 4g+3, four k each. */
 #ifndef AK_CPU_NEON_LANES_H
 #define AK_CPU_NEON_LANES_H

@@ -23,13 +23,13 @@ ak_open_token_fn ak_neon_open_token;
 ak_dot_panel_fn ak_neon_dot_panel;
 ak_attend_scores_fn ak_neon_attend_scores_f16, ak_neon_attend_scores_f32;
 ak_attend_values_fn ak_neon_attend_values_f16, ak_neon_attend_values_f32;
-ak_dequantise_fn ak_neon_widen_f16, ak_neon_widen_bf16, ak_neon_widen_f8;
+ak_quant_dequantize_fn ak_neon_widen_f16, ak_neon_widen_bf16, ak_neon_widen_f8;
 
 void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
                       const float *restrict x, size_t x_stride, size_t n, size_t k,
                       float *restrict y, size_t y_stride);
-void ak_neon_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
-void ak_neon_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+void ak_neon_quantize32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+void ak_neon_quantize256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
 void ak_neon_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
                       float *restrict out);
 void ak_neon_add(float *restrict y, const float *restrict x, size_t n);

@@ -1,6 +1,6 @@
 #include "cpu/neon/open256.h"
 
-void ak_neon_open_tile256(enum ak_type type, const uint8_t *restrict tile,
+void ak_neon_open_tile256(enum ak_quant_type type, const uint8_t *restrict tile,
                           struct ak_neon_panel256 *restrict lower,
                           struct ak_neon_panel256 *restrict upper)
 {

@@ -81,8 +81,8 @@ AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g,
     }
 }
 
-AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t *tile, size_t g,
-                                  struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_open_q45_k(enum ak_quant_type type, bool paired, const uint8_t *tile,
+                                  size_t g, struct ak_neon_panel256 *panel)
 {
     uint8x16_t scales[2];
     int8x16_t mins[2];
@@ -95,8 +95,8 @@ AK_KERNEL void ak_neon_open_q45_k(enum ak_type type, bool paired, const uint8_t 
         ak_neon_quants_q45_k(type, tile, c, g, low, high);
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
-            low[i] = type == AK_Q5_K ? vaddq_s8(low[i], vdupq_n_s8(16)) : low[i];
-            high[i] = type == AK_Q5_K ? vaddq_s8(high[i], vdupq_n_s8(16)) : high[i];
+            low[i] = type == AK_QUANT_Q5_K ? vaddq_s8(low[i], vdupq_n_s8(16)) : low[i];
+            high[i] = type == AK_QUANT_Q5_K ? vaddq_s8(high[i], vdupq_n_s8(16)) : high[i];
         }
         ak_neon_store_scales(paired, panel->block[2 * c].scales, g,
                              ak_neon_byte_u8(scales[c / 2], c % 2 * 2));
@@ -157,17 +157,17 @@ AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g,
     }
 }
 
-AK_KERNEL void ak_neon_open_any256(enum ak_type type, bool paired, const uint8_t *tile,
+AK_KERNEL void ak_neon_open_any256(enum ak_quant_type type, bool paired, const uint8_t *tile,
                                    struct ak_neon_panel256 *lower, struct ak_neon_panel256 *upper)
 {
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
         struct ak_neon_panel256 *panel = g < 2 ? lower : upper;
         switch (type) {
-        case AK_Q2_K: ak_neon_open_q2_k(paired, tile, g, panel); break;
-        case AK_Q3_K: ak_neon_open_q3_k(paired, tile, g, panel); break;
-        case AK_Q4_K: ak_neon_open_q45_k(AK_Q4_K, paired, tile, g, panel); break;
-        case AK_Q5_K: ak_neon_open_q45_k(AK_Q5_K, paired, tile, g, panel); break;
-        case AK_Q6_K: ak_neon_open_q6_k(paired, tile, g, panel); break;
+        case AK_QUANT_Q2_K: ak_neon_open_q2_k(paired, tile, g, panel); break;
+        case AK_QUANT_Q3_K: ak_neon_open_q3_k(paired, tile, g, panel); break;
+        case AK_QUANT_Q4_K: ak_neon_open_q45_k(AK_QUANT_Q4_K, paired, tile, g, panel); break;
+        case AK_QUANT_Q5_K: ak_neon_open_q45_k(AK_QUANT_Q5_K, paired, tile, g, panel); break;
+        case AK_QUANT_Q6_K: ak_neon_open_q6_k(paired, tile, g, panel); break;
         default: ak_neon_open_iq4_xs(paired, tile, g, panel); break;
         }
     }

@@ -1,6 +1,6 @@
 #include "cpu/neon/open32.h"
 
-void ak_neon_open_tile32(enum ak_type type, const uint8_t *restrict tile, size_t blocks,
+void ak_neon_open_tile32(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                          struct ak_neon_panel32 *restrict lower,
                          struct ak_neon_panel32 *restrict upper)
 {

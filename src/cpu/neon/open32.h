@@ -6,8 +6,9 @@
 #include "cpu/neon/tile32.h"
 
 /* Four rows (register g of the tile's lines) of block b, their scales apart. */
-AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak_neon_tile32 *t,
-                                 size_t b, const uint8x16_t clear_bits[4], size_t g,
+AK_KERNEL void ak_neon_open_rows(enum ak_quant_type type, bool paired,
+                                 const struct ak_neon_tile32 *t, size_t b,
+                                 const uint8x16_t clear_bits[4], size_t g,
                                  struct ak_neon_panel32 *panel)
 {
     const int8_t offset = ak_neon_offset32(type);
@@ -23,8 +24,9 @@ AK_KERNEL void ak_neon_open_rows(enum ak_type type, bool paired, const struct ak
         ak_neon_store_factors(false, panel->factors + 8, g, ak_neon_mins32(type, t, b, g));
 }
 
-AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *tile, size_t blocks,
-                              struct ak_neon_panel32 *lower, struct ak_neon_panel32 *upper)
+AK_KERNEL void ak_neon_open32(enum ak_quant_type type, bool paired, const uint8_t *tile,
+                              size_t blocks, struct ak_neon_panel32 *lower,
+                              struct ak_neon_panel32 *upper)
 {
     struct ak_neon_tile32 t = ak_neon_tile32(type, tile, blocks);
     for (size_t b = 0; b < blocks; b++) {
@@ -42,21 +44,23 @@ AK_KERNEL void ak_neon_open32(enum ak_type type, bool paired, const uint8_t *til
 }
 
 /* The same, the type a variable. */
-AK_KERNEL void ak_neon_open_any32(enum ak_type type, bool paired, const uint8_t *tile,
+AK_KERNEL void ak_neon_open_any32(enum ak_quant_type type, bool paired, const uint8_t *tile,
                                   size_t blocks, struct ak_neon_panel32 *lower,
                                   struct ak_neon_panel32 *upper)
 {
     switch (type) {
-    case AK_Q4_0: ak_neon_open32(AK_Q4_0, paired, tile, blocks, lower, upper); break;
-    case AK_Q4_1: ak_neon_open32(AK_Q4_1, paired, tile, blocks, lower, upper); break;
-    case AK_Q5_0: ak_neon_open32(AK_Q5_0, paired, tile, blocks, lower, upper); break;
-    case AK_Q5_1: ak_neon_open32(AK_Q5_1, paired, tile, blocks, lower, upper); break;
-    case AK_IQ4_NL: ak_neon_open32(AK_IQ4_NL, paired, tile, blocks, lower, upper); break;
-    case AK_A4: ak_neon_open32(AK_A4, paired, tile, blocks, lower, upper); break;
-    case AK_A5: ak_neon_open32(AK_A5, paired, tile, blocks, lower, upper); break;
-    case AK_A8: ak_neon_open32(AK_A8, paired, tile, blocks, lower, upper); break;
-    case AK_MXFP4: ak_neon_open32(AK_MXFP4, paired, tile, blocks, lower, upper); break;
-    default: ak_neon_open32(AK_Q8_0, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_Q4_0: ak_neon_open32(AK_QUANT_Q4_0, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_Q4_1: ak_neon_open32(AK_QUANT_Q4_1, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_Q5_0: ak_neon_open32(AK_QUANT_Q5_0, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_Q5_1: ak_neon_open32(AK_QUANT_Q5_1, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_IQ4_NL:
+        ak_neon_open32(AK_QUANT_IQ4_NL, paired, tile, blocks, lower, upper);
+        break;
+    case AK_QUANT_A4: ak_neon_open32(AK_QUANT_A4, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_A5: ak_neon_open32(AK_QUANT_A5, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_A8: ak_neon_open32(AK_QUANT_A8, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_MXFP4: ak_neon_open32(AK_QUANT_MXFP4, paired, tile, blocks, lower, upper); break;
+    default: ak_neon_open32(AK_QUANT_Q8_0, paired, tile, blocks, lower, upper); break;
     }
 }
 

@@ -40,21 +40,21 @@ _Static_assert(2 * sizeof(struct ak_neon_panel256) <= 8 * AK_SLAB_BYTES_32,
                "two panels are a tile");
 
 /* Scales of a block of 32 k in a panel of 256. */
-AK_KERNEL size_t ak_neon_block_scales(enum ak_type type)
+AK_KERNEL size_t ak_neon_block_scales(enum ak_quant_type type)
 {
-    return type == AK_Q6_K ? 2 : type == AK_Q2_K || type == AK_Q3_K ? 0 : 1;
+    return type == AK_QUANT_Q6_K ? 2 : type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K ? 0 : 1;
 }
 
 /* Minimums of a panel of 256, in words of four. */
-AK_KERNEL size_t ak_neon_min_words(enum ak_type type)
+AK_KERNEL size_t ak_neon_min_words(enum ak_quant_type type)
 {
-    return type == AK_Q2_K ? 4 : type == AK_Q4_K || type == AK_Q5_K ? 2 : 0;
+    return type == AK_QUANT_Q2_K ? 4 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 0;
 }
 
 /* The sum that a panel of 256 stands for. */
-AK_KERNEL float32x4_t ak_neon_panel_sum(enum ak_type type, int32x4_t sum)
+AK_KERNEL float32x4_t ak_neon_panel_sum(enum ak_quant_type type, int32x4_t sum)
 {
-    return vcvtq_f32_s32(type == AK_Q3_K ? vnegq_s32(sum) : sum);
+    return vcvtq_f32_s32(type == AK_QUANT_Q3_K ? vnegq_s32(sum) : sum);
 }
 
 /* Puts two lines (the first of them even) of rows 4·(g mod 2) … in their place. */
@@ -86,10 +86,10 @@ AK_KERNEL void ak_neon_store_scales(bool twice, int32_t *scales, size_t g, int32
 
 /* Opens a tile of `blocks` blocks of 32 k: rows 0 … 7 and 8 … 15 go to panels
  * lower[b] and upper[b], for the types with blocks of 256 to one panel each. */
-void ak_neon_open_tile32(enum ak_type type, const uint8_t *restrict tile, size_t blocks,
+void ak_neon_open_tile32(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                          struct ak_neon_panel32 *restrict lower,
                          struct ak_neon_panel32 *restrict upper);
-void ak_neon_open_tile256(enum ak_type type, const uint8_t *restrict tile,
+void ak_neon_open_tile256(enum ak_quant_type type, const uint8_t *restrict tile,
                           struct ak_neon_panel256 *restrict lower,
                           struct ak_neon_panel256 *restrict upper);
 
@@ -101,10 +101,10 @@ static inline void ak_neon_clear(float *y, size_t y_stride, size_t n)
 }
 
 /* y[t·y_stride + r] += n_panels panels of 8 rows times the activations of n tokens. */
-void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels,
+void ak_neon_dot_panels32(enum ak_quant_type type, const struct ak_neon_panel32 *restrict panels,
                           size_t n_panels, const uint8_t *restrict acts, size_t act_bytes, size_t n,
                           float *restrict y, size_t y_stride);
-void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels,
+void ak_neon_dot_panels256(enum ak_quant_type type, const struct ak_neon_panel256 *restrict panels,
                            size_t n_panels, const uint8_t *restrict acts, size_t act_bytes,
                            size_t n, float *restrict y, size_t y_stride);
 

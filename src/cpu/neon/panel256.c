@@ -3,7 +3,7 @@
 enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of a block's sums, 8 of scaled ones */
 
 /* Adds one block of 32 k to the scaled sums. */
-AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel, size_t j,
+AK_KERNEL void add_block(enum ak_quant_type type, const struct ak_neon_panel256 *panel, size_t j,
                          const struct ak_act256 *const act[TOKENS], size_t n,
                          int32x4_t scaled[TOKENS][2])
 {
@@ -41,8 +41,8 @@ AK_KERNEL void add_block(enum ak_type type, const struct ak_neon_panel256 *panel
 }
 
 /* What rows 4g … 4g+3 owe their minimums. */
-AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256 *panel, size_t g,
-                                const int8x16_t split[2])
+AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_panel256 *panel,
+                                size_t g, const int8x16_t split[2])
 {
     const int8_t *words = panel->mins[0] + g * 16;
     if (ak_neon_min_words(type) == 2) {
@@ -55,9 +55,9 @@ AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256
 }
 
 /* n (a constant where this is used) tokens over all panels. */
-AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels,
-                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_panel256 *panels,
+                          size_t n_panels, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
 {
     for (size_t b = 0; b < n_panels; b++) {
         const struct ak_neon_panel256 *panel = panels + b;
@@ -94,9 +94,9 @@ AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *pane
     }
 }
 
-AK_KERNEL void dot_panels(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels,
-                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_panels(enum ak_quant_type type, const struct ak_neon_panel256 *panels,
+                          size_t n_panels, const uint8_t *acts, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride)
         dot_tokens(type, panels, n_panels, acts, act_bytes, TOKENS, y, y_stride);
@@ -108,16 +108,24 @@ AK_KERNEL void dot_panels(enum ak_type type, const struct ak_neon_panel256 *pane
     }
 }
 
-void ak_neon_dot_panels256(enum ak_type type, const struct ak_neon_panel256 *restrict panels,
+void ak_neon_dot_panels256(enum ak_quant_type type, const struct ak_neon_panel256 *restrict panels,
                            size_t n_panels, const uint8_t *restrict acts, size_t act_bytes,
                            size_t n, float *restrict y, size_t y_stride)
 {
     switch (type) {
-    case AK_Q2_K: dot_panels(AK_Q2_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
-    case AK_Q3_K: dot_panels(AK_Q3_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
-    case AK_Q6_K: dot_panels(AK_Q6_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
-    case AK_IQ4_XS: dot_panels(AK_IQ4_XS, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
+    case AK_QUANT_Q2_K:
+        dot_panels(AK_QUANT_Q2_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        break;
+    case AK_QUANT_Q3_K:
+        dot_panels(AK_QUANT_Q3_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        break;
+    case AK_QUANT_Q6_K:
+        dot_panels(AK_QUANT_Q6_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        break;
+    case AK_QUANT_IQ4_XS:
+        dot_panels(AK_QUANT_IQ4_XS, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        break;
     /* and Q5_K */
-    default: dot_panels(AK_Q4_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
+    default: dot_panels(AK_QUANT_Q4_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
     }
 }

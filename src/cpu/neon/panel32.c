@@ -82,7 +82,7 @@ AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_panel32 *panels, si
     }
 }
 
-void ak_neon_dot_panels32(enum ak_type type, const struct ak_neon_panel32 *restrict panels,
+void ak_neon_dot_panels32(enum ak_quant_type type, const struct ak_neon_panel32 *restrict panels,
                           size_t n_panels, const uint8_t *restrict acts, size_t act_bytes, size_t n,
                           float *restrict y, size_t y_stride)
 {

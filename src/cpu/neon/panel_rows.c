@@ -18,14 +18,14 @@ typedef float32x4_t tile_sums[AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
 
 /* ---- Opening ------------------------------------------------------------ */
 /* 4 elements; `scale` is theirs where they are of F8. */
-AK_KERNEL float32x4_t load_stored(enum ak_type type, const uint8_t *p, const uint8_t *scale)
+AK_KERNEL float32x4_t load_stored(enum ak_quant_type type, const uint8_t *p, const uint8_t *scale)
 {
-    if (type == AK_F8)
+    if (type == AK_QUANT_F8)
         return vmulq_f32(vcvt_f32_f16(vget_low_f16(ak_neon_e4m3(ak_neon_load_word(p)))),
                          ak_neon_spread_float(scale));
-    if (type == AK_F32)
+    if (type == AK_QUANT_F32)
         return vreinterpretq_f32_u8(vld1q_u8(p));
-    if (type == AK_F16)
+    if (type == AK_QUANT_F16)
         return ak_neon_load_f16(p);
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }
@@ -46,8 +46,8 @@ AK_KERNEL void transpose(float32x4_t v[LANES])
 }
 
 /* Puts 32 k of 8 rows, from number k on, in their places, turns being `stride` apart. */
-AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], size_t k, float *to,
-                         size_t stride)
+AK_KERNEL void open_step(enum ak_quant_type type, const uint8_t *const rows[ROWS], size_t k,
+                         float *to, size_t stride)
 {
     for (size_t j = 0; j < AK_LANES; j += LANES, k += LANES) {
         float *turns = to + ak_panel_turn(j) * stride;
@@ -70,8 +70,8 @@ AK_KERNEL void open_step(enum ak_type type, const uint8_t *const rows[ROWS], siz
     }
 }
 
-AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_bytes, size_t n_rows,
-                          size_t cols, float *panel)
+AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                          size_t n_rows, size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
@@ -82,7 +82,7 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
                      ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
         for (size_t i = 0; i < cols / AK_LANES; i++)
             open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
-        if (rest > 0 && type != AK_F8) {
+        if (rest > 0 && type != AK_QUANT_F8) {
             uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
             for (size_t r = 0; r < ROWS; r++) {
                 memcpy(tail[r], ak_stored_at(type, row[r], cols - rest),
@@ -94,10 +94,10 @@ AK_KERNEL void open_panel(enum ak_type type, const uint8_t *rows, size_t row_byt
     }
 }
 
-AK_OPEN_PANEL(ak_neon_open_f32, AK_F32)
-AK_OPEN_PANEL(ak_neon_open_f16, AK_F16)
-AK_OPEN_PANEL(ak_neon_open_bf16, AK_BF16)
-AK_OPEN_PANEL(ak_neon_open_f8, AK_F8)
+AK_OPEN_PANEL(ak_neon_open_f32, AK_QUANT_F32)
+AK_OPEN_PANEL(ak_neon_open_f16, AK_QUANT_F16)
+AK_OPEN_PANEL(ak_neon_open_bf16, AK_QUANT_BF16)
+AK_OPEN_PANEL(ak_neon_open_f8, AK_QUANT_F8)
 
 void ak_neon_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
 {

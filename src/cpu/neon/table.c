@@ -3,50 +3,50 @@
 void ak_kernels_neon(struct ak_kernels *k)
 {
     k->name = "neon";
-    k->tile[AK_Q4_0] =
+    k->tile[AK_QUANT_Q4_0] =
         (struct ak_tile_kernels){ ak_neon_dot_q4_0, ak_neon_open_q4_0, ak_neon_dot_slab_q4_0 };
-    k->tile[AK_Q4_1] =
+    k->tile[AK_QUANT_Q4_1] =
         (struct ak_tile_kernels){ ak_neon_dot_q4_1, ak_neon_open_q4_1, ak_neon_dot_slab_q4_1 };
-    k->tile[AK_Q5_0] =
+    k->tile[AK_QUANT_Q5_0] =
         (struct ak_tile_kernels){ ak_neon_dot_q5_0, ak_neon_open_q5_0, ak_neon_dot_slab_q5_0 };
-    k->tile[AK_Q5_1] =
+    k->tile[AK_QUANT_Q5_1] =
         (struct ak_tile_kernels){ ak_neon_dot_q5_1, ak_neon_open_q5_1, ak_neon_dot_slab_q5_1 };
-    k->tile[AK_Q8_0] =
+    k->tile[AK_QUANT_Q8_0] =
         (struct ak_tile_kernels){ ak_neon_dot_q8_0, ak_neon_open_q8_0, ak_neon_dot_slab_q8_0 };
-    k->tile[AK_IQ4_NL] = (struct ak_tile_kernels){ ak_neon_dot_iq4_nl, ak_neon_open_iq4_nl,
-                                                   ak_neon_dot_slab_iq4_nl };
-    k->tile[AK_MXFP4] =
+    k->tile[AK_QUANT_IQ4_NL] = (struct ak_tile_kernels){ ak_neon_dot_iq4_nl, ak_neon_open_iq4_nl,
+                                                         ak_neon_dot_slab_iq4_nl };
+    k->tile[AK_QUANT_MXFP4] =
         (struct ak_tile_kernels){ ak_neon_dot_mxfp4, ak_neon_open_mxfp4, ak_neon_dot_slab_mxfp4 };
-    k->tile[AK_Q2_K] =
+    k->tile[AK_QUANT_Q2_K] =
         (struct ak_tile_kernels){ ak_neon_dot_q2_k, ak_neon_open_q2_k, ak_neon_dot_slab_q2_k };
-    k->tile[AK_Q3_K] =
+    k->tile[AK_QUANT_Q3_K] =
         (struct ak_tile_kernels){ ak_neon_dot_q3_k, ak_neon_open_q3_k, ak_neon_dot_slab_q3_k };
-    k->tile[AK_Q4_K] =
+    k->tile[AK_QUANT_Q4_K] =
         (struct ak_tile_kernels){ ak_neon_dot_q4_k, ak_neon_open_q4_k, ak_neon_dot_slab_q4_k };
-    k->tile[AK_Q5_K] =
+    k->tile[AK_QUANT_Q5_K] =
         (struct ak_tile_kernels){ ak_neon_dot_q5_k, ak_neon_open_q5_k, ak_neon_dot_slab_q5_k };
-    k->tile[AK_Q6_K] =
+    k->tile[AK_QUANT_Q6_K] =
         (struct ak_tile_kernels){ ak_neon_dot_q6_k, ak_neon_open_q6_k, ak_neon_dot_slab_q6_k };
-    k->tile[AK_IQ4_XS] = (struct ak_tile_kernels){ ak_neon_dot_iq4_xs, ak_neon_open_iq4_xs,
-                                                   ak_neon_dot_slab_iq4_xs };
-    k->tile[AK_A4] =
+    k->tile[AK_QUANT_IQ4_XS] = (struct ak_tile_kernels){ ak_neon_dot_iq4_xs, ak_neon_open_iq4_xs,
+                                                         ak_neon_dot_slab_iq4_xs };
+    k->tile[AK_QUANT_A4] =
         (struct ak_tile_kernels){ ak_neon_dot_a4, ak_neon_open_a4, ak_neon_dot_slab_a4 };
-    k->tile[AK_A5] =
+    k->tile[AK_QUANT_A5] =
         (struct ak_tile_kernels){ ak_neon_dot_a5, ak_neon_open_a5, ak_neon_dot_slab_a5 };
-    k->tile[AK_A8] =
+    k->tile[AK_QUANT_A8] =
         (struct ak_tile_kernels){ ak_neon_dot_a8, ak_neon_open_a8, ak_neon_dot_slab_a8 };
-    k->widen[AK_F16] = ak_neon_widen_f16;
-    k->widen[AK_BF16] = ak_neon_widen_bf16;
-    k->widen[AK_F8] = ak_neon_widen_f8;
+    k->widen[AK_QUANT_F16] = ak_neon_widen_f16;
+    k->widen[AK_QUANT_BF16] = ak_neon_widen_bf16;
+    k->widen[AK_QUANT_F8] = ak_neon_widen_f8;
     k->dot_rows = ak_neon_dot_rows;
-    k->open_panel[AK_F32] = ak_neon_open_f32;
-    k->open_panel[AK_F16] = ak_neon_open_f16;
-    k->open_panel[AK_BF16] = ak_neon_open_bf16;
-    k->open_panel[AK_F8] = ak_neon_open_f8;
+    k->open_panel[AK_QUANT_F32] = ak_neon_open_f32;
+    k->open_panel[AK_QUANT_F16] = ak_neon_open_f16;
+    k->open_panel[AK_QUANT_BF16] = ak_neon_open_bf16;
+    k->open_panel[AK_QUANT_F8] = ak_neon_open_f8;
     k->open_token = ak_neon_open_token;
     k->dot_panel = ak_neon_dot_panel;
-    k->quantise32 = ak_neon_quantise32;
-    k->quantise256 = ak_neon_quantise256;
+    k->quantize32 = ak_neon_quantize32;
+    k->quantize256 = ak_neon_quantize256;
     k->rms_norm = ak_neon_rms_norm;
     k->add = ak_neon_add;
     k->silu_mul = ak_neon_silu_mul;

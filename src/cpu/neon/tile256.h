@@ -140,17 +140,17 @@ AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8
 
 /* Register g of the eight lines of blocks 2c and 2c+1 of Q4_K, or of Q5_K, 16 taken
  * off: −16 more where the fifth bit is clear, as in Q5_0. */
-AK_KERNEL void ak_neon_quants_q45_k(enum ak_type type, const uint8_t *tile, size_t c, size_t g,
-                                    int8x16_t low[8], int8x16_t high[8])
+AK_KERNEL void ak_neon_quants_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t c,
+                                    size_t g, int8x16_t low[8], int8x16_t high[8])
 {
-    const uint8_t *lines = tile + (type == AK_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) +
+    const uint8_t *lines = tile + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT) +
                            c * 8 * AK_LINE_BYTES + g * 16;
     const uint8x16_t first = vdupq_n_u8((uint8_t)(1u << 2 * c)),
                      second = vdupq_n_u8((uint8_t)(2u << 2 * c));
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);
-        if (type == AK_Q5_K) {
+        if (type == AK_QUANT_Q5_K) {
             uint8x16_t clear = ak_neon_keep(
                 vmvnq_u8(vld1q_u8(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES + g * 16)));
             low[i] = vreinterpretq_s8_u8(vbslq_u8(vdupq_n_u8(15), v, vtstq_u8(clear, first)));
@@ -190,7 +190,7 @@ AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size
 AK_KERNEL void ak_neon_quants_iq4_xs(const uint8_t *tile, size_t j, size_t g, int8x16_t w[8])
 {
     const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES + g * 16;
-    int8x16_t values = vld1q_s8(ak_iq4_values);
+    int8x16_t values = vld1q_s8(ak_quant_iq4_values);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);

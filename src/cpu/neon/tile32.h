@@ -5,32 +5,33 @@
 #include "base/mem.h"
 #include "cpu/neon/lanes.h"
 
-AK_KERNEL bool ak_neon_has_minimum(enum ak_type type)
+AK_KERNEL bool ak_neon_has_minimum(enum ak_quant_type type)
 {
-    return type == AK_Q4_1 || type == AK_Q5_1 || type == AK_A4 || type == AK_A5 || type == AK_A8;
+    return type == AK_QUANT_Q4_1 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A4 ||
+           type == AK_QUANT_A5 || type == AK_QUANT_A8;
 }
 
-AK_KERNEL bool ak_neon_has_fifth_bits(enum ak_type type)
+AK_KERNEL bool ak_neon_has_fifth_bits(enum ak_quant_type type)
 {
-    return type == AK_Q5_0 || type == AK_Q5_1 || type == AK_A5;
+    return type == AK_QUANT_Q5_0 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A5;
 }
 
-AK_KERNEL bool ak_neon_has_values(enum ak_type type)
+AK_KERNEL bool ak_neon_has_values(enum ak_quant_type type)
 {
-    return type == AK_IQ4_NL || type == AK_MXFP4;
+    return type == AK_QUANT_IQ4_NL || type == AK_QUANT_MXFP4;
 }
 
 /* Bytes of a block's scales, and of its minimums. */
-AK_KERNEL size_t ak_neon_factor_bytes(enum ak_type type)
+AK_KERNEL size_t ak_neon_factor_bytes(enum ak_quant_type type)
 {
-    return type == AK_MXFP4 ? 16 : type == AK_A8 ? 64 : 32;
+    return type == AK_QUANT_MXFP4 ? 16 : type == AK_QUANT_A8 ? 64 : 32;
 }
 
 struct ak_neon_tile32 {
     const uint8_t *scales, *mins, *high, *quants; /* mins, high: of the types that have them */
 };
 
-AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_type type, const uint8_t *tile,
+AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_quant_type type, const uint8_t *tile,
                                                size_t blocks)
 {
     struct ak_neon_tile32 t = { .scales = tile,
@@ -59,28 +60,29 @@ AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GR
 }
 
 /* Scales or minimums of a block, register g; not MXFP4's. */
-AK_KERNEL float32x4_t ak_neon_load_factors(enum ak_type type, const uint8_t *factors, size_t g)
+AK_KERNEL float32x4_t ak_neon_load_factors(enum ak_quant_type type, const uint8_t *factors,
+                                           size_t g)
 {
     switch (type) {
-    case AK_A4:
-    case AK_A5: return ak_neon_load_bf16(factors + g * 8);
-    case AK_A8: return vreinterpretq_f32_u8(vld1q_u8(factors + g * 16));
+    case AK_QUANT_A4:
+    case AK_QUANT_A5: return ak_neon_load_bf16(factors + g * 8);
+    case AK_QUANT_A8: return vreinterpretq_f32_u8(vld1q_u8(factors + g * 16));
     default: return ak_neon_load_f16(factors + g * 8);
     }
 }
 
 /* The minimums of block b, register g. */
-AK_KERNEL float32x4_t ak_neon_mins32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
-                                     size_t g)
+AK_KERNEL float32x4_t ak_neon_mins32(enum ak_quant_type type, const struct ak_neon_tile32 *t,
+                                     size_t b, size_t g)
 {
     return ak_neon_load_factors(type, t->mins + b * ak_neon_factor_bytes(type), g);
 }
 
 /* The scales of block b, all 16 rows. */
-AK_KERNEL void ak_neon_scales32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+AK_KERNEL void ak_neon_scales32(enum ak_quant_type type, const struct ak_neon_tile32 *t, size_t b,
                                 float32x4_t d[AK_NEON_GROUPS])
 {
-    if (type == AK_MXFP4) {
+    if (type == AK_QUANT_MXFP4) {
         ak_neon_load_exponents(t->scales + b * 16, d);
         return;
     }
@@ -102,7 +104,7 @@ AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4]
 }
 
 /* The fifth bits of a block, inverted, of two lines in each register. */
-AK_KERNEL void ak_neon_clear_bits(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+AK_KERNEL void ak_neon_clear_bits(enum ak_quant_type type, const struct ak_neon_tile32 *t, size_t b,
                                   uint8x16_t clear[4])
 {
 #pragma GCC unroll 4
@@ -136,25 +138,26 @@ AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bi
 
 /* What is still to be taken off the quants that ak_neon_quants32 gives, and whether
  * from them or from the sum is the caller's choice. */
-AK_KERNEL int8_t ak_neon_offset32(enum ak_type type)
+AK_KERNEL int8_t ak_neon_offset32(enum ak_quant_type type)
 {
-    return type == AK_Q4_0 ? 8 : type == AK_Q5_1 || type == AK_A5 ? -16 : 0;
+    return type == AK_QUANT_Q4_0 ? 8 : type == AK_QUANT_Q5_1 || type == AK_QUANT_A5 ? -16 : 0;
 }
 
 /* Register g of the block's 8 lines of 4 k, signed, with the offset above. */
-AK_KERNEL void ak_neon_quants32(enum ak_type type, const struct ak_neon_tile32 *t, size_t b,
+AK_KERNEL void ak_neon_quants32(enum ak_quant_type type, const struct ak_neon_tile32 *t, size_t b,
                                 const uint8x16_t clear_bits[4], size_t g, int8x16_t w[8])
 {
     if (ak_neon_has_fifth_bits(type)) {
         ak_neon_quants_q5(t->quants + b * 256, clear_bits, g, w);
-    } else if (type == AK_Q8_0 || type == AK_A8) {
+    } else if (type == AK_QUANT_Q8_0 || type == AK_QUANT_A8) {
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
             uint8x16_t v = vld1q_u8(t->quants + b * 512 + i * AK_LINE_BYTES + g * 16);
             w[i] = vreinterpretq_s8_u8(veorq_u8(v, vdupq_n_u8(0x80)));
         }
     } else {
-        int8x16_t values = vld1q_s8(type == AK_MXFP4 ? ak_mxfp4_values : ak_iq4_values);
+        int8x16_t values =
+            vld1q_s8(type == AK_QUANT_MXFP4 ? ak_quant_mxfp4_values : ak_quant_iq4_values);
         uint8x16_t low[4], high[4];
         ak_neon_nibbles(t->quants + b * 256, g, low, high);
 #pragma GCC unroll 4

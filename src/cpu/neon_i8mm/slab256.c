@@ -12,8 +12,8 @@ struct acts {
 };
 
 /* The sums of two tokens that meet minimums. */
-AK_KERNEL void pair_sums(enum ak_type type, const struct ak_act256 *a, const struct ak_act256 *b,
-                         int8_t low[2][16], int8_t high[2][16])
+AK_KERNEL void pair_sums(enum ak_quant_type type, const struct ak_act256 *a,
+                         const struct ak_act256 *b, int8_t low[2][16], int8_t high[2][16])
 {
     if (ak_neon_min_words(type) == 4) {
         int8x16_t x[2], y[2];
@@ -34,7 +34,7 @@ AK_KERNEL void pair_sums(enum ak_type type, const struct ak_act256 *a, const str
 }
 
 /* The last of an odd number of tokens is its own partner. */
-AK_KERNEL void pair_acts(enum ak_type type, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void pair_acts(enum ak_quant_type type, const uint8_t *acts, size_t act_bytes, size_t n,
                          size_t super, struct acts *out)
 {
     for (size_t t = 0; t < n; t += 2) {
@@ -50,7 +50,7 @@ AK_KERNEL void pair_acts(enum ak_type type, const uint8_t *acts, size_t act_byte
 }
 
 /* Σ of scaled quants times activations, pairs first … first + pairs − 1. */
-AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *panel,
+AK_KERNEL void integer_sums(enum ak_quant_type type, const struct ak_neon_panel256 *panel,
                             const struct acts *acts, size_t first, size_t pairs,
                             int32x4_t scaled[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS])
 {
@@ -84,8 +84,8 @@ AK_KERNEL void integer_sums(enum ak_type type, const struct ak_neon_panel256 *pa
 }
 
 /* What a pair of rows owes its minimums. */
-AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256 *panel, size_t r,
-                                const int8_t low[2][16], const int8_t high[2][16])
+AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_panel256 *panel,
+                                size_t r, const int8_t low[2][16], const int8_t high[2][16])
 {
     const bool two = ak_neon_min_words(type) == 4;
     int8x16_t first = vld1q_s8(panel->mins[0] + r * 16),
@@ -97,7 +97,7 @@ AK_KERNEL int32x4_t minimum_sum(enum ak_type type, const struct ak_neon_panel256
     return sum;
 }
 
-AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel,
+AK_KERNEL void add_panel(enum ak_quant_type type, const struct ak_neon_panel256 *panel,
                          const struct acts *acts, size_t first, size_t pairs,
                          struct ak_i8mm_sums *sums)
 {
@@ -125,9 +125,9 @@ AK_KERNEL void add_panel(enum ak_type type, const struct ak_neon_panel256 *panel
 }
 
 /* n ≤ 16 tokens over the whole of k. */
-AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *panels, size_t n_panels,
-                          size_t n_supers, const uint8_t *acts, size_t act_bytes, size_t n,
-                          float *y, size_t y_stride)
+AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_panel256 *panels,
+                          size_t n_panels, size_t n_supers, const uint8_t *acts, size_t act_bytes,
+                          size_t n, float *y, size_t y_stride)
 {
     struct ak_i8mm_sums sums[AK_I8MM_PANELS][AK_I8MM_PAIRS];
     struct acts paired;
@@ -148,7 +148,7 @@ AK_KERNEL void dot_tokens(enum ak_type type, const struct ak_neon_panel256 *pane
         ak_i8mm_store(sums[i], n, y + i * AK_NEON_PANEL_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, size_t k,
+AK_KERNEL void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const struct ak_neon_panel256 *panels = (const struct ak_neon_panel256 *)(const void *)slab;
@@ -157,7 +157,7 @@ AK_KERNEL void dot_slab(enum ak_type type, const uint8_t *slab, size_t n_tiles, 
                    ak_min_size(n - t, 2 * AK_I8MM_PAIRS), y + t * y_stride, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+static void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                       uint8_t *slab)
 {
     size_t n_panels = k / AK_TILE_K;
@@ -170,15 +170,15 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-AK_OPEN_SLAB(ak_neon_i8mm_open_q2_k, AK_Q2_K)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q3_k, AK_Q3_K)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q4_k, AK_Q4_K)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q5_k, AK_Q5_K)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q6_k, AK_Q6_K)
-AK_OPEN_SLAB(ak_neon_i8mm_open_iq4_xs, AK_IQ4_XS)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q2_k, AK_QUANT_Q2_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q3_k, AK_QUANT_Q3_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q4_k, AK_QUANT_Q4_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q5_k, AK_QUANT_Q5_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q6_k, AK_QUANT_Q6_K)
+AK_OPEN_SLAB(ak_neon_i8mm_open_iq4_xs, AK_QUANT_IQ4_XS)
 
-AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q2_k, AK_Q2_K)
-AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q3_k, AK_Q3_K)
-AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q45_k, AK_Q4_K)
-AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q6_k, AK_Q6_K)
-AK_DOT_SLAB(ak_neon_i8mm_dot_slab_iq4_xs, AK_IQ4_XS)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q2_k, AK_QUANT_Q2_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q3_k, AK_QUANT_Q3_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q45_k, AK_QUANT_Q4_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_q6_k, AK_QUANT_Q6_K)
+AK_DOT_SLAB(ak_neon_i8mm_dot_slab_iq4_xs, AK_QUANT_IQ4_XS)

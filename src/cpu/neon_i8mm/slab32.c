@@ -106,7 +106,7 @@ AK_KERNEL void dot_slab(bool has_minimum, const uint8_t *slab, size_t n_tiles, s
                    act_bytes, ak_min_size(n - t, 2 * AK_I8MM_PAIRS), y + t * y_stride, y_stride);
 }
 
-static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+static void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                       uint8_t *slab)
 {
     size_t n_blocks = k / AK_BLOCK_K;
@@ -120,16 +120,16 @@ static void open_slab(enum ak_type type, const uint8_t *tiles, size_t n_tiles, s
     }
 }
 
-AK_OPEN_SLAB(ak_neon_i8mm_open_q4_0, AK_Q4_0)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q4_1, AK_Q4_1)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q5_0, AK_Q5_0)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q5_1, AK_Q5_1)
-AK_OPEN_SLAB(ak_neon_i8mm_open_q8_0, AK_Q8_0)
-AK_OPEN_SLAB(ak_neon_i8mm_open_iq4_nl, AK_IQ4_NL)
-AK_OPEN_SLAB(ak_neon_i8mm_open_mxfp4, AK_MXFP4)
-AK_OPEN_SLAB(ak_neon_i8mm_open_a4, AK_A4)
-AK_OPEN_SLAB(ak_neon_i8mm_open_a5, AK_A5)
-AK_OPEN_SLAB(ak_neon_i8mm_open_a8, AK_A8)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q4_0, AK_QUANT_Q4_0)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q4_1, AK_QUANT_Q4_1)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q5_0, AK_QUANT_Q5_0)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q5_1, AK_QUANT_Q5_1)
+AK_OPEN_SLAB(ak_neon_i8mm_open_q8_0, AK_QUANT_Q8_0)
+AK_OPEN_SLAB(ak_neon_i8mm_open_iq4_nl, AK_QUANT_IQ4_NL)
+AK_OPEN_SLAB(ak_neon_i8mm_open_mxfp4, AK_QUANT_MXFP4)
+AK_OPEN_SLAB(ak_neon_i8mm_open_a4, AK_QUANT_A4)
+AK_OPEN_SLAB(ak_neon_i8mm_open_a5, AK_QUANT_A5)
+AK_OPEN_SLAB(ak_neon_i8mm_open_a8, AK_QUANT_A8)
 
 AK_DOT_SLAB(ak_neon_i8mm_dot_slab_32, false)
 AK_DOT_SLAB(ak_neon_i8mm_dot_slab_32_minimum, true)

@@ -43,7 +43,7 @@ static float block_q4_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += (nibble(w + 2, i) - 8) * a->q[i];
-    return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
 }
 
 static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -51,25 +51,25 @@ static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += nibble(w + 4, i) * a->q[i];
-    acc = fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
-    return fmaf(ak_block_f16(w + 2), a->scaled_sum, acc);
+    acc = fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_quant_get_f16(w + 2), a->scaled_sum, acc);
 }
 
 static float block_q5_0(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
-        sum += ((nibble(w + 6, i) | ak_block_fifth_bit(w + 2, (int)i)) - 16) * a->q[i];
-    return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
+        sum += ((nibble(w + 6, i) | ak_quant_fifth_bit(w + 2, (int)i)) - 16) * a->q[i];
+    return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
 }
 
 static float block_q5_1(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
-        sum += (nibble(w + 8, i) | ak_block_fifth_bit(w + 4, (int)i)) * a->q[i];
-    acc = fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
-    return fmaf(ak_block_f16(w + 2), a->scaled_sum, acc);
+        sum += (nibble(w + 8, i) | ak_quant_fifth_bit(w + 4, (int)i)) * a->q[i];
+    acc = fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_quant_get_f16(w + 2), a->scaled_sum, acc);
 }
 
 static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -77,7 +77,7 @@ static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += (int8_t)w[2 + i] * a->q[i];
-    return fmaf(ak_block_f16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
 }
 
 static float block_a4(const uint8_t *w, const struct ak_act32 *a, float acc)
@@ -85,22 +85,22 @@ static float block_a4(const uint8_t *w, const struct ak_act32 *a, float acc)
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
         sum += nibble(w + 4, i) * a->q[i];
-    acc = fmaf(ak_block_bf16(w) * a->scale, (float)sum, acc);
-    return fmaf(ak_block_bf16(w + 2), a->scaled_sum, acc);
+    acc = fmaf(ak_quant_get_bf16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_quant_get_bf16(w + 2), a->scaled_sum, acc);
 }
 
 static float block_a5(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
-        sum += (nibble(w + 8, i) | ak_block_fifth_bit(w + 4, (int)i)) * a->q[i];
-    acc = fmaf(ak_block_bf16(w) * a->scale, (float)sum, acc);
-    return fmaf(ak_block_bf16(w + 2), a->scaled_sum, acc);
+        sum += (nibble(w + 8, i) | ak_quant_fifth_bit(w + 4, (int)i)) * a->q[i];
+    acc = fmaf(ak_quant_get_bf16(w) * a->scale, (float)sum, acc);
+    return fmaf(ak_quant_get_bf16(w + 2), a->scaled_sum, acc);
 }
 
 static float block_a8(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
-    struct ak_block_a8 b;
+    struct ak_quant_block_a8 b;
     int32_t sum = 0;
     memcpy(&b, w, sizeof b);
     for (size_t i = 0; i < 32; i++)
@@ -111,13 +111,14 @@ static float block_a8(const uint8_t *w, const struct ak_act32 *a, float acc)
 
 static float block_iq4_nl(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
-    return fmaf(ak_block_f16(w) * a->scale, (float)dot_values(ak_iq4_values, w + 2, a->q), acc);
+    return fmaf(ak_quant_get_f16(w) * a->scale, (float)dot_values(ak_quant_iq4_values, w + 2, a->q),
+                acc);
 }
 
 static float block_mxfp4(const uint8_t *w, const struct ak_act32 *a, float acc)
 {
-    return fmaf(ak_e8m0_half(w[0]) * a->scale, (float)dot_values(ak_mxfp4_values, w + 1, a->q),
-                acc);
+    return fmaf(ak_e8m0_half(w[0]) * a->scale,
+                (float)dot_values(ak_quant_mxfp4_values, w + 1, a->q), acc);
 }
 
 static int32_t sum16(const struct ak_act256 *a, size_t j)
@@ -142,8 +143,8 @@ static float block_q2_k(const uint8_t *w, const struct ak_act256 *a, float acc)
         scaled += (w[j] & 15) * dot_two_bits(quants, j % 8 / 2 * 2, a->q + j * 16);
         minimum += (w[j] >> 4) * sum16(a, j);
     }
-    acc = fmaf(ak_block_f16(w + 80) * a->scale, (float)scaled, acc);
-    return fmaf(-(ak_block_f16(w + 82) * a->scale), (float)minimum, acc);
+    acc = fmaf(ak_quant_get_f16(w + 80) * a->scale, (float)scaled, acc);
+    return fmaf(-(ak_quant_get_f16(w + 82) * a->scale), (float)minimum, acc);
 }
 
 static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -158,7 +159,7 @@ static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
             dot += (high[i] >> j / 2 & 1) * 4 * a->q[j * 16 + i];
         scaled += (scale - 32) * dot;
     }
-    return fmaf(ak_block_f16(w + 108) * a->scale, (float)scaled, acc);
+    return fmaf(ak_quant_get_f16(w + 108) * a->scale, (float)scaled, acc);
 }
 
 /* Q4_K, and Q5_K where `high` is its fifth bits. */
@@ -169,7 +170,7 @@ static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *q
     for (size_t j = 0; j < 8; j++) {
         int scale, min;
         int32_t dot = 0;
-        ak_block_scale_min(w + 4, (int)j, &scale, &min);
+        ak_quant_get_scale_min(w + 4, (int)j, &scale, &min);
         for (size_t i = 0; i < 32; i++) {
             int q = quants[j / 2 * 32 + i] >> (j % 2 * 4) & 15;
             if (high)
@@ -179,8 +180,8 @@ static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *q
         scaled += scale * dot;
         minimum += min * (sum16(a, 2 * j) + sum16(a, 2 * j + 1));
     }
-    acc = fmaf(ak_block_f16(w) * a->scale, (float)scaled, acc);
-    return fmaf(-(ak_block_f16(w + 2) * a->scale), (float)minimum, acc);
+    acc = fmaf(ak_quant_get_f16(w) * a->scale, (float)scaled, acc);
+    return fmaf(-(ak_quant_get_f16(w + 2) * a->scale), (float)minimum, acc);
 }
 
 static float block_q4_k(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -207,7 +208,7 @@ static float block_q6_k(const uint8_t *w, const struct ak_act256 *a, float acc)
         }
         scaled += (int8_t)scales[j] * dot;
     }
-    return fmaf(ak_block_f16(w + 208) * a->scale, (float)scaled, acc);
+    return fmaf(ak_quant_get_f16(w + 208) * a->scale, (float)scaled, acc);
 }
 
 static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc)
@@ -215,20 +216,20 @@ static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc
     int32_t scaled = 0;
     for (size_t j = 0; j < 8; j++) {
         int scale = (w[4 + j / 2] >> j % 2 * 4 & 15) | (w[2 + j / 4] >> j % 4 * 2 & 3) << 4;
-        scaled += (scale - 32) * dot_values(ak_iq4_values, w + 8 + j * 16, a->q + j * 32);
+        scaled += (scale - 32) * dot_values(ak_quant_iq4_values, w + 8 + j * 16, a->q + j * 32);
     }
-    return fmaf(ak_block_f16(w) * a->scale, (float)scaled, acc);
+    return fmaf(ak_quant_get_f16(w) * a->scale, (float)scaled, acc);
 }
 
 typedef float block32_fn(const uint8_t *w, const struct ak_act32 *a, float acc);
 typedef float block256_fn(const uint8_t *w, const struct ak_act256 *a, float acc);
 
 /* Walks tiles, rows and tokens; a row is first gathered into its stored form. */
-static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block256,
+static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn *block256,
                       const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts,
                       size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
-    const struct ak_type_info *info = ak_type_info(type);
+    const struct ak_quant_info *info = ak_quant_info(type);
     uint8_t stored[8 * 40];
     for (size_t i = 0; i < n_tiles; i++) {
         for (size_t t = 0; t < n; t++)
@@ -273,38 +274,38 @@ static void dot_tiles(enum ak_type type, block32_fn *block32, block256_fn *block
         memcpy(slab, tiles, n_tiles *bytes);                                                       \
     }
 
-KERNELS(dot_q4_0, open_q4_0, AK_Q4_0, block_q4_0, NULL)
-KERNELS(dot_q4_1, open_q4_1, AK_Q4_1, block_q4_1, NULL)
-KERNELS(dot_q5_0, open_q5_0, AK_Q5_0, block_q5_0, NULL)
-KERNELS(dot_q5_1, open_q5_1, AK_Q5_1, block_q5_1, NULL)
-KERNELS(dot_q8_0, open_q8_0, AK_Q8_0, block_q8_0, NULL)
-KERNELS(dot_iq4_nl, open_iq4_nl, AK_IQ4_NL, block_iq4_nl, NULL)
-KERNELS(dot_mxfp4, open_mxfp4, AK_MXFP4, block_mxfp4, NULL)
-KERNELS(dot_a4, open_a4, AK_A4, block_a4, NULL)
-KERNELS(dot_a5, open_a5, AK_A5, block_a5, NULL)
-KERNELS(dot_a8, open_a8, AK_A8, block_a8, NULL)
-KERNELS(dot_q2_k, open_q2_k, AK_Q2_K, NULL, block_q2_k)
-KERNELS(dot_q3_k, open_q3_k, AK_Q3_K, NULL, block_q3_k)
-KERNELS(dot_q4_k, open_q4_k, AK_Q4_K, NULL, block_q4_k)
-KERNELS(dot_q5_k, open_q5_k, AK_Q5_K, NULL, block_q5_k)
-KERNELS(dot_q6_k, open_q6_k, AK_Q6_K, NULL, block_q6_k)
-KERNELS(dot_iq4_xs, open_iq4_xs, AK_IQ4_XS, NULL, block_iq4_xs)
+KERNELS(dot_q4_0, open_q4_0, AK_QUANT_Q4_0, block_q4_0, NULL)
+KERNELS(dot_q4_1, open_q4_1, AK_QUANT_Q4_1, block_q4_1, NULL)
+KERNELS(dot_q5_0, open_q5_0, AK_QUANT_Q5_0, block_q5_0, NULL)
+KERNELS(dot_q5_1, open_q5_1, AK_QUANT_Q5_1, block_q5_1, NULL)
+KERNELS(dot_q8_0, open_q8_0, AK_QUANT_Q8_0, block_q8_0, NULL)
+KERNELS(dot_iq4_nl, open_iq4_nl, AK_QUANT_IQ4_NL, block_iq4_nl, NULL)
+KERNELS(dot_mxfp4, open_mxfp4, AK_QUANT_MXFP4, block_mxfp4, NULL)
+KERNELS(dot_a4, open_a4, AK_QUANT_A4, block_a4, NULL)
+KERNELS(dot_a5, open_a5, AK_QUANT_A5, block_a5, NULL)
+KERNELS(dot_a8, open_a8, AK_QUANT_A8, block_a8, NULL)
+KERNELS(dot_q2_k, open_q2_k, AK_QUANT_Q2_K, NULL, block_q2_k)
+KERNELS(dot_q3_k, open_q3_k, AK_QUANT_Q3_K, NULL, block_q3_k)
+KERNELS(dot_q4_k, open_q4_k, AK_QUANT_Q4_K, NULL, block_q4_k)
+KERNELS(dot_q5_k, open_q5_k, AK_QUANT_Q5_K, NULL, block_q5_k)
+KERNELS(dot_q6_k, open_q6_k, AK_QUANT_Q6_K, NULL, block_q6_k)
+KERNELS(dot_iq4_xs, open_iq4_xs, AK_QUANT_IQ4_XS, NULL, block_iq4_xs)
 
-const struct ak_tile_kernels ak_scalar_tile[AK_TYPE_COUNT] = {
-    [AK_Q4_0] = { dot_q4_0, open_q4_0, dot_q4_0 },
-    [AK_Q4_1] = { dot_q4_1, open_q4_1, dot_q4_1 },
-    [AK_Q5_0] = { dot_q5_0, open_q5_0, dot_q5_0 },
-    [AK_Q5_1] = { dot_q5_1, open_q5_1, dot_q5_1 },
-    [AK_Q8_0] = { dot_q8_0, open_q8_0, dot_q8_0 },
-    [AK_IQ4_NL] = { dot_iq4_nl, open_iq4_nl, dot_iq4_nl },
-    [AK_MXFP4] = { dot_mxfp4, open_mxfp4, dot_mxfp4 },
-    [AK_A4] = { dot_a4, open_a4, dot_a4 },
-    [AK_A5] = { dot_a5, open_a5, dot_a5 },
-    [AK_A8] = { dot_a8, open_a8, dot_a8 },
-    [AK_Q2_K] = { dot_q2_k, open_q2_k, dot_q2_k },
-    [AK_Q3_K] = { dot_q3_k, open_q3_k, dot_q3_k },
-    [AK_Q4_K] = { dot_q4_k, open_q4_k, dot_q4_k },
-    [AK_Q5_K] = { dot_q5_k, open_q5_k, dot_q5_k },
-    [AK_Q6_K] = { dot_q6_k, open_q6_k, dot_q6_k },
-    [AK_IQ4_XS] = { dot_iq4_xs, open_iq4_xs, dot_iq4_xs },
+const struct ak_tile_kernels ak_scalar_tile[AK_QUANT_COUNT] = {
+    [AK_QUANT_Q4_0] = { dot_q4_0, open_q4_0, dot_q4_0 },
+    [AK_QUANT_Q4_1] = { dot_q4_1, open_q4_1, dot_q4_1 },
+    [AK_QUANT_Q5_0] = { dot_q5_0, open_q5_0, dot_q5_0 },
+    [AK_QUANT_Q5_1] = { dot_q5_1, open_q5_1, dot_q5_1 },
+    [AK_QUANT_Q8_0] = { dot_q8_0, open_q8_0, dot_q8_0 },
+    [AK_QUANT_IQ4_NL] = { dot_iq4_nl, open_iq4_nl, dot_iq4_nl },
+    [AK_QUANT_MXFP4] = { dot_mxfp4, open_mxfp4, dot_mxfp4 },
+    [AK_QUANT_A4] = { dot_a4, open_a4, dot_a4 },
+    [AK_QUANT_A5] = { dot_a5, open_a5, dot_a5 },
+    [AK_QUANT_A8] = { dot_a8, open_a8, dot_a8 },
+    [AK_QUANT_Q2_K] = { dot_q2_k, open_q2_k, dot_q2_k },
+    [AK_QUANT_Q3_K] = { dot_q3_k, open_q3_k, dot_q3_k },
+    [AK_QUANT_Q4_K] = { dot_q4_k, open_q4_k, dot_q4_k },
+    [AK_QUANT_Q5_K] = { dot_q5_k, open_q5_k, dot_q5_k },
+    [AK_QUANT_Q6_K] = { dot_q6_k, open_q6_k, dot_q6_k },
+    [AK_QUANT_IQ4_XS] = { dot_iq4_xs, open_iq4_xs, dot_iq4_xs },
 };

@@ -6,7 +6,7 @@
 #include "cpu/kernels.h"
 
 /* The products of packed weights, by type. */
-extern const struct ak_tile_kernels ak_scalar_tile[AK_TYPE_COUNT];
+extern const struct ak_tile_kernels ak_scalar_tile[AK_QUANT_COUNT];
 
 ak_attend_scores_fn ak_scalar_attend_scores_f16, ak_scalar_attend_scores_f32;
 ak_attend_values_fn ak_scalar_attend_values_f16, ak_scalar_attend_values_f32;
@@ -14,8 +14,8 @@ ak_attend_values_fn ak_scalar_attend_values_f16, ak_scalar_attend_values_f32;
 void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
                         const float *restrict x, size_t x_stride, size_t n, size_t k,
                         float *restrict y, size_t y_stride);
-void ak_scalar_quantise32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
-void ak_scalar_quantise256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+void ak_scalar_quantize32(const float *restrict x, size_t n, struct ak_act32 *restrict out);
+void ak_scalar_quantize256(const float *restrict x, size_t n, struct ak_act256 *restrict out);
 void ak_scalar_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
                         float *restrict out);
 void ak_scalar_add(float *restrict y, const float *restrict x, size_t n);

@@ -6,11 +6,11 @@ void ak_kernels_scalar(struct ak_kernels *k)
 {
     k->name = "scalar";
     memcpy(k->tile, ak_scalar_tile, sizeof k->tile);
-    for (int type = 0; type < AK_TYPE_COUNT; type++)
-        k->widen[type] = ak_type_info((enum ak_type)type)->dequantise;
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        k->widen[type] = ak_quant_info((enum ak_quant_type)type)->dequantize;
     k->dot_rows = ak_scalar_dot_rows;
-    k->quantise32 = ak_scalar_quantise32;
-    k->quantise256 = ak_scalar_quantise256;
+    k->quantize32 = ak_scalar_quantize32;
+    k->quantize256 = ak_scalar_quantize256;
     k->rms_norm = ak_scalar_rms_norm;
     k->add = ak_scalar_add;
     k->silu_mul = ak_scalar_silu_mul;

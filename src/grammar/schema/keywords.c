@@ -94,7 +94,7 @@ static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, s
     path[n] = '\0';
     if (at == wanted)
         return true;
-    if (depth == AK_JSON_MOST_DEPTH)
+    if (depth == AK_JSON_DEPTH_MAX)
         return false;
     if (json_is_object(at)) {
         json_object_foreach ((json_t *)(uintptr_t)at, key, value) {

@@ -79,7 +79,7 @@ static const json_t *find_anchor(const json_t *at, const char *anchor, unsigned 
     const char *key;
     json_t *value;
     size_t i;
-    if (depth == AK_JSON_MOST_DEPTH)
+    if (depth == AK_JSON_DEPTH_MAX)
         return NULL;
     if (json_is_array(at)) {
         json_array_foreach (at, i, value)

@@ -285,7 +285,7 @@ uint32_t ak_schema_quoted(struct ak_compiler *c, const char *text, size_t n)
     return part;
 }
 
-/* Any character, however it is spelt: what nothing says more about. */
+/* Any character, however it is spelled: what nothing says more about. */
 static uint32_t any_char(struct ak_compiler *c)
 {
     struct ak_char_set all = { 0 };

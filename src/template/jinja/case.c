@@ -117,7 +117,7 @@ void ak_j_put_lower(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s
     if (c == SIGMA && ends_word(j, s, at))
         ak_j_put_char(j, out, FINAL_SIGMA);
     else
-        ak_j_put_bytes(j, out, bytes, ak_lower(c, bytes));
+        ak_j_put_bytes(j, out, bytes, ak_to_lower(c, bytes));
 }
 
 struct ak_jval ak_j_upper(struct ak_j *j, const struct ak_jstr *s)

@@ -10,7 +10,7 @@ struct ak_jval ak_j_capitalize(struct ak_j *j, const struct ak_jstr *s);
 
 void ak_j_put_upper(struct ak_j *j, struct ak_jout *out, uint32_t c);
 void ak_j_put_title(struct ak_j *j, struct ak_jout *out, uint32_t c);
-/* The character at `at` of s: a final sigma knows its neighbours. */
+/* The character at `at` of s: a final sigma knows its neighbors. */
 void ak_j_put_lower(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, size_t at);
 
 /* str.isupper, str.islower: all cased characters are of that case, and there is one. */

@@ -75,7 +75,7 @@ static struct ak_jval filter_wordcount(struct ak_j *j, const struct ak_jval *a,
     (void)rest;
     ak_j_spend(j, s->n / 4);
     for (size_t at = 0; at < s->n;) {
-        bool word = ak_is_word(ak_j_char_at(s, at, &at));
+        bool word = ak_is_word_char(ak_j_char_at(s, at, &at));
         count += word && !inside;
         inside = word;
     }
@@ -151,8 +151,8 @@ static size_t word_end(const struct ak_jstr *s, size_t at, bool hyphens)
         if (!hyphens || c != '-' || at < begin + 2 || next >= s->n)
             continue;
         after = ak_j_char_at(s, next, &behind);
-        if (ak_is_word(after) && !ak_is_number(after) &&
-            ak_is_word((unsigned char)s->bytes[at - 1]))
+        if (ak_is_word_char(after) && !ak_is_number(after) &&
+            ak_is_word_char((unsigned char)s->bytes[at - 1]))
             return next;
     }
     return at;

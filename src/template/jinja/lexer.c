@@ -270,7 +270,7 @@ static size_t name_length(const struct lexer *l)
     size_t at = l->at;
     for (size_t next; at < l->n; at = next) {
         uint32_t c = ak_j_char_at(&s, at, &next);
-        if (c != '_' && !ak_is_word(c) && !(c >= 0x80 && ak_is_number(c)))
+        if (c != '_' && !ak_is_word_char(c) && !(c >= 0x80 && ak_is_number(c)))
             break;
     }
     return at - l->at;
@@ -390,7 +390,7 @@ static void lex_from(struct lexer *l, size_t tag)
 }
 
 /* All line ends become "\n", and the last one is dropped. */
-static void normalise(struct lexer *l, const char *text, size_t n)
+static void normalize(struct lexer *l, const char *text, size_t n)
 {
     char *out = ak_j_alloc(l->j, n + 1, 1);
     for (size_t i = 0; i < n; i++) {
@@ -406,7 +406,7 @@ static void normalise(struct lexer *l, const char *text, size_t n)
 void ak_j_lex(struct ak_j *j, const char *text, size_t n, struct ak_jtokens *out)
 {
     struct lexer l = { .j = j, .line_starting = true, .line = 1, .column = 1, .out = out };
-    normalise(&l, text, n);
+    normalize(&l, text, n);
     for (size_t tag; (tag = find_tag(&l)) != SIZE_MAX;)
         lex_from(&l, tag);
     if (l.at < l.n)

@@ -46,7 +46,7 @@ static bool is_printable(uint32_t c)
 
 static bool is_name_char(uint32_t c)
 {
-    return c == '_' || ak_is_word(c);
+    return c == '_' || ak_is_word_char(c);
 }
 
 /* Whether there are characters, and all are `is`. */

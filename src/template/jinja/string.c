@@ -148,7 +148,7 @@ size_t ak_j_find_last(const struct ak_jstr *s, const struct ak_jstr *part, size_
 
 bool ak_j_is_space(uint32_t c)
 {
-    return ak_is_space(c) || (c >= 0x1C && c <= 0x1F);
+    return ak_is_whitespace(c) || (c >= 0x1C && c <= 0x1F);
 }
 
 static bool is_among(const struct ak_jstr *chars, uint32_t c)
@@ -207,7 +207,7 @@ void ak_j_put_text(struct ak_j *j, struct ak_jout *out, const char *terminated)
 void ak_j_put_char(struct ak_j *j, struct ak_jout *out, uint32_t c)
 {
     char bytes[4];
-    ak_j_put_bytes(j, out, bytes, ak_put_utf8(c, bytes));
+    ak_j_put_bytes(j, out, bytes, ak_utf8_encode(c, bytes));
 }
 
 void ak_j_put_str(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s)

@@ -82,7 +82,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     const char *pattern = ak_gguf_name(role);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!pattern || ak_role_in_layer(role) != (layer >= 0) ||
+    if (!pattern || ak_role_has_layer(role) != (layer >= 0) ||
         !ak_index_find(&g->index, ak_role_expand(pattern, layer, name), &i))
         return false;
 
@@ -183,11 +183,11 @@ static void identity(const struct ak_provider *p, struct ak_identity *out)
         ak_identity_add(out, &g->parts[i].file, g->parts[i].data);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
+static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
 {
     const struct ak_gguf *g = gguf(p);
     for (uint32_t i = 0; i < g->n_parts; i++)
-        ak_file_tell_at(&g->parts[i].file, data, n, use);
+        ak_file_advise_at(&g->parts[i].file, data, n, use);
 }
 
 const struct ak_provider_format ak_format_gguf = {

@@ -86,7 +86,7 @@ struct ak_gguf_metadata {
 struct ak_gguf_tensor {
     size_t name; /* in names */
     uint32_t part;
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;
     uint32_t dims[AK_MAX_DIMS]; /* as in the file: the contiguous one first */
     uint64_t offset, bytes;     /* offset from the start of the part */

@@ -55,13 +55,13 @@ static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint
     char shown[AK_SHOW_BYTES];
     uint64_t n;
     const uint8_t *bytes;
-    if (!ak_read_u64(c, &n))
+    if (!ak_cursor_read_u64(c, &n))
         return fail_cut(c, what, i, count, error);
     if (n > MAX_NAME || n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s length of %llu bytes in number %zu of %llu, where 1 to %d are possible",
                        what, (unsigned long long)n, i + 1, (unsigned long long)count, MAX_NAME);
-    if (!ak_read_bytes(c, n, &bytes))
+    if (!ak_cursor_read_bytes(c, n, &bytes))
         return fail_cut(c, what, i, count, error);
     if (!ak_is_utf8(bytes, (size_t)n) || memchr(bytes, 0, (size_t)n))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s \"%s\" is not UTF-8 text", what,
@@ -73,7 +73,7 @@ static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint
 static ak_status check_count(const struct ak_cursor *c, const char *what, const char *items,
                              uint64_t n, unsigned least, struct ak_error *error)
 {
-    if (n <= ak_cursor_left(c) / least && n <= UINT32_MAX)
+    if (n <= ak_cursor_bytes_left(c) / least && n <= UINT32_MAX)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT,
                    "%s of %llu: the end of the file (%llu bytes) leaves no room for so many %s, at "
@@ -87,7 +87,7 @@ static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t 
 {
     const uint8_t *magic;
     uint32_t version;
-    if (!ak_read_bytes(c, 4, &magic) || !ak_read_u32(c, &version))
+    if (!ak_cursor_read_bytes(c, 4, &magic) || !ak_cursor_read_u32(c, &version))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the end of the file (%llu bytes) is inside the header, before the version",
                        (unsigned long long)(c->end - c->begin));
@@ -101,7 +101,7 @@ static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t 
     if (version != 2 && version != 3)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "GGUF version %u; versions 2 and 3 are accepted", version);
-    if (!ak_read_u64(c, n_tensors) || !ak_read_u64(c, n_entries))
+    if (!ak_cursor_read_u64(c, n_tensors) || !ak_cursor_read_u64(c, n_entries))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the end of the file (%llu bytes) is inside the header's counts",
                        (unsigned long long)(c->end - c->begin));
@@ -116,7 +116,7 @@ static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
     m->entries = entries;
     struct ak_gguf_entry *entry = &m->entries[m->n];
     AK_TRY(read_name(c, "metadata key", i, count, &m->names, &entry->key, error));
-    if (!ak_read_u32(c, &entry->kind))
+    if (!ak_cursor_read_u32(c, &entry->kind))
         return fail_cut(c, "metadata entry", i, count, error);
     entry->value = c->next;
     entry->first_mark = m->marks.n;
@@ -180,16 +180,16 @@ static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, u
 
     const char *name = g->names.bytes + t->name;
     struct ak_gguf_raw_tensor raw = { .name = ak_show(name, strlen(name), shown) };
-    if (!ak_read_u32(c, &raw.n_dims))
+    if (!ak_cursor_read_u32(c, &raw.n_dims))
         return fail_cut_info(c, raw.name, i, count, error);
     if (raw.n_dims < 1 || raw.n_dims > AK_MAX_DIMS)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s has %u dimensions, where 1 to %d are possible", raw.name,
                        raw.n_dims, AK_MAX_DIMS);
     for (uint32_t d = 0; d < raw.n_dims; d++)
-        ak_read_u64(c, &raw.dims[d]);
-    ak_read_u32(c, &raw.type);
-    if (!ak_read_u64(c, &raw.offset))
+        ak_cursor_read_u64(c, &raw.dims[d]);
+    ak_cursor_read_u32(c, &raw.type);
+    if (!ak_cursor_read_u64(c, &raw.offset))
         return fail_cut_info(c, raw.name, i, count, error);
     AK_TRY(ak_gguf_check_tensor(&raw, alignment, t, error));
     t->has_role = ak_gguf_role(name, &t->role, &t->layer);
@@ -201,7 +201,7 @@ ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t index, struct ak_gguf_me
                             struct ak_error *error)
 {
     struct ak_gguf_part *part = &g->parts[index];
-    struct ak_cursor c = ak_cursor_over(part->file.data, part->file.bytes);
+    struct ak_cursor c = ak_cursor_init(part->file.data, part->file.bytes);
     uint64_t n_tensors, n_entries, alignment;
     AK_TRY(read_header(&c, &n_tensors, &n_entries, error));
 

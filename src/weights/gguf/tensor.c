@@ -34,8 +34,8 @@ ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t al
     AK_TRY(ak_ggml_type_find(raw->type, raw->name, &out->type, error));
     AK_TRY(check_shape(raw, out, &rows, error));
     out->n_dims = raw->n_dims;
-    const struct ak_type_info *info = ak_type_info(out->type);
-    if (!ak_type_row_bytes(out->type, out->dims[0], &row_bytes))
+    const struct ak_quant_info *info = ak_quant_info(out->type);
+    if (!ak_quant_row_bytes(out->type, out->dims[0], &row_bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s has rows of %u elements, where %s needs a multiple of %u",
                        raw->name, out->dims[0], info->name, info->block_elems);
@@ -62,8 +62,8 @@ static int by_offset(const void *a, const void *b)
     return ((*x)->offset > (*y)->offset) - ((*x)->offset < (*y)->offset);
 }
 
-static ak_status check_neighbours(const struct ak_gguf *g, const struct ak_gguf_tensor *a,
-                                  const struct ak_gguf_tensor *b, struct ak_error *error)
+static ak_status check_neighbors(const struct ak_gguf *g, const struct ak_gguf_tensor *a,
+                                 const struct ak_gguf_tensor *b, struct ak_error *error)
 {
     if (b->offset - a->offset >= a->bytes)
         return AKUNU_OK;
@@ -89,7 +89,7 @@ static ak_status check_apart(struct ak_gguf *g, const struct ak_gguf_part *part,
         qsort(order, part->n_tensors, sizeof(void *), by_offset);
     ak_status status = AKUNU_OK;
     for (size_t i = 1; i < part->n_tensors && status == AKUNU_OK; i++)
-        status = check_neighbours(g, order[i - 1], order[i], error);
+        status = check_neighbors(g, order[i - 1], order[i], error);
     ak_free(order);
     return status;
 }

@@ -51,10 +51,10 @@ static ak_status check_string(const struct check *k)
 {
     uint64_t n;
     const uint8_t *bytes;
-    if (!ak_read_u64(k->c, &n))
+    if (!ak_cursor_read_u64(k->c, &n))
         return fail_cut(k);
-    uint64_t left = ak_cursor_left(k->c);
-    if (!ak_read_bytes(k->c, n, &bytes))
+    uint64_t left = ak_cursor_bytes_left(k->c);
+    if (!ak_cursor_read_bytes(k->c, n, &bytes))
         return ak_fail(k->error, AKUNU_ERROR_FORMAT,
                        "metadata %s: a string of %llu bytes, where the file has %llu left", k->key,
                        (unsigned long long)n, (unsigned long long)left);
@@ -76,7 +76,7 @@ static ak_status check_bools(const struct check *k, const uint8_t *bytes, uint64
 static ak_status check_fixed(const struct check *k, uint32_t kind, uint64_t n)
 {
     const uint8_t *bytes;
-    if (!ak_read_bytes(k->c, n * ak_gguf_kinds[kind].bytes, &bytes))
+    if (!ak_cursor_read_bytes(k->c, n * ak_gguf_kinds[kind].bytes, &bytes))
         return fail_cut(k);
     return kind == AK_GGUF_BOOL ? check_bools(k, bytes, n) : AKUNU_OK;
 }
@@ -95,17 +95,17 @@ static ak_status check_array(const struct check *k, unsigned nesting)
 {
     uint32_t kind;
     uint64_t n;
-    if (!ak_read_u32(k->c, &kind) || !ak_read_u64(k->c, &n))
+    if (!ak_cursor_read_u32(k->c, &kind) || !ak_cursor_read_u64(k->c, &n))
         return fail_cut(k);
     AK_TRY(check_kind(k, kind, "an array"));
     if (nesting >= MAX_NESTING)
         return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: arrays nested more than %d deep",
                        k->key, MAX_NESTING);
-    if (n > ak_cursor_left(k->c) / ak_gguf_kinds[kind].bytes)
+    if (n > ak_cursor_bytes_left(k->c) / ak_gguf_kinds[kind].bytes)
         return ak_fail(k->error, AKUNU_ERROR_FORMAT,
                        "metadata %s: an array of %llu × %s, where the file has %llu bytes left",
                        k->key, (unsigned long long)n, ak_gguf_kinds[kind].name,
-                       (unsigned long long)ak_cursor_left(k->c));
+                       (unsigned long long)ak_cursor_bytes_left(k->c));
     if (kind != AK_GGUF_STRING && kind != AK_GGUF_ARRAY)
         return check_fixed(k, kind, n);
     for (uint64_t i = 0; i < n; i++) {

@@ -208,7 +208,7 @@ static ak_status read_ids(const struct ak_provider *p, struct ak_vocab *v, struc
         { "tokenizer.ggml.unknown_token_id", &v->unknown },
         { "tokenizer.ggml.padding_token_id", &v->padding },
         { "tokenizer.ggml.cls_token_id", &v->cls },
-        /* spelt so */
+        /* spelled so */
         { "tokenizer.ggml.mask_token_id", &v->mask },
         { "tokenizer.ggml.seperator_token_id", &v->separator },
     };
@@ -245,7 +245,7 @@ static ak_status read_flags(const struct ak_provider *p, struct ak_vocab *v, str
 static ak_status check_rows(const struct ak_provider *p, uint32_t n_tokens, struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_NO_LAYER, NULL, &view) ||
+    if (!ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, NULL, &view) ||
         view.rows == n_tokens)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT,

@@ -75,7 +75,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module,
 const struct ak_hf_scheme ak_hf_awq = {
     .weight = ".qweight",
     .planes = { ".qzeros", ".scales" },
-    .types = 1u << (AK_I32 - AK_FIRST_STORED),
+    .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
     .together = ".weight",
     .read = read_config,
     .assemble = assemble,

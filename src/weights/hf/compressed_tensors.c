@@ -190,13 +190,13 @@ static ak_status read_zeros(const struct ak_hf_quant *q, const char *module, str
     uint64_t per_word = 32 / a->bits, rows = a->block_rows > 1 ? 1 : a->rows;
     if (!zeros)
         return AKUNU_OK;
-    if (zeros->type == AK_I8)
+    if (zeros->type == AK_QUANT_I8)
         a->zero_offset = half_of(a);
-    else if (zeros->type == AK_I32 && q->scheme == &ak_hf_packed && a->block_rows == 1)
+    else if (zeros->type == AK_QUANT_I32 && q->scheme == &ak_hf_packed && a->block_rows == 1)
         rows = (rows + per_word - 1) / per_word;
     else
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I8%s", zeros->name,
-                       ak_type_info(zeros->type)->name,
+                       ak_quant_info(zeros->type)->name,
                        q->scheme == &ak_hf_packed ? " or I32" : "");
     return ak_hf_expect_shape(zeros, (uint64_t[]){ rows, a->scale_cols },
                               zeros->n_dims == 1 && a->scale_cols == 1 ? 1 : 2, error);
@@ -204,16 +204,16 @@ static ak_status read_zeros(const struct ak_hf_quant *q, const char *module, str
 
 /* Scales of whole rows are few enough to be looked at. A product of scale and zero point
  * is near enough in F16, whose range BF16's seldom leave, and not in BF16. */
-static enum ak_type type_of(const struct ak_assembly *a)
+static enum ak_quant_type type_of(const struct ak_assembly *a)
 {
-    enum ak_type factors = a->factor_type;
+    enum ak_quant_type factors = a->factor_type;
     bool few = a->scale_cols == 1;
     if (few && a->plane[2].data == NULL &&
         ak_assembly_fits_f16(factors, &a->plane[1], a->block_rows > 1 ? 1 : a->rows))
-        factors = AK_F16;
+        factors = AK_QUANT_F16;
     if (!a->plane[2].data)
         return ak_assembly_symmetric_type(a->bits, factors);
-    return ak_assembly_affine_type(a->bits, factors == AK_F32 ? AK_F32 : AK_F16);
+    return ak_assembly_affine_type(a->bits, factors == AK_QUANT_F32 ? AK_QUANT_F32 : AK_QUANT_F16);
 }
 
 /* All that both formats share, once rows, cols and bits are known. */
@@ -256,9 +256,9 @@ static ak_status assemble_packed(const struct ak_hf_quant *q, const char *module
     struct ak_plane plane;
     const struct ak_st_tensor *shape = ak_hf_plane(q, module, ".weight_shape", &plane);
     *plain = false;
-    if (!shape || shape->type != AK_I64)
+    if (!shape || shape->type != AK_QUANT_I64)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.weight_shape is %s; expected I64", module,
-                       shape ? ak_type_info(shape->type)->name : "missing");
+                       shape ? ak_quant_info(shape->type)->name : "missing");
     AK_TRY(ak_hf_expect_shape(shape, (uint64_t[]){ 2 }, 1, error));
     uint64_t rows = size_at(&plane, 0), cols = size_at(&plane, 1),
              words = weight->shape[weight->n_dims - 1];
@@ -293,7 +293,7 @@ static ak_status assemble_int8(const struct ak_hf_quant *q, const char *module,
 const struct ak_hf_scheme ak_hf_packed = {
     .weight = ".weight_packed",
     .planes = { ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx" },
-    .types = 1u << (AK_I32 - AK_FIRST_STORED),
+    .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
     .together = ".weight",
     .read = read_config,
     .assemble = assemble_packed,
@@ -303,7 +303,7 @@ const struct ak_hf_scheme ak_hf_int8 = {
     .weight = ".weight",
     .planes = { ".weight_scale", ".weight_zero_point", ".weight_g_idx", ".input_scale",
                 ".input_zero_point", ".azp_adj" },
-    .types = 1u << (AK_I8 - AK_FIRST_STORED),
+    .types = 1u << (AK_QUANT_I8 - AK_QUANT_STORED_FIRST),
     .together = ".weight",
     .read = read_config,
     .assemble = assemble_int8,

@@ -13,13 +13,13 @@
 #include "quant/block.h"
 #include "weights/hf/quant.h"
 
-enum { F8_ELEMS = sizeof(((struct ak_block_f8 *)NULL)->q) };
+enum { F8_ELEMS = sizeof(((struct ak_quant_block_f8 *)NULL)->q) };
 
 static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
                    float *out)
 {
-    ak_type_info(AK_F8_E4M3)
-        ->dequantise((const uint8_t *)a->plane[0].data + row * a->cols + first, out, n);
+    ak_quant_info(AK_QUANT_F8_E4M3)
+        ->dequantize((const uint8_t *)a->plane[0].data + row * a->cols + first, out, n);
     uint64_t scales = row / a->block_rows * a->scale_cols;
     for (uint32_t i = 0; i < n;) {
         float scale =
@@ -39,9 +39,10 @@ static void blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
 {
     uint64_t scales = row / a->block_rows * a->scale_cols;
     for (uint32_t end = first + n; first < end;
-         first += F8_ELEMS, out += sizeof(struct ak_block_f8)) {
-        struct ak_block_f8 block = { .d = 0x1p8f * ak_assembly_factor(a->factor_type, &a->plane[1],
-                                                                      scales + first / a->group) };
+         first += F8_ELEMS, out += sizeof(struct ak_quant_block_f8)) {
+        struct ak_quant_block_f8 block = { .d = 0x1p8f *
+                                                ak_assembly_factor(a->factor_type, &a->plane[1],
+                                                                   scales + first / a->group) };
         memcpy(block.q, (const uint8_t *)a->plane[0].data + row * a->cols + first, F8_ELEMS);
         for (int i = 0; i < F8_ELEMS; i++)
             if ((block.q[i] & 0x7f) == 0x7f)
@@ -123,7 +124,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module,
         out->cols % F8_ELEMS == 0 && (out->group % F8_ELEMS == 0 || out->group >= out->cols);
     out->scheme = fits ? &scheme_of_blocks : &scheme;
     out->factor_type = scales->type;
-    out->type = fits ? AK_F8 : AK_F16;
+    out->type = fits ? AK_QUANT_F8 : AK_QUANT_F16;
     snprintf(out->name, sizeof out->name, "F8_E4M3_SCALED");
     return AKUNU_OK;
 }
@@ -131,7 +132,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module,
 const struct ak_hf_scheme ak_hf_fp8 = {
     .weight = ".weight",
     .planes = { ".weight_scale_inv", ".weight_scale", ".input_scale", ".input_scale_ub" },
-    .types = 1u << (AK_F8_E4M3 - AK_FIRST_STORED),
+    .types = 1u << (AK_QUANT_F8_E4M3 - AK_QUANT_STORED_FIRST),
     .together = ".weight",
     .read = read_config,
     .assemble = assemble,

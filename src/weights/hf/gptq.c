@@ -8,8 +8,8 @@
  *     x = scale · (q − zero)
  *
  * with zero = what is stored + 1 in the first version of the format, and what is stored in
- * "gptq_v2". Where inputs were quantised in the order of their importance (desc_act), the
- * neighbours in a row are of several groups: its blocks are of inputs that were sorted by
+ * "gptq_v2". Where inputs were quantized in the order of their importance (desc_act), the
+ * neighbors in a row are of several groups: its blocks are of inputs that were sorted by
  * group. Modules may have settings of their own (gptq_dynamic.c).
  * https://github.com/ModelCloud/GPTQModel */
 #include <stdio.h>
@@ -143,7 +143,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module,
 const struct ak_hf_scheme ak_hf_gptq = {
     .weight = ".qweight",
     .planes = { ".qzeros", ".scales", ".g_idx" },
-    .types = 1u << (AK_I32 - AK_FIRST_STORED),
+    .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
     .together = ".weight",
     .read = read_config,
     .end = end,

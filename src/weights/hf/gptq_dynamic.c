@@ -15,7 +15,7 @@ enum { MOST_PATTERNS = 1024, MOST_STEPS = 100000 };
 struct pattern {
     const char *text;
     pcre2_code *code;
-    const json_t *settings; /* NULL: not quantised */
+    const json_t *settings; /* NULL: not quantized */
 };
 
 struct ak_gptq_dynamic {

@@ -2,7 +2,7 @@
  * which are matched from the beginning of a module's name, and of what they say of it.
  *
  *     "+:PATTERN", "PATTERN"   {"bits", "group_size", …} in place of those of all
- *     "-:PATTERN"              it is not quantised
+ *     "-:PATTERN"              it is not quantized
  *
  * The first one that matches holds. Private to gptq.c. */
 #ifndef AK_WEIGHTS_GPTQ_DYNAMIC_H

@@ -160,7 +160,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     const struct ak_hf *h = hf(p);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!pattern || ak_role_in_layer(role) != (layer >= 0))
+    if (!pattern || ak_role_has_layer(role) != (layer >= 0))
         return false;
     ak_role_expand(pattern, layer, name);
     if (!find_name(h, name, &i) && !find_norm(h, name, &i))
@@ -289,10 +289,10 @@ static void identity(const struct ak_provider *p, struct ak_identity *out)
         ak_identity_add(out, manifest, manifest->bytes);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
+static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
 {
     for (uint32_t i = 0; i < hf(p)->n_parts; i++)
-        ak_file_tell_at(&hf(p)->parts[i].file, data, n, use);
+        ak_file_advise_at(&hf(p)->parts[i].file, data, n, use);
 }
 
 static ak_status ready(const struct ak_provider *p, struct ak_error *error)

@@ -5,7 +5,7 @@
  *     hf.c          the provider's functions
  *     hf_folder.c   which files a checkpoint has
  *     hf_meta.c     its JSON files as metadata
- *     hf_quant.c    which of its tensors together are a quantised weight
+ *     hf_quant.c    which of its tensors together are a quantized weight
  *     safetensors.c one file of tensors
  *     npy_dir.c     the arrays that a manifest.json names, in place of SafeTensors
  */

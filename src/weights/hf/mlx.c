@@ -1,4 +1,4 @@
-/* MLX's quantised matrices. MODULE.weight has the numbers of a row after each other, the
+/* MLX's quantized matrices. MODULE.weight has the numbers of a row after each other, the
  * lowest bits of its 32-bit words first; a group of them shares an element of MODULE.scales
  * and, in the affine mode, one of MODULE.biases:
  *
@@ -6,7 +6,7 @@
  *     mxfp4   MXFP4 in groups of 32, the scale its exponent byte
  *
  * A stack of experts has one dimension more. Modules with settings of their own have an
- * object under their names; those without scales are not quantised.
+ * object under their names; those without scales are not quantized.
  * https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.quantize.html */
 #include <stdio.h>
 #include <string.h>
@@ -116,8 +116,8 @@ static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module
     AK_TRY(ak_hf_expect_shape(biases, scales->shape, scales->n_dims, error));
     if (biases->type != scales->type)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected %s as the scales",
-                       biases->name, ak_type_info(biases->type)->name,
-                       ak_type_info(scales->type)->name);
+                       biases->name, ak_quant_info(biases->type)->name,
+                       ak_quant_info(scales->type)->name);
     out->scheme = &affine;
     out->factor_type = scales->type;
     out->type = ak_assembly_affine_type(out->bits, scales->type);
@@ -135,13 +135,13 @@ static ak_status assemble_mxfp4(const struct ak_hf_quant *q, const char *module,
             error, AKUNU_ERROR_FORMAT,
             "config.json: %s: mode mxfp4 with %u bits in groups of %u; expected 4 in groups of 32",
             q->where, out->bits, out->group);
-    if (scales->type != AK_U8)
+    if (scales->type != AK_QUANT_U8)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected U8", scales->name,
-                       ak_type_info(scales->type)->name);
+                       ak_quant_info(scales->type)->name);
     AK_TRY(set_shape(weight, scales, out, error));
     out->scheme = &ak_assembly_mxfp4;
-    out->factor_type = AK_U8;
-    out->type = AK_MXFP4;
+    out->factor_type = AK_QUANT_U8;
+    out->type = AK_QUANT_MXFP4;
     snprintf(out->name, sizeof out->name, "MLX_MXFP4");
     return AKUNU_OK;
 }
@@ -165,7 +165,7 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module,
 const struct ak_hf_scheme ak_hf_mlx = {
     .weight = ".weight",
     .planes = { ".scales", ".biases" },
-    .types = 1u << (AK_U32 - AK_FIRST_STORED),
+    .types = 1u << (AK_QUANT_U32 - AK_QUANT_STORED_FIRST),
     .together = ".weight",
     .read = read_config,
     .assemble = assemble,

@@ -32,10 +32,10 @@ ak_status ak_hf_factors(const struct ak_hf_quant *q, const char *module, const c
     *tensor = ak_hf_plane(q, module, ending, plane);
     if (!*tensor)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s%s is missing", module, ending);
-    enum ak_type type = (*tensor)->type;
-    if (type != AK_F32 && type != AK_F16 && type != AK_BF16)
+    enum ak_quant_type type = (*tensor)->type;
+    if (type != AK_QUANT_F32 && type != AK_QUANT_F16 && type != AK_QUANT_BF16)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected F32, F16 or BF16",
-                       (*tensor)->name, ak_type_info(type)->name);
+                       (*tensor)->name, ak_quant_info(type)->name);
     return AKUNU_OK;
 }
 
@@ -130,14 +130,15 @@ ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module,
     out->plane[0] = ak_hf_data(q->h, weight);
     AK_TRY(set_linear_shape(q, weight, rows, in, out, error));
     AK_TRY(ak_hf_factors(q, module, ".scales", &scales, &out->plane[1], error));
-    if (!zeros || zeros->type != AK_I32)
+    if (!zeros || zeros->type != AK_QUANT_I32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.qzeros is %s; expected I32", module,
-                       zeros ? ak_type_info(zeros->type)->name : "missing");
+                       zeros ? ak_quant_info(zeros->type)->name : "missing");
     uint64_t groups = ak_assembly_groups(out); /* the last one may be short */
     AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){ groups, rows }, 2, error));
     AK_TRY(ak_hf_expect_shape(zeros, (uint64_t[]){ groups, rows / (32 / q->bits) }, 2, error));
     out->factor_type = scales->type;
-    out->type = ak_assembly_affine_type(out->bits, scales->type == AK_F32 ? AK_F32 : AK_F16);
+    out->type = ak_assembly_affine_type(out->bits,
+                                        scales->type == AK_QUANT_F32 ? AK_QUANT_F32 : AK_QUANT_F16);
     return AKUNU_OK;
 }
 
@@ -170,7 +171,7 @@ static ak_status make_order(struct ak_assembly *a, const char *module, struct ak
     if (!sort_by_group(a, begin, a->order)) {
         ak_free(a->order);
         a->order = NULL;
-        a->type = AK_F16;
+        a->type = AK_QUANT_F16;
     }
     ak_free(begin);
     return AKUNU_OK;
@@ -206,9 +207,9 @@ ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const ch
     *in_order = true;
     if (!index)
         return AKUNU_OK;
-    if (index->type != AK_I32)
+    if (index->type != AK_QUANT_I32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I32", index->name,
-                       ak_type_info(index->type)->name);
+                       ak_quant_info(index->type)->name);
     AK_TRY(ak_hf_expect_shape(index, (uint64_t[]){ out->cols }, 1, error));
     if (is_unused(out))
         return AKUNU_OK;
@@ -218,7 +219,7 @@ ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const ch
 
 /* ---- Which scheme ------------------------------------------------------- */
 static const struct {
-    struct ak_quantisation said;
+    struct ak_hf_quantization said;
     const struct ak_hf_scheme *scheme;
 } methods[] = {
     { { "mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of "
@@ -237,7 +238,7 @@ static const struct {
     { { "mxfp4", "experts of gpt-oss" }, NULL },
 };
 
-const struct ak_quantisation *ak_quantisation_at(size_t i)
+const struct ak_hf_quantization *ak_hf_quantization_at(size_t i)
 {
     return i < sizeof methods / sizeof *methods ? &methods[i].said : NULL;
 }
@@ -267,9 +268,11 @@ static bool is_row(const struct ak_st_tensor *t)
 static bool is_of_floats(const struct ak_hf *h)
 {
     for (size_t i = 0; i < h->list.n; i++) {
-        enum ak_type type = h->list.tensors[i].type;
-        bool is_float = type == AK_F32 || type == AK_F16 || type == AK_BF16 || type == AK_F64;
-        if (!is_float && type != AK_BOOL && !(type == AK_I64 && is_row(&h->list.tensors[i])))
+        enum ak_quant_type type = h->list.tensors[i].type;
+        bool is_float = type == AK_QUANT_F32 || type == AK_QUANT_F16 || type == AK_QUANT_BF16 ||
+                        type == AK_QUANT_F64;
+        if (!is_float && type != AK_QUANT_BOOL &&
+            !(type == AK_QUANT_I64 && is_row(&h->list.tensors[i])))
             return false;
     }
     return true;
@@ -295,7 +298,7 @@ static const struct ak_hf_scheme *scheme_of(const char *method, const char *form
 }
 
 /* A method that is not known is no matter where there are floats alone: they are the
- * weights, and the key was left behind, or is for who loads them to quantise. */
+ * weights, and the key was left behind, or is for who loads them to quantize. */
 static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], shown_format[AK_SHOW_BYTES];
@@ -356,7 +359,8 @@ static bool ends_in(const char *name, const char *ending, size_t *stem)
 
 static bool has_quants(const struct ak_hf_scheme *scheme, const struct ak_st_tensor *t)
 {
-    return t->type >= AK_FIRST_STORED && (scheme->types >> (t->type - AK_FIRST_STORED) & 1u) != 0;
+    return t->type >= AK_QUANT_STORED_FIRST &&
+           (scheme->types >> (t->type - AK_QUANT_STORED_FIRST) & 1u) != 0;
 }
 
 static bool module_of(const struct ak_st_tensor *t, const char *ending,

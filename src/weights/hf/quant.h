@@ -1,4 +1,4 @@
-/* Quantised checkpoints: which tensors of one together are a weight, by the scheme that
+/* Quantized checkpoints: which tensors of one together are a weight, by the scheme that
  * config.json names. One file a scheme:
  *
  *     mlx.c     "quantization": affine and MXFP4, as MLX has them
@@ -19,7 +19,7 @@ struct ak_hf_scheme;
 struct ak_hf_quant {
     const struct ak_hf *h;
     const struct ak_hf_scheme *scheme;
-    const json_t *config; /* the object of config.json that describes the quantisation */
+    const json_t *config; /* the object of config.json that describes the quantization */
     const char *where;    /* its key */
     uint32_t bits, group; /* as it says for all */
     bool flag;            /* the scheme's own */
@@ -29,7 +29,7 @@ struct ak_hf_quant {
 struct ak_hf_scheme {
     const char *weight;    /* how the names of tensors with quants end: ".qweight" */
     const char *planes[7]; /* and those of what belongs to them; NULL ends */
-    unsigned types;        /* of the quants: bit (1 << (type − AK_FIRST_STORED)) */
+    unsigned types;        /* of the quants: bit (1 << (type − AK_QUANT_STORED_FIRST)) */
     const char *together;  /* how the name of the weight ends: ".weight" */
     /* Checks the configuration. */
     ak_status (*read)(struct ak_hf_quant *q, struct ak_error *error);
@@ -66,7 +66,7 @@ ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module,
                        struct ak_assembly *out, struct ak_error *error);
 
 /* Which group each input is of, by MODULE + ENDING, plane 3. Where that is not in order,
- * *in_order is false, and out->order is such that 32 neighbours are of one group; where
+ * *in_order is false, and out->order is such that 32 neighbors are of one group; where
  * there is none, out->type becomes F16. */
 ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const char *ending,
                        struct ak_assembly *out, bool *in_order, struct ak_error *error);

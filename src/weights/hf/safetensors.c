@@ -11,14 +11,16 @@ enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000 /* the reference implementation
 
 static const struct {
     const char *name;
-    enum ak_type type;
+    enum ak_quant_type type;
 } dtypes[] = {
-    { "F32", AK_F32 },         { "F16", AK_F16 },         { "BF16", AK_BF16 },
-    { "F64", AK_F64 },         { "BOOL", AK_BOOL },       { "I8", AK_I8 },
-    { "U8", AK_U8 },           { "I16", AK_I16 },         { "U16", AK_U16 },
-    { "I32", AK_I32 },         { "U32", AK_U32 },         { "I64", AK_I64 },
-    { "U64", AK_U64 },         { "F8_E4M3", AK_F8_E4M3 }, { "F8_E5M2", AK_F8_E5M2 },
-    { "F8_E8M0", AK_F8_E8M0 },
+    { "F32", AK_QUANT_F32 },         { "F16", AK_QUANT_F16 },
+    { "BF16", AK_QUANT_BF16 },       { "F64", AK_QUANT_F64 },
+    { "BOOL", AK_QUANT_BOOL },       { "I8", AK_QUANT_I8 },
+    { "U8", AK_QUANT_U8 },           { "I16", AK_QUANT_I16 },
+    { "U16", AK_QUANT_U16 },         { "I32", AK_QUANT_I32 },
+    { "U32", AK_QUANT_U32 },         { "I64", AK_QUANT_I64 },
+    { "U64", AK_QUANT_U64 },         { "F8_E4M3", AK_QUANT_F8_E4M3 },
+    { "F8_E5M2", AK_QUANT_F8_E5M2 }, { "F8_E8M0", AK_QUANT_F8_E8M0 },
 };
 
 /* Dtypes of the format that akunu cannot list. */
@@ -35,14 +37,14 @@ struct entry {
 
 bool ak_st_probe(const struct ak_file *file)
 {
-    struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
+    struct ak_cursor c = ak_cursor_init(file->data, file->bytes);
     uint64_t header;
     uint8_t first;
-    return ak_read_u64(&c, &header) && ak_read_u8(&c, &first) && header >= 2 &&
+    return ak_cursor_read_u64(&c, &header) && ak_cursor_read_u8(&c, &first) && header >= 2 &&
            header < UINT64_C(1) << 32 && first == '{';
 }
 
-static ak_status read_type(const struct entry *e, enum ak_type *out)
+static ak_status read_type(const struct entry *e, enum ak_quant_type *out)
 {
     char shown[AK_SHOW_BYTES];
     const json_t *dtype = json_object_get(e->info, "dtype");
@@ -110,7 +112,7 @@ static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
 
 static ak_status count_bytes(const struct entry *e, struct ak_st_tensor *t)
 {
-    t->bytes = ak_type_info(t->type)->block_bytes;
+    t->bytes = ak_quant_info(t->type)->block_bytes;
     for (unsigned d = 0; d < t->n_dims; d++)
         if (!ak_mul_u64(t->bytes, t->shape[d], &t->bytes))
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
@@ -143,7 +145,7 @@ static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
         return ak_fail(
             e->error, AKUNU_ERROR_FORMAT,
             "tensor %s: data_offsets are %llu bytes apart, where its shape of %s needs %llu",
-            e->name, (unsigned long long)(end - begin), ak_type_info(t->type)->name,
+            e->name, (unsigned long long)(end - begin), ak_quant_info(t->type)->name,
             (unsigned long long)t->bytes);
     t->offset = e->data + begin;
     return AKUNU_OK;
@@ -260,11 +262,11 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
 static ak_status find_header(const struct ak_file *file, const uint8_t **text, uint64_t *n,
                              struct ak_error *error)
 {
-    struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
+    struct ak_cursor c = ak_cursor_init(file->data, file->bytes);
     if (file->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "an empty file, where a SafeTensors file is expected");
-    if (!ak_read_u64(&c, n))
+    if (!ak_cursor_read_u64(&c, n))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the end of the file (%llu bytes) is inside the header length of %d bytes",
                        (unsigned long long)file->bytes, LENGTH_BYTES);
@@ -272,7 +274,7 @@ static ak_status find_header(const struct ak_file *file, const uint8_t **text, u
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, where at least 2 are expected",
                        (unsigned long long)*n);
-    if (*n > ak_cursor_left(&c))
+    if (*n > ak_cursor_bytes_left(&c))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, beyond the end of the file (%llu bytes)",
                        (unsigned long long)*n, (unsigned long long)file->bytes);
@@ -280,7 +282,7 @@ static ak_status find_header(const struct ak_file *file, const uint8_t **text, u
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, where at most %d are possible",
                        (unsigned long long)*n, MOST_HEADER);
-    ak_read_bytes(&c, *n, text);
+    ak_cursor_read_bytes(&c, *n, text);
     return AKUNU_OK;
 }
 

@@ -15,7 +15,7 @@
 struct ak_st_tensor {
     char *name;
     uint32_t part; /* as the caller numbers its files */
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;             /* at least 1: a scalar is given as [1] */
     uint64_t shape[AK_MAX_DIMS]; /* row-major; a dimension may be 0 */
     uint64_t offset, bytes;      /* from the start of the file */

@@ -45,7 +45,8 @@ static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
 static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
                     float *minimum)
 {
-    *scale = ak_assembly_factor(AK_F32, &a->plane[1], row * (a->cols / a->group) + k / a->group);
+    *scale =
+        ak_assembly_factor(AK_QUANT_F32, &a->plane[1], row * (a->cols / a->group) + k / a->group);
     *minimum = -(*scale * (float)(1 << (a->bits - 1)));
 }
 
@@ -56,7 +57,7 @@ static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
     int half = 1 << (a->bits - 1);
     quants(a, row, first, n, q);
     for (uint32_t i = 0; i < n; i++)
-        out[i] = ak_assembly_factor(AK_F32, &a->plane[1],
+        out[i] = ak_assembly_factor(AK_QUANT_F32, &a->plane[1],
                                     row * (a->cols / a->group) + (first + i) / a->group) *
                  (float)(q[i] - half);
 }
@@ -68,13 +69,13 @@ static const struct ak_assembly_scheme scheme = {
 /* ---- Encodings, the best first ------------------------------------------ */
 static const struct encoding {
     const char *name, *numbers, *scales; /* in the manifest; endings of files */
-    enum ak_type type;
+    enum ak_quant_type type;
     uint32_t bits;
 } encodings[] = {
-    { "int8", "__q", "__s", AK_I8, 8 },
-    { "int4", "__q4", "__s4", AK_U8, 4 },
-    { "int3", "__q3", "__s3", AK_U8, 3 },
-    { "plain", "__pt", NULL, AK_F16, 0 },
+    { "int8", "__q", "__s", AK_QUANT_I8, 8 },
+    { "int4", "__q4", "__s4", AK_QUANT_U8, 4 },
+    { "int3", "__q3", "__s3", AK_QUANT_U8, 3 },
+    { "plain", "__pt", NULL, AK_QUANT_F16, 0 },
 };
 enum { N_ENCODINGS = sizeof encodings / sizeof *encodings };
 
@@ -157,24 +158,25 @@ static ak_status add_array(const struct entry *e, const char *ending,
     return AKUNU_OK;
 }
 
-static ak_status expect_type(const struct entry *e, const struct ak_st_tensor *t, enum ak_type type)
+static ak_status expect_type(const struct entry *e, const struct ak_st_tensor *t,
+                             enum ak_quant_type type)
 {
     if (t->type == type)
         return AKUNU_OK;
     return ak_fail(e->error, AKUNU_ERROR_FORMAT, "%s is %s; expected %s", t->name,
-                   ak_type_info(t->type)->name, ak_type_info(type)->name);
+                   ak_quant_info(t->type)->name, ak_quant_info(type)->name);
 }
 
 static uint64_t element(const struct ak_npy *array, const uint8_t *data, uint64_t i)
 {
-    struct ak_cursor c = ak_cursor_over(data + i * ak_type_info(array->type)->block_bytes, 8);
+    struct ak_cursor c = ak_cursor_init(data + i * ak_quant_info(array->type)->block_bytes, 8);
     uint64_t wide = UINT64_MAX;
     uint32_t narrow = UINT32_MAX;
-    if (ak_type_info(array->type)->block_bytes == 8) {
-        ak_read_u64(&c, &wide);
+    if (ak_quant_info(array->type)->block_bytes == 8) {
+        ak_cursor_read_u64(&c, &wide);
         return wide;
     }
-    ak_read_u32(&c, &narrow);
+    ak_cursor_read_u32(&c, &narrow);
     return narrow;
 }
 
@@ -185,13 +187,13 @@ static ak_status check_shape_file(const struct entry *e)
     struct ak_npy array;
     ak_status status = AKUNU_OK;
     AK_TRY(open_array(e, "__shape", &file, &array));
-    bool whole = array.type == AK_I64 || array.type == AK_U64 || array.type == AK_I32 ||
-                 array.type == AK_U32;
+    bool whole = array.type == AK_QUANT_I64 || array.type == AK_QUANT_U64 ||
+                 array.type == AK_QUANT_I32 || array.type == AK_QUANT_U32;
     if (!whole || array.n_dims != 1 || array.shape[0] != e->n_dims)
         status = ak_fail(
             e->error, AKUNU_ERROR_FORMAT,
             "%s__shape is %s of %llu in %u dimensions; expected %u whole numbers of 32 or 64 bits",
-            e->safe, ak_type_info(array.type)->name, (unsigned long long)array.shape[0],
+            e->safe, ak_quant_info(array.type)->name, (unsigned long long)array.shape[0],
             array.n_dims, e->n_dims);
     for (unsigned d = 0; status == AKUNU_OK && d < e->n_dims; d++) {
         uint64_t found = element(&array, file.data + array.offset, d);
@@ -315,9 +317,9 @@ static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numb
     *out = (struct ak_assembly){
         .scheme = &scheme,
         .type = e->encoding->bits == 8 && !halves ?
-                    AK_A8 :
-                    ak_assembly_symmetric_type(e->encoding->bits, AK_F16),
-        .factor_type = AK_F32,
+                    AK_QUANT_A8 :
+                    ak_assembly_symmetric_type(e->encoding->bits, AK_QUANT_F16),
+        .factor_type = AK_QUANT_F32,
         .n_dims = e->n_dims,
         .rows = (uint32_t)e->rows,
         .cols = (uint32_t)e->cols,
@@ -330,14 +332,14 @@ static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numb
     return AKUNU_OK;
 }
 
-static ak_status read_quantised(struct entry *e, struct ak_hf_weight *w)
+static ak_status read_quantized(struct entry *e, struct ak_hf_weight *w)
 {
     const struct ak_st_tensor *numbers, *scales;
     AK_TRY(read_group(e));
     AK_TRY(add_array(e, e->encoding->numbers, &numbers));
     AK_TRY(add_array(e, e->encoding->scales, &scales));
     AK_TRY(expect_type(e, numbers, e->encoding->type));
-    AK_TRY(expect_type(e, scales, AK_F32));
+    AK_TRY(expect_type(e, scales, AK_QUANT_F32));
     AK_TRY(ak_hf_expect_shape(numbers, (uint64_t[]){ e->rows, e->cols / 8 * e->encoding->bits }, 2,
                               e->error));
     bool flat = e->group == e->cols && scales->n_dims == 1;
@@ -354,8 +356,8 @@ static ak_status read_plain(const struct entry *e)
 {
     const struct ak_st_tensor *t;
     AK_TRY(add_array(e, e->encoding->numbers, &t));
-    if (t->type != AK_F32)
-        AK_TRY(expect_type(e, t, AK_F16));
+    if (t->type != AK_QUANT_F32)
+        AK_TRY(expect_type(e, t, AK_QUANT_F16));
     AK_TRY(ak_hf_expect_shape(t, e->shape, e->n_dims, e->error));
     return check_bytes(e, t->bytes);
 }
@@ -387,7 +389,7 @@ static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *in
         return ak_fail_memory(error, "a tensor's name", strlen(name) + 1);
     w->name = w->own_name;
     h->n_weights++;
-    return e.encoding->bits ? read_quantised(&e, w) : read_plain(&e);
+    return e.encoding->bits ? read_quantized(&e, w) : read_plain(&e);
 }
 
 /* ---- The manifest ------------------------------------------------------- */

@@ -133,9 +133,9 @@ static void identity(const struct ak_provider *p, struct ak_identity *out)
     ak_identity_add(out, &npy(p)->file, npy(p)->array.offset);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
+static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
 {
-    ak_file_tell_at(&npy(p)->file, data, n, use);
+    ak_file_advise_at(&npy(p)->file, data, n, use);
 }
 
 const struct ak_provider_format ak_format_npy_file = {

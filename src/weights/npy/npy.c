@@ -9,11 +9,12 @@ static const uint8_t magic[] = { 0x93, 'N', 'U', 'M', 'P', 'Y' };
 
 static const struct {
     const char *descr;
-    enum ak_type type;
+    enum ak_quant_type type;
 } dtypes[] = {
-    { "<f4", AK_F32 }, { "<f2", AK_F16 }, { "<f8", AK_F64 }, { "|b1", AK_BOOL },
-    { "|i1", AK_I8 },  { "|u1", AK_U8 },  { "<i2", AK_I16 }, { "<u2", AK_U16 },
-    { "<i4", AK_I32 }, { "<u4", AK_U32 }, { "<i8", AK_I64 }, { "<u8", AK_U64 },
+    { "<f4", AK_QUANT_F32 },  { "<f2", AK_QUANT_F16 }, { "<f8", AK_QUANT_F64 },
+    { "|b1", AK_QUANT_BOOL }, { "|i1", AK_QUANT_I8 },  { "|u1", AK_QUANT_U8 },
+    { "<i2", AK_QUANT_I16 },  { "<u2", AK_QUANT_U16 }, { "<i4", AK_QUANT_I32 },
+    { "<u4", AK_QUANT_U32 },  { "<i8", AK_QUANT_I64 }, { "<u8", AK_QUANT_U64 },
 };
 
 bool ak_npy_probe(const struct ak_file *file)
@@ -201,23 +202,24 @@ static ak_status read_header(struct scan *s, struct ak_npy *out, struct ak_error
 
 ak_status ak_npy_read(const struct ak_file *file, struct ak_npy *out, struct ak_error *error)
 {
-    struct ak_cursor c = ak_cursor_over(file->data, file->bytes);
+    struct ak_cursor c = ak_cursor_init(file->data, file->bytes);
     const uint8_t *text;
     uint8_t major, minor;
     uint16_t short_length;
     uint32_t length;
-    ak_read_bytes(&c, sizeof magic, &text);
-    if (!ak_read_u8(&c, &major) || !ak_read_u8(&c, &minor))
+    ak_cursor_read_bytes(&c, sizeof magic, &text);
+    if (!ak_cursor_read_u8(&c, &major) || !ak_cursor_read_u8(&c, &minor))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the end of the file (%llu bytes) is inside the version",
                        (unsigned long long)file->bytes);
     if (major < 1 || major > 3)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "version %d.%d; supported: 1, 2 and 3",
                        major, minor);
-    bool fine = major == 1 ? ak_read_u16(&c, &short_length) : ak_read_u32(&c, &length);
+    bool fine =
+        major == 1 ? ak_cursor_read_u16(&c, &short_length) : ak_cursor_read_u32(&c, &length);
     if (fine && major == 1)
         length = short_length;
-    if (!fine || !ak_read_bytes(&c, length, &text))
+    if (!fine || !ak_cursor_read_bytes(&c, length, &text))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the end of the file (%llu bytes) is inside the header",
                        (unsigned long long)file->bytes);
@@ -225,14 +227,15 @@ ak_status ak_npy_read(const struct ak_file *file, struct ak_npy *out, struct ak_
     AK_TRY(read_header(&s, out, error));
 
     out->offset = ak_cursor_offset(&c);
-    out->bytes = ak_type_info(out->type)->block_bytes;
+    out->bytes = ak_quant_info(out->type)->block_bytes;
     for (unsigned d = 0; d < out->n_dims; d++)
         if (!ak_mul_u64(out->bytes, out->shape[d], &out->bytes))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "header: the size of the shape overflows 64 bits");
-    if (out->bytes != ak_cursor_left(&c))
+    if (out->bytes != ak_cursor_bytes_left(&c))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the shape asks for a size of %llu bytes, where the file has %llu of data",
-                       (unsigned long long)out->bytes, (unsigned long long)ak_cursor_left(&c));
+                       (unsigned long long)out->bytes,
+                       (unsigned long long)ak_cursor_bytes_left(&c));
     return AKUNU_OK;
 }

@@ -15,7 +15,7 @@
 #include "weights/provider.h"
 
 struct ak_npy {
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;             /* at least 1: a scalar is given as [1] */
     uint64_t shape[AK_MAX_DIMS]; /* row-major; each fits 32 bits, the rows together too */
     uint64_t offset, bytes;      /* of the data */

@@ -13,13 +13,13 @@ static const uint8_t magic[] = { 0x6c, 0x6d, 0x67, 0x67 };
 enum {
     N_METAS = 2 + AK_WHISPER_PARAMS + 1,
     LONGEST_NAME = 256,
-    QUANTISATION_VERSIONS = 1000,
+    QUANTIZATION_VERSIONS = 1000,
     KERNEL_WIDTH = 3
 };
 
 struct tensor {
     char *name;
-    enum ak_type type;
+    enum ak_quant_type type;
     unsigned n_dims;
     uint64_t shape[AK_MAX_DIMS];
     uint64_t offset, bytes;
@@ -99,7 +99,7 @@ static ak_status fail_end(const struct whisper *w, const char *what, struct ak_e
 static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const char *what,
                             uint32_t least, uint32_t most, uint32_t *out, struct ak_error *error)
 {
-    if (!ak_read_u32(c, out))
+    if (!ak_cursor_read_u32(c, out))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s",
                        (unsigned long long)w->file.bytes, what);
     if (*out < least || *out > most)
@@ -108,13 +108,13 @@ static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const 
     return AKUNU_OK;
 }
 
-/* Above the thousands is the version of the quantisation. */
+/* Above the thousands is the version of the quantization. */
 static bool known_ftype(uint32_t ftype)
 {
     /* floats, 4 to 8 bits, K */
     static const uint8_t known[] = { 0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14 };
     for (size_t i = 0; i < sizeof known; i++)
-        if (ftype % QUANTISATION_VERSIONS == known[i])
+        if (ftype % QUANTIZATION_VERSIONS == known[i])
             return true;
     return false;
 }
@@ -153,7 +153,8 @@ static ak_status read_filters(struct whisper *w, struct ak_cursor *c, struct ak_
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "n_mels is %u, but there are mel filters of %u rows",
                        w->params[AK_WHISPER_MELS], w->filter_rows);
-    if (!ak_read_bytes(c, (uint64_t)w->filter_rows * w->filter_cols * sizeof(float), &w->filters))
+    if (!ak_cursor_read_bytes(c, (uint64_t)w->filter_rows * w->filter_cols * sizeof(float),
+                              &w->filters))
         return fail_end(w, "mel filters", error);
     return AKUNU_OK;
 }
@@ -166,16 +167,16 @@ static ak_status read_tokens(struct whisper *w, struct ak_cursor *c, struct ak_e
     if (n > w->params[AK_WHISPER_VOCAB])
         return ak_fail(error, AKUNU_ERROR_FORMAT, "n_vocab is %u, but there are %u tokens",
                        w->params[AK_WHISPER_VOCAB], n);
-    if (n > ak_cursor_left(c) / sizeof bytes)
+    if (n > ak_cursor_bytes_left(c) / sizeof bytes)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%u tokens, where the file has %llu bytes left",
-                       n, (unsigned long long)ak_cursor_left(c));
+                       n, (unsigned long long)ak_cursor_bytes_left(c));
     w->tokens = ak_alloc(n, sizeof *w->tokens);
     if (!w->tokens)
         return ak_fail_memory(error, "the tokens", n * sizeof *w->tokens);
     for (; w->n_tokens < n; w->n_tokens++) {
-        if (!ak_read_u32(c, &bytes))
+        if (!ak_cursor_read_u32(c, &bytes))
             return fail_end(w, "tokens", error);
-        if (!ak_read_bytes(c, bytes, &text))
+        if (!ak_cursor_read_bytes(c, bytes, &text))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "token %u has %u bytes, beyond the end of the file (%llu bytes)",
                            w->n_tokens, bytes, (unsigned long long)w->file.bytes);
@@ -248,7 +249,7 @@ static ak_status check_role(struct whisper *w, struct tensor *t, struct ak_error
     uint32_t layers = rule ? w->params[ak_whisper_in_encoder(rule->role) ? AK_WHISPER_AUDIO_LAYER :
                                                                            AK_WHISPER_TEXT_LAYER] :
                              0;
-    if (!rule || (t->layer != AK_NO_LAYER && (uint32_t)t->layer >= layers))
+    if (!rule || (t->layer != AK_ROLE_NO_LAYER && (uint32_t)t->layer >= layers))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s: a Whisper model of these sizes has none of that name",
                        ak_show(t->name, strlen(t->name), shown));
@@ -272,10 +273,10 @@ static ak_status read_shape(struct tensor *t, const uint32_t *dims, const char *
                            "tensor %s: dimension %u is %u, more than is possible", shown, d,
                            dims[d]);
     }
-    if (!ak_type_row_bytes(t->type, dims[0], &row_bytes))
+    if (!ak_quant_row_bytes(t->type, dims[0], &row_bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s has rows of %u elements, where %s needs a multiple of %u", shown,
-                       dims[0], ak_type_info(t->type)->name, ak_type_info(t->type)->block_elems);
+                       dims[0], ak_quant_info(t->type)->name, ak_quant_info(t->type)->block_elems);
     if (!ak_mul_u64(rows, row_bytes, &t->bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s: its size overflows 64 bits", shown);
     return AKUNU_OK;
@@ -299,7 +300,8 @@ static bool find_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name, con
     bool possible = n_dims >= 1 && n_dims <= AK_MAX_DIMS;
     for (uint32_t n = possible ? n_dims : 1; n <= (possible ? n_dims : AK_MAX_DIMS); n++) {
         *c = begin;
-        if (!ak_read_bytes(c, n * sizeof(uint32_t), &skipped) || !ak_read_bytes(c, n_name, name))
+        if (!ak_cursor_read_bytes(c, n * sizeof(uint32_t), &skipped) ||
+            !ak_cursor_read_bytes(c, n_name, name))
             return false;
         if (possible || is_known(*name, n_name))
             break;
@@ -313,7 +315,8 @@ static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tens
     char shown[AK_SHOW_BYTES];
     uint32_t n_dims, n_name, number, dims[AK_MAX_DIMS] = { 0 };
     const uint8_t *name = NULL, *data;
-    if (!ak_read_u32(c, &n_dims) || !ak_read_u32(c, &n_name) || !ak_read_u32(c, &number))
+    if (!ak_cursor_read_u32(c, &n_dims) || !ak_cursor_read_u32(c, &n_name) ||
+        !ak_cursor_read_u32(c, &number))
         return fail_end(w, "header of a tensor", error);
     if (n_name == 0 || n_name > LONGEST_NAME)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
@@ -328,14 +331,14 @@ static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tens
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has %d dimensions; expected 1 to %d",
                        shown, (int32_t)n_dims, AK_MAX_DIMS);
     for (uint32_t d = 0; d < n_dims; d++)
-        ak_read_u32(c, &dims[d]);
+        ak_cursor_read_u32(c, &dims[d]);
     *c = ahead;
 
     t->n_dims = n_dims;
     AK_TRY(ak_ggml_type_find(number, shown, &t->type, error));
     AK_TRY(read_shape(t, dims, shown, error));
     t->offset = ak_cursor_offset(c);
-    if (!ak_read_bytes(c, t->bytes, &data))
+    if (!ak_cursor_read_bytes(c, t->bytes, &data))
         return ak_fail(
             error, AKUNU_ERROR_FORMAT,
             "tensor %s lies at bytes %llu to %llu, beyond the end of the file (%llu bytes)", shown,
@@ -363,7 +366,7 @@ static ak_status reserve(struct whisper *w, struct ak_error *error)
 
 static ak_status read_tensors(struct whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
-    while (ak_cursor_left(c) > 0) {
+    while (ak_cursor_bytes_left(c) > 0) {
         AK_TRY(reserve(w, error));
         struct tensor *t = &w->tensors[w->n];
         *t = (struct tensor){ 0 };
@@ -387,7 +390,7 @@ static ak_status check_complete(struct whisper *w, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice", twice);
     for (size_t i = 0; i < ak_whisper_n_rules; i++) {
         const struct ak_whisper_rule *rule = &ak_whisper_rules[i];
-        bool encoder = ak_whisper_in_encoder(rule->role), layered = ak_role_in_layer(rule->role);
+        bool encoder = ak_whisper_in_encoder(rule->role), layered = ak_role_has_layer(rule->role);
         int layers =
             layered ? (int)w->params[encoder ? AK_WHISPER_AUDIO_LAYER : AK_WHISPER_TEXT_LAYER] : 1;
         for (int layer = 0; layer < layers; layer++)
@@ -400,9 +403,9 @@ static ak_status check_complete(struct whisper *w, struct ak_error *error)
 static ak_status read(struct whisper *w, const char *path, struct ak_error *error)
 {
     AK_TRY(ak_file_open(path, &w->file, error));
-    struct ak_cursor c = ak_cursor_over(w->file.data, w->file.bytes);
+    struct ak_cursor c = ak_cursor_init(w->file.data, w->file.bytes);
     const uint8_t *skipped;
-    ak_read_bytes(&c, sizeof magic, &skipped);
+    ak_cursor_read_bytes(&c, sizeof magic, &skipped);
     AK_TRY(read_params(w, &c, error));
     AK_TRY(read_filters(w, &c, error));
     AK_TRY(read_tokens(w, &c, error));
@@ -442,7 +445,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     const struct ak_whisper_rule *rule = ak_whisper_rule_of(role);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!rule || ak_role_in_layer(role) != (layer >= 0) ||
+    if (!rule || ak_role_has_layer(role) != (layer >= 0) ||
         !ak_index_find(&w->index, ak_role_expand(rule->name, layer, name), &i))
         return false;
 
@@ -548,7 +551,7 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
         out->as.string = w->tokens[i].bytes;
     } else {
         float x;
-        ak_type_info(AK_F32)->dequantise(w->filters + i * sizeof x, &x, 1);
+        ak_quant_info(AK_QUANT_F32)->dequantize(w->filters + i * sizeof x, &x, 1);
         out->as.number = (double)x;
     }
     return true;
@@ -570,9 +573,9 @@ static void identity(const struct ak_provider *p, struct ak_identity *out)
     ak_identity_add(out, &whisper(p)->file, whisper(p)->header_bytes);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_use use)
+static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
 {
-    ak_file_tell_at(&whisper(p)->file, data, n, use);
+    ak_file_advise_at(&whisper(p)->file, data, n, use);
 }
 
 const struct ak_provider_format ak_format_whisper_ggml = {
