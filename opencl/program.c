@@ -45,11 +45,11 @@ static void name_of(const struct ak_ocl_builder *b, const char *const *sources, 
 static int open_folder(const struct ak_ocl_builder *b)
 {
     char path[4096];
-    char *own = b->cache_dir ? NULL : ak_cache_default_dir();
+    char *own = b->cache_dir ? NULL : ak_store_default_dir();
     const char *dir = b->cache_dir ? b->cache_dir : own;
     int fd = -1;
     if (dir && (size_t)snprintf(path, sizeof path, "%s/opencl", dir) < sizeof path)
-        fd = ak_cache_dir_open(path, true);
+        fd = ak_store_open_dir(path, true);
     ak_free(own);
     return fd;
 }

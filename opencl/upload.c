@@ -56,7 +56,7 @@ static void drop(const struct ak_ocl *o, const void *data, uint64_t bytes)
     const struct ak_weights *w = o->weights;
     const uint8_t *at = data;
     if (w->source)
-        ak_provider_tell(w->source, data, bytes, AK_FILE_DONTNEED);
+        ak_provider_advise(w->source, data, bytes, AK_FILE_DONTNEED);
     if (w->block_mapped && at >= w->block && at < w->block + w->block_bytes)
         ak_pages_drop(data, (size_t)bytes);
 }
@@ -133,7 +133,7 @@ static const void *lendable(const struct ak_ocl *o, const struct ak_packed *pack
     const struct ak_packed_part *part = &packed->parts[0];
     uint64_t row_bytes, padded;
     row_bytes_of(packed, &row_bytes, &padded);
-    bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->matrices &&
+    bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->expert_views &&
                                        part->rows % AK_OCL_TILE_ROWS == 0);
     bool by_matrix =
         packed->n_experts == 0 ||

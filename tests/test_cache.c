@@ -401,8 +401,8 @@ START_TEST(damaged)
                                   4063,
                                   4064,
                                   4095,
-                                  AK_CACHE_DATA,
-                                  AK_CACHE_DATA + 70000 };
+                                  AK_STORE_BLOCK_OFFSET,
+                                  AK_STORE_BLOCK_OFFSET + 70000 };
     char what[64];
     load_mixed(folder);
     const char *path = only_file();
@@ -426,9 +426,9 @@ START_TEST(damaged)
                              4095,
                              4096,
                              4097,
-                             AK_CACHE_DATA - 1,
-                             AK_CACHE_DATA,
-                             AK_CACHE_DATA + 1,
+                             AK_STORE_BLOCK_OFFSET - 1,
+                             AK_STORE_BLOCK_OFFSET,
+                             AK_STORE_BLOCK_OFFSET + 1,
                              st.st_size / 2,
                              st.st_size - 1,
                              st.st_size + 1 };
@@ -446,8 +446,8 @@ END_TEST
 /* No bit of a header can be another without notice. */
 START_TEST(header_bits)
 {
-    uint8_t page[AK_CACHE_HEADER];
-    struct ak_cache_header made = { .block_bytes = 4096,
+    uint8_t page[AK_STORE_HEADER_BYTES];
+    struct ak_store_header made = { .block_bytes = 4096,
                                     .built = 1700000000,
                                     .source_bytes = 7,
                                     .source_mtime_ns = -5,
@@ -455,17 +455,17 @@ START_TEST(header_bits)
                                     .source = "/models/x.gguf" },
                            got;
     memset(made.key.digest, 0xa5, sizeof made.key.digest);
-    ak_cache_header_write(&made, page);
-    ck_assert(ak_cache_header_read(page, &got));
+    ak_store_header_write(&made, page);
+    ck_assert(ak_store_header_read(page, &got));
     ck_assert_mem_eq(&got, &made, sizeof got);
     for (size_t i = 0; i < sizeof page; i++) {
         page[i] ^= (uint8_t)(1u << i % 8);
-        ck_assert_msg(!ak_cache_header_read(page, &got), "byte %zu", i);
+        ck_assert_msg(!ak_store_header_read(page, &got), "byte %zu", i);
         page[i] ^= (uint8_t)(1u << i % 8);
     }
     memset(made.source, 'x', sizeof made.source); /* without its end */
-    ak_cache_header_write(&made, page);
-    ck_assert(!ak_cache_header_read(page, &got));
+    ak_store_header_write(&made, page);
+    ck_assert(!ak_store_header_read(page, &got));
 }
 END_TEST
 
@@ -481,7 +481,7 @@ START_TEST(keys)
 {
     char path[4096];
     struct ak_model *model = NULL, *copy = NULL;
-    struct ak_cache_key key, other;
+    struct ak_store_key key, other;
     struct akunu_load_params params = params_for(NULL);
     ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
                      AKUNU_OK);
@@ -489,12 +489,12 @@ START_TEST(keys)
     struct ak_pack_job job = { .weights = &model->weights,
                                .backend = model->backend,
                                .source = model->provider };
-    ck_assert_int_eq(ak_cache_key(&job, &key, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pack_cache_key(&job, &key, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pack_cache_key(&job, &other, NULL), AKUNU_OK);
     ck_assert_mem_eq(&key, &other, sizeof key);
 
     job.source = copy->provider; /* another time of change */
-    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pack_cache_key(&job, &other, NULL), AKUNU_OK);
     ck_assert_mem_ne(&key, &other, sizeof key);
     job.source = model->provider;
 
@@ -502,11 +502,11 @@ START_TEST(keys)
     while (model->weights.packed[i].bytes == 0)
         i++;
     model->weights.packed[i].layout++;
-    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pack_cache_key(&job, &other, NULL), AKUNU_OK);
     ck_assert_mem_ne(&key, &other, sizeof key);
     model->weights.packed[i].layout--;
     model->weights.packed[i].parts[0].offset += 64;
-    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pack_cache_key(&job, &other, NULL), AKUNU_OK);
     ck_assert_mem_ne(&key, &other, sizeof key);
     model->weights.packed[i].parts[0].offset -= 64;
 
@@ -514,7 +514,7 @@ START_TEST(keys)
     struct ak_backend_ops changed = *ops;
     changed.pack = pack_otherwise;
     model->backend->ops = &changed;
-    ck_assert_int_eq(ak_cache_key(&job, &other, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_pack_cache_key(&job, &other, NULL), AKUNU_OK);
     ck_assert_mem_ne(&key, &other, sizeof key);
     model->backend->ops = ops;
     ak_model_free(model);
@@ -704,15 +704,15 @@ static const char part[] = "0123456789abcdef0123456789abcdef.packed.part";
 START_TEST(parts)
 {
     struct akunu_cache_entry entry = { .size = sizeof entry };
-    int dir = ak_cache_dir_open(folder, false);
+    int dir = ak_store_open_dir(folder, false);
     bool busy;
-    int fd = ak_cache_take_part(dir, part, &busy);
+    int fd = ak_store_lock_temp(dir, part, &busy);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(ak_cache_take_part(dir, part, &busy), -1);
+    ck_assert_int_eq(ak_store_lock_temp(dir, part, &busy), -1);
     ck_assert(busy);
     uint64_t done, total;
-    ck_assert(!ak_cache_get_progress(fd, &done, &total));
-    ck_assert(ak_cache_put_progress(fd, 3, 4) && ak_cache_get_progress(fd, &done, &total) &&
+    ck_assert(!ak_store_get_progress(fd, &done, &total));
+    ck_assert(ak_store_put_progress(fd, 3, 4) && ak_store_get_progress(fd, &done, &total) &&
               done == 3 && total == 4);
 
     struct akunu_cache *cache = akunu_cache_open(folder);
@@ -726,7 +726,7 @@ START_TEST(parts)
     ck_assert_uint_eq(count(folder, AKUNU_CACHE_UNFINISHED), 0);
     akunu_cache_free(cache);
 
-    fd = ak_cache_take_part(dir, part, &busy);
+    fd = ak_store_lock_temp(dir, part, &busy);
     close(fd);
     cache = akunu_cache_open(folder);
     for (size_t i = 0; i < akunu_cache_count(cache); i++)
@@ -791,17 +791,17 @@ static bool build_in(const char *path, const char **why)
     bool busy, stopped;
     if (ak_model_load(golden_path("mixed", ".gguf", name), &params, &model, NULL) != AKUNU_OK)
         return true;
-    int dir = ak_cache_dir_open(path, false), fd = ak_cache_take_part(dir, part, &busy);
+    int dir = ak_store_open_dir(path, false), fd = ak_store_lock_temp(dir, part, &busy);
     struct ak_pack_job job = { .weights = &model->weights,
                                .backend = model->backend,
                                .source = model->provider };
-    struct ak_cache_build build = { .dir = dir,
-                                    .fd = fd,
-                                    .part = part,
-                                    .name = "x",
-                                    .header.block_bytes = model->weights.block_bytes };
+    struct ak_store_writer build = { .dir = dir,
+                                     .fd = fd,
+                                     .temp_name = part,
+                                     .name = "x",
+                                     .header.block_bytes = model->weights.block_bytes };
     bool built = dir < 0 || fd < 0 || ak_pool_create(2, &job.pool, NULL) != AKUNU_OK ||
-                 ak_cache_build(&job, &build, &stopped, why);
+                 ak_pack_cache_build(&job, &build, &stopped, why);
     ak_pool_free(job.pool);
     close(fd);
     close(dir);
@@ -939,16 +939,16 @@ START_TEST(default_folder)
     setenv("HOME", "/home/x", 1);
     setenv("XDG_CACHE_HOME", "/xdg", 1);
     setenv("AKUNU_CACHE_DIR", "own", 1);
-    ck_assert_str_eq(dir = ak_cache_default_dir(), "own");
+    ck_assert_str_eq(dir = ak_store_default_dir(), "own");
     ak_free(dir);
     unsetenv("AKUNU_CACHE_DIR");
-    ck_assert_str_eq(dir = ak_cache_default_dir(), "/xdg/akunu");
+    ck_assert_str_eq(dir = ak_store_default_dir(), "/xdg/akunu");
     ak_free(dir);
     setenv("XDG_CACHE_HOME", "relative", 1);
-    ck_assert_str_eq(dir = ak_cache_default_dir(), "/home/x/.cache/akunu");
+    ck_assert_str_eq(dir = ak_store_default_dir(), "/home/x/.cache/akunu");
     ak_free(dir);
     unsetenv("HOME");
-    ck_assert_ptr_null(ak_cache_default_dir());
+    ck_assert_ptr_null(ak_store_default_dir());
 }
 END_TEST
 

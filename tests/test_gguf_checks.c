@@ -455,8 +455,8 @@ START_TEST(numbers)
     free(b.data);
 
     /* No file has names enough; a sum of counts may be as large. */
-    struct ak_index index;
-    ck_assert_int_eq(ak_index_alloc(&index, (size_t)UINT32_MAX + 1, &error),
+    struct ak_name_index index;
+    ck_assert_int_eq(ak_name_index_alloc(&index, (size_t)UINT32_MAX + 1, &error),
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_str_eq(error.message, "4294967296 names, where at most 2^32 - 1 are supported");
 }

@@ -76,7 +76,7 @@ START_TEST(contents)
     test_write_text(&folder, "config.json", small_config);
     test_write_text(&folder, "tokenizer.json", "{}");
     struct ak_provider *p = open_ok(folder.path);
-    ck_assert_int_eq(ak_provider_scheme(p), AK_SCHEME_HF);
+    ck_assert_int_eq(ak_provider_naming(p), AK_PROVIDER_NAMING_HF);
     ck_assert_uint_eq(ak_provider_n_tensors(p), 4);
 
     struct ak_view view;
@@ -256,10 +256,10 @@ START_TEST(shards)
 END_TEST
 
 /* The cache's key changes with any part and with the configuration. */
-START_TEST(identity)
+START_TEST(fingerprint)
 {
     struct test_folder folder = test_folder_begin();
-    struct ak_identity seen[4];
+    struct ak_provider_fingerprint seen[4];
     write_shards(&folder);
     for (int i = 0; i < 4; i++) {
         struct timespec times[2] = { { .tv_sec = 1000000000 },
@@ -270,11 +270,11 @@ START_TEST(identity)
         ck_assert_int_eq(
             utimensat(AT_FDCWD, test_in(&folder, "m-00002-of-00002.safetensors"), times, 0), 0);
         struct ak_provider *p = open_ok(folder.path);
-        ak_provider_identity(p, &seen[i]);
+        ak_provider_fingerprint(p, &seen[i]);
         ak_provider_close(p);
     }
-    ck_assert_mem_eq(seen[0].parts, seen[1].parts, sizeof seen[0].parts);
-    ck_assert_mem_ne(seen[1].parts, seen[2].parts, sizeof seen[0].parts);
+    ck_assert_mem_eq(seen[0].hash, seen[1].hash, sizeof seen[0].hash);
+    ck_assert_mem_ne(seen[1].hash, seen[2].hash, sizeof seen[0].hash);
     ck_assert_mem_ne(seen[1].parts, seen[3].parts, sizeof seen[0].parts);
     test_folder_end(&folder);
 }
@@ -1389,7 +1389,7 @@ int main(void)
     tcase_add_test(tests, metadata);
     tcase_add_test(tests, bare);
     tcase_add_test(tests, shards);
-    tcase_add_test(tests, identity);
+    tcase_add_test(tests, fingerprint);
     tcase_add_test(tests, hostile_headers);
     tcase_add_test(tests, hostile_configs);
     tcase_add_loop_test(tests, same_logits, 0, 2 * N_FOLDER_GOLDENS);

@@ -196,14 +196,14 @@ END_TEST
 
 /* Rows that are multiplied with, against the values: the same, or with factors that were
  * rounded to F16. In the order of the blocks. */
-static double worst_row(const struct ak_assembly *a, uint32_t row)
+static double worst_row(const struct ak_composed_tensor *a, uint32_t row)
 {
     float *wanted = calloc(a->cols, sizeof *wanted), *packed = calloc(a->cols, sizeof *packed);
     uint8_t *blocks = malloc(a->cols * sizeof(float));
     double worst = 0.0, most = 0.0;
     ck_assert(wanted && packed && blocks);
-    ak_assembly_widen(a, row, 0, a->cols, wanted);
-    ak_assembly_blocks(a, row, 0, a->cols, blocks);
+    ak_composed_dequantize(a, row, 0, a->cols, wanted);
+    ak_composed_make_blocks(a, row, 0, a->cols, blocks);
     ak_quant_info(a->type)->dequantize(blocks, packed, a->cols);
     for (uint32_t k = 0; k < a->cols; k++) {
         double value = (double)wanted[a->order ? a->order[k] : k];
@@ -226,8 +226,8 @@ START_TEST(packed_values)
     ck_assert_msg(ak_provider_open(folder_path(folders[_i].name), &p, &error) == AKUNU_OK, "%s",
                   error.message);
     for (size_t i = 0; ak_provider_tensor(p, i, &t); i++)
-        for (uint32_t row = 0; t.assembly && row < t.assembly->rows; row++, n++) {
-            double worst = worst_row(t.assembly, row);
+        for (uint32_t row = 0; t.composed_tensor && row < t.composed_tensor->rows; row++, n++) {
+            double worst = worst_row(t.composed_tensor, row);
             ck_assert_msg(worst <= folders[_i].rounding, "%s: row %u of %s is off by %g",
                           folders[_i].name, row, t.name, worst);
         }
@@ -271,8 +271,8 @@ END_TEST
 static const void *told_data;
 static size_t n_dropped;
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t bytes,
-                 enum ak_file_advice use)
+static void advise(const struct ak_provider *p, const void *data, uint64_t bytes,
+                   enum ak_file_advice use)
 {
     (void)p, (void)bytes;
     n_dropped += data == told_data && use == AK_FILE_DONTNEED;
@@ -287,7 +287,7 @@ START_TEST(dropped)
     ck_assert_int_eq(ak_model_load(folder_path("gptq"), &params, &model, NULL), AKUNU_OK);
     const struct ak_provider_format *format = model->provider->format;
     struct ak_provider_format counting = *format;
-    counting.tell = tell;
+    counting.advise = advise;
     model->provider->format = &counting;
     struct ak_pack_job job = { .weights = &model->weights,
                                .backend = model->backend,
@@ -612,7 +612,7 @@ START_TEST(refusals)
     ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s: %s", config,
                   error.message);
     ck_assert_uint_ge(ak_provider_n_tensors(p), 1);
-    ck_assert_int_ne(ak_provider_ready(p, &error), AKUNU_OK);
+    ck_assert_int_ne(ak_provider_check_weights(p, &error), AKUNU_OK);
     for (int i = 0; i < 3; i++)
         ck_assert_msg(strstr(error.message, refused[_i].named[i]) != NULL,
                       "%s: \"%s\" does not name %s", config, error.message, refused[_i].named[i]);
@@ -664,9 +664,10 @@ START_TEST(accepted)
         test_write_text(&folder, "config.json", config);
         ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s: %s", config,
                       error.message);
-        ck_assert_msg(ak_provider_ready(p, &error) == AKUNU_OK, "%s: %s", config, error.message);
+        ck_assert_msg(ak_provider_check_weights(p, &error) == AKUNU_OK, "%s: %s", config,
+                      error.message);
         ck_assert_uint_eq(ak_provider_n_tensors(p), 1);
-        ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.assembly);
+        ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.composed_tensor);
         ck_assert_str_eq(tensor.name, "a.weight");
         ak_provider_close(p);
         test_folder_end(&folder);
@@ -690,7 +691,7 @@ static bool refuse_large(const struct test_folder *folder, const char *config, c
     if (status == AKUNU_ERROR_MEMORY)
         return false;
     ck_assert_msg(status == AKUNU_OK, "%s", error->message);
-    ck_assert_int_ne(ak_provider_ready(p, error), AKUNU_OK);
+    ck_assert_int_ne(ak_provider_check_weights(p, error), AKUNU_OK);
     ak_provider_close(p);
     return true;
 }
@@ -786,7 +787,7 @@ START_TEST(long_names)
         struct ak_provider *p = open_gptq(&st);
         ck_assert_uint_eq(ak_provider_n_tensors(p), 1);
         /* of a weight, the scales are missing */
-        ck_assert((ak_provider_ready(p, &error) == AKUNU_OK) == (n > 255));
+        ck_assert((ak_provider_check_weights(p, &error) == AKUNU_OK) == (n > 255));
         ak_provider_close(p);
     }
 }
@@ -807,9 +808,9 @@ START_TEST(groups_of_odd_sizes)
         test_st_add(&st, "a.scales", "F16", "2, 8", data, 32);
         test_st_add(&st, "a.g_idx", "I32", "64", groups, sizeof groups);
         struct ak_provider *p = open_gptq(&st);
-        ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.assembly);
+        ck_assert(ak_provider_tensor(p, 0, &tensor) && tensor.composed_tensor);
         ck_assert((tensor.type == AK_QUANT_F16) == (first != 32));
-        ck_assert((tensor.assembly->order == NULL) == (first != 32));
+        ck_assert((tensor.composed_tensor->order == NULL) == (first != 32));
         ak_provider_close(p);
     }
 }
@@ -838,7 +839,7 @@ START_TEST(many_patterns)
     test_st_add(&st, "a", "F32", "1", "0123", 4);
     test_st_write(&st, &folder, "model.safetensors", 0);
     ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_int_ne(ak_provider_ready(p, &error), AKUNU_OK);
+    ck_assert_int_ne(ak_provider_check_weights(p, &error), AKUNU_OK);
     ck_assert_msg(
         strstr(error.message,
                "dynamic is an object of 1025; expected an object of at most 1024 patterns"),
@@ -870,7 +871,8 @@ START_TEST(floats_alone)
         test_write_text(&folder, "config.json", config);
         ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s: %s", config,
                       error.message);
-        ck_assert_msg(ak_provider_ready(p, &error) == AKUNU_OK, "%s: %s", config, error.message);
+        ck_assert_msg(ak_provider_check_weights(p, &error) == AKUNU_OK, "%s: %s", config,
+                      error.message);
         ak_provider_close(p);
         test_folder_end(&folder);
     }

@@ -104,7 +104,7 @@ START_TEST(contents)
         ck_assert_str_eq(p->format->name, "npy-dir");
         ck_assert(ak_provider_n_tensors(p) == 1 && ak_provider_tensor(p, 0, &t));
         ck_assert_str_eq(t.name, good[_i].name);
-        ck_assert_str_eq(ak_tensor_type(&t), good[_i].type);
+        ck_assert_str_eq(ak_tensor_type_name(&t), good[_i].type);
         ak_provider_close(p);
     }
     test_folder_end(&folder);

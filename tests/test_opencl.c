@@ -114,7 +114,8 @@ static void check_product(const char *what, const struct rig *r, const struct ma
 /* Two parts with a bias, and one that follows, of numbers of rows that are no multiple of a
  * tile's, in all kernels; the rows of the first two may take their input in another order. */
 static void check_type(const char *what, enum ak_quant_type type, uint32_t k,
-                       const struct ak_assembly *assembly, float *values, bool in_order)
+                       const struct ak_composed_tensor *composed_tensor, float *values,
+                       bool in_order)
 {
     static const uint32_t at[] = { 0, 48, 64 };
     static uint32_t order[1024];
@@ -123,8 +124,8 @@ static void check_type(const char *what, enum ak_quant_type type, uint32_t k,
     rig_begin(&r, k, -1.0f, 1.0f);
     for (int i = 0; i < 3; i++)
         parts[i] = golden_matrix(type, i == 0 ? 37 : i == 1 ? 16 : 5, k);
-    if (assembly) {
-        parts[0].view.assembly = assembly;
+    if (composed_tensor) {
+        parts[0].view.composed_tensor = composed_tensor;
         memcpy(parts[0].values, values, (size_t)37 * k * sizeof *values);
     }
     for (uint32_t i = 0; i < k; i++)
@@ -167,20 +168,20 @@ START_TEST(types)
 END_TEST
 
 /* ---- Weights put together ----------------------------------------------- */
-static void affine_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
-                           float *minimum)
+static void affine_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k,
+                           float *scale, float *minimum)
 {
     uint64_t i = row * (a->cols / a->group) + k / a->group;
-    *scale = ak_assembly_factor(a->factor_type, &a->plane[1], i);
-    *minimum = ak_assembly_factor(a->factor_type, &a->plane[2], i);
+    *scale = ak_composed_factor(a->factor_type, &a->plane[1], i);
+    *minimum = ak_composed_factor(a->factor_type, &a->plane[2], i);
 }
 
 /* MLX's affine kinds: numbers of `bits` bits, a scale and a bias for each group. */
 START_TEST(affine)
 {
-    static const struct ak_assembly_scheme scheme = { .quants = ak_assembly_stream,
+    static const struct ak_composed_scheme scheme = { .quants = ak_composed_read_bits,
                                                       .factors = affine_factors,
-                                                      .by_rows = true };
+                                                      .is_row_major = true };
     static const uint32_t all_bits[] = { 2, 3, 4, 5, 6, 8 };
     static const enum ak_quant_type factors[] = { AK_QUANT_F16, AK_QUANT_BF16, AK_QUANT_F32 };
     enum { ROWS = 37, COLS = 384 };
@@ -196,18 +197,18 @@ START_TEST(affine)
         ck_assert(words && values);
         for (size_t i = 0; i < n_words; i++)
             words[i] = rig_bits();
-        const struct ak_assembly a = { .scheme = &scheme,
-                                       .type = ak_assembly_affine_type(bits, factor),
-                                       .factor_type = factor,
-                                       .shape = { ROWS, COLS },
-                                       .n_dims = 2,
-                                       .rows = ROWS,
-                                       .cols = COLS,
-                                       .bits = bits,
-                                       .group = group,
-                                       .plane = { { words, n_words * sizeof *words },
-                                                  scales.view.plane[0],
-                                                  biases.view.plane[0] } };
+        const struct ak_composed_tensor a = { .scheme = &scheme,
+                                              .type = ak_composed_affine_type(bits, factor),
+                                              .factor_type = factor,
+                                              .shape = { ROWS, COLS },
+                                              .n_dims = 2,
+                                              .rows = ROWS,
+                                              .cols = COLS,
+                                              .bits = bits,
+                                              .group = group,
+                                              .plane = { { words, n_words * sizeof *words },
+                                                         scales.view.plane[0],
+                                                         biases.view.plane[0] } };
         for (size_t i = 0; i < ROWS * COLS; i++) {
             size_t bit = i * bits, g = i / group;
             uint32_t q =

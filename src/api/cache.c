@@ -12,7 +12,7 @@
 struct akunu_cache {
     char *path;
     int dir; /* -1: there is none */
-    struct ak_cache_entry *entries;
+    struct ak_store_entry *entries;
     size_t n;
 };
 
@@ -31,17 +31,17 @@ const char *akunu_cache_state_name(enum akunu_cache_state state)
 static ak_status open_cache(const char *dir, struct akunu_cache *cache, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    cache->path = dir ? ak_strndup(dir, strlen(dir)) : ak_cache_default_dir();
+    cache->path = dir ? ak_strndup(dir, strlen(dir)) : ak_store_default_dir();
     if (!cache->path)
         return ak_fail(error, AKUNU_ERROR_SYSTEM,
                        "no folder for the cache is known: HOME is not set");
-    cache->dir = ak_cache_dir_open(cache->path, false);
+    cache->dir = ak_store_open_dir(cache->path, false);
     if (cache->dir < 0 && errno == ENOENT)
         return AKUNU_OK;
     if (cache->dir < 0)
         return ak_fail(error, AKUNU_ERROR_IO, "%s: %s", ak_show_path(cache->path, shown),
                        strerror(errno));
-    ak_status status = ak_cache_list(cache->dir, &cache->entries, &cache->n, error);
+    ak_status status = ak_store_list(cache->dir, &cache->entries, &cache->n, error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, ak_show_path(cache->path, shown));
     return status;
@@ -101,7 +101,7 @@ enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t 
     struct ak_error error = { 0 };
     if (find(cache, i, &error) != AKUNU_OK)
         return ak_api_fail(&error);
-    const struct ak_cache_entry *e = &cache->entries[i];
+    const struct ak_store_entry *e = &cache->entries[i];
     struct akunu_cache_entry full = {
         .file = e->name,
         .model = e->header.source,
@@ -123,7 +123,7 @@ enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i)
     if (find(cache, i, &error) != AKUNU_OK)
         return ak_api_fail(&error);
     const char *name = cache->entries[i].name;
-    if (ak_cache_remove(cache->dir, name))
+    if (ak_store_remove(cache->dir, name))
         return AKUNU_OK;
     ak_fail(&error, AKUNU_ERROR_IO, "%s/%s: %s", ak_show_path(cache->path, shown), name,
             errno == EBUSY ? "it is being built" : strerror(errno));

@@ -37,7 +37,7 @@ static ak_status copy_names(struct akunu_file *file, struct ak_error *error)
     struct ak_tensor tensor;
     const struct ak_family *family = NULL;
     char name[AK_ROLE_NAME_BYTES];
-    if (ak_provider_scheme(file->provider) == AK_SCHEME_HF &&
+    if (ak_provider_naming(file->provider) == AK_PROVIDER_NAMING_HF &&
         ak_family_find(file->provider, &family, NULL) != AKUNU_OK)
         family = NULL; /* an unknown architecture's tensors have no roles */
     for (size_t i = 0; i < file->n_tensors && ak_provider_tensor(file->provider, i, &tensor); i++) {
@@ -168,7 +168,7 @@ static ak_status get_tensor_info(const struct akunu_file *file, size_t i,
     struct akunu_tensor_info full = {
         .name = tensor.name,
         .canonical = file->canonical[i],
-        .type = ak_tensor_type(&tensor),
+        .type = ak_tensor_type_name(&tensor),
         .n_dims = tensor.n_dims,
         .bytes = tensor.bytes,
         .offset = tensor.offset,
@@ -209,7 +209,7 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
     if (n > 0 && !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no room for %llu elements is given",
                        (unsigned long long)n);
-    ak_tensor_widen(&tensor, first, n, out);
+    ak_tensor_dequantize(&tensor, first, n, out);
     return AKUNU_OK;
 }
 

@@ -97,14 +97,14 @@ struct totals {
 static uint64_t view_bytes(const struct ak_view *view)
 {
     uint64_t bytes = 0;
-    for (int i = 0; i < AK_MAX_PLANES; i++)
+    for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         bytes += view->plane[i].bytes;
     return bytes;
 }
 
 static const char *stored_name(const struct ak_view *view)
 {
-    return view->assembly ? view->assembly->name : ak_quant_info(view->type)->name;
+    return view->composed_tensor ? view->composed_tensor->name : ak_quant_info(view->type)->name;
 }
 
 static void add_linear(const struct ak_packed *packed, struct totals *totals)

@@ -55,7 +55,7 @@ struct ak_convert_tensor {
     char name[AK_ROLE_NAME_BYTES];
     enum ak_quant_type type;
     unsigned n_dims;
-    uint64_t shape[AK_MAX_DIMS]; /* as in struct ak_tensor */
+    uint64_t shape[AK_TENSOR_DIMS_MAX]; /* as in struct ak_tensor */
     uint64_t bytes;
 
     bool is_stored; /* tensor `index` of a GGUF file, else: */

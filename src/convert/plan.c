@@ -141,7 +141,7 @@ static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_conve
                                  view->rows;
         cols = view->cols;
         *stored =
-            ak_assembly_order(view) ? AK_QUANT_F16 : view->type; /* GGUF has no order of columns */
+            ak_composed_order(view) ? AK_QUANT_F16 : view->type; /* GGUF has no order of columns */
     }
     /* whether or not they are tensors of their own */
     uint32_t matrices = t->n_dims == 3 ? bound->spec->config.n_experts : 1;

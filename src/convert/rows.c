@@ -32,7 +32,7 @@ static ak_status write_stored(const struct ak_convert_plan *plan, const struct a
 {
     struct ak_tensor tensor;
     ak_provider_tensor(plan->source, t->index, &tensor);
-    if (tensor.type == t->type && !tensor.assembly) {
+    if (tensor.type == t->type && !tensor.composed_tensor) {
         ak_gguf_writer_write(w, tensor.data, (size_t)tensor.bytes);
     } else {
         struct requantizer r = { .t = t, .w = w };
@@ -40,7 +40,7 @@ static ak_status write_stored(const struct ak_convert_plan *plan, const struct a
         ak_free(r.blocks.bytes);
         AK_TRY(status);
     }
-    ak_provider_tell(plan->source, tensor.data, tensor.bytes, AK_FILE_DONTNEED);
+    ak_provider_advise(plan->source, tensor.data, tensor.bytes, AK_FILE_DONTNEED);
     return w->status;
 }
 
@@ -75,10 +75,10 @@ struct rows {
 /* The matrix that row *row is in, and which row of it that is. */
 static const struct ak_view *find_matrix(const struct ak_view *view, uint64_t *row)
 {
-    if (!view->matrices)
+    if (!view->expert_views)
         return view;
-    const struct ak_view *matrix = &view->matrices[*row / view->matrices->rows];
-    *row %= view->matrices->rows;
+    const struct ak_view *matrix = &view->expert_views[*row / view->expert_views->rows];
+    *row %= view->expert_views->rows;
     return matrix;
 }
 
@@ -87,8 +87,9 @@ static const float *read_row(const struct rows *r, uint64_t row)
 {
     const struct ak_convert_order *order = r->t->n_dims == 1 ? &r->t->rows : &r->t->cols;
     const struct ak_view *view = find_matrix(r->view, &row);
-    if (view->assembly)
-        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, r->values);
+    if (view->composed_tensor)
+        ak_composed_dequantize(view->composed_tensor, ak_composed_row(view, row), 0, view->cols,
+                               r->values);
     else if (is_vector(r->t))
         ak_view_vector(view, row, r->values);
     else
@@ -115,13 +116,14 @@ static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct
 {
     uint64_t at = row;
     const struct ak_view *view = find_matrix(r->view, &at);
-    if (as_stored && !view->assembly) {
+    if (as_stored && !view->composed_tensor) {
         ak_gguf_writer_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes,
                              (size_t)r->row_bytes);
         return;
     }
     if (as_stored) {
-        ak_assembly_blocks(view->assembly, ak_assembly_row(view, at), 0, view->cols, r->blocks);
+        ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, at), 0, view->cols,
+                                r->blocks);
     } else {
         ak_quant_info(r->t->type)->quantize(read_row(r, row), r->blocks, view->cols);
     }
@@ -173,7 +175,7 @@ static ak_status write_part(const struct ak_convert_plan *plan, const struct ak_
     struct ak_view view;
     AK_TRY(ak_bind_weight(plan->source, t->parts[part].rule, t->layer, binding, &view, error));
     AK_TRY(write_view(t, &t->parts[part], &view, w, error));
-    ak_provider_tell(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DONTNEED);
+    ak_provider_advise(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DONTNEED);
     return AKUNU_OK;
 }
 

@@ -204,7 +204,7 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
 static inline uint32_t ak_cpu_planes(const struct ak_packed *packed)
 {
     bool twice = packed->linear == AK_OP_LINEAR_OUTPUT ||
-                 (packed->linear == AK_OP_LINEAR_QKV && packed->parts[0].view->assembly);
+                 (packed->linear == AK_OP_LINEAR_QKV && packed->parts[0].view->composed_tensor);
     return twice && ak_type_act_form(packed->type) != AK_ACT_F32 ? AK_PLANES_MAX : 1;
 }
 

@@ -8,8 +8,9 @@ static void read_row(const struct ak_view *view, ak_quant_dequantize_fn *const *
                      float *out)
 {
     uint64_t row_bytes = 0;
-    if (view->assembly) {
-        ak_assembly_widen(view->assembly, ak_assembly_row(view, row), 0, view->cols, out);
+    if (view->composed_tensor) {
+        ak_composed_dequantize(view->composed_tensor, ak_composed_row(view, row), 0, view->cols,
+                               out);
         return;
     }
     (void)ak_quant_row_bytes(view->type, view->cols, &row_bytes);

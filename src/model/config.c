@@ -126,7 +126,7 @@ static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct a
 {
     float whole;
     AK_TRY(read_float(p, config, "rope.scaling.attention_factor", 0.0f, &whole, error));
-    if (whole > 0.0f && config->scheme == AK_SCHEME_HF)
+    if (whole > 0.0f && config->naming == AK_PROVIDER_NAMING_HF)
         rope->magnitude = whole / ak_yarn_magnitude(rope->factor);
     return AKUNU_OK;
 }
@@ -135,7 +135,7 @@ static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct a
 static ak_status read_long_magnitude(const struct ak_provider *p, const struct ak_config *config,
                                      struct ak_rope_config *rope, struct ak_error *error)
 {
-    if (config->scheme != AK_SCHEME_HF || rope->original_context < 2)
+    if (config->naming != AK_PROVIDER_NAMING_HF || rope->original_context < 2)
         return AKUNU_OK;
     double factor = rope->factor > 0.0f ? (double)rope->factor :
                                           (double)config->context / (double)rope->original_context;
@@ -163,7 +163,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_fast", 32.0f, &rope->beta_fast, error));
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_slow", 1.0f, &rope->beta_slow, error));
     AK_TRY(read_float(p, config, "rope.scaling.attn_factor", 1.0f, &rope->magnitude, error));
-    if (rope->original_context == 0 && config->scheme == AK_SCHEME_HF)
+    if (rope->original_context == 0 && config->naming == AK_PROVIDER_NAMING_HF)
         rope->original_context = config->context;
     if (find_key(p, config, "rope.scaling.type", key))
         AK_TRY(ak_meta_text(p, key, &type, error));
@@ -207,9 +207,10 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key,
     bool first = false;
     for (uint64_t i = 0; i < array->n; i++) {
         if (!ak_provider_element(p, array, i, &element) ||
-            (!ak_meta_is(&element, "full_attention") && !ak_meta_is(&element, "sliding_attention")))
+            (!ak_meta_equals(&element, "full_attention") &&
+             !ak_meta_equals(&element, "sliding_attention")))
             return AKUNU_OK;
-        bool full = ak_meta_is(&element, "full_attention");
+        bool full = ak_meta_equals(&element, "full_attention");
         if (full && i == 0)
             first = true;
         else if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
@@ -291,8 +292,8 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_config *c
     if (config->head_dim == 0 && config->n_heads > 0) {
         if (config->width % config->n_heads != 0)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                           ak_config_key(config->scheme, "attention.head_count"), config->n_heads,
-                           ak_config_key(config->scheme, "embedding_length"), config->width);
+                           ak_config_key(config->naming, "attention.head_count"), config->n_heads,
+                           ak_config_key(config->naming, "embedding_length"), config->width);
         config->head_dim = config->width / config->n_heads;
     }
     AK_TRY(
@@ -361,8 +362,8 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
     struct ak_vocab vocab;
     struct ak_view embedding;
 
-    config.scheme = ak_provider_scheme(p);
-    AK_TRY(ak_provider_ready(p, error));
+    config.naming = ak_provider_naming(p);
+    AK_TRY(ak_provider_check_weights(p, error));
     AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
     AK_TRY(ak_meta_text(p, "general.name", &config.name, error));
     AK_TRY(read_u32(p, &config, "block_count", true, 0, &config.n_layers, error));
@@ -386,7 +387,7 @@ ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *fa
                     error));
     AK_TRY(read_rope(p, &config, &scaling, error));
 
-    if (config.scheme == AK_SCHEME_HF && family->hf_padded_positions)
+    if (config.naming == AK_PROVIDER_NAMING_HF && family->hf_padded_positions)
         AK_TRY(read_first_position(p, &config, error));
     bool has_types = ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING,
                                            AK_ROLE_NO_LAYER, &embedding);

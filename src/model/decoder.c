@@ -96,7 +96,7 @@ ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak
     AK_TRY(ak_describe_experts(p, config, out, error));
     if (config->shared_width == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
-                       ak_config_key(config->scheme, "expert_shared_feed_forward_length"));
+                       ak_config_key(config->naming, "expert_shared_feed_forward_length"));
     return AKUNU_OK;
 }
 

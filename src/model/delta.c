@@ -8,9 +8,9 @@ enum { USUAL_INTERVAL = 4, MOST_HEADS = 1 << 10, MOST_DIM = 1 << 9, DIM_STEP = 3
 static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_t layer,
                             struct ak_config *config, struct ak_error *error)
 {
-    bool recurrent =
-        ak_meta_is(says, "linear_attention") || (says->kind == AK_META_BOOL && says->as.boolean);
-    if (!recurrent && !ak_meta_is(says, "full_attention") && says->kind != AK_META_BOOL)
+    bool recurrent = ak_meta_equals(says, "linear_attention") ||
+                     (says->kind == AK_META_BOOL && says->as.boolean);
+    if (!recurrent && !ak_meta_equals(says, "full_attention") && says->kind != AK_META_BOOL)
         return ak_fail(
             error, AKUNU_ERROR_FORMAT,
             "%s: neither \"linear_attention\" nor \"full_attention\", nor a bool, for layer %u",
@@ -62,7 +62,7 @@ static ak_status read_draft_layers(const struct ak_provider *p, struct ak_config
     if (config->n_draft_layers >= config->n_layers)
         return ak_fail(
             error, AKUNU_ERROR_FORMAT, "nextn_predict_layers is %u; expected less than %s %u",
-            config->n_draft_layers, ak_config_key(config->scheme, "block_count"), config->n_layers);
+            config->n_draft_layers, ak_config_key(config->naming, "block_count"), config->n_layers);
     config->n_layers -= config->n_draft_layers;
     return AKUNU_OK;
 }
@@ -74,7 +74,7 @@ static ak_status read_value_size(const struct ak_provider *p, struct ak_config *
     uint32_t size;
     AK_TRY(ak_config_u32(p, config, "ssm.inner_size", 0, &size, error));
     config->delta_v_dim = size;
-    if (config->scheme != AK_SCHEME_GGUF || config->delta_v_heads == 0)
+    if (config->naming != AK_PROVIDER_NAMING_GGUF || config->delta_v_heads == 0)
         return AKUNU_OK;
     if (size % config->delta_v_heads != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
@@ -88,7 +88,7 @@ ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config,
                           struct ak_error *error)
 {
     char key[AK_CONFIG_KEY_BYTES];
-    if (config->scheme == AK_SCHEME_GGUF)
+    if (config->naming == AK_PROVIDER_NAMING_GGUF)
         AK_TRY(read_draft_layers(p, config, error));
     AK_TRY(read_layers(p, config, error));
     AK_TRY(ak_config_u32(p, config, "ssm.conv_kernel", 0, &config->conv_taps, error));
@@ -96,7 +96,7 @@ ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config,
     AK_TRY(ak_config_u32(p, config, "ssm.group_count", 0, &config->delta_k_heads, error));
     AK_TRY(ak_config_u32(p, config, "ssm.time_step_rank", 0, &config->delta_v_heads, error));
     AK_TRY(read_value_size(p, config, error));
-    if (config->scheme == AK_SCHEME_HF &&
+    if (config->naming == AK_PROVIDER_NAMING_HF &&
         !ak_config_find_key(p, config->architecture, "rope.partial_factor", key))
         config->rope_dims = config->head_dim / 4;
     return AKUNU_OK;
@@ -108,7 +108,7 @@ static ak_status in_range(const struct ak_config *c, const char *key, uint32_t v
     if (value >= least && value <= most)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected %u to %u",
-                   ak_config_key(c->scheme, key), value, least, most);
+                   ak_config_key(c->naming, key), value, least, most);
 }
 
 static ak_status check_dim(const struct ak_config *c, const char *key, uint32_t dim,
@@ -118,7 +118,7 @@ static ak_status check_dim(const struct ak_config *c, const char *key, uint32_t 
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s makes heads of %u elements; multiples of %d up to %d are supported",
-                   ak_config_key(c->scheme, key), dim, (int)DIM_STEP, (int)MOST_DIM);
+                   ak_config_key(c->naming, key), dim, (int)DIM_STEP, (int)MOST_DIM);
 }
 
 static ak_status check_heads(const struct ak_config *c, struct ak_error *error)
@@ -128,8 +128,8 @@ static ak_status check_heads(const struct ak_config *c, struct ak_error *error)
     AK_TRY(in_range(c, "ssm.time_step_rank", c->delta_v_heads, 1, MOST_HEADS, error));
     if (c->delta_v_heads % c->delta_k_heads != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                       ak_config_key(c->scheme, "ssm.group_count"), c->delta_k_heads,
-                       ak_config_key(c->scheme, "ssm.time_step_rank"), c->delta_v_heads);
+                       ak_config_key(c->naming, "ssm.group_count"), c->delta_k_heads,
+                       ak_config_key(c->naming, "ssm.time_step_rank"), c->delta_v_heads);
     AK_TRY(check_dim(c, "ssm.state_size", c->delta_k_dim, error));
     return check_dim(c, "ssm.inner_size", c->delta_v_dim, error);
 }
@@ -141,7 +141,7 @@ static ak_status check_layers(const struct ak_config *c, struct ak_error *error)
             return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s leaves no layer with attention; one at least is supported",
-                   ak_config_key(c->scheme, "attention.recurrent_layers"));
+                   ak_config_key(c->naming, "attention.recurrent_layers"));
 }
 
 ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config,

@@ -94,9 +94,9 @@ const char *ak_config_key_at(size_t i)
     return i < sizeof keys / sizeof *keys ? keys[i].key : NULL;
 }
 
-const char *ak_config_key(enum ak_scheme scheme, const char *key)
+const char *ak_config_key(enum ak_provider_naming naming, const char *key)
 {
-    const char *const *names = scheme == AK_SCHEME_HF ? names_of(key) : NULL;
+    const char *const *names = naming == AK_PROVIDER_NAMING_HF ? names_of(key) : NULL;
     return names ? names[0] : key;
 }
 
@@ -137,7 +137,7 @@ bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture
                         char out[AK_CONFIG_KEY_BYTES])
 {
     const char *const own[MOST_NAMES] = { key }, *const *names = names_of(key);
-    if (ak_provider_scheme(p) == AK_SCHEME_HF)
+    if (ak_provider_naming(p) == AK_PROVIDER_NAMING_HF)
         return find_hf(p, names ? names : own, out);
     return find_gguf(p, architecture, key, out);
 }

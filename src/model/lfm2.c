@@ -48,8 +48,8 @@ static ak_status read_layer_types(const struct ak_provider *p, const struct ak_m
     struct ak_meta type;
     for (uint32_t i = 0; i < config->n_layers; i++) {
         bool found = ak_provider_element(p, list, i, &type),
-             conv = found && ak_meta_is(&type, "conv");
-        if (!conv && !(found && ak_meta_is(&type, "full_attention")))
+             conv = found && ak_meta_equals(&type, "conv");
+        if (!conv && !(found && ak_meta_equals(&type, "full_attention")))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "layer_types: no \"conv\" or \"full_attention\" for layer %u", i);
         if (conv)
@@ -121,7 +121,7 @@ static ak_status configure(const struct ak_provider *p, struct ak_config *config
                            struct ak_error *error)
 {
     AK_TRY(ak_config_u32(p, config, "shortconv.l_cache", 0, &config->conv_taps, error));
-    if (config->scheme == AK_SCHEME_HF) {
+    if (config->naming == AK_PROVIDER_NAMING_HF) {
         AK_TRY(read_layers(p, config, error));
         AK_TRY(adjust_ffn(p, config, error));
     }
@@ -139,7 +139,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
                        "conv_bias is true; convolutions without are supported");
     if (config->conv_taps < 2 || config->conv_taps > MOST_TAPS)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 2 to %d",
-                       ak_config_key(config->scheme, "shortconv.l_cache"), config->conv_taps,
+                       ak_config_key(config->naming, "shortconv.l_cache"), config->conv_taps,
                        (int)MOST_TAPS);
     out->output_norm = AK_ROLE_EMBEDDING_NORM;
     out->state_elems = (uint64_t)(config->conv_taps - 1) * config->width;

@@ -29,7 +29,7 @@ struct ak_config {
     /* that stand behind these in the file, to guess at further tokens; not read */
     uint32_t n_draft_layers;
     bool tied; /* the embedding serves as output, whether or not the file has one */
-    enum ak_scheme scheme;
+    enum ak_provider_naming naming;
 };
 
 enum ak_rope_scaling { AK_ROPE_PLAIN, AK_ROPE_LINEAR, AK_ROPE_LLAMA3, AK_ROPE_YARN, AK_ROPE_LONG };
@@ -245,8 +245,8 @@ bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture
 /* The i-th of the keys that Hugging Face's configurations have other names for; NULL
  * past the last one. */
 const char *ak_config_key_at(size_t i);
-/* The scheme's own name of `key`, for messages. */
-const char *ak_config_key(enum ak_scheme scheme, const char *key);
+/* The name in this naming convention of `key`, for messages. */
+const char *ak_config_key(enum ak_provider_naming naming, const char *key);
 /* Each field in its range; the message names the field and the file's key. */
 ak_status ak_config_validate(const struct ak_config *config, const struct ak_rope_config *rope,
                              struct ak_error *error);

@@ -124,7 +124,7 @@ ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spe
     json_t *modules;
     *out = (struct ak_pooling){ .kind = spec->descriptor.encoder ? AKUNU_POOLING_MEAN :
                                                                    AKUNU_POOLING_LAST };
-    if (ak_provider_scheme(p) == AK_SCHEME_GGUF)
+    if (ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF)
         return read_gguf(p, &spec->config, out, error);
     AK_TRY(ak_provider_json(p, "modules.json", &modules, error));
     ak_status status = modules ? read_modules(p, modules, out, error) : AKUNU_OK;

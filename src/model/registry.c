@@ -56,8 +56,8 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
     AK_TRY(ak_meta_text(p, "general.architecture", &name, error));
     if (name.n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
-                       ak_provider_scheme(p) == AK_SCHEME_HF ? "model_type" :
-                                                               "general.architecture");
+                       ak_provider_naming(p) == AK_PROVIDER_NAMING_HF ? "model_type" :
+                                                                        "general.architecture");
     AK_TRY(ak_config_experts(p, name, &n_experts, error));
     *out = NULL;
     for (size_t i = 0; families[i]; i++) {
@@ -223,7 +223,7 @@ static ak_status read_activation(const struct ak_provider *p, struct ak_spec *sp
     if (d->ungated && d->activation == AK_OP_ACTIVATION_SILU)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s is silu; without a gate, only kinds of gelu are supported",
-                       ak_config_key(spec->config.scheme, key));
+                       ak_config_key(spec->config.naming, key));
     return AKUNU_OK;
 }
 
@@ -238,9 +238,9 @@ ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
     AK_TRY(spec->family->describe(p, &spec->config, &spec->descriptor, error));
     AK_TRY(read_activation(p, spec, error));
     if (spec->family->gguf_interleaved)
-        spec->descriptor.rope_interleaved = spec->config.scheme == AK_SCHEME_GGUF;
+        spec->descriptor.rope_interleaved = spec->config.naming == AK_PROVIDER_NAMING_GGUF;
     spec->descriptor.delta_tiled =
-        spec->family->gguf_tiled && spec->config.scheme == AK_SCHEME_GGUF;
+        spec->family->gguf_tiled && spec->config.naming == AK_PROVIDER_NAMING_GGUF;
     return AKUNU_OK;
 }
 

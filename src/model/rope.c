@@ -127,7 +127,7 @@ static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_
                                    bool is_long, float *frequencies, uint32_t half,
                                    struct ak_error *error)
 {
-    if (spec->config.scheme == AK_SCHEME_GGUF)
+    if (spec->config.naming == AK_PROVIDER_NAMING_GGUF)
         return divide_by_file(p, spec->family,
                               is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT,
                               frequencies, half, error);
@@ -183,7 +183,7 @@ static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, 
                              struct ak_error *error)
 {
     struct ak_view view;
-    if ((spec->config.scheme == AK_SCHEME_HF && spec->rope.scaling == AK_ROPE_LONG) ||
+    if ((spec->config.naming == AK_PROVIDER_NAMING_HF && spec->rope.scaling == AK_ROPE_LONG) ||
         ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, &view))
         return divide_long(p, spec, half, error);
     return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half,
@@ -215,7 +215,7 @@ ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, stru
 
 bool ak_rope_is_stored(const struct ak_spec *spec, enum ak_role role)
 {
-    if (spec->n_rotations == 0 || spec->config.scheme != AK_SCHEME_HF)
+    if (spec->n_rotations == 0 || spec->config.naming != AK_PROVIDER_NAMING_HF)
         return false;
     if (role == AK_ROLE_ROPE_FREQS)
         return spec->rope.scaling == AK_ROPE_LLAMA3;

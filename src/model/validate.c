@@ -19,7 +19,7 @@ static ak_status in_range(const struct ak_config *c, const char *field, uint32_t
     if (value >= 1 && value <= most)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 1 to %u",
-                   ak_config_key(c->scheme, field), value, most);
+                   ak_config_key(c->naming, field), value, most);
 }
 
 static ak_status positive(const struct ak_config *c, const char *field, float value,
@@ -28,7 +28,7 @@ static ak_status positive(const struct ak_config *c, const char *field, float va
     if (isfinite(value) && value > 0.0f)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected a positive number",
-                   ak_config_key(c->scheme, field), (double)value);
+                   ak_config_key(c->naming, field), (double)value);
 }
 
 static ak_status validate_heads(const struct ak_config *c, struct ak_error *error)
@@ -37,8 +37,8 @@ static ak_status validate_heads(const struct ak_config *c, struct ak_error *erro
     AK_TRY(in_range(c, "attention.head_count_kv", c->n_kv_heads, MAX_HEADS, error));
     if (c->n_heads % c->n_kv_heads != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                       ak_config_key(c->scheme, "attention.head_count_kv"), c->n_kv_heads,
-                       ak_config_key(c->scheme, "attention.head_count"), c->n_heads);
+                       ak_config_key(c->naming, "attention.head_count_kv"), c->n_kv_heads,
+                       ak_config_key(c->naming, "attention.head_count"), c->n_heads);
     AK_TRY(in_range(c, "attention.key_length", c->head_dim, MAX_HEAD_DIM, error));
     return AKUNU_OK;
 }
@@ -67,7 +67,7 @@ static ak_status validate_rope(const struct ak_config *c, const struct ak_rope_c
         if (rope->high_freq_factor <= rope->low_freq_factor)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "%s is %g; expected more than low_freq_factor %g",
-                           ak_config_key(c->scheme, "rope.scaling.high_freq_factor"),
+                           ak_config_key(c->naming, "rope.scaling.high_freq_factor"),
                            (double)rope->high_freq_factor, (double)rope->low_freq_factor);
         AK_TRY(in_range(c, "rope.scaling.original_context_length", rope->original_context,
                         MAX_CONTEXT, error));
@@ -105,7 +105,7 @@ ak_status ak_config_validate(const struct ak_config *c, const struct ak_rope_con
     AK_TRY(validate_heads(c, error));
     if (!isfinite(c->norm_eps) || c->norm_eps < 0.0f || c->norm_eps > 1.0f)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected 0 to 1",
-                       ak_config_key(c->scheme, "attention.layer_norm_rms_epsilon"),
+                       ak_config_key(c->naming, "attention.layer_norm_rms_epsilon"),
                        (double)c->norm_eps);
     return validate_rope(c, rope, error);
 }

@@ -70,7 +70,7 @@ ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the shape %s; expected %s", view->name,
                        found, expected);
     }
-    if (shape->vector && !view->assembly && view->type != AK_QUANT_F32 &&
+    if (shape->vector && !view->composed_tensor && view->type != AK_QUANT_F32 &&
         view->type != AK_QUANT_F16 && view->type != AK_QUANT_BF16)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has the type %s; expected F32, F16 or BF16",
                        view->name, ak_quant_info(view->type)->name);
@@ -94,7 +94,7 @@ static const struct ak_whole *whole_of(const struct ak_provider *p, const struct
 {
     struct ak_view part;
     const struct ak_whole *whole = ak_family_whole(family, rule->role);
-    bool apart = whole && ak_provider_scheme(p) == AK_SCHEME_GGUF &&
+    bool apart = whole && ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF &&
                  ak_provider_find(p, whole->parts[0], layer, NULL, &part);
     return apart ? NULL : whole;
 }
@@ -128,16 +128,16 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole,
         }
         total += length_of(spec, whole->parts[i]);
     }
-    if (vector && view->assembly)
+    if (vector && view->composed_tensor)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: vectors that lie in one are stored as %s; expected F32, F16 or BF16",
-                       view->name, view->assembly->name);
+                       view->name, view->composed_tensor->name);
     struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols),
                               vector };
     AK_TRY(ak_bind_check(view, &shape, error));
-    if (view->assembly)
+    if (view->composed_tensor)
         view->first_row = (uint32_t)first;
-    for (int i = 0; i < AK_MAX_PLANES && !view->assembly; i++) {
+    for (int i = 0; i < AK_VIEW_PLANES_MAX && !view->composed_tensor; i++) {
         struct ak_plane *plane = &view->plane[i];
         if (!plane->data)
             continue;
@@ -209,7 +209,7 @@ static ak_status find_turned(struct ak_binding *b, struct ak_view *view, struct 
 static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     uint32_t rows = view->rows;
-    if (view->assembly)
+    if (view->composed_tensor)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,
             "%s is a quantised matrix, which this architecture has transposed; expected floats",
@@ -226,7 +226,7 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
 
 static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *rule)
 {
-    return spec->config.scheme == AK_SCHEME_HF && spec->family->hf_transposed &&
+    return spec->config.naming == AK_PROVIDER_NAMING_HF && spec->family->hf_transposed &&
            rule->rows != AK_DIM_ONE && ak_role_has_layer(rule->role);
 }
 
@@ -250,7 +250,7 @@ static ak_status find_checked(const struct ak_provider *p, const struct ak_weigh
     const struct ak_spec *spec = b->spec;
     const struct ak_whole *whole = whole_of(p, spec->family, rule, layer);
     struct ak_shape shape = ak_bind_shape(spec, rule);
-    if (ak_role_is_expert(rule->role) && spec->config.scheme == AK_SCHEME_HF)
+    if (ak_role_is_expert(rule->role) && spec->config.naming == AK_PROVIDER_NAMING_HF)
         return ak_bind_experts(p, rule, layer, b, view, found, error);
     *found = find_weight(p, spec->family, rule, layer, view);
     if (!*found)
@@ -342,30 +342,30 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
 /* Tensors that a view is made of. */
 static uint32_t n_tensors(const struct ak_binding *b, const struct ak_view *view)
 {
-    return !view->name ? 0 : view->matrices ? b->spec->config.n_experts : 1;
+    return !view->name ? 0 : view->expert_views ? b->spec->config.n_experts : 1;
 }
 
 /* The names of all that was bound, in order. */
-static ak_status index_bound(const struct ak_binding *b, struct ak_index *out,
+static ak_status index_bound(const struct ak_binding *b, struct ak_name_index *out,
                              struct ak_error *error)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_views; i++)
         n += n_tensors(b, &b->views[i]);
-    AK_TRY(ak_index_alloc(out, n, error));
+    AK_TRY(ak_name_index_alloc(out, n, error));
     n = 0;
     for (uint32_t i = 0; i < b->n_views; i++)
         for (uint32_t j = 0; j < n_tensors(b, &b->views[i]); j++)
-            out->entries[n++] = (struct ak_index_entry){
-                b->views[i].matrices ? b->views[i].matrices[j].name : b->views[i].name, i
+            out->entries[n++] = (struct ak_name_index_entry){
+                b->views[i].expert_views ? b->views[i].expert_views[j].name : b->views[i].name, i
             };
     out->n = n;
-    ak_index_sort(out); /* a tensor may serve twice */
+    ak_name_index_sort(out); /* a tensor may serve twice */
     return AKUNU_OK;
 }
 
 /* The second tensor of a weight in MXFP4. */
-static bool is_scale(const struct ak_index *bound, const char *name)
+static bool is_scale(const struct ak_name_index *bound, const char *name)
 {
     static const char scales[] = "_scales";
     char blocks[2 * AK_ROLE_NAME_BYTES];
@@ -375,17 +375,17 @@ static bool is_scale(const struct ak_index *bound, const char *name)
         strcmp(name + n - strlen(scales), scales) != 0)
         return false;
     snprintf(blocks, sizeof blocks, "%.*s_blocks", (int)(n - strlen(scales)), name);
-    return ak_index_find(bound, blocks, &at);
+    return ak_name_index_find(bound, blocks, &at);
 }
 
 static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b,
-                                  const struct ak_index *bound, bool strict,
+                                  const struct ak_name_index *bound, bool strict,
                                   const struct ak_log *log, struct ak_error *error)
 {
     struct ak_tensor tensor;
     uint32_t at;
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
-        if (ak_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) ||
+        if (ak_name_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) ||
             is_scale(bound, tensor.name))
             continue;
         if (strict)
@@ -403,7 +403,7 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
 {
     const struct ak_family *family = spec->family;
     struct ak_binding b = { .spec = spec, .shapes_only = shapes_only };
-    struct ak_index bound = { 0 };
+    struct ak_name_index bound = { 0 };
     ak_status status = AKUNU_OK;
 
     b.first_view = ak_alloc(family->n_weights, sizeof *b.first_view);
@@ -425,7 +425,7 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
         status = index_bound(&b, &bound, error);
     if (status == AKUNU_OK)
         status = report_unclaimed(p, &b, &bound, strict, log, error);
-    ak_index_free(&bound);
+    ak_name_index_free(&bound);
     if (status != AKUNU_OK) {
         ak_binding_clear(&b);
         return status;

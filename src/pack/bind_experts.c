@@ -40,19 +40,19 @@ static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, ui
 {
     bool ordered = true;
     for (uint64_t e = 0; e < n; e++)
-        ordered = ordered && !ak_assembly_order(&matrices[e]);
+        ordered = ordered && !ak_composed_order(&matrices[e]);
     if (ordered)
         return AKUNU_OK;
-    struct ak_assembly *copies = ak_alloc((size_t)n, sizeof *copies);
+    struct ak_composed_tensor *copies = ak_alloc((size_t)n, sizeof *copies);
     if (!copies)
         return ak_fail_memory(error, "a list of experts", n * sizeof *copies);
     for (uint64_t e = 0; e < n; e++) {
-        if (!matrices[e].assembly)
+        if (!matrices[e].composed_tensor)
             continue;
-        copies[e] = *matrices[e].assembly;
+        copies[e] = *matrices[e].composed_tensor;
         copies[e].order = NULL;
         copies[e].type = AK_QUANT_F16;
-        matrices[e].assembly = &copies[e];
+        matrices[e].composed_tensor = &copies[e];
         matrices[e].type = AK_QUANT_F16;
     }
     return ak_bind_keep(b, NULL, copies, error);
@@ -75,11 +75,12 @@ static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_r
                            "%s is %s, and the first expert's is %s; one type for all is supported",
                            matrices[e].name, ak_quant_info(matrices[e].type)->name,
                            ak_quant_info(matrices[0].type)->name);
-        if (!matrices[e].assembly != !matrices[0].assembly)
+        if (!matrices[e].composed_tensor != !matrices[0].composed_tensor)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s is %s, and the first expert's is %s; all or none are supported",
-                           matrices[e].name, matrices[e].assembly ? "quantised" : "not quantised",
-                           matrices[0].assembly ? "quantised" : "not quantised");
+                           matrices[e].name,
+                           matrices[e].composed_tensor ? "quantised" : "not quantised",
+                           matrices[0].composed_tensor ? "quantised" : "not quantised");
     }
     return AKUNU_OK;
 }
@@ -98,10 +99,10 @@ static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_r
     AK_TRY(ak_bind_keep(b, NULL, matrices, error));
     AK_TRY(fill_each(p, rule, layer, name, &shape, b, matrices, error));
     view->type = matrices[0].type;
-    view->assembly = matrices[0].assembly;
-    view->matrices = matrices;
+    view->composed_tensor = matrices[0].composed_tensor;
+    view->expert_views = matrices;
     view->rows = (uint32_t)(shape.matrices * shape.rows); /* fits: model/validate.c */
-    for (int i = 0; i < AK_MAX_PLANES; i++)
+    for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         view->plane[i].bytes *= shape.matrices;
     return AKUNU_OK;
 }
@@ -128,7 +129,7 @@ static struct turn turn_of(const struct ak_family *family, const struct ak_weigh
 static ak_status check_plain(const struct ak_view *view, const struct ak_shape *shape,
                              struct ak_error *error)
 {
-    if (view->assembly)
+    if (view->composed_tensor)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised; expected F32, F16 or BF16",
                        view->name);
     return ak_bind_check(view, shape, error);
@@ -190,15 +191,15 @@ static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struc
         matrices[e] = *view;
         matrices[e].rows = (uint32_t)shape->rows;
         matrices[e].n_dims = 2;
-        if (view->assembly)
+        if (view->composed_tensor)
             matrices[e].first_row = (uint32_t)(half * shape->rows);
         else
             matrices[e].plane[0] =
                 (struct ak_plane){ (const uint8_t *)view->plane[0].data + half * bytes, bytes };
     }
-    view->matrices = matrices;
+    view->expert_views = matrices;
     view->rows = (uint32_t)(shape->matrices * shape->rows); /* fits: model/validate.c */
-    if (!view->assembly)
+    if (!view->composed_tensor)
         view->plane[0] = (struct ak_plane){ matrices[0].plane[0].data, bytes * shape->matrices };
     return AKUNU_OK;
 }
@@ -242,26 +243,26 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_
                        blocks.name, (unsigned long long)shape->cols, BLOCK);
     AK_TRY(check_bytes(&blocks, rows * groups, BLOCK_BYTES, error));
     AK_TRY(check_bytes(&scales, rows, groups, error));
-    struct ak_assembly *a = ak_alloc(1, sizeof *a);
+    struct ak_composed_tensor *a = ak_alloc(1, sizeof *a);
     if (!a)
         return ak_fail_memory(error, blocks.name, sizeof *a);
-    *a = (struct ak_assembly){ .scheme = &ak_assembly_mxfp4,
-                               .type = AK_QUANT_MXFP4,
-                               .factor_type = AK_QUANT_U8,
-                               .rows = (uint32_t)rows,
-                               .cols = (uint32_t)shape->cols,
-                               .bits = 4,
-                               .group = BLOCK,
-                               .plane = { blocks.plane[0], scales.plane[0] } };
+    *a = (struct ak_composed_tensor){ .scheme = &ak_composed_mxfp4,
+                                      .type = AK_QUANT_MXFP4,
+                                      .factor_type = AK_QUANT_U8,
+                                      .rows = (uint32_t)rows,
+                                      .cols = (uint32_t)shape->cols,
+                                      .bits = 4,
+                                      .group = BLOCK,
+                                      .plane = { blocks.plane[0], scales.plane[0] } };
     *view = (struct ak_view){ .type = AK_QUANT_MXFP4,
                               .rows = (uint32_t)(shape->matrices * shape->rows),
                               .cols = (uint32_t)shape->cols,
                               .plane = { blocks.plane[0], scales.plane[0] },
                               .name = blocks.name,
                               .n_dims = 3,
-                              .assembly = a,
+                              .composed_tensor = a,
                               .first_row = turn.at,
-                              .every_other = turn.n > 1 };
+                              .is_interleaved = turn.n > 1 };
     return ak_bind_keep(b, NULL, a, error);
 }
 
@@ -273,7 +274,7 @@ static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, s
     AK_TRY(check_plain(view, &stored, error));
     view->plane[0] = share_of(view, ak_quant_info(view->type)->block_bytes, turn);
     view->cols = (uint32_t)shape->cols;
-    view->every_other = turn.n > 1;
+    view->is_interleaved = turn.n > 1;
     return AKUNU_OK;
 }
 

@@ -20,11 +20,11 @@ static const double mebibyte = 1024.0 * 1024.0;
 
 struct cache {
     struct ak_pack_job *job;
-    const struct ak_cache_options *options;
+    const struct ak_pack_cache_options *options;
     char *path; /* of the folder */
     int dir;
-    struct ak_cache_key key;
-    char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
+    struct ak_store_key key;
+    char name[AK_STORE_NAME_BYTES], temp_name[AK_STORE_NAME_BYTES];
     bool damaged; /* what has the name cannot be used */
     bool cancelled;
 };
@@ -47,7 +47,7 @@ static void say_without(const struct cache *c, const char *why)
 static bool map(const struct cache *c, int fd)
 {
     struct ak_weights *w = c->job->weights;
-    w->block = ak_map_shared(fd, AK_CACHE_DATA, w->block_bytes);
+    w->block = ak_map_shared(fd, AK_STORE_BLOCK_OFFSET, w->block_bytes);
     if (!w->block)
         return false;
     w->block_mapped = true;
@@ -61,11 +61,11 @@ static bool map(const struct cache *c, int fd)
 /* False: there is none that can be used. */
 static bool find(struct cache *c)
 {
-    struct ak_cache_header header;
+    struct ak_store_header header;
     int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool valid = ak_cache_check(fd, &header) && memcmp(&header.key, &c->key, sizeof c->key) == 0 &&
+    bool valid = ak_store_check(fd, &header) && memcmp(&header.key, &c->key, sizeof c->key) == 0 &&
                  header.block_bytes == c->job->weights->block_bytes;
     c->damaged = !valid;
     valid = valid && map(c, fd);
@@ -79,11 +79,11 @@ static bool wait_for_other(struct cache *c)
 {
     uint64_t last = 0, done, total;
     for (int still = 0; still < STUCK_MS; still += POLL_MS) {
-        int fd = openat(c->dir, c->part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        int fd = openat(c->dir, c->temp_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
             return true;
         bool ended = flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-        bool known = ak_cache_get_progress(fd, &done, &total);
+        bool known = ak_store_get_progress(fd, &done, &total);
         close(fd);
         if (ended)
             return true;
@@ -101,36 +101,38 @@ static bool wait_for_other(struct cache *c)
     return false;
 }
 
-static void fill_header(const struct cache *c, struct ak_cache_header *header)
+static void fill_header(const struct cache *c, struct ak_store_header *header)
 {
-    *header = (struct ak_cache_header){ .kind = AK_CACHE_PACKED,
+    *header = (struct ak_store_header){ .kind = AK_STORE_PACKED,
                                         .block_bytes = c->job->weights->block_bytes,
                                         .key = c->key };
     snprintf(header->backend, sizeof header->backend, "%s", c->job->backend->ops->name);
-    ak_cache_header_source(header, c->job->source);
+    ak_store_header_set_source(header, c->job->source);
 }
 
 /* Builds the cache in the part that is ours and uses it. */
 static bool build(struct cache *c, int fd)
 {
-    struct ak_cache_build build = { .dir = c->dir, .fd = fd, .part = c->part, .name = c->name };
+    struct ak_store_writer build = {
+        .dir = c->dir, .fd = fd, .temp_name = c->temp_name, .name = c->name
+    };
     const char *why =
-        ak_cache_guard(c->dir, c->job->weights->block_bytes, c->options->available_memory);
+        ak_store_check_space(c->dir, c->job->weights->block_bytes, c->options->available_memory);
     if (why) {
-        unlinkat(c->dir, c->part, 0);
+        unlinkat(c->dir, c->temp_name, 0);
         say_without(c, why);
         return false;
     }
     fill_header(c, &build.header);
     c->job->forget = true;
-    bool built = ak_cache_build(c->job, &build, &c->cancelled, &why);
+    bool built = ak_pack_cache_build(c->job, &build, &c->cancelled, &why);
     c->job->forget = false;
     if (!built) {
         if (!c->cancelled)
             say_without(c, why);
         return false;
     }
-    ak_cache_sweep(c->dir, c->name, &build.header);
+    ak_store_evict(c->dir, c->name, &build.header);
     if (c->damaged)
         ak_log_line(c->options->log, AKUNU_LOG_WARN,
                     "the cache of the packed weights was damaged: it is packed anew as %s",
@@ -149,11 +151,11 @@ static bool obtain(struct cache *c)
     for (int tries = 0; tries < 8; tries++) {
         if (find(c))
             return true;
-        int fd = ak_cache_take_part(c->dir, c->part, &busy);
+        int fd = ak_store_lock_temp(c->dir, c->temp_name, &busy);
         if (fd >= 0) {
             bool done = find(c); /* whoever had it may just have finished */
             if (done)
-                unlinkat(c->dir, c->part, 0);
+                unlinkat(c->dir, c->temp_name, 0);
             else
                 done = build(c, fd);
             close(fd);
@@ -173,23 +175,23 @@ static bool obtain(struct cache *c)
 
 static ak_status open_cache(struct cache *c, struct ak_error *error)
 {
-    AK_TRY(ak_cache_key(c->job, &c->key, error));
-    ak_cache_name(&c->key, c->name);
-    ak_cache_part_name(&c->key, c->part);
+    AK_TRY(ak_pack_cache_key(c->job, &c->key, error));
+    ak_pack_cache_name(&c->key, c->name);
+    ak_pack_cache_temp_name(&c->key, c->temp_name);
     c->path = c->options->dir ? ak_strndup(c->options->dir, strlen(c->options->dir)) :
-                                ak_cache_default_dir();
+                                ak_store_default_dir();
     if (!c->path) {
         say_without(c, "no folder for it is known (HOME is not set)");
         return AKUNU_OK;
     }
-    c->dir = ak_cache_dir_open(c->path, true);
+    c->dir = ak_store_open_dir(c->path, true);
     if (c->dir < 0)
         say_without(c, strerror(errno));
     return AKUNU_OK;
 }
 
-ak_status ak_cache_weights(struct ak_pack_job *job, const struct ak_cache_options *options,
-                           struct ak_error *error)
+ak_status ak_pack_cache_weights(struct ak_pack_job *job,
+                                const struct ak_pack_cache_options *options, struct ak_error *error)
 {
     struct cache c = { .job = job, .options = options, .dir = -1 };
     if (job->weights->block_bytes == 0)

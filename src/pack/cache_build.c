@@ -30,7 +30,7 @@ struct writer {
     atomic_bool cancelled;
 };
 
-int ak_cache_write(int fd, const void *bytes, size_t n, uint64_t at)
+int ak_store_write(int fd, const void *bytes, size_t n, uint64_t at)
 {
     const uint8_t *from = bytes;
     while (n > 0) {
@@ -56,11 +56,12 @@ static void write_window(struct writer *w, uint64_t begin, uint8_t *buffer)
     ak_pack_read_ahead(w->job, begin + AK_PACK_AHEAD, end + AK_PACK_AHEAD);
     memset(buffer + w->overhang, 0, end - begin); /* between weights */
     ak_pack_range(w->job, &range, buffer);
-    int failed = ak_cache_write(w->fd, buffer + w->overhang, end - begin, AK_CACHE_DATA + begin);
+    int failed =
+        ak_store_write(w->fd, buffer + w->overhang, end - begin, AK_STORE_BLOCK_OFFSET + begin);
     if (failed)
         atomic_store(&w->failed, failed);
     else /* the disk may begin at once */
-        sync_file_range(w->fd, (off_t)(AK_CACHE_DATA + begin), (off_t)(end - begin),
+        sync_file_range(w->fd, (off_t)(AK_STORE_BLOCK_OFFSET + begin), (off_t)(end - begin),
                         SYNC_FILE_RANGE_WRITE);
     atomic_fetch_add(&w->done, end - begin);
 }
@@ -77,7 +78,7 @@ static void write_task(void *context, unsigned thread)
         if (thread != 0)
             continue;
         uint64_t done = atomic_load(&w->done);
-        ak_cache_put_progress(w->fd, done, total);
+        ak_store_put_progress(w->fd, done, total);
         if (job->progress && !job->progress((double)done / (double)total, job->user))
             atomic_store(&w->cancelled, true);
     }
@@ -100,7 +101,7 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
     }
     /* Room for all of it, where the file system can promise that. */
     int failed = 0;
-    if (fallocate(fd, 0, AK_CACHE_DATA, (off_t)total) != 0 && errno != EOPNOTSUPP &&
+    if (fallocate(fd, 0, AK_STORE_BLOCK_OFFSET, (off_t)total) != 0 && errno != EOPNOTSUPP &&
         errno != ENOSYS && errno != EINTR)
         failed = errno;
     if (!failed) {
@@ -115,39 +116,39 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
 
 /* The block first, then the header, which makes it a cache, then its name. A
  * time that does not stay as it was set would make it one that is never valid. */
-int ak_cache_finish(struct ak_cache_build *build)
+int ak_store_commit(struct ak_store_writer *writer)
 {
-    uint8_t page[AK_CACHE_HEADER];
-    struct ak_cache_header checked;
-    build->header.built = (int64_t)time(NULL);
-    struct timespec times[2] = { { .tv_sec = build->header.built },
-                                 { .tv_sec = build->header.built } };
-    if (fsync(build->fd) != 0)
+    uint8_t page[AK_STORE_HEADER_BYTES];
+    struct ak_store_header checked;
+    writer->header.built = (int64_t)time(NULL);
+    struct timespec times[2] = { { .tv_sec = writer->header.built },
+                                 { .tv_sec = writer->header.built } };
+    if (fsync(writer->fd) != 0)
         return errno;
-    ak_cache_header_write(&build->header, page);
-    int failed = ak_cache_write(build->fd, page, sizeof page, 0);
+    ak_store_header_write(&writer->header, page);
+    int failed = ak_store_write(writer->fd, page, sizeof page, 0);
     if (failed)
         return failed;
-    if (futimens(build->fd, times) != 0 || fsync(build->fd) != 0)
+    if (futimens(writer->fd, times) != 0 || fsync(writer->fd) != 0)
         return errno;
-    if (!ak_cache_check(build->fd, &checked))
+    if (!ak_store_check(writer->fd, &checked))
         return EIO;
-    if (renameat(build->dir, build->part, build->dir, build->name) != 0)
+    if (renameat(writer->dir, writer->temp_name, writer->dir, writer->name) != 0)
         return errno;
-    (void)fsync(build->dir);
+    (void)fsync(writer->dir);
     return 0;
 }
 
-bool ak_cache_build(const struct ak_pack_job *job, struct ak_cache_build *build, bool *cancelled,
-                    const char **why)
+bool ak_pack_cache_build(const struct ak_pack_job *job, struct ak_store_writer *writer,
+                         bool *cancelled, const char **why)
 {
     *cancelled = false;
-    int failed = write_block(job, build->fd, cancelled);
+    int failed = write_block(job, writer->fd, cancelled);
     if (!failed && !*cancelled)
-        failed = ak_cache_finish(build);
+        failed = ak_store_commit(writer);
     if (!failed && !*cancelled)
         return true;
-    unlinkat(build->dir, build->part, 0);
+    unlinkat(writer->dir, writer->temp_name, 0);
     *why = failed == ENOSPC || failed == EDQUOT ? "the disk is full" : strerror(failed);
     return false;
 }
@@ -162,15 +163,15 @@ static bool lies_in_memory(int dir)
 
 /* A twentieth of the disk stays free, at most 1 GiB; in memory, half of what is
  * available. Asked before, a limit of file sizes costs no signal. */
-const char *ak_cache_guard(int dir, uint64_t bytes, uint64_t available_memory)
+const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory)
 {
     const uint64_t most = UINT64_C(1) << 30;
     struct statvfs disk;
     struct rlimit limit;
-    if (bytes > INT64_MAX - AK_CACHE_DATA)
+    if (bytes > INT64_MAX - AK_STORE_BLOCK_OFFSET)
         return "it would be too large";
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        limit.rlim_cur < bytes + AK_CACHE_DATA)
+        limit.rlim_cur < bytes + AK_STORE_BLOCK_OFFSET)
         return "it would be larger than files may be (ulimit -f)";
     if (lies_in_memory(dir) && bytes > available_memory / 2)
         return "the folder lies in memory, and it would take more than half of what is available";
@@ -178,7 +179,7 @@ const char *ak_cache_guard(int dir, uint64_t bytes, uint64_t available_memory)
         uint64_t unit = disk.f_frsize, reserve = disk.f_blocks / 20 * unit;
         uint64_t free_bytes = disk.f_bavail * unit;
         reserve = reserve < most ? reserve : most;
-        if (free_bytes < reserve || free_bytes - reserve < bytes + AK_CACHE_HEADER)
+        if (free_bytes < reserve || free_bytes - reserve < bytes + AK_STORE_HEADER_BYTES)
             return "the disk has too little free space";
     }
     return NULL;

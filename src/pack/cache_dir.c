@@ -13,7 +13,7 @@
 #include "base/env.h"
 #include "base/mem.h"
 
-static char *joined(const char *folder, const char *below)
+static char *join_path(const char *folder, const char *below)
 {
     size_t n = strlen(folder) + strlen(below) + 1;
     char *path = ak_alloc(n, 1);
@@ -22,33 +22,33 @@ static char *joined(const char *folder, const char *below)
     return path;
 }
 
-char *ak_cache_default_dir(void)
+char *ak_store_default_dir(void)
 {
     const char *own = ak_env("AKUNU_CACHE_DIR"), *cache = ak_env("XDG_CACHE_HOME"),
                *home = ak_env("HOME");
     if (own)
-        return joined(own, "");
+        return join_path(own, "");
     if (cache && cache[0] == '/') /* relative ones are to be ignored, says the specification */
-        return joined(cache, "/akunu");
-    return home && home[0] == '/' ? joined(home, "/.cache/akunu") : NULL;
+        return join_path(cache, "/akunu");
+    return home && home[0] == '/' ? join_path(home, "/.cache/akunu") : NULL;
 }
 
 static bool make_folders(const char *path)
 {
-    char *part = joined(path, "");
-    if (!part)
+    char *prefix = join_path(path, "");
+    if (!prefix)
         return false;
-    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(prefix + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(part, 0700); /* what matters is the last one */
+        (void)mkdir(prefix, 0700); /* what matters is the last one */
         *slash = '/';
     }
-    bool made = mkdir(part, 0700) == 0 || errno == EEXIST;
-    ak_free(part);
+    bool made = mkdir(prefix, 0700) == 0 || errno == EEXIST;
+    ak_free(prefix);
     return made;
 }
 
-int ak_cache_dir_open(const char *path, bool make)
+int ak_store_open_dir(const char *path, bool make)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0 && errno == ENOENT && make && path[0] != '\0' && make_folders(path))
@@ -57,7 +57,7 @@ int ak_cache_dir_open(const char *path, bool make)
 }
 
 /* Only the owner may ask for O_NOATIME. */
-int ak_cache_open(int dir, const char *name)
+int ak_store_open_file(int dir, const char *name)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     int fd = openat(dir, name, flags | O_NOATIME);
@@ -73,17 +73,18 @@ static bool is_own(int dir, const char *name, int fd)
            S_ISREG(named.st_mode) && named.st_nlink == 1 && named.st_uid == geteuid();
 }
 
-int ak_cache_take_part(int dir, const char *part, bool *busy)
+int ak_store_lock_temp(int dir, const char *temp_name, bool *busy)
 {
     *busy = false;
     /* One that is there may be finished or removed before it is locked: then once more. */
     for (int tries = 0; tries < 16; tries++) {
-        int fd = openat(dir, part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        int fd =
+            openat(dir, temp_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
         if (fd < 0)
             return -1;
         int failed = flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
         *busy = failed == EWOULDBLOCK;
-        if (!failed && is_own(dir, part, fd)) {
+        if (!failed && is_own(dir, temp_name, fd)) {
             if (ftruncate(fd, 0) == 0 && fchmod(fd, 0600) == 0)
                 return fd;
             failed = errno;
@@ -99,35 +100,35 @@ int ak_cache_take_part(int dir, const char *part, bool *busy)
 }
 
 /* ---- What is there ------------------------------------------------------ */
-/* What a name of 32 hexadecimal digits and one of our endings stands for. */
-struct meaning {
-    enum ak_cache_kind kind;
-    bool part;
+/* What a name of 32 hexadecimal digits and one of the suffixes stands for. */
+struct parsed_name {
+    enum ak_store_kind kind;
+    bool is_temp;
 };
 
-static bool is_cache(const char *name, struct meaning *out)
+static bool parse_name(const char *name, struct parsed_name *out)
 {
     static const struct {
-        const char *ending;
-        struct meaning meaning;
-    } endings[] = {
-        { AK_CACHE_ENDING, { AK_CACHE_PACKED, false } },
-        { AK_CACHE_PART_ENDING, { AK_CACHE_PACKED, true } },
-        { AK_CACHE_PROMPT_ENDING, { AK_CACHE_PROMPT, false } },
-        { AK_CACHE_PROMPT_PART_ENDING, { AK_CACHE_PROMPT, true } },
+        const char *suffix;
+        struct parsed_name parsed;
+    } suffixes[] = {
+        { AK_STORE_PACKED_SUFFIX, { AK_STORE_PACKED, false } },
+        { AK_STORE_PACKED_TEMP_SUFFIX, { AK_STORE_PACKED, true } },
+        { AK_STORE_PROMPT_SUFFIX, { AK_STORE_PROMPT, false } },
+        { AK_STORE_PROMPT_TEMP_SUFFIX, { AK_STORE_PROMPT, true } },
     };
-    if (strspn(name, "0123456789abcdef") != AK_CACHE_KEY_DIGITS)
+    if (strspn(name, "0123456789abcdef") != AK_STORE_KEY_DIGITS)
         return false;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (strcmp(name + AK_CACHE_KEY_DIGITS, endings[i].ending) == 0) {
-            *out = endings[i].meaning;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcmp(name + AK_STORE_KEY_DIGITS, suffixes[i].suffix) == 0) {
+            *out = suffixes[i].parsed;
             return true;
         }
     return false;
 }
 
 /* Ready where the model file is what it was. */
-static enum akunu_cache_state state_of(const struct ak_cache_header *header)
+static enum akunu_cache_state state_of(const struct ak_store_header *header)
 {
     struct stat st;
     if (header->source[0] == '\0')
@@ -138,10 +139,11 @@ static enum akunu_cache_state state_of(const struct ak_cache_header *header)
     return AKUNU_CACHE_READY;
 }
 
-static bool look(int dir, const char *name, struct meaning meaning, struct ak_cache_entry *out)
+static bool read_entry(int dir, const char *name, struct parsed_name parsed,
+                       struct ak_store_entry *out)
 {
-    *out = (struct ak_cache_entry){ .kind = meaning.kind, .state = AKUNU_CACHE_DAMAGED };
-    memcpy(out->name, name, strlen(name)); /* is_cache: it fits */
+    *out = (struct ak_store_entry){ .kind = parsed.kind, .state = AKUNU_CACHE_DAMAGED };
+    memcpy(out->name, name, strlen(name)); /* parse_name: it fits */
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
@@ -149,14 +151,14 @@ static bool look(int dir, const char *name, struct meaning meaning, struct ak_ca
     out->used = st.st_atim.tv_sec;
     if (!S_ISREG(st.st_mode))
         return true;
-    int fd = ak_cache_open(dir, name);
+    int fd = ak_store_open_file(dir, name);
     if (fd < 0)
         return errno != ENOENT;
-    if (meaning.part) {
+    if (parsed.is_temp) {
         out->state = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ?
                          AKUNU_CACHE_BUILDING :
                          AKUNU_CACHE_UNFINISHED;
-    } else if (ak_cache_check(fd, &out->header) && out->header.kind == meaning.kind) {
+    } else if (ak_store_check(fd, &out->header) && out->header.kind == parsed.kind) {
         out->state = state_of(&out->header);
         out->built = out->header.built;
     }
@@ -166,11 +168,11 @@ static bool look(int dir, const char *name, struct meaning meaning, struct ak_ca
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct ak_cache_entry *)a)->name,
-                  ((const struct ak_cache_entry *)b)->name);
+    return strcmp(((const struct ak_store_entry *)a)->name,
+                  ((const struct ak_store_entry *)b)->name);
 }
 
-ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, struct ak_error *error)
+ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n, struct ak_error *error)
 {
     *entries = NULL;
     *n = 0;
@@ -182,17 +184,17 @@ ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, str
         return ak_fail(error, AKUNU_ERROR_IO, "the cache folder cannot be read");
     }
     ak_status status = AKUNU_OK;
-    struct meaning meaning;
+    struct parsed_name parsed;
     for (struct dirent *at; status == AKUNU_OK && (at = readdir(folder)) != NULL;) {
-        if (!is_cache(at->d_name, &meaning))
+        if (!parse_name(at->d_name, &parsed))
             continue;
-        struct ak_cache_entry *more = ak_realloc(*entries, *n + 1, sizeof *more);
+        struct ak_store_entry *more = ak_realloc(*entries, *n + 1, sizeof *more);
         if (!more) {
             status = ak_fail_memory(error, "the list of caches", (*n + 1) * sizeof *more);
             break;
         }
         *entries = more;
-        *n += look(dir, at->d_name, meaning, &more[*n]);
+        *n += read_entry(dir, at->d_name, parsed, &more[*n]);
     }
     closedir(folder);
     if (status != AKUNU_OK) {
@@ -205,14 +207,14 @@ ak_status ak_cache_list(int dir, struct ak_cache_entry **entries, size_t *n, str
     return status;
 }
 
-bool ak_cache_remove(int dir, const char *name)
+bool ak_store_remove(int dir, const char *name)
 {
-    struct meaning meaning;
-    if (!is_cache(name, &meaning)) {
+    struct parsed_name parsed;
+    if (!parse_name(name, &parsed)) {
         errno = EINVAL;
         return false;
     }
-    if (!meaning.part)
+    if (!parsed.is_temp)
         return unlinkat(dir, name, 0) == 0;
     /* Under its lock, so that nobody begins to write it at this moment. */
     int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -229,19 +231,19 @@ bool ak_cache_remove(int dir, const char *name)
     return removed;
 }
 
-void ak_cache_sweep(int dir, const char *keep, const struct ak_cache_header *header)
+void ak_store_evict(int dir, const char *keep, const struct ak_store_header *header)
 {
-    struct ak_cache_entry *entries;
+    struct ak_store_entry *entries;
     size_t n;
-    if (ak_cache_list(dir, &entries, &n, NULL) != AKUNU_OK)
+    if (ak_store_list(dir, &entries, &n, NULL) != AKUNU_OK)
         return;
     for (size_t i = 0; i < n; i++) {
-        const struct ak_cache_entry *e = &entries[i];
-        bool replaced = e->built > 0 && e->kind == AK_CACHE_PACKED && header->source[0] != '\0' &&
+        const struct ak_store_entry *e = &entries[i];
+        bool replaced = e->built > 0 && e->kind == AK_STORE_PACKED && header->source[0] != '\0' &&
                         strcmp(e->header.source, header->source) == 0 &&
                         strcmp(e->header.backend, header->backend) == 0;
         if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced))
-            (void)ak_cache_remove(dir, e->name);
+            (void)ak_store_remove(dir, e->name);
     }
     ak_free(entries);
 }

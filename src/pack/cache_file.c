@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 static const char *const magics[] = {
-    [AK_CACHE_PACKED] = "akunuPKD", [AK_CACHE_PROMPT] = "akunuKVS"
+    [AK_STORE_PACKED] = "akunuPKD", [AK_STORE_PROMPT] = "akunuKVS"
 };
-static const char part_magic[] = "akunuPRT";
+static const char progress_magic[] = "akunuPRT";
 static const uint32_t byte_order = 0x01020304;
 
 enum {
@@ -23,8 +23,8 @@ enum {
     AT_TOKENS = 80,
     AT_BACKEND = 96,
     AT_SOURCE = 128,
-    AT_DIGEST = AT_SOURCE + AK_CACHE_SOURCE_BYTES,
-    AT_SUM = AK_CACHE_HEADER - AK_SHA256_BYTES
+    AT_DIGEST = AT_SOURCE + AK_STORE_SOURCE_BYTES,
+    AT_SUM = AK_STORE_HEADER_BYTES - AK_SHA256_BYTES
 };
 
 static void checksum(const uint8_t *page, uint8_t sum[AK_SHA256_BYTES])
@@ -36,10 +36,11 @@ static void checksum(const uint8_t *page, uint8_t sum[AK_SHA256_BYTES])
 }
 
 /* Numbers are in this machine's byte order, as the block is; `byte_order` tells. */
-void ak_cache_header_write(const struct ak_cache_header *header, uint8_t page[AK_CACHE_HEADER])
+void ak_store_header_write(const struct ak_store_header *header,
+                           uint8_t page[AK_STORE_HEADER_BYTES])
 {
-    const uint32_t version = AK_CACHE_VERSION;
-    memset(page, 0, AK_CACHE_HEADER);
+    const uint32_t version = AK_STORE_VERSION;
+    memset(page, 0, AK_STORE_HEADER_BYTES);
     memcpy(page, magics[header->kind], 8);
     memcpy(page + AT_VERSION, &version, 4);
     memcpy(page + AT_ORDER, &byte_order, 4);
@@ -55,15 +56,15 @@ void ak_cache_header_write(const struct ak_cache_header *header, uint8_t page[AK
     checksum(page, page + AT_SUM);
 }
 
-bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_header *out)
+bool ak_store_header_read(const uint8_t page[AK_STORE_HEADER_BYTES], struct ak_store_header *out)
 {
     uint8_t sum[AK_SHA256_BYTES];
     uint32_t version, order;
     memcpy(&version, page + AT_VERSION, 4);
     memcpy(&order, page + AT_ORDER, 4);
     checksum(page, sum);
-    out->kind = memcmp(page, magics[AK_CACHE_PROMPT], 8) == 0 ? AK_CACHE_PROMPT : AK_CACHE_PACKED;
-    if (memcmp(page, magics[out->kind], 8) != 0 || version != AK_CACHE_VERSION ||
+    out->kind = memcmp(page, magics[AK_STORE_PROMPT], 8) == 0 ? AK_STORE_PROMPT : AK_STORE_PACKED;
+    if (memcmp(page, magics[out->kind], 8) != 0 || version != AK_STORE_VERSION ||
         order != byte_order || memcmp(sum, page + AT_SUM, sizeof sum) != 0)
         return false;
     memcpy(&out->block_bytes, page + AT_BYTES, 8);
@@ -78,30 +79,30 @@ bool ak_cache_header_read(const uint8_t page[AK_CACHE_HEADER], struct ak_cache_h
     if (out->backend[sizeof out->backend - 1] == '\0' &&
         out->source[sizeof out->source - 1] == '\0')
         return true;
-    *out = (struct ak_cache_header){ 0 };
+    *out = (struct ak_store_header){ 0 };
     return false;
 }
 
-bool ak_cache_check(int fd, struct ak_cache_header *out)
+bool ak_store_check(int fd, struct ak_store_header *out)
 {
-    uint8_t page[AK_CACHE_HEADER];
+    uint8_t page[AK_STORE_HEADER_BYTES];
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & (S_IWGRP | S_IWOTH)) ||
         (st.st_uid != geteuid() && st.st_uid != 0))
         return false;
-    if (st.st_size < AK_CACHE_HEADER || pread(fd, page, sizeof page, 0) != (ssize_t)sizeof page ||
-        !ak_cache_header_read(page, out))
+    if (st.st_size < AK_STORE_HEADER_BYTES ||
+        pread(fd, page, sizeof page, 0) != (ssize_t)sizeof page || !ak_store_header_read(page, out))
         return false;
-    uint64_t begin = out->kind == AK_CACHE_PROMPT ? AK_CACHE_HEADER : AK_CACHE_DATA,
+    uint64_t begin = out->kind == AK_STORE_PROMPT ? AK_STORE_HEADER_BYTES : AK_STORE_BLOCK_OFFSET,
              bytes = (uint64_t)st.st_size;
     return out->block_bytes > 0 && bytes > begin && out->block_bytes == bytes - begin &&
            st.st_mtim.tv_sec == out->built && st.st_mtim.tv_nsec == 0;
 }
 
-void ak_cache_header_source(struct ak_cache_header *header, const struct ak_provider *provider)
+void ak_store_header_set_source(struct ak_store_header *header, const struct ak_provider *provider)
 {
-    struct ak_identity source;
-    ak_provider_identity(provider, &source);
+    struct ak_provider_fingerprint source;
+    ak_provider_fingerprint(provider, &source);
     header->source_bytes = source.bytes;
     header->source_mtime_ns = source.mtime_ns;
     char *path = realpath(source.path, NULL);
@@ -116,18 +117,18 @@ struct progress {
     uint64_t done, total;
 };
 
-bool ak_cache_put_progress(int fd, uint64_t done, uint64_t total)
+bool ak_store_put_progress(int fd, uint64_t done, uint64_t total)
 {
     struct progress p = { .done = done, .total = total };
-    memcpy(p.magic, part_magic, 8);
+    memcpy(p.magic, progress_magic, 8);
     return pwrite(fd, &p, sizeof p, 0) == (ssize_t)sizeof p;
 }
 
-bool ak_cache_get_progress(int fd, uint64_t *done, uint64_t *total)
+bool ak_store_get_progress(int fd, uint64_t *done, uint64_t *total)
 {
     struct progress p;
-    if (pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p || memcmp(p.magic, part_magic, 8) != 0 ||
-        p.done > p.total || p.total == 0)
+    if (pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p ||
+        memcmp(p.magic, progress_magic, 8) != 0 || p.done > p.total || p.total == 0)
         return false;
     *done = p.done;
     *total = p.total;

@@ -34,32 +34,33 @@ static void add_packed(struct ak_sha256 *h, const struct ak_packed *packed)
         add_text(h, packed->parts[i].view->name);
         add_number(h, packed->parts[i].rows);
         add_number(h, packed->parts[i].offset);
-        if (packed->parts[i].view->assembly)
-            add_text(h, packed->parts[i].view->assembly->name);
+        if (packed->parts[i].view->composed_tensor)
+            add_text(h, packed->parts[i].view->composed_tensor->name);
     }
 }
 
-/* What an assembly makes of the beginning of a weight of its own: the same of one that
+/* What a composed tensor makes of the beginning of a weight of its own: the same of one that
  * was changed. Once for all of one name. */
-static void add_assembled(struct ak_sha256 *h, const struct ak_weights *w, uint32_t i)
+static void add_composed(struct ak_sha256 *h, const struct ak_weights *w, uint32_t i)
 {
-    uint8_t blocks[AK_ASSEMBLY_K * sizeof(float)];
+    uint8_t blocks[AK_COMPOSED_ELEMS_MAX * sizeof(float)];
     uint64_t bytes = 0;
     const struct ak_view *view = w->packed[i].parts[0].view;
-    if (!view->assembly)
+    if (!view->composed_tensor)
         return;
     for (uint32_t j = 0; j < i; j++) {
-        const struct ak_assembly *before = w->packed[j].parts[0].view->assembly;
-        if (before && before->type == view->type && strcmp(before->name, view->assembly->name) == 0)
+        const struct ak_composed_tensor *before = w->packed[j].parts[0].view->composed_tensor;
+        if (before && before->type == view->type &&
+            strcmp(before->name, view->composed_tensor->name) == 0)
             return;
     }
-    uint32_t n = view->cols < AK_ASSEMBLY_K ? view->cols : AK_ASSEMBLY_K;
-    ak_assembly_blocks(view->assembly, ak_assembly_row(view, 0), 0, n, blocks);
+    uint32_t n = view->cols < AK_COMPOSED_ELEMS_MAX ? view->cols : AK_COMPOSED_ELEMS_MAX;
+    ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, 0), 0, n, blocks);
     (void)ak_quant_row_bytes(view->type, n, &bytes);
     ak_sha256_add(h, blocks, bytes);
 }
 
-/* What the packer makes of a made-up weight: a packer that was changed finds no
+/* What the packer makes of a synthetic weight: a packer that was changed finds no
  * cache of its former self, whether or not somebody thought of its number. */
 static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
                             enum ak_quant_type type, struct ak_error *error)
@@ -104,27 +105,27 @@ static bool is_first(const struct ak_weights *w, uint32_t i)
     return true;
 }
 
-ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out,
-                       struct ak_error *error)
+ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *out,
+                            struct ak_error *error)
 {
     const struct ak_weights *w = job->weights;
-    struct ak_identity source;
+    struct ak_provider_fingerprint source;
     struct ak_sha256 h;
-    ak_provider_identity(job->source, &source);
+    ak_provider_fingerprint(job->source, &source);
     ak_sha256_begin(&h);
-    add_number(&h, AK_CACHE_VERSION);
+    add_number(&h, AK_STORE_VERSION);
     add_text(&h, job->backend->ops->name);
     add_number(&h, source.bytes);
     add_number(&h, (uint64_t)source.mtime_ns);
-    add_number(&h, source.parts[0]);
-    add_number(&h, source.parts[1]);
+    add_number(&h, source.hash[0]);
+    add_number(&h, source.hash[1]);
     add_number(&h, w->block_bytes);
     for (uint32_t i = 0; i < w->n_packed; i++) {
         const struct ak_packed *packed = &w->packed[i];
         if (packed->bytes == 0)
             continue;
         add_packed(&h, packed);
-        add_assembled(&h, w, i);
+        add_composed(&h, w, i);
         if (is_first(w, i) && packed->backend->ops->packed_bytes(packed->backend, packed->type,
                                                                  GROUP_ROWS, SAMPLE_COLS) > 0)
             AK_TRY(add_sample(&h, packed->backend, packed->type, error));
@@ -133,20 +134,20 @@ ak_status ak_cache_key(const struct ak_pack_job *job, struct ak_cache_key *out,
     return AKUNU_OK;
 }
 
-void ak_cache_name_with(const struct ak_cache_key *key, const char *ending,
-                        char name[AK_CACHE_NAME_BYTES])
+void ak_store_file_name(const struct ak_store_key *key, const char *suffix,
+                        char name[AK_STORE_NAME_BYTES])
 {
-    for (int i = 0; i < AK_CACHE_KEY_DIGITS / 2; i++)
+    for (int i = 0; i < AK_STORE_KEY_DIGITS / 2; i++)
         snprintf(name + 2 * i, 3, "%02x", key->digest[i]);
-    snprintf(name + AK_CACHE_KEY_DIGITS, AK_CACHE_NAME_BYTES - AK_CACHE_KEY_DIGITS, "%s", ending);
+    snprintf(name + AK_STORE_KEY_DIGITS, AK_STORE_NAME_BYTES - AK_STORE_KEY_DIGITS, "%s", suffix);
 }
 
-void ak_cache_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES])
+void ak_pack_cache_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES])
 {
-    ak_cache_name_with(key, AK_CACHE_ENDING, name);
+    ak_store_file_name(key, AK_STORE_PACKED_SUFFIX, name);
 }
 
-void ak_cache_part_name(const struct ak_cache_key *key, char name[AK_CACHE_NAME_BYTES])
+void ak_pack_cache_temp_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES])
 {
-    ak_cache_name_with(key, AK_CACHE_PART_ENDING, name);
+    ak_store_file_name(key, AK_STORE_PACKED_TEMP_SUFFIX, name);
 }

@@ -57,15 +57,15 @@ static enum ak_file_advice use_of(const struct ak_pack_job *job, const struct ak
 
 static bool lies_by_rows(const struct ak_view *view)
 {
-    return !view->assembly || view->assembly->scheme->by_rows;
+    return !view->composed_tensor || view->composed_tensor->scheme->is_row_major;
 }
 
 static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
                      enum ak_file_advice use)
 {
-    for (int i = 0; i < AK_MAX_PLANES; i++)
+    for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         if (view->plane[i].data)
-            ak_provider_tell(job->source, view->plane[i].data, view->plane[i].bytes, use);
+            ak_provider_advise(job->source, view->plane[i].data, view->plane[i].bytes, use);
 }
 
 /* Where every row is all over the planes, they are wanted with the first one and dropped
@@ -73,20 +73,20 @@ static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
 static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first,
                         uint32_t n, enum ak_file_advice use)
 {
-    const struct ak_assembly *a = view->assembly;
+    const struct ak_composed_tensor *a = view->composed_tensor;
     if (!lies_by_rows(view)) {
         if (use == AK_FILE_WILLNEED && first == 0)
             tell_all(job, view, use);
         return;
     }
-    uint64_t step = view->every_other ? 2 : 1;
-    for (int i = 0; i < AK_MAX_PLANES; i++) {
+    uint64_t step = view->is_interleaved ? 2 : 1;
+    for (int i = 0; i < AK_VIEW_PLANES_MAX; i++) {
         uint64_t row_bytes = view->plane[i].bytes / (a ? a->rows : view->rows);
         if (row_bytes > 0)
-            ak_provider_tell(job->source,
-                             (const uint8_t *)view->plane[i].data +
-                                 (view->first_row + first * step) * row_bytes,
-                             ((n - 1) * step + 1) * row_bytes, use);
+            ak_provider_advise(job->source,
+                               (const uint8_t *)view->plane[i].data +
+                                   (view->first_row + first * step) * row_bytes,
+                               ((n - 1) * step + 1) * row_bytes, use);
     }
 }
 
@@ -99,10 +99,10 @@ struct piece {
 static struct piece piece_at(const struct ak_view *view, uint32_t row, const struct rows *rows)
 {
     uint32_t end = rows->first + rows->n;
-    if (!view->matrices)
+    if (!view->expert_views)
         return (struct piece){ view, row, end - row };
-    uint32_t each = view->matrices->rows, left = each - row % each;
-    return (struct piece){ &view->matrices[row / each], row % each,
+    uint32_t each = view->expert_views->rows, left = each - row % each;
+    return (struct piece){ &view->expert_views[row / each], row % each,
                            left < end - row ? left : end - row };
 }
 
@@ -148,8 +148,8 @@ static void count_done(const struct ak_pack_job *job, const struct ak_packed *pa
     atomic_fetch_add(&part->done, to - from);
     if (!is_tensor_done(packed, part))
         return;
-    const struct ak_view *views = part->view->matrices ? part->view->matrices : part->view;
-    uint32_t n = part->view->matrices ? packed->n_experts : 1;
+    const struct ak_view *views = part->view->expert_views ? part->view->expert_views : part->view;
+    uint32_t n = part->view->expert_views ? packed->n_experts : 1;
     for (uint32_t i = 0; i < n; i++)
         if (!lies_by_rows(&views[i]))
             tell_all(job, &views[i], use_of(job, &views[i]));

@@ -94,9 +94,9 @@ static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int
 void ak_view_vector(const struct ak_view *view, size_t row, float *out)
 {
     const struct ak_quant_info *info = ak_quant_info(view->type);
-    size_t step = view->every_other ? 2 : 1;
-    if (view->assembly) {
-        ak_assembly_widen(view->assembly, row, 0, view->cols, out);
+    size_t step = view->is_interleaved ? 2 : 1;
+    if (view->composed_tensor) {
+        ak_composed_dequantize(view->composed_tensor, row, 0, view->cols, out);
         return;
     }
     const uint8_t *from =
@@ -122,7 +122,7 @@ uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view 
 {
     uint64_t row_bytes = 0,
              bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
-    if (bytes > 0 || !view->assembly)
+    if (bytes > 0 || !view->composed_tensor)
         return bytes;
     (void)ak_quant_row_bytes(view->type, view->cols,
                              &row_bytes); /* held when the file was opened */
@@ -145,7 +145,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
                                   .n_parts = n,
                                   .bias = bias,
                                   .layout = backend->ops->layout(backend, view->type),
-                                  .order = ak_assembly_order(view) };
+                                  .order = ak_composed_order(view) };
     for (uint32_t i = 0; i < n; i++) {
         const struct ak_view *part = parts->views[first + i];
         packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight,
@@ -214,8 +214,8 @@ bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b)
 const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part,
                                 uint32_t e, uint64_t bytes)
 {
-    if (packed->bytes == 0 && part->view->matrices)
-        return part->view->matrices[e].plane[0].data;
+    if (packed->bytes == 0 && part->view->expert_views)
+        return part->view->expert_views[e].plane[0].data;
     return part->data + e * bytes;
 }
 
@@ -223,7 +223,7 @@ uint64_t ak_packed_read_bytes(const struct ak_packed *packed)
 {
     uint64_t bytes = packed->bytes;
     for (uint32_t i = 0; packed->bytes == 0 && i < packed->n_parts; i++)
-        for (int plane = 0; plane < AK_MAX_PLANES; plane++)
+        for (int plane = 0; plane < AK_VIEW_PLANES_MAX; plane++)
             bytes += packed->parts[i].view->plane[plane].bytes;
     return bytes;
 }
@@ -232,8 +232,8 @@ uint64_t ak_packed_read_bytes(const struct ak_packed *packed)
  * type, read from the file, is not. */
 static bool are_one(const struct ak_view *a, const struct ak_view *b)
 {
-    return a->type == b->type && a->cols == b->cols && !a->assembly == !b->assembly &&
-           same_order(ak_assembly_order(a), ak_assembly_order(b), a->cols);
+    return a->type == b->type && a->cols == b->cols && !a->composed_tensor == !b->composed_tensor &&
+           same_order(ak_composed_order(a), ak_composed_order(b), a->cols);
 }
 
 static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *binding,
@@ -275,7 +275,7 @@ static void read_vector(const struct ak_spec *spec, enum ak_role role, const str
     float offset = ak_family_norm_offset(spec->family, role);
     for (uint32_t row = 0; row < view->rows; row++)
         ak_view_vector(view, row, out + (size_t)row * view->cols);
-    if (spec->config.scheme != AK_SCHEME_HF)
+    if (spec->config.naming != AK_PROVIDER_NAMING_HF)
         return;
     for (size_t i = 0; offset != 0.0f && i < n; i++)
         out[i] += offset;

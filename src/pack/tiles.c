@@ -12,9 +12,9 @@ uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_quant_type type, u
     return ((uint64_t)rows + AK_PACK_ROWS - 1) / AK_PACK_ROWS * tiles->bytes(type, cols);
 }
 
-/* 16 rows, or fewer at the end, that an assembly makes: a tile's columns at a time. */
-static void pack_assembled(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
-                           uint8_t *to)
+/* 16 rows, or fewer at the end, that a composed tensor makes: a tile's columns at a time. */
+static void pack_composed(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
+                          uint8_t *to)
 {
     uint8_t stored[AK_PACK_ROWS][AK_PACK_K / BLOCK_K * MOST_BLOCK_BYTES];
     const void *rows[AK_PACK_ROWS] = { NULL };
@@ -22,8 +22,8 @@ static void pack_assembled(const struct ak_tiles *tiles, const struct ak_view *v
     for (uint32_t k = 0, n; k < view->cols; k += n) {
         n = view->cols - k < AK_PACK_K ? view->cols - k : AK_PACK_K;
         for (uint32_t r = 0; r < n_rows; r++) {
-            ak_assembly_blocks(view->assembly, ak_assembly_row(view, (uint64_t)first + r), k, n,
-                               stored[r]);
+            ak_composed_make_blocks(view->composed_tensor,
+                                    ak_composed_row(view, (uint64_t)first + r), k, n, stored[r]);
             rows[r] = stored[r];
         }
         tiles->pack(view->type, rows, n, to);
@@ -43,11 +43,12 @@ static void pack_stored(const struct ak_tiles *tiles, const struct ak_view *view
 }
 
 /* Rows that are not tiled are only put together. */
-static void assemble(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes,
-                     uint8_t *to)
+static void compose_rows(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes,
+                         uint8_t *to)
 {
     for (uint32_t row = first; row < first + n; row++, to += row_bytes)
-        ak_assembly_blocks(view->assembly, ak_assembly_row(view, row), 0, view->cols, to);
+        ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, row), 0, view->cols,
+                                to);
 }
 
 void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
@@ -58,13 +59,13 @@ void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uin
     (void)ak_quant_row_bytes(view->type, view->cols,
                              &row_bytes); /* held when the file was opened */
     if (!tiles->is_tiled(view->type)) {
-        assemble(view, first, n, row_bytes, to);
+        compose_rows(view, first, n, row_bytes, to);
         return;
     }
     size_t bytes = tiles->bytes(view->type, view->cols);
     for (uint32_t row = first; row < first + n; row += AK_PACK_ROWS, to += bytes)
-        if (view->assembly)
-            pack_assembled(tiles, view, row, to);
+        if (view->composed_tensor)
+            pack_composed(tiles, view, row, to);
         else
             pack_stored(tiles, view, row, row_bytes, to);
 }

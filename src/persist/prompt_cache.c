@@ -33,8 +33,8 @@ static void touch(int fd)
 static int open_folder(const struct ak_session *s, const struct akunu_prompt_cache *cache,
                        bool make)
 {
-    char *path = cache->dir ? ak_strndup(cache->dir, strlen(cache->dir)) : ak_cache_default_dir();
-    int dir = path ? ak_cache_dir_open(path, make) : -1;
+    char *path = cache->dir ? ak_strndup(cache->dir, strlen(cache->dir)) : ak_store_default_dir();
+    int dir = path ? ak_store_open_dir(path, make) : -1;
     if (make && dir < 0)
         say(s, path ? path : "its folder",
             path ? strerror(errno) : "no folder for it is known (HOME is not set)");
@@ -42,9 +42,9 @@ static int open_folder(const struct ak_session *s, const struct akunu_prompt_cac
     return dir;
 }
 
-static bool is_ours(const struct ak_cache_entry *e, const struct ak_cache_key *key)
+static bool is_ours(const struct ak_store_entry *e, const struct ak_store_key *key)
 {
-    return e->kind == AK_CACHE_PROMPT && e->built > 0 &&
+    return e->kind == AK_STORE_PROMPT && e->built > 0 &&
            memcmp(&e->header.key, key, sizeof *key) == 0;
 }
 
@@ -53,18 +53,18 @@ static bool is_ours(const struct ak_cache_entry *e, const struct ak_cache_key *k
 static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t n,
                  struct ak_saved *best, uint32_t *common)
 {
-    struct ak_cache_entry *entries;
-    struct ak_cache_key key;
+    struct ak_store_entry *entries;
+    struct ak_store_key key;
     size_t n_entries;
     const char *why;
     *common = 0;
     ak_save_key(s, &key);
-    if (ak_cache_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
+    if (ak_store_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
         return false;
     for (size_t i = 0; i < n_entries; i++) {
         struct ak_saved saved;
         if (!is_ours(&entries[i], &key) ||
-            !ak_saved_open(ak_cache_open(dir, entries[i].name), s, &key, &saved, &why))
+            !ak_saved_open(ak_store_open_file(dir, entries[i].name), s, &key, &saved, &why))
             continue;
         uint32_t same = ak_saved_common(&saved, ids, n);
         if (same <= *common) {
@@ -86,38 +86,38 @@ static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t
 static void make_room(int dir, const struct ak_session *s, const char *keep, const int32_t *ids,
                       uint32_t n, uint64_t most)
 {
-    struct ak_cache_entry *entries;
-    struct ak_cache_key key;
+    struct ak_store_entry *entries;
+    struct ak_store_key key;
     size_t n_entries;
     uint64_t bytes = 0;
     const char *why;
     ak_save_key(s, &key);
-    if (ak_cache_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
+    if (ak_store_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
         return;
     for (size_t i = 0; i < n_entries; i++) {
-        struct ak_cache_entry *e = &entries[i];
+        struct ak_store_entry *e = &entries[i];
         struct ak_saved saved;
         if (strcmp(e->name, keep) != 0 && is_ours(e, &key) &&
-            ak_saved_open(ak_cache_open(dir, e->name), s, &key, &saved, &why)) {
+            ak_saved_open(ak_store_open_file(dir, e->name), s, &key, &saved, &why)) {
             bool beginning =
                 saved.n_tokens <= n && ak_saved_common(&saved, ids, n) == saved.n_tokens;
             ak_saved_clear(&saved);
-            if (beginning && ak_cache_remove(dir, e->name))
+            if (beginning && ak_store_remove(dir, e->name))
                 e->bytes = 0;
         }
-        bytes += e->kind == AK_CACHE_PROMPT ? e->bytes : 0;
+        bytes += e->kind == AK_STORE_PROMPT ? e->bytes : 0;
     }
     while (bytes > most) {
-        struct ak_cache_entry *oldest = NULL;
+        struct ak_store_entry *oldest = NULL;
         for (size_t i = 0; i < n_entries; i++) {
-            struct ak_cache_entry *e = &entries[i];
-            bool may_go = e->kind == AK_CACHE_PROMPT && e->bytes > 0 && strcmp(e->name, keep) != 0;
+            struct ak_store_entry *e = &entries[i];
+            bool may_go = e->kind == AK_STORE_PROMPT && e->bytes > 0 && strcmp(e->name, keep) != 0;
             if (may_go && (!oldest || e->used < oldest->used))
                 oldest = e;
         }
         if (!oldest)
             break;
-        (void)ak_cache_remove(dir, oldest->name); /* it may be gone, or being written */
+        (void)ak_store_remove(dir, oldest->name); /* it may be gone, or being written */
         bytes -= oldest->bytes;
         oldest->bytes = 0;
     }
@@ -126,29 +126,29 @@ static void make_room(int dir, const struct ak_session *s, const char *keep, con
 
 /* A name for the text alone: the same text of the same model has the same. */
 static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n,
-                      char name[AK_CACHE_NAME_BYTES], char part[AK_CACHE_NAME_BYTES])
+                      char name[AK_STORE_NAME_BYTES], char part[AK_STORE_NAME_BYTES])
 {
-    struct ak_cache_key key;
+    struct ak_store_key key;
     struct ak_sha256 h;
     ak_save_key(s, &key);
     ak_sha256_begin(&h);
     ak_sha256_add(&h, key.digest, sizeof key.digest);
     ak_sha256_add(&h, ids, n * sizeof *ids);
     ak_sha256_end(&h, key.digest);
-    ak_cache_name_with(&key, AK_CACHE_PROMPT_ENDING, name);
-    ak_cache_name_with(&key, AK_CACHE_PROMPT_PART_ENDING, part);
+    ak_store_file_name(&key, AK_STORE_PROMPT_SUFFIX, name);
+    ak_store_file_name(&key, AK_STORE_PROMPT_TEMP_SUFFIX, part);
 }
 
 /* Writes `name` by way of `part` in the folder. False after *why. */
 static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t n,
                        const char *name, const char *part, const char **why)
 {
-    struct ak_cache_build build = { .dir = dir, .part = part, .name = name };
+    struct ak_store_writer build = { .dir = dir, .temp_name = part, .name = name };
     bool busy;
-    *why = ak_cache_guard(dir, ak_save_bytes(s, n), ak_available_memory());
+    *why = ak_store_check_space(dir, ak_save_bytes(s, n), ak_available_memory());
     if (*why)
         return false;
-    build.fd = ak_cache_take_part(dir, part, &busy);
+    build.fd = ak_store_lock_temp(dir, part, &busy);
     if (build.fd < 0) {
         *why = busy ? "another process is writing it" : strerror(errno);
         return false;
@@ -176,7 +176,7 @@ static int folder_of(const char *path, const char **name)
 static bool is_replaceable(int dir, const char *name)
 {
     char magic[8] = "";
-    int fd = ak_cache_open(dir, name);
+    int fd = ak_store_open_file(dir, name);
     if (fd < 0)
         return errno == ENOENT;
     struct stat st;
@@ -244,14 +244,14 @@ static bool has_room(const struct ak_session *s, int32_t sequence, uint32_t n)
 ak_status ak_text_load(struct ak_session *s, int32_t sequence, const char *path,
                        struct ak_error *error)
 {
-    struct ak_cache_key key;
+    struct ak_store_key key;
     struct ak_saved saved;
     char shown[AK_SHOW_BYTES];
     const char *why;
     AK_TRY(check_empty(s, sequence, error));
     AK_TRY(ak_save_is_possible(s, error));
     ak_save_key(s, &key);
-    int fd = ak_cache_open(AT_FDCWD, path);
+    int fd = ak_store_open_file(AT_FDCWD, path);
     if (fd < 0)
         return ak_fail(error, AKUNU_ERROR_IO, "%s: %s", ak_show_path(path, shown), strerror(errno));
     if (!ak_saved_open(fd, s, &key, &saved, &why))
@@ -273,7 +273,7 @@ static bool open_best(const struct ak_session *s, const struct akunu_prompt_cach
                       const int32_t *ids, size_t n, bool tell, struct ak_saved *best,
                       uint32_t *common)
 {
-    struct ak_cache_key key;
+    struct ak_store_key key;
     const char *why;
     *common = 0;
     if (!cache->file) {
@@ -283,7 +283,7 @@ static bool open_best(const struct ak_session *s, const struct akunu_prompt_cach
             close(dir);
         return found;
     }
-    int fd = ak_cache_open(AT_FDCWD, cache->file);
+    int fd = ak_store_open_file(AT_FDCWD, cache->file);
     if (fd < 0 && errno == ENOENT)
         return false;
     ak_save_key(s, &key);
@@ -304,7 +304,7 @@ static void discard(const struct ak_session *s, const struct akunu_prompt_cache 
     if (cache->file)
         (void)unlink(cache->file);
     else if (dir >= 0)
-        (void)ak_cache_remove(dir, saved->name);
+        (void)ak_store_remove(dir, saved->name);
     if (dir >= 0)
         close(dir);
 }
@@ -341,7 +341,7 @@ static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
                            const struct akunu_prompt_cache *cache)
 {
     const int32_t *ids = ak_kv_sequence(&s->kv, sequence)->tokens;
-    char name[AK_CACHE_NAME_BYTES], part[AK_CACHE_NAME_BYTES];
+    char name[AK_STORE_NAME_BYTES], part[AK_STORE_NAME_BYTES];
     const char *why = NULL;
     int dir = open_folder(s, cache, true);
     if (dir < 0)

@@ -51,23 +51,23 @@ static void add_override(struct ak_sha256 *h, const struct ak_meta *meta)
     }
 }
 
-void ak_save_key(const struct ak_session *s, struct ak_cache_key *out)
+void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
 {
     const struct ak_model *m = s->model;
     const struct ak_kv_shape *shape = &s->kv.shape;
-    struct ak_identity source;
+    struct ak_provider_fingerprint source;
     struct ak_sha256 h;
     struct ak_meta meta;
-    ak_provider_identity(m->provider, &source);
+    ak_provider_fingerprint(m->provider, &source);
     ak_sha256_begin(&h);
     add_number(&h, VERSION);
     add_number(&h,
                AKUNU_VERSION_MAJOR * 1000000 + AKUNU_VERSION_MINOR * 1000 + AKUNU_VERSION_PATCH);
     add_number(&h, source.bytes);
     add_number(&h, (uint64_t)source.mtime_ns);
-    add_number(&h, source.parts[0]);
-    add_number(&h, source.parts[1]);
-    for (size_t i = 0; ak_overrides_at(m->provider->overrides, i, &meta); i++)
+    add_number(&h, source.hash[0]);
+    add_number(&h, source.hash[1]);
+    for (size_t i = 0; ak_meta_overrides_at(m->provider->overrides, i, &meta); i++)
         add_override(&h, &meta);
     add_number(&h, shape->n_layers);
     add_number(&h, shape->n_kv_heads);
@@ -93,7 +93,7 @@ static uint32_t pages_of(uint32_t n_tokens)
 
 static uint64_t hashes_at(uint32_t n_tokens)
 {
-    return AK_CACHE_HEADER + ak_round_up((uint64_t)n_tokens * sizeof(int32_t), HASHES_ALIGN);
+    return AK_STORE_HEADER_BYTES + ak_round_up((uint64_t)n_tokens * sizeof(int32_t), HASHES_ALIGN);
 }
 
 static uint64_t pages_at(uint32_t n_tokens)
@@ -105,7 +105,7 @@ static uint64_t pages_at(uint32_t n_tokens)
 /* Tokens of a context, whose pool could be counted. */
 uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n)
 {
-    return pages_at(n) + pages_of(n) * ak_kv_page_bytes(&s->kv.shape) - AK_CACHE_HEADER;
+    return pages_at(n) + pages_of(n) * ak_kv_page_bytes(&s->kv.shape) - AK_STORE_HEADER_BYTES;
 }
 
 static void digest_of(const int32_t *tokens, uint32_t n_tokens, const uint64_t *hashes,
@@ -152,7 +152,7 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
     uint64_t bytes;
     if (!ak_mul_u64(saved->n_pages, ak_kv_page_bytes(&s->kv.shape), &bytes) ||
         !ak_add_u64(bytes, saved->pages_at, &bytes) ||
-        saved->header.block_bytes != bytes - AK_CACHE_HEADER)
+        saved->header.block_bytes != bytes - AK_STORE_HEADER_BYTES)
         return false;
     saved->tokens = ak_alloc(saved->n_tokens, sizeof *saved->tokens);
     saved->hashes = ak_alloc(saved->n_pages, 2 * sizeof *saved->hashes);
@@ -161,7 +161,7 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
         return false;
     }
     if (!read_all(saved->fd, saved->tokens, saved->n_tokens * sizeof *saved->tokens,
-                  AK_CACHE_HEADER) ||
+                  AK_STORE_HEADER_BYTES) ||
         !read_all(saved->fd, saved->hashes, saved->n_pages * 2 * sizeof *saved->hashes,
                   hashes_at(saved->n_tokens)))
         return false;
@@ -171,12 +171,12 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
 
 /* The header is checked first, and the file's size by it: nothing is allocated for what a
  * file only says. */
-bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_cache_key *key,
+bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
                    struct ak_saved *out, const char **why)
 {
     *out = (struct ak_saved){ .fd = fd };
     *why = "it is damaged, or no saved text of this version";
-    bool good = fd >= 0 && ak_cache_check(fd, &out->header) && out->header.kind == AK_CACHE_PROMPT;
+    bool good = fd >= 0 && ak_store_check(fd, &out->header) && out->header.kind == AK_STORE_PROMPT;
     if (good && memcmp(&out->header.key, key, sizeof *key) != 0) {
         *why = "it was saved with another model, or with other types of the KV cache";
         good = false;
@@ -226,7 +226,7 @@ bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t s
 
 /* ---- Writing ------------------------------------------------------------ */
 static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, uint32_t n,
-                       struct ak_cache_build *build, uint64_t *hashes)
+                       struct ak_store_writer *writer, uint64_t *hashes)
 {
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape);
     const uint8_t *pool = s->backend->ops->pages(s->backend, s->kv.pool);
@@ -234,42 +234,43 @@ static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, u
     for (uint32_t i = 0; !failed && i < pages_of(n); i++) {
         const uint8_t *page = pool + own->pages[i] * page_bytes;
         hash_of_page(page, page_bytes, hashes + 2 * i);
-        failed = ak_cache_write(build->fd, page, (size_t)page_bytes, pages_at(n) + i * page_bytes);
+        failed = ak_store_write(writer->fd, page, (size_t)page_bytes, pages_at(n) + i * page_bytes);
     }
     return failed;
 }
 
 static int write_text(struct ak_session *s, int32_t sequence, uint32_t n,
-                      struct ak_cache_build *build)
+                      struct ak_store_writer *writer)
 {
     const struct ak_kv_sequence *own = ak_kv_sequence(&s->kv, sequence);
     uint64_t *hashes = ak_alloc(pages_of(n), 2 * sizeof *hashes);
     if (!hashes)
         return ENOMEM;
-    build->header.kind = AK_CACHE_PROMPT;
-    build->header.block_bytes = ak_save_bytes(s, n);
-    build->header.n_tokens = n;
-    snprintf(build->header.backend, sizeof build->header.backend, "%s", s->backend->ops->name);
-    ak_save_key(s, &build->header.key);
-    ak_cache_header_source(&build->header, s->model->provider);
-    int failed = write_pages(s, own, n, build, hashes);
+    writer->header.kind = AK_STORE_PROMPT;
+    writer->header.block_bytes = ak_save_bytes(s, n);
+    writer->header.n_tokens = n;
+    snprintf(writer->header.backend, sizeof writer->header.backend, "%s", s->backend->ops->name);
+    ak_save_key(s, &writer->header.key);
+    ak_store_header_set_source(&writer->header, s->model->provider);
+    int failed = write_pages(s, own, n, writer, hashes);
     if (!failed)
-        failed = ak_cache_write(build->fd, own->tokens, n * sizeof *own->tokens, AK_CACHE_HEADER);
+        failed =
+            ak_store_write(writer->fd, own->tokens, n * sizeof *own->tokens, AK_STORE_HEADER_BYTES);
     if (!failed)
-        failed = ak_cache_write(build->fd, hashes, (size_t)pages_of(n) * 2 * sizeof *hashes,
+        failed = ak_store_write(writer->fd, hashes, (size_t)pages_of(n) * 2 * sizeof *hashes,
                                 hashes_at(n));
-    digest_of(own->tokens, n, hashes, build->header.digest);
+    digest_of(own->tokens, n, hashes, writer->header.digest);
     ak_free(hashes);
-    return failed ? failed : ak_cache_finish(build);
+    return failed ? failed : ak_store_commit(writer);
 }
 
-bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build,
+bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_store_writer *writer,
              const char **why)
 {
-    int failed = write_text(s, sequence, n, build);
+    int failed = write_text(s, sequence, n, writer);
     if (!failed)
         return true;
-    unlinkat(build->dir, build->part, 0);
+    unlinkat(writer->dir, writer->temp_name, 0);
     *why = failed == ENOSPC || failed == EDQUOT ? "the disk is full" : strerror(failed);
     return false;
 }

@@ -18,21 +18,21 @@
 
 /* AKUNU_ERROR_UNSUPPORTED says why a session's texts cannot be saved. */
 ak_status ak_save_is_possible(const struct ak_session *s, struct ak_error *error);
-void ak_save_key(const struct ak_session *s, struct ak_cache_key *out);
+void ak_save_key(const struct ak_session *s, struct ak_store_key *out);
 
 /* A file that was opened and whose tokens were read. */
 struct ak_saved {
     int fd;
-    struct ak_cache_header header;
+    struct ak_store_header header;
     int32_t *tokens;
     uint64_t *hashes; /* [n_pages][2] */
     uint32_t n_tokens, n_pages;
     uint64_t pages_at;              /* in the file */
-    char name[AK_CACHE_NAME_BYTES]; /* the caller's to use */
+    char name[AK_STORE_NAME_BYTES]; /* the caller's to use */
 };
 
 /* Takes `fd` over, on failure too, where *why says what is wrong with it (valid for good). */
-bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_cache_key *key,
+bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
                    struct ak_saved *out, const char **why);
 void ak_saved_clear(struct ak_saved *saved);
 
@@ -44,9 +44,9 @@ uint32_t ak_saved_common(const struct ak_saved *saved, const int32_t *ids, size_
 bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n,
                    const char **why);
 
-/* Writes the first n tokens of a sequence into build->fd, which is empty, and finishes it under
+/* Writes the first n tokens of a sequence into writer->fd, which is empty, and finishes it under
  * its name. */
-bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_cache_build *build,
+bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_store_writer *writer,
              const char **why);
 
 /* Bytes behind the header. */

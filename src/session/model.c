@@ -179,10 +179,10 @@ static ak_status pack_weights(struct loader *l)
     if (l->params->no_cache) {
         AK_TRY(ak_weights_pack(&job, l->error));
     } else {
-        struct ak_cache_options options = { .dir = l->params->cache_dir,
-                                            .available_memory = ak_available_memory(),
-                                            .log = &l->log };
-        AK_TRY(ak_cache_weights(&job, &options, l->error));
+        struct ak_pack_cache_options options = { .dir = l->params->cache_dir,
+                                                 .available_memory = ak_available_memory(),
+                                                 .log = &l->log };
+        AK_TRY(ak_pack_cache_weights(&job, &options, l->error));
     }
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }

@@ -7,14 +7,14 @@
 
 enum { BLOCK = 32 };
 
-void ak_assembly_free(struct ak_assembly *a)
+void ak_composed_free(struct ak_composed_tensor *a)
 {
     if (a)
         ak_free(a->order);
     ak_free(a);
 }
 
-enum ak_quant_type ak_assembly_affine_type(uint32_t bits, enum ak_quant_type factor_type)
+enum ak_quant_type ak_composed_affine_type(uint32_t bits, enum ak_quant_type factor_type)
 {
     if (bits > 5 || factor_type == AK_QUANT_F32)
         return AK_QUANT_A8;
@@ -23,14 +23,14 @@ enum ak_quant_type ak_assembly_affine_type(uint32_t bits, enum ak_quant_type fac
     return bits > 4 ? AK_QUANT_Q5_1 : AK_QUANT_Q4_1;
 }
 
-enum ak_quant_type ak_assembly_symmetric_type(uint32_t bits, enum ak_quant_type factor_type)
+enum ak_quant_type ak_composed_symmetric_type(uint32_t bits, enum ak_quant_type factor_type)
 {
     if (factor_type != AK_QUANT_F16)
-        return ak_assembly_affine_type(bits, factor_type);
+        return ak_composed_affine_type(bits, factor_type);
     return bits > 4 ? AK_QUANT_Q8_0 : AK_QUANT_Q4_0;
 }
 
-float ak_assembly_factor(enum ak_quant_type type, const struct ak_plane *plane, uint64_t i)
+float ak_composed_factor(enum ak_quant_type type, const struct ak_plane *plane, uint64_t i)
 {
     const uint8_t *at = (const uint8_t *)plane->data + i * ak_quant_info(type)->block_bytes;
     float x;
@@ -38,16 +38,16 @@ float ak_assembly_factor(enum ak_quant_type type, const struct ak_plane *plane, 
     return x;
 }
 
-uint32_t ak_assembly_word(const struct ak_plane *plane, uint64_t i)
+uint32_t ak_composed_word(const struct ak_plane *plane, uint64_t i)
 {
     const uint8_t *at = (const uint8_t *)plane->data + 4 * i;
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-bool ak_assembly_fits_f16(enum ak_quant_type type, const struct ak_plane *plane, uint64_t n)
+bool ak_composed_fits_f16(enum ak_quant_type type, const struct ak_plane *plane, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        float x = ak_assembly_factor(type, plane, i);
+        float x = ak_composed_factor(type, plane, i);
         if (ak_f16_to_float(ak_float_to_f16(x)) != x)
             return false;
     }
@@ -55,8 +55,8 @@ bool ak_assembly_fits_f16(enum ak_quant_type type, const struct ak_plane *plane,
 }
 
 /* No more of the row is looked at than the numbers take. */
-void ak_assembly_stream(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                        uint8_t *out)
+void ak_composed_read_bits(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                           uint32_t n, uint8_t *out)
 {
     const uint8_t *at =
         (const uint8_t *)a->plane[0].data + (row * a->cols + first) / 32 * 4 * a->bits;
@@ -109,7 +109,8 @@ static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimu
 }
 
 /* The types without a minimum: half of the range is taken off as they do it. */
-static void put_symmetric(const struct ak_assembly *a, const uint8_t *q, float scale, uint8_t *out)
+static void put_symmetric(const struct ak_composed_tensor *a, const uint8_t *q, float scale,
+                          uint8_t *out)
 {
     uint8_t shifted[BLOCK];
     int half = 1 << (a->bits - 1), middle = a->type == AK_QUANT_Q4_0 ? 8 : 0;
@@ -123,8 +124,8 @@ static void put_symmetric(const struct ak_assembly *a, const uint8_t *q, float s
 }
 
 /* The first two of A4, Q4_1, A5 and Q5_1 are the factors, the last sixteen bytes nibbles. */
-static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale, float minimum,
-                      uint8_t *out)
+static void put_block(const struct ak_composed_tensor *a, const uint8_t *q, float scale,
+                      float minimum, uint8_t *out)
 {
     if (a->type == AK_QUANT_A8) {
         put_bytes(a->bits, q, scale, minimum, out);
@@ -141,10 +142,10 @@ static void put_block(const struct ak_assembly *a, const uint8_t *q, float scale
     put_nibbles(q, out + ak_quant_info(a->type)->block_bytes - BLOCK / 2);
 }
 
-static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                          uint8_t *out)
+static void affine_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                          uint32_t n, uint8_t *out)
 {
-    uint8_t q[AK_ASSEMBLY_K];
+    uint8_t q[AK_COMPOSED_ELEMS_MAX];
     a->scheme->quants(a, row, first, n, q);
     for (uint32_t i = 0; i < n; i += BLOCK, out += ak_quant_info(a->type)->block_bytes) {
         float scale, minimum;
@@ -153,10 +154,10 @@ static void affine_blocks(const struct ak_assembly *a, uint64_t row, uint32_t fi
     }
 }
 
-static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                          float *out)
+static void affine_values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                          uint32_t n, float *out)
 {
-    uint8_t q[AK_ASSEMBLY_K];
+    uint8_t q[AK_COMPOSED_ELEMS_MAX];
     a->scheme->quants(a, row, first, n, q);
     for (uint32_t i = 0; i < n; i += BLOCK) {
         float scale, minimum;
@@ -168,8 +169,8 @@ static void affine_values(const struct ak_assembly *a, uint64_t row, uint32_t fi
 
 /* ---- MXFP4 -------------------------------------------------------------- */
 /* GGML's blocks have the first half's numbers in the low nibbles. */
-static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                         uint8_t *out)
+static void mxfp4_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                         uint32_t n, uint8_t *out)
 {
     const uint64_t at = (row * a->cols + first) / BLOCK;
     const uint8_t *scales = (const uint8_t *)a->plane[1].data + at,
@@ -183,13 +184,14 @@ static void mxfp4_blocks(const struct ak_assembly *a, uint64_t row, uint32_t fir
     }
 }
 
-const struct ak_assembly_scheme ak_assembly_mxfp4 = { .blocks = mxfp4_blocks, .by_rows = true };
+const struct ak_composed_scheme ak_composed_mxfp4 = { .blocks = mxfp4_blocks,
+                                                      .is_row_major = true };
 
 /* ---- All schemes -------------------------------------------------------- */
-static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                        float *out)
+static void part_values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                        uint32_t n, float *out)
 {
-    uint8_t blocks[AK_ASSEMBLY_K / BLOCK * sizeof(struct ak_quant_block_a8)];
+    uint8_t blocks[AK_COMPOSED_ELEMS_MAX / BLOCK * sizeof(struct ak_quant_block_a8)];
     if (a->scheme->values) {
         a->scheme->values(a, row, first, n, out);
     } else if (a->scheme->blocks) {
@@ -200,10 +202,10 @@ static void part_values(const struct ak_assembly *a, uint64_t row, uint32_t firs
     }
 }
 
-static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                        uint8_t *out)
+static void part_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                        uint32_t n, uint8_t *out)
 {
-    float values[AK_ASSEMBLY_K];
+    float values[AK_COMPOSED_ELEMS_MAX];
     if (a->scheme->blocks) {
         a->scheme->blocks(a, row, first, n, out);
     } else if (a->scheme->quants && a->type != AK_QUANT_F16) {
@@ -215,23 +217,23 @@ static void part_blocks(const struct ak_assembly *a, uint64_t row, uint32_t firs
     }
 }
 
-void ak_assembly_blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                        void *out)
+void ak_composed_make_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                             uint32_t n, void *out)
 {
     const struct ak_quant_info *info = ak_quant_info(a->type);
     uint8_t *to = out;
     for (uint32_t end = first + n, part; first < end;
          first += part, to += part / info->block_elems * info->block_bytes) {
-        part = end - first < AK_ASSEMBLY_K ? end - first : AK_ASSEMBLY_K;
+        part = end - first < AK_COMPOSED_ELEMS_MAX ? end - first : AK_COMPOSED_ELEMS_MAX;
         part_blocks(a, row, first, part, to);
     }
 }
 
-void ak_assembly_widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                       float *out)
+void ak_composed_dequantize(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                            uint32_t n, float *out)
 {
     for (uint32_t end = first + n, part; first < end; first += part, out += part) {
-        part = end - first < AK_ASSEMBLY_K ? end - first : AK_ASSEMBLY_K;
+        part = end - first < AK_COMPOSED_ELEMS_MAX ? end - first : AK_COMPOSED_ELEMS_MAX;
         part_values(a, row, first, part, out);
     }
 }

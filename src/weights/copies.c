@@ -4,7 +4,8 @@
 
 #include "base/mem.h"
 
-ak_status ak_copies_begin(struct ak_copies *copies, size_t n_tensors, struct ak_error *error)
+ak_status ak_tensor_copies_begin(struct ak_tensor_copies *copies, size_t n_tensors,
+                                 struct ak_error *error)
 {
     copies->data = ak_alloc(n_tensors, sizeof *copies->data);
     if (!copies->data)
@@ -14,7 +15,7 @@ ak_status ak_copies_begin(struct ak_copies *copies, size_t n_tensors, struct ak_
     return AKUNU_OK;
 }
 
-void ak_copies_end(struct ak_copies *copies)
+void ak_tensor_copies_end(struct ak_tensor_copies *copies)
 {
     if (!copies->data)
         return;
@@ -22,7 +23,7 @@ void ak_copies_end(struct ak_copies *copies)
         ak_free(copies->data[i]);
     ak_free(copies->data);
     pthread_mutex_destroy(&copies->lock);
-    *copies = (struct ak_copies){ 0 };
+    *copies = (struct ak_tensor_copies){ 0 };
 }
 
 /* What a read of one number, or of one block's first field, needs. */
@@ -32,8 +33,8 @@ static size_t alignment(enum ak_quant_type type)
     return info->block_elems == 1 ? info->block_bytes : 2;
 }
 
-const void *ak_copies_aligned(struct ak_copies *copies, size_t i, enum ak_quant_type type,
-                              const void *data, uint64_t bytes)
+const void *ak_tensor_copies_align(struct ak_tensor_copies *copies, size_t i,
+                                   enum ak_quant_type type, const void *data, uint64_t bytes)
 {
     if ((uintptr_t)data % alignment(type) == 0)
         return data;

@@ -4,7 +4,7 @@
 
 #include "weights/provider.h"
 
-extern const struct ak_provider_format ak_format_gguf, ak_format_hf, ak_format_whisper_ggml,
-    ak_format_npy_dir, ak_format_npy_file;
+extern const struct ak_provider_format ak_gguf_format, ak_hf_format, ak_whisper_format,
+    ak_hf_npy_format, ak_npy_format;
 
 #endif

@@ -1,10 +1,10 @@
 #include "weights/ggml_type.h"
 
-/* GGML's numbers. `known` are the types that akunu runs; the others are refused
+/* GGML's numbers. `is_supported` marks the types that akunu runs; the others are refused
  * by name, and numbers without a name as damage. */
 struct stored_type {
     const char *name;
-    bool known;
+    bool is_supported;
     enum ak_quant_type type;
 };
 
@@ -54,7 +54,7 @@ ak_status ak_ggml_type_find(uint32_t number, const char *tensor, enum ak_quant_t
     if (!t || !t->name)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has type %u, which GGML does not have",
                        tensor, number);
-    if (!t->known)
+    if (!t->is_supported)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "tensor %s has type %s, which is not supported yet", tensor, t->name);
     *out = t->type;
@@ -64,7 +64,7 @@ ak_status ak_ggml_type_find(uint32_t number, const char *tensor, enum ak_quant_t
 bool ak_ggml_type_number(enum ak_quant_type type, uint32_t *out)
 {
     for (uint32_t i = 0; i < N_STORED; i++)
-        if (stored_types[i].known && stored_types[i].type == type) {
+        if (stored_types[i].is_supported && stored_types[i].type == type) {
             *out = i;
             return true;
         }

@@ -7,13 +7,13 @@
 
 static int compare(const void *a, const void *b)
 {
-    const struct ak_index_entry *x = a, *y = b;
+    const struct ak_name_index_entry *x = a, *y = b;
     return strcmp(x->name, y->name);
 }
 
-ak_status ak_index_alloc(struct ak_index *index, size_t n, struct ak_error *error)
+ak_status ak_name_index_alloc(struct ak_name_index *index, size_t n, struct ak_error *error)
 {
-    *index = (struct ak_index){ 0 };
+    *index = (struct ak_name_index){ 0 };
     if (n > UINT32_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%zu names, where at most 2^32 - 1 are supported", n);
@@ -24,7 +24,7 @@ ak_status ak_index_alloc(struct ak_index *index, size_t n, struct ak_error *erro
     return AKUNU_OK;
 }
 
-const char *ak_index_sort(struct ak_index *index)
+const char *ak_name_index_sort(struct ak_name_index *index)
 {
     qsort(index->entries, index->n, sizeof *index->entries, compare);
     for (uint32_t i = 1; i < index->n; i++)
@@ -33,18 +33,18 @@ const char *ak_index_sort(struct ak_index *index)
     return NULL;
 }
 
-bool ak_index_find(const struct ak_index *index, const char *name, uint32_t *position)
+bool ak_name_index_find(const struct ak_name_index *index, const char *name, uint32_t *position)
 {
-    struct ak_index_entry key = { name, 0 };
-    const struct ak_index_entry *found =
+    struct ak_name_index_entry key = { name, 0 };
+    const struct ak_name_index_entry *found =
         bsearch(&key, index->entries, index->n, sizeof *index->entries, compare);
     if (found)
         *position = found->position;
     return found != NULL;
 }
 
-void ak_index_free(struct ak_index *index)
+void ak_name_index_free(struct ak_name_index *index)
 {
     ak_free(index->entries);
-    *index = (struct ak_index){ 0 };
+    *index = (struct ak_name_index){ 0 };
 }

@@ -7,7 +7,7 @@
 #include "weights/provider.h"
 
 /* "string \"abc\"", "array of float": what was found, for a message. */
-static const char *found(const struct ak_meta *meta, char *out)
+static const char *describe_value(const struct ak_meta *meta, char *out)
 {
     static const char *const kinds[] = { "nothing", "bool",   "integer", "unsigned integer",
                                          "float",   "string", "array" };
@@ -41,7 +41,7 @@ static ak_status fail(const char *key, const struct ak_meta *meta, const char *e
 {
     char shown_key[AK_SHOW_BYTES], shown[AK_SHOW_BYTES];
     return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is %s, where %s is expected",
-                   ak_show(key, strlen(key), shown_key), found(meta, shown), expected);
+                   ak_show(key, strlen(key), shown_key), describe_value(meta, shown), expected);
 }
 
 ak_status ak_meta_u32(const struct ak_provider *p, const char *key, uint32_t fallback,
@@ -93,7 +93,7 @@ ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallba
     return AKUNU_OK;
 }
 
-bool ak_meta_is(const struct ak_meta *meta, const char *text)
+bool ak_meta_equals(const struct ak_meta *meta, const char *text)
 {
     return meta->kind == AK_META_STRING && meta->n == strlen(text) &&
            memcmp(meta->as.string, text, (size_t)meta->n) == 0;

@@ -6,8 +6,8 @@
 #include "base/show.h"
 #include "weights/provider.h"
 
-struct ak_override {
-    struct ak_override *next;
+struct ak_meta_override {
+    struct ak_meta_override *next;
     struct ak_meta meta; /* its strings point into `text` */
     char text[];         /* KEY, and STRING after it */
 };
@@ -69,7 +69,7 @@ ak_status ak_provider_override(struct ak_provider *p, const char *text, struct a
     char shown[AK_SHOW_BYTES];
     size_t n = strlen(text);
     const char *equals = strchr(text, '=');
-    struct ak_override *o = ak_alloc(1, sizeof *o + n + 1);
+    struct ak_meta_override *o = ak_alloc(1, sizeof *o + n + 1);
 
     if (!o)
         return ak_fail_memory(error, "metadata that is overridden", sizeof *o + n + 1);
@@ -89,7 +89,8 @@ ak_status ak_provider_override(struct ak_provider *p, const char *text, struct a
     return AKUNU_OK;
 }
 
-bool ak_overrides_find(const struct ak_override *list, const char *key, struct ak_meta *out)
+bool ak_meta_overrides_find(const struct ak_meta_override *list, const char *key,
+                            struct ak_meta *out)
 {
     for (; list; list = list->next) {
         if (strcmp(list->meta.key, key) != 0)
@@ -100,7 +101,7 @@ bool ak_overrides_find(const struct ak_override *list, const char *key, struct a
     return false;
 }
 
-bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *out)
+bool ak_meta_overrides_at(const struct ak_meta_override *list, size_t i, struct ak_meta *out)
 {
     for (; list && i > 0; i--)
         list = list->next;
@@ -109,10 +110,10 @@ bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *o
     return list != NULL;
 }
 
-void ak_overrides_free(struct ak_override *list)
+void ak_meta_overrides_free(struct ak_meta_override *list)
 {
     while (list) {
-        struct ak_override *next = list->next;
+        struct ak_meta_override *next = list->next;
         ak_free(list);
         list = next;
     }

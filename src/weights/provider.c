@@ -8,9 +8,9 @@
 #include "weights/formats.h"
 #include "weights/unknown.h"
 
-static const struct ak_provider_format *const formats[] = {
-    &ak_format_gguf, &ak_format_whisper_ggml, &ak_format_npy_dir, &ak_format_hf, &ak_format_npy_file
-};
+static const struct ak_provider_format *const formats[] = { &ak_gguf_format, &ak_whisper_format,
+                                                            &ak_hf_npy_format, &ak_hf_format,
+                                                            &ak_npy_format };
 
 const struct ak_vocab ak_vocab_none = {
     .bos = -1,
@@ -29,18 +29,20 @@ const struct ak_vocab ak_vocab_none = {
     .strip_accents = -1,
 };
 
-void ak_identity_begin(struct ak_identity *identity, const struct ak_file *first)
+void ak_provider_fingerprint_begin(struct ak_provider_fingerprint *fingerprint,
+                                   const struct ak_file *first)
 {
-    *identity = (struct ak_identity){ .path = first->path,
-                                      .bytes = first->bytes,
-                                      .mtime_ns = first->mtime_ns };
+    *fingerprint = (struct ak_provider_fingerprint){ .path = first->path,
+                                                     .bytes = first->bytes,
+                                                     .mtime_ns = first->mtime_ns };
 }
 
-void ak_identity_add(struct ak_identity *identity, const struct ak_file *file, uint64_t bytes)
+void ak_provider_fingerprint_add(struct ak_provider_fingerprint *fingerprint,
+                                 const struct ak_file *file, uint64_t bytes)
 {
     const uint64_t facts[2] = { file->bytes, (uint64_t)file->mtime_ns };
-    ak_hash128(facts, sizeof facts, identity->parts);
-    ak_hash128(file->data, bytes < file->bytes ? bytes : file->bytes, identity->parts);
+    ak_hash128(facts, sizeof facts, fingerprint->hash);
+    ak_hash128(file->data, bytes < file->bytes ? bytes : file->bytes, fingerprint->hash);
 }
 
 static const struct ak_provider_format *detect(const char *path)
@@ -62,7 +64,7 @@ ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak
     *out = NULL;
     const struct ak_provider_format *format = detect(path);
     if (!format)
-        return ak_fail_unknown_format(path, error);
+        return ak_provider_fail_unknown_format(path, error);
     ak_status status = format->open(path, out, error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, ak_show_path(path, shown));
@@ -73,18 +75,18 @@ void ak_provider_close(struct ak_provider *p)
 {
     if (!p)
         return;
-    ak_overrides_free(p->overrides);
+    ak_meta_overrides_free(p->overrides);
     p->format->close(p);
 }
 
-enum ak_scheme ak_provider_scheme(const struct ak_provider *p)
+enum ak_provider_naming ak_provider_naming(const struct ak_provider *p)
 {
-    return p->format->scheme;
+    return p->format->naming;
 }
 
-ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error)
+ak_status ak_provider_check_weights(const struct ak_provider *p, struct ak_error *error)
 {
-    return p->format->ready ? p->format->ready(p, error) : AKUNU_OK;
+    return p->format->check_weights ? p->format->check_weights(p, error) : AKUNU_OK;
 }
 
 bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
@@ -104,12 +106,12 @@ bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor 
 }
 
 /* Override number `i` of those whose keys the file does not have, each key once. */
-static bool added_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool find_added_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     struct ak_meta other;
-    for (size_t at = 0; ak_overrides_at(p->overrides, at, out); at++) {
+    for (size_t at = 0; ak_meta_overrides_at(p->overrides, at, out); at++) {
         size_t earlier = 0;
-        while (earlier < at && ak_overrides_at(p->overrides, earlier, &other) &&
+        while (earlier < at && ak_meta_overrides_at(p->overrides, earlier, &other) &&
                strcmp(other.key, out->key) != 0)
             earlier++;
         if (earlier == at && !p->format->find_meta(p, out->key, &other) && i-- == 0)
@@ -122,16 +124,16 @@ size_t ak_provider_n_metas(const struct ak_provider *p)
 {
     struct ak_meta unused;
     size_t n = p->format->n_metas(p), more = 0;
-    while (added_meta(p, more, &unused))
+    while (find_added_meta(p, more, &unused))
         more++;
     return n + more;
 }
 
 /* The file's number of the same width where it has one. */
-static void override(const struct ak_provider *p, struct ak_meta *meta)
+static void apply_override(const struct ak_provider *p, struct ak_meta *meta)
 {
     struct ak_meta own;
-    if (!ak_overrides_find(p->overrides, meta->key, &own))
+    if (!ak_meta_overrides_find(p->overrides, meta->key, &own))
         return;
     if (own.kind == AK_META_INT && meta->kind == AK_META_UINT && own.as.integer >= 0) {
         own.kind = AK_META_UINT;
@@ -146,16 +148,16 @@ bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out
 {
     size_t n = p->format->n_metas(p);
     if (i >= n)
-        return added_meta(p, i - n, out);
+        return find_added_meta(p, i - n, out);
     if (!p->format->meta(p, i, out))
         return false;
-    override(p, out);
+    apply_override(p, out);
     return true;
 }
 
 bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
-    return ak_overrides_find(p->overrides, key, out) || p->format->find_meta(p, key, out);
+    return ak_meta_overrides_find(p->overrides, key, out) || p->format->find_meta(p, key, out);
 }
 
 bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
@@ -200,13 +202,13 @@ const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i)
     return p->format->part(p, i);
 }
 
-void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out)
+void ak_provider_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
-    p->format->identity(p, out);
+    p->format->fingerprint(p, out);
 }
 
-void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes,
-                      enum ak_file_advice use)
+void ak_provider_advise(const struct ak_provider *p, const void *data, uint64_t bytes,
+                        enum ak_file_advice use)
 {
-    p->format->tell(p, data, bytes, use);
+    p->format->advise(p, data, bytes, use);
 }

@@ -11,34 +11,34 @@
 #include "op/role.h"
 #include "quant/type.h"
 
-enum { AK_MAX_DIMS = 4, AK_MAX_PLANES = 4 };
+enum { AK_TENSOR_DIMS_MAX = 4, AK_VIEW_PLANES_MAX = 4 };
 
 struct ak_plane {
     const void *data;
     uint64_t bytes;
 };
 
-struct ak_assembly; /* weights/assembly.h */
+struct ak_composed_tensor; /* weights/assembly.h */
 
 /* One stored tensor as the model sees it. Views point into the map and live as
  * long as the provider. plane[0] holds the weights; formats that keep scales, biases or
- * zero points apart use the others, and the rows are then what the assembly makes of
+ * zero points apart use the others, and the rows are then what the composed tensor makes of
  * them: blocks of `type` all the same. */
 struct ak_view {
     enum ak_quant_type type;
-    uint32_t rows, cols;                  /* logical shape; a vector has rows = 1 */
-    struct ak_plane plane[AK_MAX_PLANES]; /* unused ones are { NULL, 0 } */
-    const char *name;                     /* as in the file, for messages */
+    uint32_t rows, cols;                       /* logical shape; a vector has rows = 1 */
+    struct ak_plane plane[AK_VIEW_PLANES_MAX]; /* unused ones are { NULL, 0 } */
+    const char *name;                          /* as in the file, for messages */
     /* as stored, but for those of 1 before the last: a vector has 1 */
     unsigned n_dims;
     /* NULL: rows lie as blocks, one after another, in plane[0] */
-    const struct ak_assembly *assembly;
-    uint32_t first_row; /* the view's first row among those of the assembly */
+    const struct ak_composed_tensor *composed_tensor;
+    uint32_t first_row; /* the view's first row among those of the composed tensor */
     /* experts that are tensors of their own: one each; the planes then have the first one's
      * address and the size of all. Else NULL */
-    const struct ak_view *matrices;
+    const struct ak_view *expert_views;
     /* its rows (of vectors: elements) stand between those of another view */
-    bool every_other;
+    bool is_interleaved;
 };
 
 /* One stored tensor as the file has it. */
@@ -46,11 +46,11 @@ struct ak_tensor {
     const char *name;
     enum ak_quant_type type;
     unsigned n_dims;
-    uint64_t shape[AK_MAX_DIMS]; /* row-major: shape[n_dims-1] is contiguous */
-    uint64_t bytes, offset;      /* offset from the start of its part */
+    uint64_t shape[AK_TENSOR_DIMS_MAX]; /* row-major: shape[n_dims-1] is contiguous */
+    uint64_t bytes, offset;             /* offset from the start of its part */
     const void *data;
-    const struct ak_assembly *assembly; /* NULL: data is blocks of `type` */
-    bool has_role;                      /* role and layer are valid */
+    const struct ak_composed_tensor *composed_tensor; /* NULL: data is blocks of `type` */
+    bool has_role;                                    /* role and layer are valid */
     enum ak_role role;
     int layer;
 };
@@ -111,37 +111,39 @@ extern const struct ak_vocab ak_vocab_none; /* of a file without one */
 struct ak_provider;
 
 /* By which convention a checkpoint's tensors are named and laid out. */
-enum ak_scheme {
+enum ak_provider_naming {
     /* llama.cpp's names; rows of q and k, and norms, as its converter leaves them */
-    AK_SCHEME_GGUF,
-    AK_SCHEME_HF /* Hugging Face's: nothing permuted, nothing added */
+    AK_PROVIDER_NAMING_GGUF,
+    AK_PROVIDER_NAMING_HF /* Hugging Face's: nothing permuted, nothing added */
 };
 
 /* What tells a model file from any other, without its tensors. */
-struct ak_identity {
-    const char *path;  /* of the first part, as it was opened; for people */
-    uint64_t bytes;    /* of the first part */
-    int64_t mtime_ns;  /* of the first part */
-    uint64_t parts[2]; /* hash over sizes, times, and all that is no tensor, of all parts */
+struct ak_provider_fingerprint {
+    const char *path; /* of the first part, as it was opened; for people */
+    uint64_t bytes;   /* of the first part */
+    int64_t mtime_ns; /* of the first part */
+    uint64_t hash[2]; /* hash over sizes, times, and all that is no tensor, of all parts */
 };
 
-/* The identity of a file's first part, and of each part, this one too, what stands in its
+/* The fingerprint of a file's first part, and of each part, this one too, what stands in its
  * first `bytes`: all that is no tensor. */
-void ak_identity_begin(struct ak_identity *identity, const struct ak_file *first);
-void ak_identity_add(struct ak_identity *identity, const struct ak_file *file, uint64_t bytes);
+void ak_provider_fingerprint_begin(struct ak_provider_fingerprint *fingerprint,
+                                   const struct ak_file *first);
+void ak_provider_fingerprint_add(struct ak_provider_fingerprint *fingerprint,
+                                 const struct ak_file *file, uint64_t bytes);
 
 /* What a format implements; one static instance a format, listed in provider.c. */
 struct ak_provider_format {
     const char *name;  /* "gguf" */
     const char *about; /* what files these are, for people */
-    enum ak_scheme scheme;
+    enum ak_provider_naming naming;
     /* Whether the content at `path` is this format's. Looks at bytes, not at the
      * name, and never fails: what is damaged later is `open`'s to refuse. */
     bool (*probe)(const char *path);
     ak_status (*open)(const char *path, struct ak_provider **out, struct ak_error *error);
     void (*close)(struct ak_provider *p);
     /* Whether weights are to be had, of a file that can be looked at; NULL: always. */
-    ak_status (*ready)(const struct ak_provider *p, struct ak_error *error);
+    ak_status (*check_weights)(const struct ak_provider *p, struct ak_error *error);
     bool (*find)(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
                  struct ak_view *out);
     size_t (*n_tensors)(const struct ak_provider *p);
@@ -157,16 +159,16 @@ struct ak_provider_format {
     bool (*file)(const struct ak_provider *p, const char *name, struct ak_text *out);
     uint64_t (*bytes)(const struct ak_provider *p);
     const struct ak_file *(*part)(const struct ak_provider *p, size_t i);
-    void (*identity)(const struct ak_provider *p, struct ak_identity *out);
-    void (*tell)(const struct ak_provider *p, const void *data, uint64_t bytes,
-                 enum ak_file_advice use);
+    void (*fingerprint)(const struct ak_provider *p, struct ak_provider_fingerprint *out);
+    void (*advise)(const struct ak_provider *p, const void *data, uint64_t bytes,
+                   enum ak_file_advice use);
 };
 
 /* A format embeds this as its first member. */
-struct ak_override;
+struct ak_meta_override;
 struct ak_provider {
     const struct ak_provider_format *format;
-    struct ak_override *overrides; /* NULL: none */
+    struct ak_meta_override *overrides; /* NULL: none */
 };
 
 /* The i-th format; NULL past the last one. */
@@ -191,19 +193,20 @@ const struct ak_hf_quantization *ak_hf_quantization_at(size_t i);
  * AKUNU_ERROR_ARGUMENT. Both ak_provider_find_meta and the list of all metadata,
  * where what the file does not have comes last, give it. */
 ak_status ak_provider_override(struct ak_provider *p, const char *text, struct ak_error *error);
-bool ak_overrides_find(const struct ak_override *list, const char *key, struct ak_meta *out);
+bool ak_meta_overrides_find(const struct ak_meta_override *list, const char *key,
+                            struct ak_meta *out);
 /* false past the end */
-bool ak_overrides_at(const struct ak_override *list, size_t i, struct ak_meta *out);
-void ak_overrides_free(struct ak_override *list); /* NULL allowed */
+bool ak_meta_overrides_at(const struct ak_meta_override *list, size_t i, struct ak_meta *out);
+void ak_meta_overrides_free(struct ak_meta_override *list); /* NULL allowed */
 
-enum ak_scheme ak_provider_scheme(const struct ak_provider *p);
+enum ak_provider_naming ak_provider_naming(const struct ak_provider *p);
 
 /* Whether the weights can be taken: a folder in an encoding that is not supported opens,
  * to be looked at, and this says what it has. */
-ak_status ak_provider_ready(const struct ak_provider *p, struct ak_error *error);
+ak_status ak_provider_check_weights(const struct ak_provider *p, struct ak_error *error);
 
 /* Finds the tensor that plays `role` in `layer` (AK_ROLE_NO_LAYER where it has none).
- * Formats of AK_SCHEME_HF know no roles: they look for `hf`, the architecture's
+ * Formats of AK_PROVIDER_NAMING_HF know no roles: they look for `hf`, the architecture's
  * own name with "{n}" for the layer; NULL finds nothing there.
  * False where the file has no such tensor: optional weights are normal. */
 bool ak_provider_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
@@ -238,10 +241,10 @@ uint64_t ak_provider_bytes(const struct ak_provider *p);
  * last one. */
 const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i);
 /* The path lives as long as the provider. */
-void ak_provider_identity(const struct ak_provider *p, struct ak_identity *out);
+void ak_provider_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out);
 /* What will become of the tensor data at [data, data + bytes): ak_file_advise. */
-void ak_provider_tell(const struct ak_provider *p, const void *data, uint64_t bytes,
-                      enum ak_file_advice use);
+void ak_provider_advise(const struct ak_provider *p, const void *data, uint64_t bytes,
+                        enum ak_file_advice use);
 
 /* Typed access with a default. A key that is absent gives `fallback`; one
  * of another type, or out of range, is an error that names the key, the type
@@ -254,7 +257,7 @@ ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fall
 ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out,
                        struct ak_error *error);
 /* Whether it is this string. */
-bool ak_meta_is(const struct ak_meta *meta, const char *text);
+bool ak_meta_equals(const struct ak_meta *meta, const char *text);
 /* *out is { NULL, 0 } where absent. */
 ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_text *out,
                        struct ak_error *error);
@@ -263,16 +266,16 @@ ak_status ak_meta_text(const struct ak_provider *p, const char *key, struct ak_t
  * dequantized a few at a time: `first` and `n` count elements, whole rows unless
  * one row is larger than a piece of about 1 MiB, which is all that is allocated.
  * Stops at the first status that is not AKUNU_OK and returns it. */
-typedef ak_status ak_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
-                               const float *values, void *user);
-ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user,
+typedef ak_status ak_tensor_stream_fn(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
+                                      const float *values, void *user);
+ak_status ak_provider_stream(const struct ak_provider *p, ak_tensor_stream_fn *fn, void *user,
                              struct ak_error *error);
 /* The same for one tensor. */
 /* Elements [first, first + n), whole blocks, of a tensor as floats; its type as people
  * call it. */
-void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out);
-const char *ak_tensor_type(const struct ak_tensor *tensor);
-ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user,
+void ak_tensor_dequantize(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out);
+const char *ak_tensor_type_name(const struct ak_tensor *tensor);
+ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_tensor_stream_fn *fn, void *user,
                            struct ak_error *error);
 
 /* names.c: GGUF's name of a role, the other way round. NULL, false: none. */

@@ -21,40 +21,42 @@ static uint64_t n_elems(const struct ak_tensor *tensor)
     return n;
 }
 
-const char *ak_tensor_type(const struct ak_tensor *tensor)
+const char *ak_tensor_type_name(const struct ak_tensor *tensor)
 {
-    return tensor->assembly ? tensor->assembly->name : ak_quant_info(tensor->type)->name;
+    return tensor->composed_tensor ? tensor->composed_tensor->name :
+                                     ak_quant_info(tensor->type)->name;
 }
 
-void ak_tensor_widen(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out)
+void ak_tensor_dequantize(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out)
 {
     const struct ak_quant_info *info = ak_quant_info(tensor->type);
-    if (!tensor->assembly) {
+    if (!tensor->composed_tensor) {
         info->dequantize((const uint8_t *)tensor->data +
                              first / info->block_elems * info->block_bytes,
                          out, (size_t)n);
         return;
     }
-    const uint64_t cols = tensor->assembly->cols;
+    const uint64_t cols = tensor->composed_tensor->cols;
     for (uint64_t end = first + n, part; first < end; first += part, out += part) {
         part = cols - first % cols < end - first ? cols - first % cols : end - first;
-        ak_assembly_widen(tensor->assembly, first / cols, (uint32_t)(first % cols), (uint32_t)part,
-                          out);
+        ak_composed_dequantize(tensor->composed_tensor, first / cols, (uint32_t)(first % cols),
+                               (uint32_t)part, out);
     }
 }
 
-static ak_status stream(const struct ak_tensor *tensor, float *values, ak_stream_fn *fn, void *user)
+static ak_status stream(const struct ak_tensor *tensor, float *values, ak_tensor_stream_fn *fn,
+                        void *user)
 {
     uint64_t piece = piece_elems(tensor), all = n_elems(tensor);
     for (uint64_t first = 0; first < all; first += piece) {
         uint64_t n = all - first < piece ? all - first : piece;
-        ak_tensor_widen(tensor, first, n, values);
+        ak_tensor_dequantize(tensor, first, n, values);
         AK_TRY(fn(tensor, first, n, values, user));
     }
     return AKUNU_OK;
 }
 
-ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, void *user,
+ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_tensor_stream_fn *fn, void *user,
                            struct ak_error *error)
 {
     if (n_elems(tensor) == 0)
@@ -68,7 +70,7 @@ ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_stream_fn *fn, voi
     return status;
 }
 
-ak_status ak_provider_stream(const struct ak_provider *p, ak_stream_fn *fn, void *user,
+ak_status ak_provider_stream(const struct ak_provider *p, ak_tensor_stream_fn *fn, void *user,
                              struct ak_error *error)
 {
     struct ak_tensor tensor;

@@ -9,11 +9,12 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char accepted[] = "a GGUF file (little-endian, version 2 or 3), a folder of "
-                               "SafeTensors or of NumPy arrays with a "
-                               "manifest.json, with config.json, a SafeTensors file beside its "
-                               "config.json, Whisper's GGML file and a "
-                               "NumPy array are accepted";
+static const char accepted_formats[] =
+    "a GGUF file (little-endian, version 2 or 3), a folder of "
+    "SafeTensors or of NumPy arrays with a "
+    "manifest.json, with config.json, a SafeTensors file beside its "
+    "config.json, Whisper's GGML file and a "
+    "NumPy array are accepted";
 
 enum { MAGIC_BYTES = 4 };
 
@@ -32,19 +33,19 @@ static const struct {
 static ak_status fail_file(const char *path, const struct ak_file *file, struct ak_error *error)
 {
     if (file->bytes == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty file; %s", path, accepted);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty file; %s", path, accepted_formats);
     if (file->bytes < MAGIC_BYTES)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: the end of the file (%llu bytes) comes before that of the magic; %s",
-                       path, (unsigned long long)file->bytes, accepted);
+                       path, (unsigned long long)file->bytes, accepted_formats);
     char shown[AK_SHOW_BYTES];
     ak_show(file->data, MAGIC_BYTES, shown);
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
         if (memcmp(file->data, magics[i].magic, MAGIC_BYTES) == 0)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: begins with \"%s\", %s; %s", path,
-                           shown, magics[i].what, accepted);
+                           shown, magics[i].what, accepted_formats);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an unknown format, which begins with \"%s\"; %s",
-                   path, shown, accepted);
+                   path, shown, accepted_formats);
 }
 
 /* What a folder has in it, as far as it tells of a model. */
@@ -60,7 +61,7 @@ static bool ends_in(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-static void look_at(const char *name, struct folder *f)
+static void count_entry(const char *name, struct folder *f)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return;
@@ -77,7 +78,8 @@ static ak_status fail_folder(const char *path, const struct folder *f, struct ak
 {
     char shown[AK_SHOW_BYTES];
     if (f->n_entries == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty folder; %s", path, accepted);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an empty folder; %s", path,
+                       accepted_formats);
     if (f->n_gguf > 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: a folder; give the GGUF file in it, such as %s", path,
@@ -86,16 +88,16 @@ static ak_status fail_folder(const char *path, const struct folder *f, struct ak
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: a folder with manifest.json, which does not begin with the format "
                        "\"akunu-npy\"; %s",
-                       path, accepted);
+                       path, accepted_formats);
     if (f->has_config)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: a folder with config.json, but without SafeTensors; %s", path,
-                       accepted);
+                       accepted_formats);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder without a model in it; %s", path,
-                   accepted);
+                   accepted_formats);
 }
 
-ak_status ak_fail_unknown_format(const char *path, struct ak_error *error)
+ak_status ak_provider_fail_unknown_format(const char *path, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     ak_show_path(path, shown);
@@ -104,10 +106,10 @@ ak_status ak_fail_unknown_format(const char *path, struct ak_error *error)
         DIR *dir = opendir(path);
         if (!dir)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a folder that cannot be read; %s", shown,
-                           accepted);
+                           accepted_formats);
         struct folder folder = { 0 };
         for (struct dirent *entry; (entry = readdir(dir));)
-            look_at(entry->d_name, &folder);
+            count_entry(entry->d_name, &folder);
         closedir(dir);
         return fail_folder(shown, &folder, error);
     }

@@ -5,6 +5,6 @@
 #include "base/error.h"
 
 /* Fills `error` with what was found at `path` and what is accepted. */
-ak_status ak_fail_unknown_format(const char *path, struct ak_error *error);
+ak_status ak_provider_fail_unknown_format(const char *path, struct ak_error *error);
 
 #endif

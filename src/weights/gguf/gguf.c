@@ -26,7 +26,7 @@ static void close_provider(struct ak_provider *p)
     struct ak_gguf *g = (struct ak_gguf *)p;
     ak_gguf_vocab_free(g->vocab);
     ak_gguf_metadata_free(&g->metadata);
-    ak_index_free(&g->index);
+    ak_name_index_free(&g->index);
     ak_free(g->names.bytes);
     ak_free(g->tensors);
     for (uint32_t i = 0; i < g->n_parts; i++)
@@ -38,13 +38,14 @@ static void close_provider(struct ak_provider *p)
 static ak_status index_tensors(struct ak_gguf *g, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    AK_TRY(ak_index_alloc(&g->index, g->n_tensors, error));
+    AK_TRY(ak_name_index_alloc(&g->index, g->n_tensors, error));
     for (uint32_t i = 0; i < g->index.n; i++)
-        g->index.entries[i] = (struct ak_index_entry){ g->names.bytes + g->tensors[i].name, i };
-    const char *twice = ak_index_sort(&g->index);
-    if (twice)
+        g->index.entries[i] =
+            (struct ak_name_index_entry){ g->names.bytes + g->tensors[i].name, i };
+    const char *duplicate = ak_name_index_sort(&g->index);
+    if (duplicate)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice",
-                       ak_show(twice, strlen(twice), shown));
+                       ak_show(duplicate, strlen(duplicate), shown));
     return AKUNU_OK;
 }
 
@@ -54,7 +55,7 @@ static ak_status open_gguf(const char *path, struct ak_provider **out, struct ak
     struct ak_gguf *g = ak_alloc(1, sizeof *g);
     if (!g)
         return ak_fail_memory(error, "a GGUF file", sizeof *g);
-    g->provider.format = &ak_format_gguf;
+    g->provider.format = &ak_gguf_format;
 
     ak_status status = ak_gguf_open_parts(g, path, error);
     if (status == AKUNU_OK)
@@ -83,7 +84,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
     if (!pattern || ak_role_has_layer(role) != (layer >= 0) ||
-        !ak_index_find(&g->index, ak_role_expand(pattern, layer, name), &i))
+        !ak_name_index_find(&g->index, ak_role_expand(pattern, layer, name), &i))
         return false;
 
     const struct ak_gguf_tensor *t = &g->tensors[i];
@@ -175,25 +176,26 @@ static const struct ak_file *part(const struct ak_provider *p, size_t i)
     return i < gguf(p)->n_parts ? &gguf(p)->parts[i].file : NULL;
 }
 
-static void identity(const struct ak_provider *p, struct ak_identity *out)
+static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     const struct ak_gguf *g = gguf(p);
-    ak_identity_begin(out, &g->parts[0].file);
+    ak_provider_fingerprint_begin(out, &g->parts[0].file);
     for (uint32_t i = 0; i < g->n_parts; i++)
-        ak_identity_add(out, &g->parts[i].file, g->parts[i].data);
+        ak_provider_fingerprint_add(out, &g->parts[i].file, g->parts[i].data);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
+static void advise(const struct ak_provider *p, const void *data, uint64_t n,
+                   enum ak_file_advice use)
 {
     const struct ak_gguf *g = gguf(p);
     for (uint32_t i = 0; i < g->n_parts; i++)
         ak_file_advise_at(&g->parts[i].file, data, n, use);
 }
 
-const struct ak_provider_format ak_format_gguf = {
+const struct ak_provider_format ak_gguf_format = {
     .name = "gguf",
     .about = "GGUF of versions 2 and 3, little-endian, in one file or split",
-    .scheme = AK_SCHEME_GGUF,
+    .naming = AK_PROVIDER_NAMING_GGUF,
     .probe = probe,
     .open = open_gguf,
     .close = close_provider,
@@ -207,6 +209,6 @@ const struct ak_provider_format ak_format_gguf = {
     .vocab = vocab,
     .bytes = bytes,
     .part = part,
-    .identity = identity,
-    .tell = tell,
+    .fingerprint = fingerprint,
+    .advise = advise,
 };

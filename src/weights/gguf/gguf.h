@@ -18,8 +18,8 @@
  *     gguf_tensor.c   tensor types, shapes and extents
  *     gguf_vocab.c    the vocabulary as arrays
  */
-#ifndef AK_WEIGHTS_GGUF_H
-#define AK_WEIGHTS_GGUF_H
+#ifndef AK_WEIGHTS_GGUF_GGUF_H
+#define AK_WEIGHTS_GGUF_GGUF_H
 
 #include <pthread.h>
 
@@ -49,7 +49,7 @@ enum { AK_GGUF_ARRAY_HEADER = 4 + 8 };
 struct ak_gguf_kind_info {
     const char *name;
     enum ak_meta_kind meta;
-    uint8_t bytes; /* of strings and arrays: the least */
+    uint8_t bytes; /* of strings and arrays: the minimum */
 };
 extern const struct ak_gguf_kind_info ak_gguf_kinds[AK_GGUF_KINDS];
 
@@ -80,7 +80,7 @@ struct ak_gguf_metadata {
     struct ak_gguf_entry *entries;
     size_t n, capacity;
     struct ak_gguf_marks marks;
-    struct ak_index index;
+    struct ak_name_index index;
 };
 
 struct ak_gguf_tensor {
@@ -88,8 +88,8 @@ struct ak_gguf_tensor {
     uint32_t part;
     enum ak_quant_type type;
     unsigned n_dims;
-    uint32_t dims[AK_MAX_DIMS]; /* as in the file: the contiguous one first */
-    uint64_t offset, bytes;     /* offset from the start of the part */
+    uint32_t dims[AK_TENSOR_DIMS_MAX]; /* as in the file: the contiguous one first */
+    uint64_t offset, bytes;            /* offset from the start of the part */
     bool has_role;
     enum ak_role role;
     int layer;
@@ -111,7 +111,7 @@ struct ak_gguf {
     struct ak_gguf_names names;       /* of tensors */
     struct ak_gguf_tensor *tensors;
     size_t n_tensors, tensors_capacity;
-    struct ak_index index;
+    struct ak_name_index index;
     struct ak_gguf_vocab *vocab; /* made when first wanted */
 };
 
@@ -144,7 +144,7 @@ ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *ke
 struct ak_gguf_raw_tensor {
     const char *name; /* fit for messages */
     uint32_t n_dims;
-    uint64_t dims[AK_MAX_DIMS];
+    uint64_t dims[AK_TENSOR_DIMS_MAX];
     uint32_t type;
     uint64_t offset; /* from the start of the data */
 };

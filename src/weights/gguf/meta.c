@@ -53,7 +53,7 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
 }
 
 /* The byte behind a value. */
-static const uint8_t *behind(uint32_t kind, const uint8_t *value)
+static const uint8_t *skip_value(uint32_t kind, const uint8_t *value)
 {
     if (kind == AK_GGUF_STRING)
         return value + 8 + load(value, 8);
@@ -65,7 +65,7 @@ static const uint8_t *behind(uint32_t kind, const uint8_t *value)
     if (element != AK_GGUF_STRING && element != AK_GGUF_ARRAY)
         return next + n * ak_gguf_kinds[element].bytes;
     for (uint64_t i = 0; i < n; i++)
-        next = behind(element, next);
+        next = skip_value(element, next);
     return next;
 }
 
@@ -79,7 +79,7 @@ void ak_gguf_meta(const struct ak_gguf_metadata *m, size_t i, struct ak_meta *ou
 bool ak_gguf_find_meta(const struct ak_gguf_metadata *m, const char *key, struct ak_meta *out)
 {
     uint32_t i;
-    if (!ak_index_find(&m->index, key, &i))
+    if (!ak_name_index_find(&m->index, key, &i))
         return false;
     ak_gguf_meta(m, i, out);
     return true;
@@ -117,7 +117,7 @@ bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *arr
         i %= AK_GGUF_STRIDE;
     }
     for (; i > 0; i--)
-        next = behind(kind, next);
+        next = skip_value(kind, next);
     decode(kind, next, out);
     return true;
 }
@@ -125,7 +125,7 @@ bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *arr
 bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out)
 {
     const uint8_t *next = (const uint8_t *)array->as.elements + AK_GGUF_ARRAY_HEADER;
-    for (uint64_t i = 0; i < array->n; i++, next = behind(AK_GGUF_STRING, next)) {
+    for (uint64_t i = 0; i < array->n; i++, next = skip_value(AK_GGUF_STRING, next)) {
         uint64_t n = load(next, 8);
         if (n > UINT32_MAX)
             return false;

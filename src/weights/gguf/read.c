@@ -40,8 +40,8 @@ static ak_status add_name(struct ak_gguf_names *names, const uint8_t *bytes, siz
     return AKUNU_OK;
 }
 
-static ak_status fail_cut(const struct ak_cursor *c, const char *what, size_t i, uint64_t count,
-                          struct ak_error *error)
+static ak_status fail_truncated(const struct ak_cursor *c, const char *what, size_t i,
+                                uint64_t count, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_FORMAT,
                    "the end of the file (%llu bytes) is inside %s %zu of %llu",
@@ -56,13 +56,13 @@ static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint
     uint64_t n;
     const uint8_t *bytes;
     if (!ak_cursor_read_u64(c, &n))
-        return fail_cut(c, what, i, count, error);
+        return fail_truncated(c, what, i, count, error);
     if (n > MAX_NAME || n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s length of %llu bytes in number %zu of %llu, where 1 to %d are possible",
                        what, (unsigned long long)n, i + 1, (unsigned long long)count, MAX_NAME);
     if (!ak_cursor_read_bytes(c, n, &bytes))
-        return fail_cut(c, what, i, count, error);
+        return fail_truncated(c, what, i, count, error);
     if (!ak_is_utf8(bytes, (size_t)n) || memchr(bytes, 0, (size_t)n))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s \"%s\" is not UTF-8 text", what,
                        ak_show(bytes, (size_t)n, shown));
@@ -71,15 +71,15 @@ static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint
 
 /* A count that the rest of the file cannot hold is refused before anything is read. */
 static ak_status check_count(const struct ak_cursor *c, const char *what, const char *items,
-                             uint64_t n, unsigned least, struct ak_error *error)
+                             uint64_t n, unsigned min_bytes, struct ak_error *error)
 {
-    if (n <= ak_cursor_bytes_left(c) / least && n <= UINT32_MAX)
+    if (n <= ak_cursor_bytes_left(c) / min_bytes && n <= UINT32_MAX)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT,
                    "%s of %llu: the end of the file (%llu bytes) leaves no room for so many %s, at "
                    "least %u bytes each",
                    what, (unsigned long long)n, (unsigned long long)(c->end - c->begin), items,
-                   least);
+                   min_bytes);
 }
 
 static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t *n_entries,
@@ -117,7 +117,7 @@ static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
     struct ak_gguf_entry *entry = &m->entries[m->n];
     AK_TRY(read_name(c, "metadata key", i, count, &m->names, &entry->key, error));
     if (!ak_cursor_read_u32(c, &entry->kind))
-        return fail_cut(c, "metadata entry", i, count, error);
+        return fail_truncated(c, "metadata entry", i, count, error);
     entry->value = c->next;
     entry->first_mark = m->marks.n;
     AK_TRY(ak_gguf_check_value(c, entry->kind, m->names.bytes + entry->key, &m->marks, error));
@@ -128,13 +128,13 @@ static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
 static ak_status index_entries(struct ak_gguf_metadata *m, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    AK_TRY(ak_index_alloc(&m->index, m->n, error));
+    AK_TRY(ak_name_index_alloc(&m->index, m->n, error));
     for (uint32_t i = 0; i < m->index.n; i++)
-        m->index.entries[i] = (struct ak_index_entry){ m->names.bytes + m->entries[i].key, i };
-    const char *twice = ak_index_sort(&m->index);
-    if (twice)
+        m->index.entries[i] = (struct ak_name_index_entry){ m->names.bytes + m->entries[i].key, i };
+    const char *duplicate = ak_name_index_sort(&m->index);
+    if (duplicate)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is there twice",
-                       ak_show(twice, strlen(twice), shown));
+                       ak_show(duplicate, strlen(duplicate), shown));
     return AKUNU_OK;
 }
 
@@ -158,8 +158,8 @@ static ak_status read_alignment(const struct ak_gguf_metadata *m, uint64_t *out,
     return AKUNU_OK;
 }
 
-static ak_status fail_cut_info(const struct ak_cursor *c, const char *name, size_t i,
-                               uint64_t count, struct ak_error *error)
+static ak_status fail_truncated_info(const struct ak_cursor *c, const char *name, size_t i,
+                                     uint64_t count, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_FORMAT,
                    "the end of the file (%llu bytes) is inside the tensor info of %s, %zu of %llu",
@@ -181,16 +181,16 @@ static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, u
     const char *name = g->names.bytes + t->name;
     struct ak_gguf_raw_tensor raw = { .name = ak_show(name, strlen(name), shown) };
     if (!ak_cursor_read_u32(c, &raw.n_dims))
-        return fail_cut_info(c, raw.name, i, count, error);
-    if (raw.n_dims < 1 || raw.n_dims > AK_MAX_DIMS)
+        return fail_truncated_info(c, raw.name, i, count, error);
+    if (raw.n_dims < 1 || raw.n_dims > AK_TENSOR_DIMS_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s has %u dimensions, where 1 to %d are possible", raw.name,
-                       raw.n_dims, AK_MAX_DIMS);
+                       raw.n_dims, AK_TENSOR_DIMS_MAX);
     for (uint32_t d = 0; d < raw.n_dims; d++)
         ak_cursor_read_u64(c, &raw.dims[d]);
     ak_cursor_read_u32(c, &raw.type);
     if (!ak_cursor_read_u64(c, &raw.offset))
-        return fail_cut_info(c, raw.name, i, count, error);
+        return fail_truncated_info(c, raw.name, i, count, error);
     AK_TRY(ak_gguf_check_tensor(&raw, alignment, t, error));
     t->has_role = ak_gguf_role(name, &t->role, &t->layer);
     g->n_tensors++;
@@ -222,7 +222,7 @@ ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t index, struct ak_gguf_me
 
 void ak_gguf_metadata_free(struct ak_gguf_metadata *m)
 {
-    ak_index_free(&m->index);
+    ak_name_index_free(&m->index);
     ak_free(m->names.bytes);
     ak_free(m->entries);
     ak_free(m->marks.strings);

@@ -41,7 +41,7 @@ static ak_status check_kind(const struct check *k, uint32_t kind, const char *wh
                    k->key, what, kind, AK_GGUF_KINDS - 1);
 }
 
-static ak_status fail_cut(const struct check *k)
+static ak_status fail_truncated(const struct check *k)
 {
     return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: the file ends inside the value",
                    k->key);
@@ -52,7 +52,7 @@ static ak_status check_string(const struct check *k)
     uint64_t n;
     const uint8_t *bytes;
     if (!ak_cursor_read_u64(k->c, &n))
-        return fail_cut(k);
+        return fail_truncated(k);
     uint64_t left = ak_cursor_bytes_left(k->c);
     if (!ak_cursor_read_bytes(k->c, n, &bytes))
         return ak_fail(k->error, AKUNU_ERROR_FORMAT,
@@ -77,11 +77,11 @@ static ak_status check_fixed(const struct check *k, uint32_t kind, uint64_t n)
 {
     const uint8_t *bytes;
     if (!ak_cursor_read_bytes(k->c, n * ak_gguf_kinds[kind].bytes, &bytes))
-        return fail_cut(k);
+        return fail_truncated(k);
     return kind == AK_GGUF_BOOL ? check_bools(k, bytes, n) : AKUNU_OK;
 }
 
-static ak_status mark(const struct check *k)
+static ak_status add_mark(const struct check *k)
 {
     struct ak_gguf_marks *m = k->marks;
     void *strings = m->strings;
@@ -96,7 +96,7 @@ static ak_status check_array(const struct check *k, unsigned nesting)
     uint32_t kind;
     uint64_t n;
     if (!ak_cursor_read_u32(k->c, &kind) || !ak_cursor_read_u64(k->c, &n))
-        return fail_cut(k);
+        return fail_truncated(k);
     AK_TRY(check_kind(k, kind, "an array"));
     if (nesting >= MAX_NESTING)
         return ak_fail(k->error, AKUNU_ERROR_FORMAT, "metadata %s: arrays nested more than %d deep",
@@ -110,7 +110,7 @@ static ak_status check_array(const struct check *k, unsigned nesting)
         return check_fixed(k, kind, n);
     for (uint64_t i = 0; i < n; i++) {
         if (kind == AK_GGUF_STRING && nesting == 0 && i > 0 && i % AK_GGUF_STRIDE == 0)
-            AK_TRY(mark(k));
+            AK_TRY(add_mark(k));
         AK_TRY(check_value(k, kind, nesting + 1));
     }
     return AKUNU_OK;

@@ -6,7 +6,7 @@
 
 struct ak_gguf_vocab {
     pthread_mutex_t lock;
-    bool ready;
+    bool is_loaded;
     struct ak_vocab arrays;
     /* what `arrays` points to */
     struct ak_text *tokens, *merges;
@@ -300,10 +300,10 @@ ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *v, const struct ak_provider *p
 {
     ak_status status = AKUNU_OK;
     pthread_mutex_lock(&v->lock);
-    if (!v->ready) {
+    if (!v->is_loaded) {
         status = load(p, v, error);
-        v->ready = status == AKUNU_OK;
-        if (!v->ready)
+        v->is_loaded = status == AKUNU_OK;
+        if (!v->is_loaded)
             clear(v);
     }
     *out = v->arrays;

@@ -17,66 +17,67 @@
 
 enum { PER_WORD = 8 };
 
-static uint32_t number(const struct ak_plane *plane, const struct ak_assembly *a, uint64_t line,
-                       uint32_t row)
+static uint32_t number(const struct ak_plane *plane, const struct ak_composed_tensor *a,
+                       uint64_t line, uint32_t row)
 {
-    uint32_t word = ak_assembly_word(plane, line * (a->rows / PER_WORD) + row / PER_WORD);
+    uint32_t word = ak_composed_word(plane, line * (a->rows / PER_WORD) + row / PER_WORD);
     uint32_t output = row % PER_WORD, place = output % 2 * 4 + output / 2;
     return word >> (4 * place) & 15;
 }
 
-static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (uint8_t)number(&a->plane[0], a, first + i, (uint32_t)row);
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
                     float *minimum)
 {
     uint64_t group = k / a->group;
-    *scale = ak_assembly_factor(a->factor_type, &a->plane[1], group * a->rows + row);
+    *scale = ak_composed_factor(a->factor_type, &a->plane[1], group * a->rows + row);
     *minimum = -(*scale * (float)number(&a->plane[2], a, group, (uint32_t)row));
 }
 
-static const struct ak_assembly_scheme scheme = { .quants = quants, .factors = factors };
+static const struct ak_composed_scheme scheme = { .quants = quants, .factors = factors };
 
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     int64_t bits;
     const char *version = ak_hf_quant_text(q->config, "version");
-    AK_TRY(ak_hf_quant_number(q, q->config, "bits", 4, &bits, error));
-    AK_TRY(ak_hf_group_size(q, q->config, 128, &q->group, error));
+    AK_TRY(ak_hf_quant_integer(q, q->config, "bits", 4, &bits, error));
+    AK_TRY(ak_hf_read_group_size(q, q->config, 128, &q->group, error));
     if (bits != 4)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: awq of %lld bits; expected 4", q->where, (long long)bits);
+                       "config.json: %s: awq of %lld bits; expected 4", q->config_key,
+                       (long long)bits);
     if (version && strcasecmp(version, "gemm") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: version %s is not supported; supported is gemm", q->where,
-                       ak_show(version, strlen(version), shown));
+                       "config.json: %s: version %s is not supported; supported is gemm",
+                       q->config_key, ak_show(version, strlen(version), shown));
     q->bits = 4;
     return AKUNU_OK;
 }
 
-static ak_status assemble(const struct ak_hf_quant *q, const char *module,
-                          const struct ak_st_tensor *weight, struct ak_assembly *out, bool *plain,
-                          struct ak_error *error)
+static ak_status compose(const struct ak_hf_quant *q, const char *module,
+                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                         bool *plain, struct ak_error *error)
 {
     *plain = false;
-    AK_TRY(
-        ak_hf_linear(q, module, weight, weight->shape[1] * PER_WORD, weight->shape[0], out, error));
+    AK_TRY(ak_hf_read_linear(q, module, weight, weight->shape[1] * PER_WORD, weight->shape[0], out,
+                             error));
     out->scheme = &scheme;
     snprintf(out->name, sizeof out->name, "AWQ4_G%u", out->group);
     return AKUNU_OK;
 }
 
 const struct ak_hf_scheme ak_hf_awq = {
-    .weight = ".qweight",
-    .planes = { ".qzeros", ".scales" },
+    .quants_suffix = ".qweight",
+    .plane_suffixes = { ".qzeros", ".scales" },
     .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
-    .together = ".weight",
+    .weight_suffix = ".weight",
     .read = read_config,
-    .assemble = assemble,
+    .compose = compose,
 };

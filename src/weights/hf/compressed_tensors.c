@@ -29,44 +29,44 @@
 #include "weights/hf/quant.h"
 
 /* ---- Rows --------------------------------------------------------------- */
-static uint32_t half_of(const struct ak_assembly *a)
+static uint32_t half_of(const struct ak_composed_tensor *a)
 {
     return 1u << (a->bits - 1);
 }
 
 /* One of 4 or 8 bits, as it is stored. */
-static uint8_t number(const struct ak_assembly *a, uint64_t row, uint32_t k)
+static uint8_t number(const struct ak_composed_tensor *a, uint64_t row, uint32_t k)
 {
     uint64_t i = row * a->cols + k;
     const uint8_t *data = a->plane[0].data;
     return (uint8_t)(a->bits == 8 ? data[i] : data[i / 2] >> (i % 2 * 4) & 15);
 }
 
-static void packed_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                          uint8_t *out)
+static void packed_quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                          uint32_t n, uint8_t *out)
 {
     if (!a->order)
-        ak_assembly_stream(a, row, first, n, out);
+        ak_composed_read_bits(a, row, first, n, out);
     for (uint32_t i = 0; a->order && i < n; i++)
         out[i] = number(a, row, a->order[first + i]);
 }
 
-static void int8_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                        uint8_t *out)
+static void int8_quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                        uint32_t n, uint8_t *out)
 {
     packed_quants(a, row, first, n, out);
     for (uint32_t i = 0; i < n; i++)
         out[i] ^= 0x80;
 }
 
-static float scale_of(const struct ak_assembly *a, uint64_t row, uint32_t group)
+static float scale_of(const struct ak_composed_tensor *a, uint64_t row, uint32_t group)
 {
-    return ak_assembly_factor(a->factor_type, &a->plane[1],
+    return ak_composed_factor(a->factor_type, &a->plane[1],
                               row / a->block_rows * a->scale_cols + group);
 }
 
 /* With half of the range, as the numbers. */
-static uint32_t zero_of(const struct ak_assembly *a, uint64_t row, uint32_t group)
+static uint32_t zero_of(const struct ak_composed_tensor *a, uint64_t row, uint32_t group)
 {
     uint32_t per_word = 32 / a->bits;
     if (!a->plane[2].data)
@@ -76,16 +76,16 @@ static uint32_t zero_of(const struct ak_assembly *a, uint64_t row, uint32_t grou
                               .data)[row / a->block_rows * a->scale_cols + group] +
                          a->zero_offset) &
                (2 * half_of(a) - 1);
-    uint32_t word = ak_assembly_word(&a->plane[2], row / per_word * a->scale_cols + group);
+    uint32_t word = ak_composed_word(&a->plane[2], row / per_word * a->scale_cols + group);
     return word >> (row % per_word * a->bits) & (2 * half_of(a) - 1);
 }
 
-static uint32_t group_of(const struct ak_assembly *a, uint32_t column)
+static uint32_t group_of(const struct ak_composed_tensor *a, uint32_t column)
 {
-    return a->plane[3].data ? ak_assembly_word(&a->plane[3], column) : column / a->group;
+    return a->plane[3].data ? ak_composed_word(&a->plane[3], column) : column / a->group;
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
                     float *minimum)
 {
     uint32_t group = group_of(a, a->order ? a->order[k] : k);
@@ -94,8 +94,8 @@ static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float
 }
 
 /* `flip` makes a signed byte one with half of the range. */
-static void widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                  uint8_t flip, float *out)
+static void dequantize_row(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                           uint32_t n, uint8_t flip, float *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t group = group_of(a, first + i);
@@ -104,23 +104,23 @@ static void widen(const struct ak_assembly *a, uint64_t row, uint32_t first, uin
     }
 }
 
-static void packed_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                          float *out)
+static void packed_values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                          uint32_t n, float *out)
 {
-    widen(a, row, first, n, 0, out);
+    dequantize_row(a, row, first, n, 0, out);
 }
 
-static void int8_values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                        float *out)
+static void int8_values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                        uint32_t n, float *out)
 {
-    widen(a, row, first, n, 0x80, out);
+    dequantize_row(a, row, first, n, 0x80, out);
 }
 
-static const struct ak_assembly_scheme packed_scheme = {
-    .quants = packed_quants, .factors = factors, .values = packed_values, .by_rows = true
+static const struct ak_composed_scheme packed_scheme = {
+    .quants = packed_quants, .factors = factors, .values = packed_values, .is_row_major = true
 };
-static const struct ak_assembly_scheme int8_scheme = {
-    .quants = int8_quants, .factors = factors, .values = int8_values, .by_rows = true
+static const struct ak_composed_scheme int8_scheme = {
+    .quants = int8_quants, .factors = factors, .values = int8_values, .is_row_major = true
 };
 
 /* ---- The configuration -------------------------------------------------- */
@@ -131,14 +131,14 @@ static ak_status check_group(const struct ak_hf_quant *q, const char *name, cons
     const json_t *weights = json_object_get(group, "weights");
     const char *type = ak_hf_quant_text(weights, "type");
     int64_t bits;
-    AK_TRY(ak_hf_quant_number(q, weights, "num_bits", 8, &bits, error));
+    AK_TRY(ak_hf_quant_integer(q, weights, "num_bits", 8, &bits, error));
     if ((type && strcmp(type, "int") != 0) || (bits != 4 && bits != 8) ||
-        (bits == 4 && q->scheme == &ak_hf_int8))
+        (bits == 4 && q->scheme == &ak_hf_int_quantized))
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,
             "config.json: %s: %s has weights of type %s and %lld bits; expected int and %s",
-            q->where, ak_show(name, strlen(name), shown), type ? type : "int", (long long)bits,
-            q->scheme == &ak_hf_int8 ? "8" : "4 or 8");
+            q->config_key, ak_show(name, strlen(name), shown), type ? type : "int", (long long)bits,
+            q->scheme == &ak_hf_int_quantized ? "8" : "4 or 8");
     return AKUNU_OK;
 }
 
@@ -151,11 +151,11 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     if (sparsity && strcmp(sparsity, "dense") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "config.json: %s: sparsity_config has the format %s; expected dense",
-                       q->where, ak_show(sparsity, strlen(sparsity), shown));
+                       q->config_key, ak_show(sparsity, strlen(sparsity), shown));
     if (json_object_size(
             json_object_get(json_object_get(q->config, "transform_config"), "config_groups")) > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: transform_config is not supported", q->where);
+                       "config.json: %s: transform_config is not supported", q->config_key);
     json_object_foreach (json_object_get(q->config, "config_groups"), name, group)
         AK_TRY(check_group(q, name, group, error));
     return AKUNU_OK;
@@ -163,98 +163,100 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 
 /* ---- One module --------------------------------------------------------- */
 /* [rows, groups], or one for all. */
-static ak_status read_scales(const struct ak_hf_quant *q, const char *module, struct ak_assembly *a,
-                             struct ak_error *error)
+static ak_status read_scales(const struct ak_hf_quant *q, const char *module,
+                             struct ak_composed_tensor *a, struct ak_error *error)
 {
-    const struct ak_st_tensor *scales;
-    AK_TRY(ak_hf_factors(q, module, ".weight_scale", &scales, &a->plane[1], error));
-    bool one = scales->n_dims == 1 && scales->shape[0] == 1;
+    const struct ak_hf_tensor *scales;
+    AK_TRY(ak_hf_find_factors(q, module, ".weight_scale", &scales, &a->plane[1], error));
+    bool is_single = scales->n_dims == 1 && scales->shape[0] == 1;
     uint64_t groups = scales->n_dims == 2 ? scales->shape[1] : 1;
     if (groups == 0 || a->cols % groups != 0 || a->cols / groups % 32 != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s has %llu groups a row of %u; expected groups of a multiple of 32",
                        scales->name, (unsigned long long)groups, a->cols);
-    a->block_rows = one ? a->rows : 1;
+    a->block_rows = is_single ? a->rows : 1;
     a->scale_cols = (uint32_t)groups;
     a->group = a->cols / a->scale_cols;
     a->factor_type = scales->type;
-    return one ? AKUNU_OK :
-                 ak_hf_expect_shape(scales, (uint64_t[]){ a->rows, groups },
-                                    scales->n_dims == 1 ? 1 : 2, error);
+    return is_single ? AKUNU_OK :
+                       ak_hf_expect_shape(scales, (uint64_t[]){ a->rows, groups },
+                                          scales->n_dims == 1 ? 1 : 2, error);
 }
 
-static ak_status read_zeros(const struct ak_hf_quant *q, const char *module, struct ak_assembly *a,
-                            struct ak_error *error)
+static ak_status read_zeros(const struct ak_hf_quant *q, const char *module,
+                            struct ak_composed_tensor *a, struct ak_error *error)
 {
-    const struct ak_st_tensor *zeros = ak_hf_plane(q, module, ".weight_zero_point", &a->plane[2]);
+    const struct ak_hf_tensor *zeros =
+        ak_hf_find_plane(q, module, ".weight_zero_point", &a->plane[2]);
     uint64_t per_word = 32 / a->bits, rows = a->block_rows > 1 ? 1 : a->rows;
     if (!zeros)
         return AKUNU_OK;
     if (zeros->type == AK_QUANT_I8)
         a->zero_offset = half_of(a);
-    else if (zeros->type == AK_QUANT_I32 && q->scheme == &ak_hf_packed && a->block_rows == 1)
+    else if (zeros->type == AK_QUANT_I32 && q->scheme == &ak_hf_pack_quantized &&
+             a->block_rows == 1)
         rows = (rows + per_word - 1) / per_word;
     else
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected I8%s", zeros->name,
                        ak_quant_info(zeros->type)->name,
-                       q->scheme == &ak_hf_packed ? " or I32" : "");
+                       q->scheme == &ak_hf_pack_quantized ? " or I32" : "");
     return ak_hf_expect_shape(zeros, (uint64_t[]){ rows, a->scale_cols },
                               zeros->n_dims == 1 && a->scale_cols == 1 ? 1 : 2, error);
 }
 
 /* Scales of whole rows are few enough to be looked at. A product of scale and zero point
  * is near enough in F16, whose range BF16's seldom leave, and not in BF16. */
-static enum ak_quant_type type_of(const struct ak_assembly *a)
+static enum ak_quant_type type_of(const struct ak_composed_tensor *a)
 {
     enum ak_quant_type factors = a->factor_type;
-    bool few = a->scale_cols == 1;
-    if (few && a->plane[2].data == NULL &&
-        ak_assembly_fits_f16(factors, &a->plane[1], a->block_rows > 1 ? 1 : a->rows))
+    bool has_row_scales = a->scale_cols == 1;
+    if (has_row_scales && a->plane[2].data == NULL &&
+        ak_composed_fits_f16(factors, &a->plane[1], a->block_rows > 1 ? 1 : a->rows))
         factors = AK_QUANT_F16;
     if (!a->plane[2].data)
-        return ak_assembly_symmetric_type(a->bits, factors);
-    return ak_assembly_affine_type(a->bits, factors == AK_QUANT_F32 ? AK_QUANT_F32 : AK_QUANT_F16);
+        return ak_composed_symmetric_type(a->bits, factors);
+    return ak_composed_affine_type(a->bits, factors == AK_QUANT_F32 ? AK_QUANT_F32 : AK_QUANT_F16);
 }
 
 /* All that both formats share, once rows, cols and bits are known. */
-static ak_status finish(const struct ak_hf_quant *q, const char *module,
-                        const struct ak_st_tensor *weight, struct ak_assembly *out,
-                        struct ak_error *error)
+static ak_status finish_module(const struct ak_hf_quant *q, const char *module,
+                               const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                               struct ak_error *error)
 {
     char group[12] = "ROWS";
-    bool in_order;
+    bool is_ordered;
     if (out->cols % 32 != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s has %u inputs; expected a multiple of 32", weight->name, out->cols);
-    out->plane[0] = ak_hf_data(q->h, weight);
+    out->plane[0] = ak_hf_tensor_plane(q->h, weight);
     out->n_dims = 2;
     out->shape[0] = out->rows;
     out->shape[1] = out->cols;
     AK_TRY(read_scales(q, module, out, error));
     AK_TRY(read_zeros(q, module, out, error));
     out->type = type_of(out);
-    AK_TRY(ak_hf_groups(q, module, ".weight_g_idx", out, &in_order, error));
-    if (in_order)
+    AK_TRY(ak_hf_read_groups(q, module, ".weight_g_idx", out, &is_ordered, error));
+    if (is_ordered)
         out->plane[3] = (struct ak_plane){ NULL, 0 };
     if (out->scale_cols > 1)
         snprintf(group, sizeof group, "G%u", out->group);
     snprintf(out->name, sizeof out->name, "CT%u_%s%s%s", out->bits & 15, group,
-             out->plane[2].data ? "_Z" : "", in_order ? "" : "_ACT");
+             out->plane[2].data ? "_Z" : "", is_ordered ? "" : "_ACT");
     return AKUNU_OK;
 }
 
 static uint64_t size_at(const struct ak_plane *plane, uint32_t i)
 {
-    return (uint64_t)ak_assembly_word(plane, 2 * i) | (uint64_t)ak_assembly_word(plane, 2 * i + 1)
+    return (uint64_t)ak_composed_word(plane, 2 * i) | (uint64_t)ak_composed_word(plane, 2 * i + 1)
                                                           << 32;
 }
 
-static ak_status assemble_packed(const struct ak_hf_quant *q, const char *module,
-                                 const struct ak_st_tensor *weight, struct ak_assembly *out,
-                                 bool *plain, struct ak_error *error)
+static ak_status compose_packed(const struct ak_hf_quant *q, const char *module,
+                                const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                                bool *plain, struct ak_error *error)
 {
     struct ak_plane plane;
-    const struct ak_st_tensor *shape = ak_hf_plane(q, module, ".weight_shape", &plane);
+    const struct ak_hf_tensor *shape = ak_hf_find_plane(q, module, ".weight_shape", &plane);
     *plain = false;
     if (!shape || shape->type != AK_QUANT_I64)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.weight_shape is %s; expected I64", module,
@@ -272,12 +274,12 @@ static ak_status assemble_packed(const struct ak_hf_quant *q, const char *module
     out->cols = (uint32_t)cols;
     out->bits = words * 8 == cols ? 4 : 8;
     out->scheme = &packed_scheme;
-    return finish(q, module, weight, out, error);
+    return finish_module(q, module, weight, out, error);
 }
 
-static ak_status assemble_int8(const struct ak_hf_quant *q, const char *module,
-                               const struct ak_st_tensor *weight, struct ak_assembly *out,
-                               bool *plain, struct ak_error *error)
+static ak_status compose_int8(const struct ak_hf_quant *q, const char *module,
+                              const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                              bool *plain, struct ak_error *error)
 {
     *plain = false;
     if (weight->n_dims != 2 || weight->shape[0] == 0 || weight->shape[1] == 0)
@@ -287,24 +289,24 @@ static ak_status assemble_int8(const struct ak_hf_quant *q, const char *module,
     out->cols = (uint32_t)weight->shape[1];
     out->bits = 8;
     out->scheme = &int8_scheme;
-    return finish(q, module, weight, out, error);
+    return finish_module(q, module, weight, out, error);
 }
 
-const struct ak_hf_scheme ak_hf_packed = {
-    .weight = ".weight_packed",
-    .planes = { ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx" },
+const struct ak_hf_scheme ak_hf_pack_quantized = {
+    .quants_suffix = ".weight_packed",
+    .plane_suffixes = { ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx" },
     .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
-    .together = ".weight",
+    .weight_suffix = ".weight",
     .read = read_config,
-    .assemble = assemble_packed,
+    .compose = compose_packed,
 };
 
-const struct ak_hf_scheme ak_hf_int8 = {
-    .weight = ".weight",
-    .planes = { ".weight_scale", ".weight_zero_point", ".weight_g_idx", ".input_scale",
-                ".input_zero_point", ".azp_adj" },
+const struct ak_hf_scheme ak_hf_int_quantized = {
+    .quants_suffix = ".weight",
+    .plane_suffixes = { ".weight_scale", ".weight_zero_point", ".weight_g_idx", ".input_scale",
+                        ".input_zero_point", ".azp_adj" },
     .types = 1u << (AK_QUANT_I8 - AK_QUANT_STORED_FIRST),
-    .together = ".weight",
+    .weight_suffix = ".weight",
     .read = read_config,
-    .assemble = assemble_int8,
+    .compose = compose_int8,
 };

@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-static const char index_name[] = "model.safetensors.index.json", ending[] = ".safetensors";
+static const char index_name[] = "model.safetensors.index.json", suffix[] = ".safetensors";
 
 /* Files beside the weights that somebody may ask for. */
-static const char *const side_names[] = {
+static const char *const sidecar_names[] = {
     "config.json",
     index_name,
     AK_HF_MANIFEST,
@@ -39,7 +39,7 @@ static const char *const side_names[] = {
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
 };
-enum { N_SIDES = sizeof side_names / sizeof *side_names };
+enum { N_SIDECARS = sizeof sidecar_names / sizeof *sidecar_names };
 
 static bool is_folder(const char *path)
 {
@@ -49,8 +49,8 @@ static bool is_folder(const char *path)
 
 static bool is_weights_name(const char *name)
 {
-    size_t n = strlen(name), n_ending = strlen(ending);
-    return n > n_ending && name[0] != '.' && strcmp(name + n - n_ending, ending) == 0;
+    size_t n = strlen(name), n_suffix = strlen(suffix);
+    return n > n_suffix && name[0] != '.' && strcmp(name + n - n_suffix, suffix) == 0;
 }
 
 bool ak_hf_probe(const char *path)
@@ -59,7 +59,7 @@ bool ak_hf_probe(const char *path)
         struct ak_file file;
         if (ak_file_open(path, &file, NULL) != AKUNU_OK)
             return false;
-        bool found = ak_st_probe(&file);
+        bool found = ak_hf_safetensors_probe(&file);
         ak_file_close(&file);
         return found;
     }
@@ -85,8 +85,8 @@ static char *join(const char *folder, const char *name)
     return path;
 }
 
-ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file,
-                        struct ak_error *error)
+ak_status ak_hf_open_file(const struct ak_hf *h, const char *name, struct ak_file *file,
+                          struct ak_error *error)
 {
     char *path = join(h->folder, name);
     if (!path)
@@ -106,28 +106,28 @@ static bool is_there(const char *folder, const char *name)
     return there;
 }
 
-ak_status ak_hf_open_sides(struct ak_hf *h, const char *folder, size_t n, struct ak_error *error)
+ak_status ak_hf_open_sidecars(struct ak_hf *h, const char *folder, size_t n, struct ak_error *error)
 {
     h->folder = ak_strndup(folder, n);
     if (!h->folder)
         return ak_fail_memory(error, "a folder's path", n);
-    h->sides = ak_alloc(N_SIDES, sizeof *h->sides);
-    if (!h->sides)
-        return ak_fail_memory(error, "the files of a checkpoint", N_SIDES * sizeof *h->sides);
-    h->n_sides = N_SIDES;
-    for (size_t i = 0; i < N_SIDES; i++) {
-        h->sides[i].name = side_names[i];
-        if (is_there(h->folder, side_names[i]))
-            AK_TRY(ak_hf_open_in(h, side_names[i], &h->sides[i].file, error));
+    h->sidecars = ak_alloc(N_SIDECARS, sizeof *h->sidecars);
+    if (!h->sidecars)
+        return ak_fail_memory(error, "the files of a checkpoint", N_SIDECARS * sizeof *h->sidecars);
+    h->n_sidecars = N_SIDECARS;
+    for (size_t i = 0; i < N_SIDECARS; i++) {
+        h->sidecars[i].name = sidecar_names[i];
+        if (is_there(h->folder, sidecar_names[i]))
+            AK_TRY(ak_hf_open_file(h, sidecar_names[i], &h->sidecars[i].file, error));
     }
     return AKUNU_OK;
 }
 
-const struct ak_file *ak_hf_side(const struct ak_hf *h, const char *name)
+const struct ak_file *ak_hf_sidecar(const struct ak_hf *h, const char *name)
 {
-    for (size_t i = 0; i < h->n_sides; i++)
-        if (strcmp(h->sides[i].name, name) == 0)
-            return h->sides[i].file.path ? &h->sides[i].file : NULL;
+    for (size_t i = 0; i < h->n_sidecars; i++)
+        if (strcmp(h->sidecars[i].name, name) == 0)
+            return h->sidecars[i].file.path ? &h->sidecars[i].file : NULL;
     return NULL;
 }
 
@@ -216,7 +216,7 @@ static ak_status names_of_folder(const char *folder, json_t *names, struct ak_er
 static bool shard_number(const char *name, unsigned *no, unsigned *count)
 {
     enum { TAIL = sizeof "-00001-of-00002" - 1 };
-    size_t n = strlen(name) - strlen(ending);
+    size_t n = strlen(name) - strlen(suffix);
     int used = 0;
     return n > TAIL && sscanf(name + n - TAIL, "-%5u-of-%5u%n", no, count, &used) == 2 &&
            used == TAIL;
@@ -256,7 +256,7 @@ static ak_status open_parts(struct ak_hf *h, json_t *names, struct ak_error *err
         return ak_fail_memory(error, "the parts of a checkpoint", n * sizeof *parts);
     json_object_foreach (names, name, value) {
         struct ak_hf_part *part = &parts[h->n_parts];
-        AK_TRY(ak_hf_open_in(h, name, &part->file, error));
+        AK_TRY(ak_hf_open_file(h, name, &part->file, error));
         part->name = strrchr(part->file.path, '/') + 1;
         h->n_parts++;
     }
@@ -266,7 +266,7 @@ static ak_status open_parts(struct ak_hf *h, json_t *names, struct ak_error *err
 
 static ak_status open_folder(struct ak_hf *h, struct ak_error *error)
 {
-    const struct ak_file *index = ak_hf_side(h, index_name);
+    const struct ak_file *index = ak_hf_sidecar(h, index_name);
     json_t *names = json_object();
     if (!names)
         return ak_fail_memory(error, "the names of files", 0);
@@ -300,10 +300,10 @@ ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *e
     bool folder = is_folder(path);
     const char *slash = folder ? NULL : strrchr(path, '/');
     if (folder)
-        AK_TRY(ak_hf_open_sides(h, path, strlen(path), error));
+        AK_TRY(ak_hf_open_sidecars(h, path, strlen(path), error));
     else
-        AK_TRY(slash ? ak_hf_open_sides(h, path, (size_t)(slash - path), error) :
-                       ak_hf_open_sides(h, ".", 1, error));
+        AK_TRY(slash ? ak_hf_open_sidecars(h, path, (size_t)(slash - path), error) :
+                       ak_hf_open_sidecars(h, ".", 1, error));
     return folder ? open_folder(h, error) : open_bare(h, slash ? slash + 1 : path, error);
 }
 
@@ -313,7 +313,7 @@ static ak_status check_place(const struct ak_hf *h, const char *tensor, const ch
 {
     char shown[AK_SHOW_BYTES], shown_file[AK_SHOW_BYTES];
     uint32_t i;
-    if (ak_index_find(&h->stored, tensor, &i) &&
+    if (ak_name_index_find(&h->tensor_index, tensor, &i) &&
         strcmp(h->parts[h->list.tensors[i].part].name, file) == 0)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "weight_map: %s is in %s, which does not have it",
@@ -338,10 +338,10 @@ void ak_hf_close_files(struct ak_hf *h)
 {
     for (uint32_t i = 0; i < h->n_parts; i++)
         ak_file_close(&h->parts[i].file);
-    for (size_t i = 0; i < h->n_sides; i++)
-        ak_file_close(&h->sides[i].file);
+    for (size_t i = 0; i < h->n_sidecars; i++)
+        ak_file_close(&h->sidecars[i].file);
     json_decref(h->shards);
     ak_free(h->parts);
-    ak_free(h->sides);
+    ak_free(h->sidecars);
     ak_free(h->folder);
 }

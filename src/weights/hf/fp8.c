@@ -15,7 +15,7 @@
 
 enum { F8_ELEMS = sizeof(((struct ak_quant_block_f8 *)NULL)->q) };
 
-static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    float *out)
 {
     ak_quant_info(AK_QUANT_F8_E4M3)
@@ -23,25 +23,25 @@ static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
     uint64_t scales = row / a->block_rows * a->scale_cols;
     for (uint32_t i = 0; i < n;) {
         float scale =
-            ak_assembly_factor(a->factor_type, &a->plane[1], scales + (first + i) / a->group);
+            ak_composed_factor(a->factor_type, &a->plane[1], scales + (first + i) / a->group);
         do
             out[i++] *= scale;
         while (i < n && (first + i) % a->group != 0);
     }
 }
 
-static const struct ak_assembly_scheme scheme = { .values = values };
+static const struct ak_composed_scheme scheme = { .values = values };
 
 /* Blocks of F8. One with a number that is none is none in all of its numbers: so is each
  * sum that either is in. */
-static void blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out)
 {
     uint64_t scales = row / a->block_rows * a->scale_cols;
     for (uint32_t end = first + n; first < end;
          first += F8_ELEMS, out += sizeof(struct ak_quant_block_f8)) {
         struct ak_quant_block_f8 block = { .d = 0x1p8f *
-                                                ak_assembly_factor(a->factor_type, &a->plane[1],
+                                                ak_composed_factor(a->factor_type, &a->plane[1],
                                                                    scales + first / a->group) };
         memcpy(block.q, (const uint8_t *)a->plane[0].data + row * a->cols + first, F8_ELEMS);
         for (int i = 0; i < F8_ELEMS; i++)
@@ -51,7 +51,7 @@ static void blocks(const struct ak_assembly *a, uint64_t row, uint32_t first, ui
     }
 }
 
-static const struct ak_assembly_scheme scheme_of_blocks = { .values = values, .blocks = blocks };
+static const struct ak_composed_scheme block_scheme = { .values = values, .blocks = blocks };
 
 /* weight_block_size is [rows, columns] where it is there. */
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
@@ -65,7 +65,7 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     if (json_array_size(size) != 2 || rows < 1 || cols < 1 || rows > UINT32_MAX ||
         cols > UINT32_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: weight_block_size is no list of two sizes", q->where);
+                       "config.json: %s: weight_block_size is no list of two sizes", q->config_key);
     q->bits = (uint32_t)rows; /* rows of a block */
     q->group = (uint32_t)cols;
     return AKUNU_OK;
@@ -77,8 +77,8 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 }
 
 /* Which elements share a scale. */
-static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_st_tensor *scales,
-                            struct ak_assembly *out, struct ak_error *error)
+static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_hf_tensor *scales,
+                            struct ak_composed_tensor *out, struct ak_error *error)
 {
     out->group = out->cols;
     out->scale_cols = 1;
@@ -94,7 +94,7 @@ static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_st_tens
     if (q->group == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s has scales of blocks, and config.json: %s no weight_block_size",
-                       scales->name, q->where);
+                       scales->name, q->config_key);
     out->block_rows = q->bits;
     out->group = q->group;
     out->scale_cols = (uint32_t)divide_up(out->cols, out->group);
@@ -102,27 +102,28 @@ static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_st_tens
         scales, (uint64_t[]){ divide_up(out->rows, out->block_rows), out->scale_cols }, 2, error);
 }
 
-static ak_status assemble(const struct ak_hf_quant *q, const char *module,
-                          const struct ak_st_tensor *weight, struct ak_assembly *out, bool *plain,
-                          struct ak_error *error)
+static ak_status compose(const struct ak_hf_quant *q, const char *module,
+                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                         bool *plain, struct ak_error *error)
 {
     struct ak_plane plane;
-    const struct ak_st_tensor *scales;
-    const char *ending =
-        ak_hf_plane(q, module, ".weight_scale_inv", &plane) ? ".weight_scale_inv" : ".weight_scale";
+    const struct ak_hf_tensor *scales;
+    const char *suffix = ak_hf_find_plane(q, module, ".weight_scale_inv", &plane) ?
+                             ".weight_scale_inv" :
+                             ".weight_scale";
     *plain = false;
-    AK_TRY(ak_hf_factors(q, module, ending, &scales, &out->plane[1], error));
+    AK_TRY(ak_hf_find_factors(q, module, suffix, &scales, &out->plane[1], error));
     if (weight->n_dims != 2 || weight->shape[0] == 0 || weight->shape[1] == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has %u dimensions; expected a matrix",
                        weight->name, weight->n_dims);
-    out->plane[0] = ak_hf_data(q->h, weight);
+    out->plane[0] = ak_hf_tensor_plane(q->h, weight);
     out->n_dims = 2;
     out->shape[0] = out->rows = (uint32_t)weight->shape[0];
     out->shape[1] = out->cols = (uint32_t)weight->shape[1];
     AK_TRY(set_scales(q, scales, out, error));
     bool fits =
         out->cols % F8_ELEMS == 0 && (out->group % F8_ELEMS == 0 || out->group >= out->cols);
-    out->scheme = fits ? &scheme_of_blocks : &scheme;
+    out->scheme = fits ? &block_scheme : &scheme;
     out->factor_type = scales->type;
     out->type = fits ? AK_QUANT_F8 : AK_QUANT_F16;
     snprintf(out->name, sizeof out->name, "F8_E4M3_SCALED");
@@ -130,10 +131,10 @@ static ak_status assemble(const struct ak_hf_quant *q, const char *module,
 }
 
 const struct ak_hf_scheme ak_hf_fp8 = {
-    .weight = ".weight",
-    .planes = { ".weight_scale_inv", ".weight_scale", ".input_scale", ".input_scale_ub" },
+    .quants_suffix = ".weight",
+    .plane_suffixes = { ".weight_scale_inv", ".weight_scale", ".input_scale", ".input_scale_ub" },
     .types = 1u << (AK_QUANT_F8_E4M3 - AK_QUANT_STORED_FIRST),
-    .together = ".weight",
+    .weight_suffix = ".weight",
     .read = read_config,
-    .assemble = assemble,
+    .compose = compose,
 };

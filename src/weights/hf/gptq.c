@@ -19,77 +19,77 @@
 #include "weights/hf/gptq_dynamic.h"
 
 /* ---- Rows --------------------------------------------------------------- */
-static uint32_t number(const struct ak_assembly *a, uint32_t row, uint32_t k)
+static uint32_t number(const struct ak_composed_tensor *a, uint32_t row, uint32_t k)
 {
     uint32_t per_word = 32 / a->bits;
-    uint32_t word = ak_assembly_word(&a->plane[0], (uint64_t)(k / per_word) * a->rows + row);
+    uint32_t word = ak_composed_word(&a->plane[0], (uint64_t)(k / per_word) * a->rows + row);
     return word >> (k % per_word * a->bits) & ((1u << a->bits) - 1);
 }
 
-static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (uint8_t)number(a, (uint32_t)row, first + i);
 }
 
-static void group_factors(const struct ak_assembly *a, uint32_t row, uint32_t group, float *scale,
-                          float *minimum)
+static void group_factors(const struct ak_composed_tensor *a, uint32_t row, uint32_t group,
+                          float *scale, float *minimum)
 {
     uint32_t per_word = 32 / a->bits, mask = (1u << a->bits) - 1;
     uint32_t word =
-        ak_assembly_word(&a->plane[2], (uint64_t)group * (a->rows / per_word) + row / per_word);
+        ak_composed_word(&a->plane[2], (uint64_t)group * (a->rows / per_word) + row / per_word);
     uint32_t zero = ((word >> (row % per_word * a->bits)) + a->zero_offset) & mask;
-    *scale = ak_assembly_factor(a->factor_type, &a->plane[1], (uint64_t)group * a->rows + row);
+    *scale = ak_composed_factor(a->factor_type, &a->plane[1], (uint64_t)group * a->rows + row);
     *minimum = -(*scale * (float)zero);
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
                     float *minimum)
 {
     group_factors(a, (uint32_t)row, k / a->group, scale, minimum);
 }
 
-static const struct ak_assembly_scheme in_order = { .quants = quants, .factors = factors };
+static const struct ak_composed_scheme ordered_scheme = { .quants = quants, .factors = factors };
 
-static void sorted_quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
-                          uint8_t *out)
+static void sorted_quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
+                          uint32_t n, uint8_t *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (uint8_t)number(a, (uint32_t)row, a->order[first + i]);
 }
 
-static void sorted_factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
-                           float *minimum)
+static void sorted_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k,
+                           float *scale, float *minimum)
 {
-    group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], a->order[k]), scale, minimum);
+    group_factors(a, (uint32_t)row, ak_composed_word(&a->plane[3], a->order[k]), scale, minimum);
 }
 
 /* Each input of its own group. */
-static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    float *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         float scale, minimum;
-        group_factors(a, (uint32_t)row, ak_assembly_word(&a->plane[3], first + i), &scale,
+        group_factors(a, (uint32_t)row, ak_composed_word(&a->plane[3], first + i), &scale,
                       &minimum);
         out[i] = scale * (float)number(a, (uint32_t)row, first + i) + minimum;
     }
 }
 
-static const struct ak_assembly_scheme by_index = { .quants = sorted_quants,
-                                                    .factors = sorted_factors,
-                                                    .values = values };
+static const struct ak_composed_scheme sorted_scheme = { .quants = sorted_quants,
+                                                         .factors = sorted_factors,
+                                                         .values = values };
 
 /* ---- From the folder ---------------------------------------------------- */
 static ak_status read_settings(struct ak_hf_quant *q, const json_t *object, int64_t bits,
                                struct ak_error *error)
 {
-    AK_TRY(ak_hf_quant_number(q, object, "bits", bits, &bits, error));
-    AK_TRY(ak_hf_group_size(q, object, q->group, &q->group, error));
+    AK_TRY(ak_hf_quant_integer(q, object, "bits", bits, &bits, error));
+    AK_TRY(ak_hf_read_group_size(q, object, q->group, &q->group, error));
     if (bits != 2 && bits != 4 && bits != 8)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->where,
+                       "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->config_key,
                        (long long)bits);
     q->bits = (uint32_t)bits;
     return AKUNU_OK;
@@ -106,46 +106,46 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
             error, AKUNU_ERROR_UNSUPPORTED,
             "config.json: %s: checkpoint_format %s is not supported; supported are gptq and "
             "gptq_v2",
-            q->where, ak_show(format, strlen(format), shown));
-    q->flag = format && strcmp(format, "gptq_v2") == 0;
-    struct ak_gptq_dynamic *dynamic;
-    AK_TRY(ak_gptq_dynamic_read(q, &dynamic, error));
-    q->own = dynamic;
+            q->config_key, ak_show(format, strlen(format), shown));
+    q->scheme_flag = format && strcmp(format, "gptq_v2") == 0;
+    struct ak_hf_gptq_dynamic *dynamic;
+    AK_TRY(ak_hf_gptq_dynamic_read(q, &dynamic, error));
+    q->scheme_data = dynamic;
     return AKUNU_OK;
 }
 
 static void end(struct ak_hf_quant *q)
 {
-    ak_gptq_dynamic_free(q->own);
+    ak_hf_gptq_dynamic_free(q->scheme_data);
 }
 
-static ak_status assemble(const struct ak_hf_quant *q, const char *module,
-                          const struct ak_st_tensor *weight, struct ak_assembly *out, bool *plain,
-                          struct ak_error *error)
+static ak_status compose(const struct ak_hf_quant *q, const char *module,
+                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                         bool *plain, struct ak_error *error)
 {
-    struct ak_hf_quant own = *q;
+    struct ak_hf_quant module_quant = *q;
     const json_t *settings;
-    bool ordered;
+    bool is_ordered;
     *plain = false;
-    AK_TRY(ak_gptq_dynamic_find(q->own, q->where, module, &settings, error));
+    AK_TRY(ak_hf_gptq_dynamic_find(q->scheme_data, q->config_key, module, &settings, error));
     if (settings)
-        AK_TRY(read_settings(&own, settings, q->bits, error));
-    AK_TRY(ak_hf_linear(&own, module, weight, weight->shape[1], weight->shape[0] * (32 / own.bits),
-                        out, error));
-    AK_TRY(ak_hf_groups(&own, module, ".g_idx", out, &ordered, error));
-    out->scheme = ordered ? &in_order : &by_index;
-    out->zero_offset = q->flag ? 0 : 1;
+        AK_TRY(read_settings(&module_quant, settings, q->bits, error));
+    AK_TRY(ak_hf_read_linear(&module_quant, module, weight, weight->shape[1],
+                             weight->shape[0] * (32 / module_quant.bits), out, error));
+    AK_TRY(ak_hf_read_groups(&module_quant, module, ".g_idx", out, &is_ordered, error));
+    out->scheme = is_ordered ? &ordered_scheme : &sorted_scheme;
+    out->zero_offset = q->scheme_flag ? 0 : 1;
     snprintf(out->name, sizeof out->name, "GPTQ%u_G%u%s", out->bits, out->group,
-             ordered ? "" : "_ACT");
+             is_ordered ? "" : "_ACT");
     return AKUNU_OK;
 }
 
 const struct ak_hf_scheme ak_hf_gptq = {
-    .weight = ".qweight",
-    .planes = { ".qzeros", ".scales", ".g_idx" },
+    .quants_suffix = ".qweight",
+    .plane_suffixes = { ".qzeros", ".scales", ".g_idx" },
     .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
-    .together = ".weight",
+    .weight_suffix = ".weight",
     .read = read_config,
     .end = end,
-    .assemble = assemble,
+    .compose = compose,
 };

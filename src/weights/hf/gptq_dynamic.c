@@ -10,7 +10,7 @@
 #include "base/show.h"
 
 /* Patterns are a stranger's: what they may cost a module is limited. */
-enum { MOST_PATTERNS = 1024, MOST_STEPS = 100000 };
+enum { MAX_PATTERNS = 1024, MAX_STEPS = 100000 };
 
 struct pattern {
     const char *text;
@@ -18,14 +18,14 @@ struct pattern {
     const json_t *settings; /* NULL: not quantized */
 };
 
-struct ak_gptq_dynamic {
+struct ak_hf_gptq_dynamic {
     struct pattern *patterns;
     size_t n;
     pcre2_match_data *match;
     pcre2_match_context *limits;
 };
 
-static ak_status add_pattern(struct ak_gptq_dynamic *d, const char *where, const char *key,
+static ak_status add_pattern(struct ak_hf_gptq_dynamic *d, const char *config_key, const char *key,
                              const json_t *settings, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
@@ -36,7 +36,7 @@ static ak_status add_pattern(struct ak_gptq_dynamic *d, const char *where, const
     PCRE2_SIZE at;
     if (!json_is_object(settings) && !skips)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: dynamic: %s is %s; expected an object", where,
+                       "config.json: %s: dynamic: %s is %s; expected an object", config_key,
                        ak_show(key, strlen(key), shown), ak_json_kind(settings));
     struct pattern *pattern = &d->patterns[d->n];
     *pattern = (struct pattern){ .text = key, .settings = skips ? NULL : settings };
@@ -44,15 +44,15 @@ static ak_status add_pattern(struct ak_gptq_dynamic *d, const char *where, const
     if (!pattern->code) {
         pcre2_get_error_message(code, why, sizeof why);
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: dynamic: %s is no regular expression: %s", where,
+                       "config.json: %s: dynamic: %s is no regular expression: %s", config_key,
                        ak_show(key, strlen(key), shown), (const char *)why);
     }
     d->n++;
     return AKUNU_OK;
 }
 
-static ak_status read(struct ak_gptq_dynamic *d, const char *where, json_t *dynamic,
-                      struct ak_error *error)
+static ak_status read_patterns(struct ak_hf_gptq_dynamic *d, const char *config_key,
+                               json_t *dynamic, struct ak_error *error)
 {
     const char *key;
     json_t *settings;
@@ -62,38 +62,39 @@ static ak_status read(struct ak_gptq_dynamic *d, const char *where, json_t *dyna
     if (!d->patterns || !d->match || !d->limits)
         return ak_fail_memory(error, "the patterns of modules",
                               json_object_size(dynamic) * sizeof *d->patterns);
-    pcre2_set_match_limit(d->limits, MOST_STEPS);
+    pcre2_set_match_limit(d->limits, MAX_STEPS);
     json_object_foreach (dynamic, key, settings)
-        AK_TRY(add_pattern(d, where, key, settings, error));
+        AK_TRY(add_pattern(d, config_key, key, settings, error));
     return AKUNU_OK;
 }
 
-ak_status ak_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_gptq_dynamic **out,
-                               struct ak_error *error)
+ak_status ak_hf_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_hf_gptq_dynamic **out,
+                                  struct ak_error *error)
 {
     json_t *dynamic = json_object_get(q->config, "dynamic");
     *out = NULL;
     if (!dynamic || json_is_null(dynamic))
         return AKUNU_OK;
-    if (!json_is_object(dynamic) || json_object_size(dynamic) > MOST_PATTERNS)
+    if (!json_is_object(dynamic) || json_object_size(dynamic) > MAX_PATTERNS)
         return ak_fail(
             error, AKUNU_ERROR_FORMAT,
             "config.json: %s: dynamic is %s of %zu; expected an object of at most %d patterns",
-            q->where, ak_json_kind(dynamic), json_object_size(dynamic), MOST_PATTERNS);
-    struct ak_gptq_dynamic *d = ak_alloc(1, sizeof *d);
+            q->config_key, ak_json_kind(dynamic), json_object_size(dynamic), MAX_PATTERNS);
+    struct ak_hf_gptq_dynamic *d = ak_alloc(1, sizeof *d);
     if (!d)
         return ak_fail_memory(error, "the patterns of modules", sizeof *d);
-    ak_status status = read(d, q->where, dynamic, error);
+    ak_status status = read_patterns(d, q->config_key, dynamic, error);
     if (status != AKUNU_OK) {
-        ak_gptq_dynamic_free(d);
+        ak_hf_gptq_dynamic_free(d);
         return status;
     }
     *out = d;
     return AKUNU_OK;
 }
 
-ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *where,
-                               const char *module, const json_t **settings, struct ak_error *error)
+ak_status ak_hf_gptq_dynamic_find(const struct ak_hf_gptq_dynamic *d, const char *config_key,
+                                  const char *module, const json_t **settings,
+                                  struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     *settings = NULL;
@@ -105,7 +106,7 @@ ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *wher
             continue;
         if (found < 0)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                           "config.json: %s: dynamic: %s takes too long to be matched", where,
+                           "config.json: %s: dynamic: %s takes too long to be matched", config_key,
                            ak_show(pattern->text, strlen(pattern->text), shown));
         *settings = pattern->settings;
         return AKUNU_OK;
@@ -113,7 +114,7 @@ ak_status ak_gptq_dynamic_find(const struct ak_gptq_dynamic *d, const char *wher
     return AKUNU_OK;
 }
 
-void ak_gptq_dynamic_free(struct ak_gptq_dynamic *d)
+void ak_hf_gptq_dynamic_free(struct ak_hf_gptq_dynamic *d)
 {
     if (!d)
         return;

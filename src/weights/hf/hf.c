@@ -15,11 +15,11 @@ static const struct ak_hf *hf(const struct ak_provider *p)
 static void close_provider(struct ak_provider *p)
 {
     struct ak_hf *h = (struct ak_hf *)p;
-    ak_copies_end(&h->copies);
-    ak_index_free(&h->index);
-    ak_index_free(&h->stored);
+    ak_tensor_copies_end(&h->copies);
+    ak_name_index_free(&h->index);
+    ak_name_index_free(&h->tensor_index);
     ak_hf_free_weights(h);
-    ak_st_free(&h->list);
+    ak_hf_tensor_list_free(&h->list);
     ak_hf_metadata_free(&h->metadata);
     ak_hf_close_files(h);
     ak_free(h);
@@ -30,7 +30,7 @@ static ak_status read_parts(struct ak_hf *h, struct ak_error *error)
     char shown[AK_SHOW_BYTES];
     for (uint32_t i = 0; i < h->n_parts; i++) {
         struct ak_hf_part *part = &h->parts[i];
-        ak_status status = ak_st_read(&part->file, i, &h->list, &part->data, error);
+        ak_status status = ak_hf_safetensors_read(&part->file, i, &h->list, &part->data, error);
         if (status != AKUNU_OK) {
             ak_error_prefix(error, ak_show(part->name, strlen(part->name), shown));
             return status;
@@ -42,23 +42,23 @@ static ak_status read_parts(struct ak_hf *h, struct ak_error *error)
 static ak_status index_tensors(struct ak_hf *h, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    AK_TRY(ak_index_alloc(&h->stored, h->list.n, error));
-    for (uint32_t i = 0; i < h->stored.n; i++)
-        h->stored.entries[i] = (struct ak_index_entry){ h->list.tensors[i].name, i };
-    const char *twice = ak_index_sort(&h->stored);
-    if (twice)
+    AK_TRY(ak_name_index_alloc(&h->tensor_index, h->list.n, error));
+    for (uint32_t i = 0; i < h->tensor_index.n; i++)
+        h->tensor_index.entries[i] = (struct ak_name_index_entry){ h->list.tensors[i].name, i };
+    const char *duplicate = ak_name_index_sort(&h->tensor_index);
+    if (duplicate)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is in two files",
-                       ak_show(twice, strlen(twice), shown));
+                       ak_show(duplicate, strlen(duplicate), shown));
     return AKUNU_OK;
 }
 
-static ak_status read(struct ak_hf *h, const char *path, struct ak_error *error)
+static ak_status read_checkpoint(struct ak_hf *h, const char *path, struct ak_error *error)
 {
     AK_TRY(ak_hf_open_files(h, path, error));
     AK_TRY(ak_hf_read_metadata(h, error));
     AK_TRY(read_parts(h, error));
     AK_TRY(index_tensors(h, error));
-    AK_TRY(ak_copies_begin(&h->copies, h->list.n, error));
+    AK_TRY(ak_tensor_copies_begin(&h->copies, h->list.n, error));
     AK_TRY(ak_hf_check_index(h, error));
     return ak_hf_list_weights(h, error);
 }
@@ -84,15 +84,15 @@ static ak_status open_as(const struct ak_provider_format *format, read_fn *read_
 
 static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_error *error)
 {
-    return open_as(&ak_format_hf, read, path, out, error);
+    return open_as(&ak_hf_format, read_checkpoint, path, out, error);
 }
 
 static ak_status open_npy_dir(const char *path, struct ak_provider **out, struct ak_error *error)
 {
-    return open_as(&ak_format_npy_dir, ak_npy_dir_read, path, out, error);
+    return open_as(&ak_hf_npy_format, ak_hf_npy_read, path, out, error);
 }
 
-static const void *data_of(const struct ak_hf *h, const struct ak_st_tensor *t)
+static const void *data_of(const struct ak_hf *h, const struct ak_hf_tensor *t)
 {
     return h->parts[t->part].file.data + t->offset;
 }
@@ -102,30 +102,30 @@ static const void *data_of(const struct ak_hf *h, const struct ak_st_tensor *t)
 static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
 {
     char other[2 * AK_ROLE_NAME_BYTES];
-    if (ak_index_find(&h->index, name, i))
+    if (ak_name_index_find(&h->index, name, i))
         return true;
     const char *stem = ak_hf_stem(name);
     for (size_t k = 0; ak_hf_roots[k]; k++) {
         snprintf(other, sizeof other, "%s%s", ak_hf_roots[k], stem);
-        if (ak_index_find(&h->index, other, i))
+        if (ak_name_index_find(&h->index, other, i))
             return true;
     }
-    return ak_index_find(&h->index, stem, i);
+    return ak_name_index_find(&h->index, stem, i);
 }
 
 /* The first checkpoints have a norm's vectors under the names that TensorFlow gave them. */
 static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
 {
     static const struct {
-        const char *ending, *old;
-    } endings[] = { { ".LayerNorm.weight", ".gamma" }, { ".LayerNorm.bias", ".beta" } };
+        const char *suffix, *old;
+    } suffixes[] = { { ".LayerNorm.weight", ".gamma" }, { ".LayerNorm.bias", ".beta" } };
     char other[AK_ROLE_NAME_BYTES];
-    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
-        size_t n = strlen(name), n_ending = strlen(endings[k].ending);
-        if (n <= n_ending || strcmp(name + n - n_ending, endings[k].ending) != 0)
+    for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
+        size_t n = strlen(name), n_suffix = strlen(suffixes[k].suffix);
+        if (n <= n_suffix || strcmp(name + n - n_suffix, suffixes[k].suffix) != 0)
             continue;
-        snprintf(other, sizeof other, "%.*s.LayerNorm%s", (int)(n - n_ending), name,
-                 endings[k].old);
+        snprintf(other, sizeof other, "%.*s.LayerNorm%s", (int)(n - n_suffix), name,
+                 suffixes[k].old);
         return find_name(h, other, i);
     }
     return false;
@@ -140,16 +140,17 @@ static unsigned dims_of(enum ak_role role, unsigned n, const uint64_t *shape)
     return n_dims;
 }
 
-static void view_assembly(enum ak_role role, const struct ak_hf_weight *w, struct ak_view *out)
+static void view_composed_tensor(enum ak_role role, const struct ak_hf_weight *w,
+                                 struct ak_view *out)
 {
-    const struct ak_assembly *a = w->assembly;
+    const struct ak_composed_tensor *a = w->composed_tensor;
     *out = (struct ak_view){
         .type = a->type,
         .rows = a->rows,
         .cols = a->cols,
         .name = w->name,
         .n_dims = dims_of(role, a->n_dims, a->shape),
-        .assembly = a,
+        .composed_tensor = a,
     };
     memcpy(out->plane, a->plane, sizeof out->plane);
 }
@@ -167,11 +168,11 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         return false;
 
     const struct ak_hf_weight *w = &h->weights[i];
-    if (w->assembly) {
-        view_assembly(role, w, out);
+    if (w->composed_tensor) {
+        view_composed_tensor(role, w, out);
         return true;
     }
-    const struct ak_st_tensor *t = &h->list.tensors[w->at];
+    const struct ak_hf_tensor *t = &h->list.tensors[w->position];
     uint64_t rows = 1;
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d];
@@ -179,8 +180,8 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         .type = t->type,
         .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
-        .plane = { { ak_copies_aligned((struct ak_copies *)(uintptr_t)&h->copies, w->at, t->type,
-                                       data_of(h, t), t->bytes),
+        .plane = { { ak_tensor_copies_align((struct ak_tensor_copies *)(uintptr_t)&h->copies,
+                                            w->position, t->type, data_of(h, t), t->bytes),
                      t->bytes } },
         .name = w->name,
         .n_dims = dims_of(role, t->n_dims, t->shape),
@@ -194,13 +195,13 @@ static size_t n_tensors(const struct ak_provider *p)
 }
 
 /* All planes count as the tensor's bytes. */
-static void show_assembly(const struct ak_assembly *a, struct ak_tensor *out)
+static void describe_composed_tensor(const struct ak_composed_tensor *a, struct ak_tensor *out)
 {
     out->type = a->type;
     out->n_dims = a->n_dims;
     memcpy(out->shape, a->shape, sizeof out->shape);
     out->bytes = 0;
-    for (int i = 0; i < AK_MAX_PLANES; i++)
+    for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         out->bytes += a->plane[i].bytes;
 }
 
@@ -210,7 +211,7 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     if (i >= h->n_weights)
         return false;
     const struct ak_hf_weight *w = &h->weights[i];
-    const struct ak_st_tensor *t = &h->list.tensors[w->at];
+    const struct ak_hf_tensor *t = &h->list.tensors[w->position];
     *out = (struct ak_tensor){
         .name = w->name,
         .type = t->type,
@@ -218,11 +219,11 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
         .bytes = t->bytes,
         .offset = t->offset,
         .data = data_of(h, t),
-        .assembly = w->assembly,
+        .composed_tensor = w->composed_tensor,
     };
     memcpy(out->shape, t->shape, sizeof out->shape);
-    if (w->assembly)
-        show_assembly(w->assembly, out);
+    if (w->composed_tensor)
+        describe_composed_tensor(w->composed_tensor, out);
     return true;
 }
 
@@ -251,9 +252,9 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
     return ak_hf_element(array, i, out);
 }
 
-static bool side_file(const struct ak_provider *p, const char *name, struct ak_text *out)
+static bool sidecar_file(const struct ak_provider *p, const char *name, struct ak_text *out)
 {
-    const struct ak_file *file = ak_hf_side(hf(p), name);
+    const struct ak_file *file = ak_hf_sidecar(hf(p), name);
     if (!file || file->bytes > UINT32_MAX)
         return false;
     *out = (struct ak_text){ file->data ? (const char *)file->data : "", (uint32_t)file->bytes };
@@ -273,44 +274,46 @@ static const struct ak_file *part(const struct ak_provider *p, size_t i)
     const struct ak_hf *h = hf(p);
     if (i < h->n_parts)
         return &h->parts[i].file;
-    return i - h->n_parts < h->n_sides ? &h->sides[i - h->n_parts].file : NULL;
+    return i - h->n_parts < h->n_sidecars ? &h->sidecars[i - h->n_parts].file : NULL;
 }
 
-static void identity(const struct ak_provider *p, struct ak_identity *out)
+static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     const struct ak_hf *h = hf(p);
-    const struct ak_file *config = ak_hf_side(h, "config.json"),
-                         *manifest = ak_hf_side(h, AK_HF_MANIFEST);
-    ak_identity_begin(out, h->provider.format == &ak_format_npy_dir ? manifest : &h->parts[0].file);
+    const struct ak_file *config = ak_hf_sidecar(h, "config.json"),
+                         *manifest = ak_hf_sidecar(h, AK_HF_MANIFEST);
+    ak_provider_fingerprint_begin(out, h->provider.format == &ak_hf_npy_format ? manifest :
+                                                                                 &h->parts[0].file);
     for (uint32_t i = 0; i < h->n_parts; i++)
-        ak_identity_add(out, &h->parts[i].file, h->parts[i].data);
-    ak_identity_add(out, config, config->bytes);
+        ak_provider_fingerprint_add(out, &h->parts[i].file, h->parts[i].data);
+    ak_provider_fingerprint_add(out, config, config->bytes);
     if (manifest)
-        ak_identity_add(out, manifest, manifest->bytes);
+        ak_provider_fingerprint_add(out, manifest, manifest->bytes);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
+static void advise(const struct ak_provider *p, const void *data, uint64_t n,
+                   enum ak_file_advice use)
 {
     for (uint32_t i = 0; i < hf(p)->n_parts; i++)
         ak_file_advise_at(&hf(p)->parts[i].file, data, n, use);
 }
 
-static ak_status ready(const struct ak_provider *p, struct ak_error *error)
+static ak_status check_weights(const struct ak_provider *p, struct ak_error *error)
 {
     const struct ak_error *refusal = &hf(p)->refusal;
     return refusal->status == AKUNU_OK ? AKUNU_OK :
                                          ak_fail(error, refusal->status, "%s", refusal->message);
 }
 
-const struct ak_provider_format ak_format_hf = {
+const struct ak_provider_format ak_hf_format = {
     .name = "safetensors",
     .about = "a Hugging Face folder of SafeTensors with config.json, in one file or in shards; or "
              "one such file beside its config.json",
-    .scheme = AK_SCHEME_HF,
+    .naming = AK_PROVIDER_NAMING_HF,
     .probe = ak_hf_probe,
     .open = open_hf,
     .close = close_provider,
-    .ready = ready,
+    .check_weights = check_weights,
     .find = find,
     .n_tensors = n_tensors,
     .tensor = tensor,
@@ -318,19 +321,19 @@ const struct ak_provider_format ak_format_hf = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
-    .file = side_file,
+    .file = sidecar_file,
     .bytes = bytes,
     .part = part,
-    .identity = identity,
-    .tell = tell,
+    .fingerprint = fingerprint,
+    .advise = advise,
 };
 
-const struct ak_provider_format ak_format_npy_dir = {
+const struct ak_provider_format ak_hf_npy_format = {
     .name = "npy-dir",
     .about = "a folder of NumPy arrays with manifest.json and config.json: matrices in 8, 4 or 3 "
              "bits, the rest in F16",
-    .scheme = AK_SCHEME_HF,
-    .probe = ak_npy_dir_probe,
+    .naming = AK_PROVIDER_NAMING_HF,
+    .probe = ak_hf_npy_probe,
     .open = open_npy_dir,
     .close = close_provider,
     .find = find,
@@ -340,8 +343,8 @@ const struct ak_provider_format ak_format_npy_dir = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
-    .file = side_file,
+    .file = sidecar_file,
     .bytes = bytes,
-    .identity = identity,
-    .tell = tell,
+    .fingerprint = fingerprint,
+    .advise = advise,
 };

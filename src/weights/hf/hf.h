@@ -9,8 +9,8 @@
  *     safetensors.c one file of tensors
  *     npy_dir.c     the arrays that a manifest.json names, in place of SafeTensors
  */
-#ifndef AK_WEIGHTS_HF_H
-#define AK_WEIGHTS_HF_H
+#ifndef AK_WEIGHTS_HF_HF_H
+#define AK_WEIGHTS_HF_HF_H
 
 #include <jansson.h>
 
@@ -29,7 +29,7 @@ struct ak_hf_part {
 };
 
 /* A file beside the weights; not there: file.path is NULL. */
-struct ak_hf_side {
+struct ak_hf_sidecar {
     const char *name;
     struct ak_file file;
 };
@@ -46,56 +46,57 @@ struct ak_hf_metadata {
     struct ak_hf_entry *entries;
     size_t n, capacity;
     size_t key_bytes;
-    struct ak_index index;
+    struct ak_name_index index;
 };
 
 /* A tensor as the model sees it: one of the file's, or a weight that several make up. */
 struct ak_hf_weight {
     const char *name;
     char *own_name; /* where no tensor is called so */
-    /* in the list of tensors; of an assembly, the one with its numbers */
-    uint32_t at;
-    struct ak_assembly *assembly; /* NULL: a tensor */
+    /* in the list of tensors; of a composed tensor, the one with its numbers */
+    uint32_t position;
+    struct ak_composed_tensor *composed_tensor; /* NULL: a tensor */
 };
 
 struct ak_hf {
     struct ak_provider provider;
     char *folder;
-    struct ak_hf_side *sides;
-    size_t n_sides;
+    struct ak_hf_sidecar *sidecars;
+    size_t n_sidecars;
     struct ak_hf_part *parts;
     uint32_t n_parts;
     json_t *shards; /* the index file; NULL where there is none */
-    struct ak_st_list list;
-    struct ak_index stored; /* of the tensors' names */
+    struct ak_hf_tensor_list list;
+    struct ak_name_index tensor_index; /* of the tensors' names */
     struct ak_hf_weight *weights;
     uint32_t n_weights;
-    struct ak_index index;   /* of the weights' names */
+    struct ak_name_index index; /* of the weights' names */
     struct ak_error refusal; /* why no weights are to be had, of a folder that can be looked at */
     struct ak_hf_metadata metadata;
-    struct ak_copies copies;
+    struct ak_tensor_copies copies;
 };
 
 /* ---- hf_folder.c -------------------------------------------------------- */
 /* Whether `path` is a folder with SafeTensors or their index in it, or such a file. */
 bool ak_hf_probe(const char *path);
 
-/* Fills folder, sides, and parts with their files, all open and named, no tensor
+/* Fills folder, sidecars, and parts with their files, all open and named, no tensor
  * read. What was opened is in h also after a failure. */
 ak_status ak_hf_open_files(struct ak_hf *h, const char *path, struct ak_error *error);
 
 /* Keeps the folder's name, of n bytes, and opens the files beside the weights. */
-ak_status ak_hf_open_sides(struct ak_hf *h, const char *folder, size_t n, struct ak_error *error);
+ak_status ak_hf_open_sidecars(struct ak_hf *h, const char *folder, size_t n,
+                              struct ak_error *error);
 
 /* A file of the folder. */
-ak_status ak_hf_open_in(const struct ak_hf *h, const char *name, struct ak_file *file,
-                        struct ak_error *error);
+ak_status ak_hf_open_file(const struct ak_hf *h, const char *name, struct ak_file *file,
+                          struct ak_error *error);
 
 /* Each tensor that the index names is where it says. */
 ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error);
 
 /* The file of that name beside the weights; NULL where there is none. */
-const struct ak_file *ak_hf_side(const struct ak_hf *h, const char *name);
+const struct ak_file *ak_hf_sidecar(const struct ak_hf *h, const char *name);
 
 void ak_hf_close_files(struct ak_hf *h);
 
@@ -110,11 +111,11 @@ ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error);
 
 /* ---- npy_dir.c ---------------------------------------------------------- */
 /* Whether `path` is a folder with a manifest of arrays. */
-bool ak_npy_dir_probe(const char *path);
+bool ak_hf_npy_probe(const char *path);
 
 /* Fills all of h but what is made of it later: files, metadata, tensors, weights. What was
  * made is in h also after a failure. */
-ak_status ak_npy_dir_read(struct ak_hf *h, const char *path, struct ak_error *error);
+ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, struct ak_error *error);
 
 /* ---- hf_meta.c ---------------------------------------------------------- */
 /* Reads config.json, which must be there, and generation_config.json and

@@ -6,9 +6,9 @@
 #include "weights/hf/hf.h"
 
 /* Keys repeat those of the objects around them: nesting must not make a small file large. */
-enum { MOST_KEY_BYTES = 16 << 20, MOST_CONFIG_BYTES = 64 << 20 };
+enum { MAX_KEY_BYTES = 16 << 20, MAX_CONFIG_BYTES = 64 << 20 };
 
-/* The entries that answer for keys of another scheme. */
+/* The entries that answer for keys of the other naming convention. */
 static const struct {
     const char *key, *hf;
 } aliases[] = {
@@ -22,9 +22,9 @@ static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const cha
 {
     size_t n_outer = strlen(outer), n = strlen(key);
     m->key_bytes += n_outer + n + 2;
-    if (m->key_bytes > MOST_KEY_BYTES)
+    if (m->key_bytes > MAX_KEY_BYTES)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "keys of more than %d bytes together",
-                       MOST_KEY_BYTES);
+                       MAX_KEY_BYTES);
     *out = ak_alloc(n_outer + n + 2, 1);
     if (!*out)
         return ak_fail_memory(error, "a metadata key", n_outer + n + 2);
@@ -81,9 +81,9 @@ static ak_status read_object(struct ak_hf_metadata *m, const struct ak_file *fil
     json_t *root;
     if (file->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "an empty file, where JSON is expected");
-    if (file->bytes > MOST_CONFIG_BYTES)
+    if (file->bytes > MAX_CONFIG_BYTES)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible",
-                       (unsigned long long)file->bytes, MOST_CONFIG_BYTES);
+                       (unsigned long long)file->bytes, MAX_CONFIG_BYTES);
     AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &root, error));
     m->roots[m->n_roots++] = root;
     if (!json_is_object(root))
@@ -95,13 +95,13 @@ static ak_status read_object(struct ak_hf_metadata *m, const struct ak_file *fil
 static ak_status index_entries(struct ak_hf_metadata *m, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    AK_TRY(ak_index_alloc(&m->index, m->n, error));
+    AK_TRY(ak_name_index_alloc(&m->index, m->n, error));
     for (uint32_t i = 0; i < m->index.n; i++)
-        m->index.entries[i] = (struct ak_index_entry){ m->entries[i].key, i };
-    const char *twice = ak_index_sort(&m->index);
-    if (twice)
+        m->index.entries[i] = (struct ak_name_index_entry){ m->entries[i].key, i };
+    const char *duplicate = ak_name_index_sort(&m->index);
+    if (duplicate)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is there twice",
-                       ak_show(twice, strlen(twice), shown));
+                       ak_show(duplicate, strlen(duplicate), shown));
     return AKUNU_OK;
 }
 
@@ -119,7 +119,7 @@ ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error)
     if (!h->metadata.roots)
         return ak_fail_memory(error, "metadata", N * sizeof *h->metadata.roots);
     for (size_t i = 0; i < N; i++) {
-        const struct ak_file *file = ak_hf_side(h, files[i].name);
+        const struct ak_file *file = ak_hf_sidecar(h, files[i].name);
         if (!file && i == 0)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "config.json is missing, which says what the tensors are");
@@ -145,7 +145,7 @@ static enum ak_meta_kind element_kind(const json_t *array)
 }
 
 /* What is neither number, string nor bool, as an array without elements. */
-static void give(const json_t *value, struct ak_meta *out)
+static void fill_value(const json_t *value, struct ak_meta *out)
 {
     out->n = 1;
     if (json_is_integer(value)) {
@@ -171,7 +171,7 @@ static void give(const json_t *value, struct ak_meta *out)
 void ak_hf_meta(const struct ak_hf_metadata *m, size_t i, struct ak_meta *out)
 {
     *out = (struct ak_meta){ .key = m->entries[i].key };
-    give(m->entries[i].value, out);
+    fill_value(m->entries[i].value, out);
     if (out->kind == AK_META_ARRAY)
         out->element_kind = element_kind(m->entries[i].value);
 }
@@ -182,7 +182,7 @@ bool ak_hf_find_meta(const struct ak_hf_metadata *m, const char *key, struct ak_
     for (size_t a = 0; a < sizeof aliases / sizeof *aliases; a++)
         if (strcmp(key, aliases[a].key) == 0)
             key = aliases[a].hf;
-    if (!ak_index_find(&m->index, key, &i))
+    if (!ak_name_index_find(&m->index, key, &i))
         return false;
     ak_hf_meta(m, i, out);
     return true;
@@ -196,13 +196,13 @@ bool ak_hf_element(const struct ak_meta *array, uint64_t i, struct ak_meta *out)
     if (!value)
         return false;
     *out = (struct ak_meta){ .key = "" };
-    give(value, out);
+    fill_value(value, out);
     return true;
 }
 
 void ak_hf_metadata_free(struct ak_hf_metadata *m)
 {
-    ak_index_free(&m->index);
+    ak_name_index_free(&m->index);
     for (size_t i = 0; i < m->n; i++)
         ak_free(m->entries[i].key);
     ak_free(m->entries);

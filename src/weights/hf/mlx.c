@@ -15,36 +15,37 @@
 #include "weights/hf/quant.h"
 
 /* ---- Rows --------------------------------------------------------------- */
-static uint64_t group_at(const struct ak_assembly *a, uint64_t row, uint32_t k)
+static uint64_t group_at(const struct ak_composed_tensor *a, uint64_t row, uint32_t k)
 {
     return row * (a->cols / a->group) + k / a->group;
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
                     float *minimum)
 {
     uint64_t i = group_at(a, row, k);
-    *scale = ak_assembly_factor(a->factor_type, &a->plane[1], i);
-    *minimum = ak_assembly_factor(a->factor_type, &a->plane[2], i);
+    *scale = ak_composed_factor(a->factor_type, &a->plane[1], i);
+    *minimum = ak_composed_factor(a->factor_type, &a->plane[2], i);
 }
 
-static const struct ak_assembly_scheme affine = { .quants = ak_assembly_stream,
+static const struct ak_composed_scheme affine = { .quants = ak_composed_read_bits,
                                                   .factors = factors,
-                                                  .by_rows = true };
+                                                  .is_row_major = true };
 
 /* ---- From the folder ---------------------------------------------------- */
 static ak_status read_settings(const struct ak_hf_quant *q, const json_t *object, int64_t bits,
-                               int64_t group, struct ak_assembly *out, struct ak_error *error)
+                               int64_t group, struct ak_composed_tensor *out,
+                               struct ak_error *error)
 {
-    AK_TRY(ak_hf_quant_number(q, object, "bits", bits, &bits, error));
-    AK_TRY(ak_hf_quant_number(q, object, "group_size", group, &group, error));
+    AK_TRY(ak_hf_quant_integer(q, object, "bits", bits, &bits, error));
+    AK_TRY(ak_hf_quant_integer(q, object, "group_size", group, &group, error));
     if (bits < 2 || bits > 8 || bits == 7)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: %lld bits; expected 2, 3, 4, 5, 6 or 8", q->where,
+                       "config.json: %s: %lld bits; expected 2, 3, 4, 5, 6 or 8", q->config_key,
                        (long long)bits);
     if (group != 32 && group != 64 && group != 128)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: group_size %lld; expected 32, 64 or 128", q->where,
+                       "config.json: %s: group_size %lld; expected 32, 64 or 128", q->config_key,
                        (long long)group);
     out->bits = (uint32_t)bits;
     out->group = (uint32_t)group;
@@ -62,14 +63,14 @@ static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bo
     if (!*is_mxfp4 && strcmp(mode, "affine") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "config.json: %s: mode %s is not supported; supported are affine and mxfp4",
-                       q->where, ak_show(mode, strlen(mode), shown));
+                       q->config_key, ak_show(mode, strlen(mode), shown));
     return AKUNU_OK;
 }
 
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
-    struct ak_assembly all = { 0 };
-    AK_TRY(read_mode(q, q->config, &q->flag, error));
+    struct ak_composed_tensor all = { 0 };
+    AK_TRY(read_mode(q, q->config, &q->scheme_flag, error));
     AK_TRY(read_settings(q, q->config, 4, 64, &all, error));
     q->bits = all.bits;
     q->group = all.group;
@@ -77,12 +78,12 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 }
 
 /* Columns follow from the words and must agree with the groups. */
-static ak_status set_shape(const struct ak_st_tensor *weight, const struct ak_st_tensor *scales,
-                           struct ak_assembly *out, struct ak_error *error)
+static ak_status set_shape(const struct ak_hf_tensor *weight, const struct ak_hf_tensor *scales,
+                           struct ak_composed_tensor *out, struct ak_error *error)
 {
     unsigned last = weight->n_dims - 1;
     /* a dimension fits 32 bits */
-    uint64_t cols = weight->shape[last] * 32 / out->bits, shape[AK_MAX_DIMS], rows = 1;
+    uint64_t cols = weight->shape[last] * 32 / out->bits, shape[AK_TENSOR_DIMS_MAX], rows = 1;
     if (weight->n_dims < 2)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has one dimension; expected a matrix",
                        weight->name);
@@ -105,13 +106,13 @@ static ak_status set_shape(const struct ak_st_tensor *weight, const struct ak_st
     return AKUNU_OK;
 }
 
-static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module,
-                                 const struct ak_st_tensor *weight, struct ak_assembly *out,
-                                 struct ak_error *error)
+static ak_status compose_affine(const struct ak_hf_quant *q, const char *module,
+                                const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                                struct ak_error *error)
 {
-    const struct ak_st_tensor *scales, *biases;
-    AK_TRY(ak_hf_factors(q, module, ".scales", &scales, &out->plane[1], error));
-    AK_TRY(ak_hf_factors(q, module, ".biases", &biases, &out->plane[2], error));
+    const struct ak_hf_tensor *scales, *biases;
+    AK_TRY(ak_hf_find_factors(q, module, ".scales", &scales, &out->plane[1], error));
+    AK_TRY(ak_hf_find_factors(q, module, ".biases", &biases, &out->plane[2], error));
     AK_TRY(set_shape(weight, scales, out, error));
     AK_TRY(ak_hf_expect_shape(biases, scales->shape, scales->n_dims, error));
     if (biases->type != scales->type)
@@ -120,53 +121,53 @@ static ak_status assemble_affine(const struct ak_hf_quant *q, const char *module
                        ak_quant_info(scales->type)->name);
     out->scheme = &affine;
     out->factor_type = scales->type;
-    out->type = ak_assembly_affine_type(out->bits, scales->type);
+    out->type = ak_composed_affine_type(out->bits, scales->type);
     snprintf(out->name, sizeof out->name, "MLX%u_G%u", out->bits, out->group);
     return AKUNU_OK;
 }
 
-static ak_status assemble_mxfp4(const struct ak_hf_quant *q, const char *module,
-                                const struct ak_st_tensor *weight, struct ak_assembly *out,
-                                struct ak_error *error)
+static ak_status compose_mxfp4(const struct ak_hf_quant *q, const char *module,
+                               const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                               struct ak_error *error)
 {
-    const struct ak_st_tensor *scales = ak_hf_plane(q, module, ".scales", &out->plane[1]);
+    const struct ak_hf_tensor *scales = ak_hf_find_plane(q, module, ".scales", &out->plane[1]);
     if (out->bits != 4 || out->group != 32)
         return ak_fail(
             error, AKUNU_ERROR_FORMAT,
             "config.json: %s: mode mxfp4 with %u bits in groups of %u; expected 4 in groups of 32",
-            q->where, out->bits, out->group);
+            q->config_key, out->bits, out->group);
     if (scales->type != AK_QUANT_U8)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected U8", scales->name,
                        ak_quant_info(scales->type)->name);
     AK_TRY(set_shape(weight, scales, out, error));
-    out->scheme = &ak_assembly_mxfp4;
+    out->scheme = &ak_composed_mxfp4;
     out->factor_type = AK_QUANT_U8;
     out->type = AK_QUANT_MXFP4;
     snprintf(out->name, sizeof out->name, "MLX_MXFP4");
     return AKUNU_OK;
 }
 
-static ak_status assemble(const struct ak_hf_quant *q, const char *module,
-                          const struct ak_st_tensor *weight, struct ak_assembly *out, bool *plain,
-                          struct ak_error *error)
+static ak_status compose(const struct ak_hf_quant *q, const char *module,
+                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                         bool *plain, struct ak_error *error)
 {
-    const json_t *own = json_object_get(q->config, module);
-    bool is_mxfp4 = q->flag;
-    *plain = !ak_hf_plane(q, module, ".scales", &out->plane[1]);
+    const json_t *settings = json_object_get(q->config, module);
+    bool is_mxfp4 = q->scheme_flag;
+    *plain = !ak_hf_find_plane(q, module, ".scales", &out->plane[1]);
     if (*plain)
         return AKUNU_OK;
-    AK_TRY(read_mode(q, own, &is_mxfp4, error));
-    AK_TRY(read_settings(q, own, q->bits, q->group, out, error));
-    out->plane[0] = ak_hf_data(q->h, weight);
-    return is_mxfp4 ? assemble_mxfp4(q, module, weight, out, error) :
-                      assemble_affine(q, module, weight, out, error);
+    AK_TRY(read_mode(q, settings, &is_mxfp4, error));
+    AK_TRY(read_settings(q, settings, q->bits, q->group, out, error));
+    out->plane[0] = ak_hf_tensor_plane(q->h, weight);
+    return is_mxfp4 ? compose_mxfp4(q, module, weight, out, error) :
+                      compose_affine(q, module, weight, out, error);
 }
 
 const struct ak_hf_scheme ak_hf_mlx = {
-    .weight = ".weight",
-    .planes = { ".scales", ".biases" },
+    .quants_suffix = ".weight",
+    .plane_suffixes = { ".scales", ".biases" },
     .types = 1u << (AK_QUANT_U32 - AK_QUANT_STORED_FIRST),
-    .together = ".weight",
+    .weight_suffix = ".weight",
     .read = read_config,
-    .assemble = assemble,
+    .compose = compose,
 };

@@ -8,30 +8,30 @@
 #include "base/show.h"
 
 /* ---- What the schemes share --------------------------------------------- */
-struct ak_plane ak_hf_data(const struct ak_hf *h, const struct ak_st_tensor *t)
+struct ak_plane ak_hf_tensor_plane(const struct ak_hf *h, const struct ak_hf_tensor *t)
 {
     return (struct ak_plane){ h->parts[t->part].file.data + t->offset, t->bytes };
 }
 
-const struct ak_st_tensor *ak_hf_plane(const struct ak_hf_quant *q, const char *module,
-                                       const char *ending, struct ak_plane *plane)
+const struct ak_hf_tensor *ak_hf_find_plane(const struct ak_hf_quant *q, const char *module,
+                                            const char *suffix, struct ak_plane *plane)
 {
     char name[AK_HF_NAME_BYTES];
     uint32_t i;
-    int n = snprintf(name, sizeof name, "%s%s", module, ending);
-    if (n < 0 || (size_t)n >= sizeof name || !ak_index_find(&q->h->stored, name, &i))
+    int n = snprintf(name, sizeof name, "%s%s", module, suffix);
+    if (n < 0 || (size_t)n >= sizeof name || !ak_name_index_find(&q->h->tensor_index, name, &i))
         return NULL;
-    *plane = ak_hf_data(q->h, &q->h->list.tensors[i]);
+    *plane = ak_hf_tensor_plane(q->h, &q->h->list.tensors[i]);
     return &q->h->list.tensors[i];
 }
 
-ak_status ak_hf_factors(const struct ak_hf_quant *q, const char *module, const char *ending,
-                        const struct ak_st_tensor **tensor, struct ak_plane *plane,
-                        struct ak_error *error)
+ak_status ak_hf_find_factors(const struct ak_hf_quant *q, const char *module, const char *suffix,
+                             const struct ak_hf_tensor **tensor, struct ak_plane *plane,
+                             struct ak_error *error)
 {
-    *tensor = ak_hf_plane(q, module, ending, plane);
+    *tensor = ak_hf_find_plane(q, module, suffix, plane);
     if (!*tensor)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s%s is missing", module, ending);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s%s is missing", module, suffix);
     enum ak_quant_type type = (*tensor)->type;
     if (type != AK_QUANT_F32 && type != AK_QUANT_F16 && type != AK_QUANT_BF16)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected F32, F16 or BF16",
@@ -47,7 +47,7 @@ static void print_shape(const uint64_t *shape, unsigned n, char *out, size_t cap
                                (unsigned long long)shape[d]);
 }
 
-ak_status ak_hf_expect_shape(const struct ak_st_tensor *t, const uint64_t *shape, unsigned n,
+ak_status ak_hf_expect_shape(const struct ak_hf_tensor *t, const uint64_t *shape, unsigned n,
                              struct ak_error *error)
 {
     char found[96], expected[96];
@@ -59,8 +59,8 @@ ak_status ak_hf_expect_shape(const struct ak_st_tensor *t, const uint64_t *shape
                    found, expected);
 }
 
-ak_status ak_hf_quant_number(const struct ak_hf_quant *q, const json_t *object, const char *key,
-                             int64_t fallback, int64_t *out, struct ak_error *error)
+ak_status ak_hf_quant_integer(const struct ak_hf_quant *q, const json_t *object, const char *key,
+                              int64_t fallback, int64_t *out, struct ak_error *error)
 {
     const json_t *value = json_object_get(object, key);
     *out = fallback;
@@ -68,8 +68,8 @@ ak_status ak_hf_quant_number(const struct ak_hf_quant *q, const json_t *object, 
         return AKUNU_OK;
     if (!json_is_integer(value))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: %s is %s, where a whole number is expected", q->where, key,
-                       ak_json_kind(value));
+                       "config.json: %s: %s is %s, where a whole number is expected", q->config_key,
+                       key, ak_json_kind(value));
     *out = json_integer_value(value);
     return AKUNU_OK;
 }
@@ -79,22 +79,22 @@ const char *ak_hf_quant_text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-ak_status ak_hf_group_size(const struct ak_hf_quant *q, const json_t *object, uint32_t fallback,
-                           uint32_t *out, struct ak_error *error)
+ak_status ak_hf_read_group_size(const struct ak_hf_quant *q, const json_t *object,
+                                uint32_t fallback, uint32_t *out, struct ak_error *error)
 {
     int64_t group;
-    AK_TRY(ak_hf_quant_number(q, object, "group_size", fallback ? (int64_t)fallback : -1, &group,
-                              error));
+    AK_TRY(ak_hf_quant_integer(q, object, "group_size", fallback ? (int64_t)fallback : -1, &group,
+                               error));
     if (group != -1 && (group < 32 || group > UINT32_MAX || group % 32 != 0))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "config.json: %s: group_size %lld; expected -1 or a multiple of 32",
-                       q->where, (long long)group);
+                       q->config_key, (long long)group);
     *out = group == -1 ? 0 : (uint32_t)group;
     return AKUNU_OK;
 }
 
-static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_st_tensor *weight,
-                                  uint64_t rows, uint64_t in, struct ak_assembly *out,
+static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_hf_tensor *weight,
+                                  uint64_t rows, uint64_t in, struct ak_composed_tensor *out,
                                   struct ak_error *error)
 {
     uint32_t per_word = 32 / q->bits;
@@ -122,22 +122,23 @@ static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_s
 
 /* scale · zero is exact in F32, near enough in F16, whose range scales in BF16 seldom leave,
  * and not in BF16. */
-ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module,
-                       const struct ak_st_tensor *weight, uint64_t rows, uint64_t in,
-                       struct ak_assembly *out, struct ak_error *error)
+ak_status ak_hf_read_linear(const struct ak_hf_quant *q, const char *module,
+                            const struct ak_hf_tensor *weight, uint64_t rows, uint64_t in,
+                            struct ak_composed_tensor *out, struct ak_error *error)
 {
-    const struct ak_st_tensor *scales, *zeros = ak_hf_plane(q, module, ".qzeros", &out->plane[2]);
-    out->plane[0] = ak_hf_data(q->h, weight);
+    const struct ak_hf_tensor *scales,
+        *zeros = ak_hf_find_plane(q, module, ".qzeros", &out->plane[2]);
+    out->plane[0] = ak_hf_tensor_plane(q->h, weight);
     AK_TRY(set_linear_shape(q, weight, rows, in, out, error));
-    AK_TRY(ak_hf_factors(q, module, ".scales", &scales, &out->plane[1], error));
+    AK_TRY(ak_hf_find_factors(q, module, ".scales", &scales, &out->plane[1], error));
     if (!zeros || zeros->type != AK_QUANT_I32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s.qzeros is %s; expected I32", module,
                        zeros ? ak_quant_info(zeros->type)->name : "missing");
-    uint64_t groups = ak_assembly_groups(out); /* the last one may be short */
+    uint64_t groups = ak_composed_n_groups(out); /* the last one may be short */
     AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){ groups, rows }, 2, error));
     AK_TRY(ak_hf_expect_shape(zeros, (uint64_t[]){ groups, rows / (32 / q->bits) }, 2, error));
     out->factor_type = scales->type;
-    out->type = ak_assembly_affine_type(out->bits,
+    out->type = ak_composed_affine_type(out->bits,
                                         scales->type == AK_QUANT_F32 ? AK_QUANT_F32 : AK_QUANT_F16);
     return AKUNU_OK;
 }
@@ -145,24 +146,25 @@ ak_status ak_hf_linear(const struct ak_hf_quant *q, const char *module,
 /* ---- Inputs out of order ------------------------------------------------ */
 /* Sorts the inputs by group, those of one group in their order; false where some 32 would
  * be of two. */
-static bool sort_by_group(const struct ak_assembly *a, uint32_t *begin, uint32_t *order)
+static bool sort_by_group(const struct ak_composed_tensor *a, uint32_t *begin, uint32_t *order)
 {
-    uint32_t groups = ak_assembly_groups(a);
+    uint32_t groups = ak_composed_n_groups(a);
     for (uint32_t k = 0; k < a->cols; k++)
-        begin[ak_assembly_word(&a->plane[3], k) + 1]++;
+        begin[ak_composed_word(&a->plane[3], k) + 1]++;
     for (uint32_t g = 0; g < groups; g++) {
         if (begin[g + 1] % 32 != 0)
             return false;
         begin[g + 1] += begin[g];
     }
     for (uint32_t k = 0; k < a->cols; k++)
-        order[begin[ak_assembly_word(&a->plane[3], k)]++] = k;
+        order[begin[ak_composed_word(&a->plane[3], k)]++] = k;
     return true;
 }
 
-static ak_status make_order(struct ak_assembly *a, const char *module, struct ak_error *error)
+static ak_status make_order(struct ak_composed_tensor *a, const char *module,
+                            struct ak_error *error)
 {
-    uint32_t *begin = ak_alloc((size_t)ak_assembly_groups(a) + 1, sizeof *begin);
+    uint32_t *begin = ak_alloc((size_t)ak_composed_n_groups(a) + 1, sizeof *begin);
     a->order = ak_alloc(a->cols, sizeof *a->order);
     if (!begin || !a->order) {
         ak_free(begin);
@@ -177,34 +179,35 @@ static ak_status make_order(struct ak_assembly *a, const char *module, struct ak
     return AKUNU_OK;
 }
 
-static ak_status check_groups(const struct ak_st_tensor *index, const struct ak_assembly *a,
-                              bool *in_order, struct ak_error *error)
+static ak_status check_groups(const struct ak_hf_tensor *index, const struct ak_composed_tensor *a,
+                              bool *is_ordered, struct ak_error *error)
 {
     for (uint32_t k = 0; k < a->cols; k++) {
-        uint32_t group = ak_assembly_word(&a->plane[3], k);
-        if (group >= ak_assembly_groups(a))
+        uint32_t group = ak_composed_word(&a->plane[3], k);
+        if (group >= ak_composed_n_groups(a))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "%s has the group %d at %u, where there are %u groups", index->name,
-                           (int)group, k, ak_assembly_groups(a));
-        *in_order = *in_order && group == k / a->group;
+                           (int)group, k, ak_composed_n_groups(a));
+        *is_ordered = *is_ordered && group == k / a->group;
     }
     return AKUNU_OK;
 }
 
-static bool is_unused(const struct ak_assembly *a)
+static bool is_unused(const struct ak_composed_tensor *a)
 {
     uint32_t k = 0;
-    while (k < a->cols && ak_assembly_word(&a->plane[3], k) == UINT32_MAX)
+    while (k < a->cols && ak_composed_word(&a->plane[3], k) == UINT32_MAX)
         k++;
     return k == a->cols;
 }
 
 /* All of it is read once: what comes later trusts it. */
-ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const char *ending,
-                       struct ak_assembly *out, bool *in_order, struct ak_error *error)
+ak_status ak_hf_read_groups(const struct ak_hf_quant *q, const char *module, const char *suffix,
+                            struct ak_composed_tensor *out, bool *is_ordered,
+                            struct ak_error *error)
 {
-    const struct ak_st_tensor *index = ak_hf_plane(q, module, ending, &out->plane[3]);
-    *in_order = true;
+    const struct ak_hf_tensor *index = ak_hf_find_plane(q, module, suffix, &out->plane[3]);
+    *is_ordered = true;
     if (!index)
         return AKUNU_OK;
     if (index->type != AK_QUANT_I32)
@@ -213,13 +216,13 @@ ak_status ak_hf_groups(const struct ak_hf_quant *q, const char *module, const ch
     AK_TRY(ak_hf_expect_shape(index, (uint64_t[]){ out->cols }, 1, error));
     if (is_unused(out))
         return AKUNU_OK;
-    AK_TRY(check_groups(index, out, in_order, error));
-    return *in_order ? AKUNU_OK : make_order(out, module, error);
+    AK_TRY(check_groups(index, out, is_ordered, error));
+    return *is_ordered ? AKUNU_OK : make_order(out, module, error);
 }
 
 /* ---- Which scheme ------------------------------------------------------- */
 static const struct {
-    struct ak_hf_quantization said;
+    struct ak_hf_quantization info;
     const struct ak_hf_scheme *scheme;
 } methods[] = {
     { { "mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of "
@@ -240,7 +243,7 @@ static const struct {
 
 const struct ak_hf_quantization *ak_hf_quantization_at(size_t i)
 {
-    return i < sizeof methods / sizeof *methods ? &methods[i].said : NULL;
+    return i < sizeof methods / sizeof *methods ? &methods[i].info : NULL;
 }
 
 static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_error *error)
@@ -252,11 +255,11 @@ static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_erro
         error, AKUNU_ERROR_UNSUPPORTED,
         "config.json: %s: quant_method bitsandbytes (%s) is not supported; use the checkpoint that "
         "it was made from, or one in GPTQ, AWQ, MLX or GGUF",
-        q->where, kind);
+        q->config_key, kind);
 }
 
 /* Ids of positions and the like are one row. */
-static bool is_row(const struct ak_st_tensor *t)
+static bool is_row(const struct ak_hf_tensor *t)
 {
     unsigned d = 0;
     while (d + 1 < t->n_dims && t->shape[d] == 1)
@@ -284,10 +287,10 @@ static const struct ak_hf_scheme *scheme_of(const char *method, const char *form
         const char *format;
         const struct ak_hf_scheme *scheme;
     } compressed[] = { { "float-quantized", &ak_hf_fp8 },
-                       { "pack-quantized", &ak_hf_packed },
-                       { "int-quantized", &ak_hf_int8 } };
+                       { "pack-quantized", &ak_hf_pack_quantized },
+                       { "int-quantized", &ak_hf_int_quantized } };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (methods[i].scheme && strcmp(methods[i].said.name, method) == 0)
+        if (methods[i].scheme && strcmp(methods[i].info.name, method) == 0)
             return methods[i].scheme;
     for (size_t i = 0; format && strcmp(method, "compressed-tensors") == 0 &&
                        i < sizeof compressed / sizeof *compressed;
@@ -314,8 +317,8 @@ static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
         return AKUNU_OK;
     if (!method)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: quant_method is %s, where a string is expected", q->where,
-                       ak_json_kind(value));
+                       "config.json: %s: quant_method is %s, where a string is expected",
+                       q->config_key, ak_json_kind(value));
     if (strcmp(method, "bitsandbytes") == 0)
         return refuse_bitsandbytes(q, error);
     ak_show(method, strlen(method), shown);
@@ -324,7 +327,7 @@ static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
         "config.json: %s: quant_method %s%s%s is not supported; supported are MLX's, gptq, awq, "
         "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the formats pack-quantized, "
         "int-quantized and float-quantized",
-        q->where, shown, format ? " with the format " : "",
+        q->config_key, shown, format ? " with the format " : "",
         format ? ak_show(format, strlen(format), shown_format) : "");
 }
 
@@ -334,13 +337,13 @@ static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
     const json_t *root = q->h->metadata.roots[0];
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         q->config = json_object_get(root, keys[i]);
-        q->where = keys[i];
+        q->config_key = keys[i];
         if (json_is_object(q->config))
             break;
     }
     if (!json_is_object(q->config))
         return AKUNU_OK;
-    if (strcmp(q->where, "quantization") == 0)
+    if (strcmp(q->config_key, "quantization") == 0)
         q->scheme = &ak_hf_mlx;
     else
         AK_TRY(find_method(q, error));
@@ -348,26 +351,26 @@ static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
 }
 
 /* ---- Which tensors ------------------------------------------------------ */
-static bool ends_in(const char *name, const char *ending, size_t *stem)
+static bool ends_in(const char *name, const char *suffix, size_t *stem)
 {
-    size_t n = strlen(name), n_ending = strlen(ending);
-    if (n <= n_ending || strcmp(name + n - n_ending, ending) != 0)
+    size_t n = strlen(name), n_suffix = strlen(suffix);
+    if (n <= n_suffix || strcmp(name + n - n_suffix, suffix) != 0)
         return false;
-    *stem = n - n_ending;
+    *stem = n - n_suffix;
     return true;
 }
 
-static bool has_quants(const struct ak_hf_scheme *scheme, const struct ak_st_tensor *t)
+static bool has_quants(const struct ak_hf_scheme *scheme, const struct ak_hf_tensor *t)
 {
     return t->type >= AK_QUANT_STORED_FIRST &&
            (scheme->types >> (t->type - AK_QUANT_STORED_FIRST) & 1u) != 0;
 }
 
-static bool module_of(const struct ak_st_tensor *t, const char *ending,
+static bool module_of(const struct ak_hf_tensor *t, const char *suffix,
                       char module[AK_HF_NAME_BYTES])
 {
     size_t stem;
-    if (!ends_in(t->name, ending, &stem) || stem >= AK_HF_NAME_BYTES)
+    if (!ends_in(t->name, suffix, &stem) || stem >= AK_HF_NAME_BYTES)
         return false;
     memcpy(module, t->name, stem);
     module[stem] = '\0';
@@ -375,37 +378,38 @@ static bool module_of(const struct ak_st_tensor *t, const char *ending,
 }
 
 /* Scales and the like of a weight that is there. */
-static bool is_plane(const struct ak_hf_quant *q, const struct ak_st_tensor *t)
+static bool is_plane(const struct ak_hf_quant *q, const struct ak_hf_tensor *t)
 {
     char module[AK_HF_NAME_BYTES];
     struct ak_plane plane;
-    for (size_t i = 0; q->scheme->planes[i]; i++) {
-        if (!module_of(t, q->scheme->planes[i], module))
+    for (size_t i = 0; q->scheme->plane_suffixes[i]; i++) {
+        if (!module_of(t, q->scheme->plane_suffixes[i], module))
             continue;
-        const struct ak_st_tensor *weight = ak_hf_plane(q, module, q->scheme->weight, &plane);
+        const struct ak_hf_tensor *weight =
+            ak_hf_find_plane(q, module, q->scheme->quants_suffix, &plane);
         if (weight && weight != t && has_quants(q->scheme, weight))
             return true;
     }
     return false;
 }
 
-static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_st_tensor *t,
+static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_hf_tensor *t,
                             struct ak_hf_weight *w, struct ak_error *error)
 {
     char module[AK_HF_NAME_BYTES], name[AK_HF_NAME_BYTES + 16];
     bool plain = false;
-    if (!q->scheme || !has_quants(q->scheme, t) || !module_of(t, q->scheme->weight, module))
+    if (!q->scheme || !has_quants(q->scheme, t) || !module_of(t, q->scheme->quants_suffix, module))
         return AKUNU_OK;
-    struct ak_assembly *a = ak_alloc(1, sizeof *a);
+    struct ak_composed_tensor *a = ak_alloc(1, sizeof *a);
     if (!a)
         return ak_fail_memory(error, "a quantised weight", sizeof *a);
-    ak_status status = q->scheme->assemble(q, module, t, a, &plain, error);
+    ak_status status = q->scheme->compose(q, module, t, a, &plain, error);
     if (status != AKUNU_OK || plain) {
-        ak_assembly_free(a);
+        ak_composed_free(a);
         return status;
     }
-    snprintf(name, sizeof name, "%s%s", module, q->scheme->together);
-    w->assembly = a;
+    snprintf(name, sizeof name, "%s%s", module, q->scheme->weight_suffix);
+    w->composed_tensor = a;
     if (strcmp(name, t->name) != 0) {
         w->own_name = ak_strndup(name, strlen(name));
         if (!w->own_name)
@@ -417,7 +421,7 @@ static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_st_tens
 
 /* Keeps the first refusal of a weight for those who want weights: looking at the file
  * needs none, and shows the tensor as it is. */
-static void refuse(struct ak_hf *h, ak_status status, const struct ak_error *error)
+static void record_refusal(struct ak_hf *h, ak_status status, const struct ak_error *error)
 {
     if (h->refusal.status == AKUNU_OK) {
         h->refusal = *error;
@@ -428,19 +432,19 @@ static void refuse(struct ak_hf *h, ak_status status, const struct ak_error *err
 static ak_status list_weights(struct ak_hf *h, const struct ak_hf_quant *q, struct ak_error *error)
 {
     for (uint32_t i = 0; i < h->list.n; i++) {
-        const struct ak_st_tensor *t = &h->list.tensors[i];
+        const struct ak_hf_tensor *t = &h->list.tensors[i];
         struct ak_error refused = { 0 };
         if (q->scheme && is_plane(q, t))
             continue;
         struct ak_hf_weight *w = &h->weights[h->n_weights++];
-        *w = (struct ak_hf_weight){ .name = t->name, .at = i };
+        *w = (struct ak_hf_weight){ .name = t->name, .position = i };
         ak_status status = add_weight(q, t, w, &refused);
         if (status == AKUNU_ERROR_MEMORY) {
             *error = refused;
             return status;
         }
         if (status != AKUNU_OK)
-            refuse(h, status, &refused);
+            record_refusal(h, status, &refused);
     }
     return AKUNU_OK;
 }
@@ -448,13 +452,13 @@ static ak_status list_weights(struct ak_hf *h, const struct ak_hf_quant *q, stru
 ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    AK_TRY(ak_index_alloc(&h->index, h->n_weights, error));
+    AK_TRY(ak_name_index_alloc(&h->index, h->n_weights, error));
     for (uint32_t i = 0; i < h->n_weights; i++)
-        h->index.entries[i] = (struct ak_index_entry){ h->weights[i].name, i };
-    const char *twice = ak_index_sort(&h->index);
-    if (twice)
+        h->index.entries[i] = (struct ak_name_index_entry){ h->weights[i].name, i };
+    const char *duplicate = ak_name_index_sort(&h->index);
+    if (duplicate)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice, quantised and not",
-                       ak_show(twice, strlen(twice), shown));
+                       ak_show(duplicate, strlen(duplicate), shown));
     return AKUNU_OK;
 }
 
@@ -468,7 +472,7 @@ ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error)
     ak_status status = configure(&q, &refused);
     const struct ak_hf_scheme *scheme = q.scheme;
     if (status != AKUNU_OK) {
-        refuse(h, status, &refused);
+        record_refusal(h, status, &refused);
         q.scheme = NULL;
     }
     status = list_weights(h, &q, error);
@@ -481,7 +485,7 @@ void ak_hf_free_weights(struct ak_hf *h)
 {
     for (uint32_t i = 0; i < h->n_weights; i++) {
         ak_free(h->weights[i].own_name);
-        ak_assembly_free(h->weights[i].assembly);
+        ak_composed_free(h->weights[i].composed_tensor);
     }
     ak_free(h->weights);
 }

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/show.h"
 
-enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000 /* the reference implementation's limit */ };
+enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000 /* the reference implementation's limit */ };
 
 static const struct {
     const char *name;
@@ -35,7 +35,7 @@ struct entry {
     struct ak_error *error;
 };
 
-bool ak_st_probe(const struct ak_file *file)
+bool ak_hf_safetensors_probe(const struct ak_file *file)
 {
     struct ak_cursor c = ak_cursor_init(file->data, file->bytes);
     uint64_t header;
@@ -85,7 +85,7 @@ static ak_status read_count(const struct entry *e, const json_t *list, const cha
 }
 
 /* Dimensions fit 32 bits, and so do the rows of all outer dimensions together. */
-static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
+static ak_status read_shape(const struct entry *e, struct ak_hf_tensor *t)
 {
     const json_t *shape = json_object_get(e->info, "shape");
     if (!json_is_array(shape))
@@ -93,10 +93,10 @@ static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
                        "tensor %s: shape is %s, where a list is expected", e->name,
                        ak_json_kind(shape));
     size_t n = json_array_size(shape);
-    if (n > AK_MAX_DIMS)
+    if (n > AK_TENSOR_DIMS_MAX)
         return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED,
                        "tensor %s has %zu dimensions, where at most %d are supported", e->name, n,
-                       AK_MAX_DIMS);
+                       AK_TENSOR_DIMS_MAX);
     uint64_t rows = 1;
     t->n_dims = n ? (unsigned)n : 1;
     t->shape[0] = 1;
@@ -110,7 +110,7 @@ static ak_status read_shape(const struct entry *e, struct ak_st_tensor *t)
     return AKUNU_OK;
 }
 
-static ak_status count_bytes(const struct entry *e, struct ak_st_tensor *t)
+static ak_status count_bytes(const struct entry *e, struct ak_hf_tensor *t)
 {
     t->bytes = ak_quant_info(t->type)->block_bytes;
     for (unsigned d = 0; d < t->n_dims; d++)
@@ -120,7 +120,7 @@ static ak_status count_bytes(const struct entry *e, struct ak_st_tensor *t)
     return AKUNU_OK;
 }
 
-static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
+static ak_status read_offsets(const struct entry *e, struct ak_hf_tensor *t)
 {
     const json_t *offsets = json_object_get(e->info, "data_offsets");
     uint64_t begin, end;
@@ -151,7 +151,7 @@ static ak_status read_offsets(const struct entry *e, struct ak_st_tensor *t)
     return AKUNU_OK;
 }
 
-static ak_status read_tensor(const struct entry *e, struct ak_st_tensor *t)
+static ak_status read_tensor(const struct entry *e, struct ak_hf_tensor *t)
 {
     if (!json_is_object(e->info))
         return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s is %s, where an object is expected",
@@ -181,25 +181,25 @@ static ak_status check_metadata(json_t *metadata, struct ak_error *error)
 
 static int by_offset(const void *a, const void *b)
 {
-    const struct ak_st_tensor *x = a, *y = b;
+    const struct ak_hf_tensor *x = a, *y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static const char *show_name(const struct ak_st_tensor *t, char *out)
+static const char *show_name(const struct ak_hf_tensor *t, char *out)
 {
     return ak_show(t->name, strlen(t->name), out);
 }
 
 /* Every byte of the data is one tensor's, as the format wants it. */
-static ak_status check_cover(const struct ak_st_tensor *tensors, size_t n, uint64_t begin,
+static ak_status check_cover(const struct ak_hf_tensor *tensors, size_t n, uint64_t begin,
                              uint64_t end, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], other[AK_SHOW_BYTES];
     uint64_t next = begin;
     for (size_t i = 0; i < n; i++) {
-        const struct ak_st_tensor *t = &tensors[i];
+        const struct ak_hf_tensor *t = &tensors[i];
         if (t->offset < next)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "tensors %s and %s (data_offsets from %llu) share bytes",
@@ -220,7 +220,7 @@ static ak_status check_cover(const struct ak_st_tensor *tensors, size_t n, uint6
     return AKUNU_OK;
 }
 
-static ak_status reserve(struct ak_st_list *list, size_t more, struct ak_error *error)
+static ak_status reserve(struct ak_hf_tensor_list *list, size_t more, struct ak_error *error)
 {
     void *grown = ak_realloc(list->tensors, list->n + more, sizeof *list->tensors);
     if (!grown)
@@ -230,7 +230,7 @@ static ak_status reserve(struct ak_st_list *list, size_t more, struct ak_error *
 }
 
 static ak_status read_header(const struct ak_file *file, json_t *header, uint64_t data,
-                             uint32_t part, struct ak_st_list *list, struct ak_error *error)
+                             uint32_t part, struct ak_hf_tensor_list *list, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *name;
@@ -245,7 +245,7 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
             AK_TRY(check_metadata(info, error));
             continue;
         }
-        struct ak_st_tensor t = { .part = part };
+        struct ak_hf_tensor t = { .part = part };
         struct entry e = { ak_show(name, strlen(name), shown), info, data, file->bytes - data,
                            error };
         AK_TRY(read_tensor(&e, &t));
@@ -278,16 +278,17 @@ static ak_status find_header(const struct ak_file *file, const uint8_t **text, u
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, beyond the end of the file (%llu bytes)",
                        (unsigned long long)*n, (unsigned long long)file->bytes);
-    if (*n > MOST_HEADER)
+    if (*n > MAX_HEADER)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, where at most %d are possible",
-                       (unsigned long long)*n, MOST_HEADER);
+                       (unsigned long long)*n, MAX_HEADER);
     ak_cursor_read_bytes(&c, *n, text);
     return AKUNU_OK;
 }
 
-ak_status ak_st_read(const struct ak_file *file, uint32_t part, struct ak_st_list *list,
-                     uint64_t *data, struct ak_error *error)
+ak_status ak_hf_safetensors_read(const struct ak_file *file, uint32_t part,
+                                 struct ak_hf_tensor_list *list, uint64_t *data,
+                                 struct ak_error *error)
 {
     const uint8_t *text;
     uint64_t n;
@@ -304,10 +305,10 @@ ak_status ak_st_read(const struct ak_file *file, uint32_t part, struct ak_st_lis
     return status;
 }
 
-void ak_st_free(struct ak_st_list *list)
+void ak_hf_tensor_list_free(struct ak_hf_tensor_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
         ak_free(list->tensors[i].name);
     ak_free(list->tensors);
-    *list = (struct ak_st_list){ 0 };
+    *list = (struct ak_hf_tensor_list){ 0 };
 }

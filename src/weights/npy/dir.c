@@ -24,9 +24,9 @@
 enum {
     VERSION = 1,
     PROBE_BYTES = 4096, /* of the manifest, in which it names its format */
-    MOST_MANIFEST = 32 << 20,
-    MOST_TENSORS = 1 << 16, /* each is two maps, of which systems allow about as many */
-    ARRAYS = 2,             /* of a tensor: numbers and scales */
+    MAX_MANIFEST = 32 << 20,
+    MAX_TENSORS = 1 << 16, /* each is two maps, of which systems allow about as many */
+    ARRAYS = 2,            /* of a tensor: numbers and scales */
     NAME_BYTES = 256
 };
 
@@ -34,41 +34,41 @@ static const char format_name[] = "akunu-npy";
 
 /* ---- Rows --------------------------------------------------------------- */
 /* INT8's bytes are signed. */
-static void quants(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out)
 {
-    ak_assembly_stream(a, row, first, n, out);
+    ak_composed_read_bits(a, row, first, n, out);
     for (uint32_t i = 0; a->bits == 8 && i < n; i++)
         out[i] ^= 0x80;
 }
 
-static void factors(const struct ak_assembly *a, uint64_t row, uint32_t k, float *scale,
+static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
                     float *minimum)
 {
     *scale =
-        ak_assembly_factor(AK_QUANT_F32, &a->plane[1], row * (a->cols / a->group) + k / a->group);
+        ak_composed_factor(AK_QUANT_F32, &a->plane[1], row * (a->cols / a->group) + k / a->group);
     *minimum = -(*scale * (float)(1 << (a->bits - 1)));
 }
 
-static void values(const struct ak_assembly *a, uint64_t row, uint32_t first, uint32_t n,
+static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    float *out)
 {
-    uint8_t q[AK_ASSEMBLY_K];
+    uint8_t q[AK_COMPOSED_ELEMS_MAX];
     int half = 1 << (a->bits - 1);
     quants(a, row, first, n, q);
     for (uint32_t i = 0; i < n; i++)
-        out[i] = ak_assembly_factor(AK_QUANT_F32, &a->plane[1],
+        out[i] = ak_composed_factor(AK_QUANT_F32, &a->plane[1],
                                     row * (a->cols / a->group) + (first + i) / a->group) *
                  (float)(q[i] - half);
 }
 
-static const struct ak_assembly_scheme scheme = {
-    .quants = quants, .factors = factors, .values = values, .by_rows = true
+static const struct ak_composed_scheme scheme = {
+    .quants = quants, .factors = factors, .values = values, .is_row_major = true
 };
 
 /* ---- Encodings, the best first ------------------------------------------ */
 static const struct encoding {
-    const char *name, *numbers, *scales; /* in the manifest; endings of files */
+    const char *name, *numbers, *scales; /* in the manifest; suffixes of files */
     enum ak_quant_type type;
     uint32_t bits;
 } encodings[] = {
@@ -88,7 +88,7 @@ static const struct encoding *encoding_of(const char *name)
 }
 
 /* The one to be used where the tensor has it, else the best that it has. */
-static const struct encoding *choose(const json_t *info, const struct encoding *wanted)
+static const struct encoding *choose_encoding(const json_t *info, const struct encoding *wanted)
 {
     if (wanted && json_object_get(info, wanted->name))
         return wanted;
@@ -107,19 +107,19 @@ struct entry {
     const json_t *info;
     const struct encoding *encoding;
     const json_t *settings; /* the encoding's object */
-    uint64_t shape[AK_MAX_DIMS], rows, cols;
+    uint64_t shape[AK_TENSOR_DIMS_MAX], rows, cols;
     unsigned n_dims;
     uint32_t group; /* columns that share a scale */
     struct ak_error *error;
 };
 
-/* Maps tensors/SAFE + ENDING; many of these are open at once. */
-static ak_status open_array(const struct entry *e, const char *ending, struct ak_file *file,
+/* Maps tensors/SAFE + SUFFIX; many of these are open at once. */
+static ak_status open_array(const struct entry *e, const char *suffix, struct ak_file *file,
                             struct ak_npy *array)
 {
     char path[NAME_BYTES + 32];
-    snprintf(path, sizeof path, "tensors/%s%s.npy", e->safe, ending);
-    AK_TRY(ak_hf_open_in(e->h, path, file, e->error));
+    snprintf(path, sizeof path, "tensors/%s%s.npy", e->safe, suffix);
+    AK_TRY(ak_hf_open_file(e->h, path, file, e->error));
     ak_status status = ak_npy_probe(file) ? ak_npy_read(file, array, e->error) :
                                             ak_fail(e->error, AKUNU_ERROR_FORMAT, "no NumPy array");
     if (status != AKUNU_OK) {
@@ -132,16 +132,16 @@ static ak_status open_array(const struct entry *e, const char *ending, struct ak
 }
 
 /* The array becomes a tensor of the list, called as its file. */
-static ak_status add_array(const struct entry *e, const char *ending,
-                           const struct ak_st_tensor **out)
+static ak_status add_array(const struct entry *e, const char *suffix,
+                           const struct ak_hf_tensor **out)
 {
     struct ak_hf_part *part = &e->h->parts[e->h->n_parts];
-    struct ak_st_tensor *t = &e->h->list.tensors[e->h->list.n];
+    struct ak_hf_tensor *t = &e->h->list.tensors[e->h->list.n];
     struct ak_npy array;
     char name[NAME_BYTES + 16];
-    AK_TRY(open_array(e, ending, &part->file, &array));
-    snprintf(name, sizeof name, "%s%s", e->safe, ending);
-    *t = (struct ak_st_tensor){ .name = ak_strndup(name, strlen(name)),
+    AK_TRY(open_array(e, suffix, &part->file, &array));
+    snprintf(name, sizeof name, "%s%s", e->safe, suffix);
+    *t = (struct ak_hf_tensor){ .name = ak_strndup(name, strlen(name)),
                                 .part = e->h->n_parts,
                                 .type = array.type,
                                 .n_dims = array.n_dims,
@@ -158,7 +158,7 @@ static ak_status add_array(const struct entry *e, const char *ending,
     return AKUNU_OK;
 }
 
-static ak_status expect_type(const struct entry *e, const struct ak_st_tensor *t,
+static ak_status expect_type(const struct entry *e, const struct ak_hf_tensor *t,
                              enum ak_quant_type type)
 {
     if (t->type == type)
@@ -170,14 +170,14 @@ static ak_status expect_type(const struct entry *e, const struct ak_st_tensor *t
 static uint64_t element(const struct ak_npy *array, const uint8_t *data, uint64_t i)
 {
     struct ak_cursor c = ak_cursor_init(data + i * ak_quant_info(array->type)->block_bytes, 8);
-    uint64_t wide = UINT64_MAX;
-    uint32_t narrow = UINT32_MAX;
+    uint64_t value64 = UINT64_MAX;
+    uint32_t value32 = UINT32_MAX;
     if (ak_quant_info(array->type)->block_bytes == 8) {
-        ak_cursor_read_u64(&c, &wide);
-        return wide;
+        ak_cursor_read_u64(&c, &value64);
+        return value64;
     }
-    ak_cursor_read_u32(&c, &narrow);
-    return narrow;
+    ak_cursor_read_u32(&c, &value32);
+    return value32;
 }
 
 /* SAFE__shape.npy says the same as the manifest. */
@@ -218,7 +218,7 @@ static ak_status make_safe(struct entry *e, const char *name)
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                            "tensors: the name %s is not of letters, digits, '.', '_' and '-' alone",
                            e->name);
-        if (n + 16 > sizeof e->safe) /* with an ending it would be no file's name */
+        if (n + 16 > sizeof e->safe) /* with a suffix it would be no file's name */
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                            "tensors: the name %s is too long for a file", e->name);
         e->safe[n++] = *c == '.' ? '_' : *c;
@@ -233,10 +233,10 @@ static ak_status read_shape(struct entry *e)
 {
     const json_t *shape = json_object_get(e->info, "shape");
     size_t n = json_array_size(shape);
-    if (n < 1 || n > AK_MAX_DIMS)
+    if (n < 1 || n > AK_TENSOR_DIMS_MAX)
         return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                        "%s: shape is %s of %zu, where a list of 1 to %d sizes is expected", e->name,
-                       ak_json_kind(shape), n, AK_MAX_DIMS);
+                       ak_json_kind(shape), n, AK_TENSOR_DIMS_MAX);
     e->n_dims = (unsigned)n;
     e->rows = 1;
     for (unsigned d = 0; d < n; d++) {
@@ -306,26 +306,26 @@ static ak_status read_precision(const struct entry *e, bool *halves)
 
 /* Numbers of 4 and 3 bits are multiplied with scales in F16 whatever they are: what that
  * rounds away is at most a 128th of half a step. Of INT8 it could be an eighth. */
-static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numbers,
-                          const struct ak_st_tensor *scales, struct ak_assembly *out)
+static ak_status compose(const struct entry *e, const struct ak_hf_tensor *numbers,
+                         const struct ak_hf_tensor *scales, struct ak_composed_tensor *out)
 {
     char group[16] = "ROWS";
     bool halves;
     AK_TRY(read_precision(e, &halves));
     if (e->group != e->cols || e->encoding->bits != 8)
         snprintf(group, sizeof group, "G%u", e->group);
-    *out = (struct ak_assembly){
+    *out = (struct ak_composed_tensor){
         .scheme = &scheme,
         .type = e->encoding->bits == 8 && !halves ?
                     AK_QUANT_A8 :
-                    ak_assembly_symmetric_type(e->encoding->bits, AK_QUANT_F16),
+                    ak_composed_symmetric_type(e->encoding->bits, AK_QUANT_F16),
         .factor_type = AK_QUANT_F32,
         .n_dims = e->n_dims,
         .rows = (uint32_t)e->rows,
         .cols = (uint32_t)e->cols,
         .bits = e->encoding->bits,
         .group = e->group,
-        .plane = { ak_hf_data(e->h, numbers), ak_hf_data(e->h, scales) },
+        .plane = { ak_hf_tensor_plane(e->h, numbers), ak_hf_tensor_plane(e->h, scales) },
     };
     memcpy(out->shape, e->shape, sizeof out->shape);
     snprintf(out->name, sizeof out->name, "INT%u_%s", out->bits, group);
@@ -334,7 +334,7 @@ static ak_status assemble(const struct entry *e, const struct ak_st_tensor *numb
 
 static ak_status read_quantized(struct entry *e, struct ak_hf_weight *w)
 {
-    const struct ak_st_tensor *numbers, *scales;
+    const struct ak_hf_tensor *numbers, *scales;
     AK_TRY(read_group(e));
     AK_TRY(add_array(e, e->encoding->numbers, &numbers));
     AK_TRY(add_array(e, e->encoding->scales, &scales));
@@ -346,15 +346,15 @@ static ak_status read_quantized(struct entry *e, struct ak_hf_weight *w)
     AK_TRY(ak_hf_expect_shape(scales, (uint64_t[]){ e->rows, e->cols / e->group }, flat ? 1 : 2,
                               e->error));
     AK_TRY(check_bytes(e, numbers->bytes + scales->bytes));
-    w->assembly = ak_alloc(1, sizeof *w->assembly);
-    if (!w->assembly)
-        return ak_fail_memory(e->error, "a quantised weight", sizeof *w->assembly);
-    return assemble(e, numbers, scales, w->assembly);
+    w->composed_tensor = ak_alloc(1, sizeof *w->composed_tensor);
+    if (!w->composed_tensor)
+        return ak_fail_memory(e->error, "a quantised weight", sizeof *w->composed_tensor);
+    return compose(e, numbers, scales, w->composed_tensor);
 }
 
 static ak_status read_plain(const struct entry *e)
 {
-    const struct ak_st_tensor *t;
+    const struct ak_hf_tensor *t;
     AK_TRY(add_array(e, e->encoding->numbers, &t));
     if (t->type != AK_QUANT_F32)
         AK_TRY(expect_type(e, t, AK_QUANT_F16));
@@ -371,7 +371,7 @@ static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *in
     };
     struct ak_hf_weight *w = &h->weights[h->n_weights];
     AK_TRY(make_safe(&e, name));
-    e.encoding = choose(info, wanted);
+    e.encoding = choose_encoding(info, wanted);
     if (!e.encoding)
         return ak_fail(
             error, AKUNU_ERROR_FORMAT,
@@ -384,7 +384,7 @@ static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *in
     AK_TRY(read_shape(&e));
     AK_TRY(check_shape_file(&e));
     *w = (struct ak_hf_weight){ .own_name = ak_strndup(name, strlen(name)),
-                                .at = (uint32_t)h->list.n };
+                                .position = (uint32_t)h->list.n };
     if (!w->own_name)
         return ak_fail_memory(error, "a tensor's name", strlen(name) + 1);
     w->name = w->own_name;
@@ -427,10 +427,10 @@ static ak_status check_head(const json_t *manifest, const struct encoding **want
 static ak_status allocate(struct ak_hf *h, const json_t *tensors, struct ak_error *error)
 {
     size_t n = json_object_size(tensors);
-    if (n == 0 || n > MOST_TENSORS)
+    if (n == 0 || n > MAX_TENSORS)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensors is %s of %zu; expected an object of 1 to %d", ak_json_kind(tensors),
-                       n, MOST_TENSORS);
+                       n, MAX_TENSORS);
     h->parts = ak_alloc(n, ARRAYS * sizeof *h->parts);
     h->list.tensors = ak_alloc(n, ARRAYS * sizeof *h->list.tensors);
     h->weights = ak_alloc(n, sizeof *h->weights);
@@ -454,11 +454,11 @@ static ak_status read_tensors(struct ak_hf *h, json_t *manifest, struct ak_error
 
 static ak_status read_manifest(struct ak_hf *h, struct ak_error *error)
 {
-    const struct ak_file *file = ak_hf_side(h, AK_HF_MANIFEST);
+    const struct ak_file *file = ak_hf_sidecar(h, AK_HF_MANIFEST);
     json_t *manifest;
-    if (!file || file->bytes > MOST_MANIFEST)
+    if (!file || file->bytes > MAX_MANIFEST)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible",
-                       (unsigned long long)(file ? file->bytes : 0), MOST_MANIFEST);
+                       (unsigned long long)(file ? file->bytes : 0), MAX_MANIFEST);
     AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &manifest, error));
     ak_status status = read_tensors(h, manifest, error);
     json_decref(manifest);
@@ -468,17 +468,18 @@ static ak_status read_manifest(struct ak_hf *h, struct ak_error *error)
 /* Names that differ only in "." and "__" have the same files. */
 static ak_status index_arrays(struct ak_hf *h, struct ak_error *error)
 {
-    AK_TRY(ak_index_alloc(&h->stored, h->list.n, error));
-    for (uint32_t i = 0; i < h->stored.n; i++)
-        h->stored.entries[i] = (struct ak_index_entry){ h->list.tensors[i].name, i };
-    const char *twice = ak_index_sort(&h->stored);
-    return twice ? ak_fail(error, AKUNU_ERROR_FORMAT, "%s is the array of two tensors", twice) :
-                   AKUNU_OK;
+    AK_TRY(ak_name_index_alloc(&h->tensor_index, h->list.n, error));
+    for (uint32_t i = 0; i < h->tensor_index.n; i++)
+        h->tensor_index.entries[i] = (struct ak_name_index_entry){ h->list.tensors[i].name, i };
+    const char *duplicate = ak_name_index_sort(&h->tensor_index);
+    return duplicate ?
+               ak_fail(error, AKUNU_ERROR_FORMAT, "%s is the array of two tensors", duplicate) :
+               AKUNU_OK;
 }
 
-ak_status ak_npy_dir_read(struct ak_hf *h, const char *path, struct ak_error *error)
+ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, struct ak_error *error)
 {
-    AK_TRY(ak_hf_open_sides(h, path, strlen(path), error));
+    AK_TRY(ak_hf_open_sidecars(h, path, strlen(path), error));
     AK_TRY(ak_hf_read_metadata(h, error));
     ak_status status = read_manifest(h, error);
     if (status == AKUNU_OK)
@@ -487,12 +488,12 @@ ak_status ak_npy_dir_read(struct ak_hf *h, const char *path, struct ak_error *er
         ak_error_prefix(error, AK_HF_MANIFEST);
         return status;
     }
-    AK_TRY(ak_copies_begin(&h->copies, h->list.n, error));
+    AK_TRY(ak_tensor_copies_begin(&h->copies, h->list.n, error));
     return ak_hf_index_weights(h, error);
 }
 
 /* What else is called so says nothing of the format. */
-bool ak_npy_dir_probe(const char *path)
+bool ak_hf_npy_probe(const char *path)
 {
     struct stat st;
     struct ak_file file;

@@ -9,7 +9,7 @@ struct npy_file {
     struct ak_provider provider;
     struct ak_file file;
     struct ak_npy array;
-    char *name; /* of the file, without its ending */
+    char *name; /* of the file, without its suffix */
 };
 
 static const struct npy_file *npy(const struct ak_provider *p)
@@ -35,7 +35,7 @@ static void close_provider(struct ak_provider *p)
     ak_free(n);
 }
 
-static ak_status read(struct npy_file *n, const char *path, struct ak_error *error)
+static ak_status read_array(struct npy_file *n, const char *path, struct ak_error *error)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
                *end = strrchr(name, '.');
@@ -51,8 +51,8 @@ static ak_status open_npy(const char *path, struct ak_provider **out, struct ak_
     struct npy_file *n = ak_alloc(1, sizeof *n);
     if (!n)
         return ak_fail_memory(error, "an array", sizeof *n);
-    n->provider.format = &ak_format_npy_file;
-    ak_status status = read(n, path, error);
+    n->provider.format = &ak_npy_format;
+    ak_status status = read_array(n, path, error);
     if (status != AKUNU_OK) {
         close_provider(&n->provider);
         return status;
@@ -127,21 +127,22 @@ static const struct ak_file *part(const struct ak_provider *p, size_t i)
     return i == 0 ? &npy(p)->file : NULL;
 }
 
-static void identity(const struct ak_provider *p, struct ak_identity *out)
+static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
-    ak_identity_begin(out, &npy(p)->file);
-    ak_identity_add(out, &npy(p)->file, npy(p)->array.offset);
+    ak_provider_fingerprint_begin(out, &npy(p)->file);
+    ak_provider_fingerprint_add(out, &npy(p)->file, npy(p)->array.offset);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
+static void advise(const struct ak_provider *p, const void *data, uint64_t n,
+                   enum ak_file_advice use)
 {
     ak_file_advise_at(&npy(p)->file, data, n, use);
 }
 
-const struct ak_provider_format ak_format_npy_file = {
+const struct ak_provider_format ak_npy_format = {
     .name = "npy",
     .about = "a single NumPy array, to look into",
-    .scheme = AK_SCHEME_GGUF,
+    .naming = AK_PROVIDER_NAMING_GGUF,
     .probe = probe,
     .open = open_npy,
     .close = close_provider,
@@ -154,6 +155,6 @@ const struct ak_provider_format ak_format_npy_file = {
     .element = element,
     .bytes = bytes,
     .part = part,
-    .identity = identity,
-    .tell = tell,
+    .fingerprint = fingerprint,
+    .advise = advise,
 };

@@ -27,7 +27,7 @@ struct scan {
     const char *next, *end;
 };
 
-static void skip_blanks(struct scan *s)
+static void skip_whitespace(struct scan *s)
 {
     while (s->next < s->end && *s->next && strchr(" \t\r\n", *s->next))
         s->next++;
@@ -35,7 +35,7 @@ static void skip_blanks(struct scan *s)
 
 static bool take(struct scan *s, const char *word)
 {
-    skip_blanks(s);
+    skip_whitespace(s);
     size_t n = strlen(word);
     if ((size_t)(s->end - s->next) < n || memcmp(s->next, word, n) != 0)
         return false;
@@ -46,7 +46,7 @@ static bool take(struct scan *s, const char *word)
 /* In single or double quotes, without escapes. */
 static bool take_string(struct scan *s, struct ak_text *out)
 {
-    skip_blanks(s);
+    skip_whitespace(s);
     if (s->next >= s->end || (*s->next != '\'' && *s->next != '"'))
         return false;
     const char *begin = s->next + 1, *close = memchr(begin, *s->next, (size_t)(s->end - begin));
@@ -72,7 +72,7 @@ static ak_status read_descr(struct scan *s, struct ak_npy *out, struct ak_error 
     char shown[AK_SHOW_BYTES];
     struct ak_text descr;
     struct scan before = *s;
-    skip_blanks(&before);
+    skip_whitespace(&before);
     if (!take_string(s, &descr))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "header: descr is %s, where a string is expected",
@@ -98,12 +98,12 @@ static ak_status fail_shape(const struct scan *at, struct ak_error *error)
     return ak_fail(
         error, AKUNU_ERROR_FORMAT,
         "header: shape is %s, where counts in parentheses, at most %d below 2^32, are expected",
-        show_value(at, shown), AK_MAX_DIMS);
+        show_value(at, shown), AK_TENSOR_DIMS_MAX);
 }
 
 static bool take_count(struct scan *s, uint64_t *out)
 {
-    skip_blanks(s);
+    skip_whitespace(s);
     const char *first = s->next;
     for (*out = 0; s->next < s->end && *s->next >= '0' && *s->next <= '9' && *out <= UINT32_MAX;
          s->next++)
@@ -113,14 +113,14 @@ static bool take_count(struct scan *s, uint64_t *out)
 
 static ak_status read_shape(struct scan *s, struct ak_npy *out, struct ak_error *error)
 {
-    skip_blanks(s);
+    skip_whitespace(s);
     struct scan before = *s;
     uint64_t rows = 1;
     out->n_dims = 0;
     if (!take(s, "("))
         return fail_shape(&before, error);
     while (!take(s, ")")) {
-        if (out->n_dims == AK_MAX_DIMS || !take_count(s, &out->shape[out->n_dims++]))
+        if (out->n_dims == AK_TENSOR_DIMS_MAX || !take_count(s, &out->shape[out->n_dims++]))
             return fail_shape(&before, error);
         if (!take(s, ",") && !take(s, ")"))
             return fail_shape(&before, error);
@@ -194,7 +194,7 @@ static ak_status read_header(struct scan *s, struct ak_npy *out, struct ak_error
                        !(seen & 1) ? "descr" :
                        !(seen & 4) ? "shape" :
                                      "fortran_order");
-    skip_blanks(s);
+    skip_whitespace(s);
     return s->next == s->end ?
                AKUNU_OK :
                ak_fail(error, AKUNU_ERROR_FORMAT, "header: text behind the dictionary");

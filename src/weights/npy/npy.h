@@ -7,8 +7,8 @@
  *
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  */
-#ifndef AK_WEIGHTS_NPY_H
-#define AK_WEIGHTS_NPY_H
+#ifndef AK_WEIGHTS_NPY_NPY_H
+#define AK_WEIGHTS_NPY_NPY_H
 
 #include "base/file.h"
 #include "quant/type.h"
@@ -16,9 +16,9 @@
 
 struct ak_npy {
     enum ak_quant_type type;
-    unsigned n_dims;             /* at least 1: a scalar is given as [1] */
-    uint64_t shape[AK_MAX_DIMS]; /* row-major; each fits 32 bits, the rows together too */
-    uint64_t offset, bytes;      /* of the data */
+    unsigned n_dims;                    /* at least 1: a scalar is given as [1] */
+    uint64_t shape[AK_TENSOR_DIMS_MAX]; /* row-major; each fits 32 bits, the rows together too */
+    uint64_t offset, bytes;             /* of the data */
 };
 
 bool ak_npy_probe(const struct ak_file *file);

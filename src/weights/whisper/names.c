@@ -80,13 +80,13 @@ const struct ak_whisper_rule ak_whisper_rules[] = {
 };
 const size_t ak_whisper_n_rules = sizeof ak_whisper_rules / sizeof *ak_whisper_rules;
 
-bool ak_whisper_in_encoder(enum ak_role role)
+bool ak_whisper_is_encoder_role(enum ak_role role)
 {
-    const struct ak_whisper_rule *rule = ak_whisper_rule_of(role);
+    const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_role(role);
     return rule && strncmp(rule->name, "encoder.", strlen("encoder.")) == 0;
 }
 
-const struct ak_whisper_rule *ak_whisper_rule_named(const char *name, int *layer)
+const struct ak_whisper_rule *ak_whisper_find_rule_by_name(const char *name, int *layer)
 {
     for (size_t i = 0; i < ak_whisper_n_rules; i++)
         if (ak_role_match(ak_whisper_rules[i].name, name, layer))
@@ -94,7 +94,7 @@ const struct ak_whisper_rule *ak_whisper_rule_named(const char *name, int *layer
     return NULL;
 }
 
-const struct ak_whisper_rule *ak_whisper_rule_of(enum ak_role role)
+const struct ak_whisper_rule *ak_whisper_find_rule_by_role(enum ak_role role)
 {
     for (size_t i = 0; i < ak_whisper_n_rules; i++)
         if (ak_whisper_rules[i].role == role)

@@ -12,7 +12,7 @@ static const uint8_t magic[] = { 0x6c, 0x6d, 0x67, 0x67 };
 
 enum {
     N_METAS = 2 + AK_WHISPER_PARAMS + 1,
-    LONGEST_NAME = 256,
+    MAX_NAME = 256,
     QUANTIZATION_VERSIONS = 1000,
     KERNEL_WIDTH = 3
 };
@@ -21,7 +21,7 @@ struct tensor {
     char *name;
     enum ak_quant_type type;
     unsigned n_dims;
-    uint64_t shape[AK_MAX_DIMS];
+    uint64_t shape[AK_TENSOR_DIMS_MAX];
     uint64_t offset, bytes;
     enum ak_role role;
     int layer;
@@ -39,8 +39,8 @@ struct whisper {
     struct tensor *tensors;
     size_t n, capacity;
     uint64_t header_bytes; /* up to the first tensor */
-    struct ak_index index;
-    struct ak_copies copies;
+    struct ak_name_index index;
+    struct ak_tensor_copies copies;
 };
 
 static const struct whisper *whisper(const struct ak_provider *p)
@@ -61,8 +61,8 @@ static bool probe(const char *path)
 static void close_provider(struct ak_provider *p)
 {
     struct whisper *w = (struct whisper *)p;
-    ak_copies_end(&w->copies);
-    ak_index_free(&w->index);
+    ak_tensor_copies_end(&w->copies);
+    ak_name_index_free(&w->index);
     for (size_t i = 0; i < w->n; i++)
         ak_free(w->tensors[i].name);
     ak_free(w->tensors);
@@ -74,7 +74,7 @@ static void close_provider(struct ak_provider *p)
 /* ---- Reading ------------------------------------------------------------ */
 static const struct {
     const char *name;
-    uint32_t least, most;
+    uint32_t min, max;
 } params[AK_WHISPER_PARAMS] = {
     [AK_WHISPER_VOCAB] = { "n_vocab", 1, 1 << 24 },
     [AK_WHISPER_AUDIO_CTX] = { "n_audio_ctx", 1, 1 << 20 },
@@ -97,24 +97,24 @@ static ak_status fail_end(const struct whisper *w, const char *what, struct ak_e
 
 /* A count that the file writes with a sign. */
 static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const char *what,
-                            uint32_t least, uint32_t most, uint32_t *out, struct ak_error *error)
+                            uint32_t min, uint32_t max, uint32_t *out, struct ak_error *error)
 {
     if (!ak_cursor_read_u32(c, out))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s",
                        (unsigned long long)w->file.bytes, what);
-    if (*out < least || *out > most)
+    if (*out < min || *out > max)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %d; expected %u to %u", what,
-                       (int32_t)*out, least, most);
+                       (int32_t)*out, min, max);
     return AKUNU_OK;
 }
 
 /* Above the thousands is the version of the quantization. */
-static bool known_ftype(uint32_t ftype)
+static bool is_known_ftype(uint32_t ftype)
 {
     /* floats, 4 to 8 bits, K */
-    static const uint8_t known[] = { 0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14 };
-    for (size_t i = 0; i < sizeof known; i++)
-        if (ftype % QUANTIZATION_VERSIONS == known[i])
+    static const uint8_t known_ftypes[] = { 0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14 };
+    for (size_t i = 0; i < sizeof known_ftypes; i++)
+        if (ftype % QUANTIZATION_VERSIONS == known_ftypes[i])
             return true;
     return false;
 }
@@ -131,9 +131,9 @@ static ak_status check_heads(const struct whisper *w, enum ak_whisper_param head
 static ak_status read_params(struct whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
     for (int i = 0; i < AK_WHISPER_PARAMS; i++)
-        AK_TRY(read_count(w, c, params[i].name, params[i].least, params[i].most, &w->params[i],
-                          error));
-    if (!known_ftype(w->params[AK_WHISPER_FTYPE]))
+        AK_TRY(
+            read_count(w, c, params[i].name, params[i].min, params[i].max, &w->params[i], error));
+    if (!is_known_ftype(w->params[AK_WHISPER_FTYPE]))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "ftype is %u; supported: 0 to 4 and 7 to 14",
                        w->params[AK_WHISPER_FTYPE]);
     if (w->params[AK_WHISPER_AUDIO_STATE] != w->params[AK_WHISPER_TEXT_STATE])
@@ -230,7 +230,7 @@ static ak_status check_shape(struct whisper *w, const struct ak_whisper_rule *ru
 {
     learn_ffn_width(w, rule, t);
     char found[AK_SHOW_BYTES], wanted[AK_SHOW_BYTES];
-    uint64_t expected[3], a[AK_MAX_DIMS], b[AK_MAX_DIMS];
+    uint64_t expected[3], a[AK_TENSOR_DIMS_MAX], b[AK_TENSOR_DIMS_MAX];
     unsigned n_expected = 0;
     for (; n_expected < 3 && rule->dims[n_expected] != AK_WHISPER_NONE; n_expected++)
         expected[n_expected] = dim_of(w, rule->dims[n_expected]);
@@ -245,10 +245,11 @@ static ak_status check_shape(struct whisper *w, const struct ak_whisper_rule *ru
 static ak_status check_role(struct whisper *w, struct tensor *t, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    const struct ak_whisper_rule *rule = ak_whisper_rule_named(t->name, &t->layer);
-    uint32_t layers = rule ? w->params[ak_whisper_in_encoder(rule->role) ? AK_WHISPER_AUDIO_LAYER :
-                                                                           AK_WHISPER_TEXT_LAYER] :
-                             0;
+    const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_name(t->name, &t->layer);
+    uint32_t layers =
+        rule ? w->params[ak_whisper_is_encoder_role(rule->role) ? AK_WHISPER_AUDIO_LAYER :
+                                                                  AK_WHISPER_TEXT_LAYER] :
+               0;
     if (!rule || (t->layer != AK_ROLE_NO_LAYER && (uint32_t)t->layer >= layers))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s: a Whisper model of these sizes has none of that name",
@@ -284,11 +285,11 @@ static ak_status read_shape(struct tensor *t, const uint32_t *dims, const char *
 
 static bool is_known(const uint8_t *name, uint32_t n)
 {
-    char text[LONGEST_NAME + 1];
+    char text[MAX_NAME + 1];
     int layer;
     memcpy(text, name, n);
     text[n] = '\0';
-    return ak_whisper_rule_named(text, &layer) != NULL;
+    return ak_whisper_find_rule_by_name(text, &layer) != NULL;
 }
 
 /* Passes the dimensions and the name behind them. Where their number is impossible, the
@@ -297,8 +298,8 @@ static bool find_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name, con
 {
     const struct ak_cursor begin = *c;
     const uint8_t *skipped;
-    bool possible = n_dims >= 1 && n_dims <= AK_MAX_DIMS;
-    for (uint32_t n = possible ? n_dims : 1; n <= (possible ? n_dims : AK_MAX_DIMS); n++) {
+    bool possible = n_dims >= 1 && n_dims <= AK_TENSOR_DIMS_MAX;
+    for (uint32_t n = possible ? n_dims : 1; n <= (possible ? n_dims : AK_TENSOR_DIMS_MAX); n++) {
         *c = begin;
         if (!ak_cursor_read_bytes(c, n * sizeof(uint32_t), &skipped) ||
             !ak_cursor_read_bytes(c, n_name, name))
@@ -313,26 +314,26 @@ static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tens
                              struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    uint32_t n_dims, n_name, number, dims[AK_MAX_DIMS] = { 0 };
+    uint32_t n_dims, n_name, number, dims[AK_TENSOR_DIMS_MAX] = { 0 };
     const uint8_t *name = NULL, *data;
     if (!ak_cursor_read_u32(c, &n_dims) || !ak_cursor_read_u32(c, &n_name) ||
         !ak_cursor_read_u32(c, &number))
         return fail_end(w, "header of a tensor", error);
-    if (n_name == 0 || n_name > LONGEST_NAME)
+    if (n_name == 0 || n_name > MAX_NAME)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the name of tensor %zu has %d bytes; expected 1 to %d", w->n,
-                       (int32_t)n_name, LONGEST_NAME);
+                       (int32_t)n_name, MAX_NAME);
 
-    struct ak_cursor ahead = *c;
-    if (!find_name(&ahead, n_dims, n_name, &name))
+    struct ak_cursor name_cursor = *c;
+    if (!find_name(&name_cursor, n_dims, n_name, &name))
         return fail_end(w, "header of a tensor", error);
     ak_show(name, n_name, shown);
-    if (n_dims == 0 || n_dims > AK_MAX_DIMS)
+    if (n_dims == 0 || n_dims > AK_TENSOR_DIMS_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s has %d dimensions; expected 1 to %d",
-                       shown, (int32_t)n_dims, AK_MAX_DIMS);
+                       shown, (int32_t)n_dims, AK_TENSOR_DIMS_MAX);
     for (uint32_t d = 0; d < n_dims; d++)
         ak_cursor_read_u32(c, &dims[d]);
-    *c = ahead;
+    *c = name_cursor;
 
     t->n_dims = n_dims;
     AK_TRY(ak_ggml_type_find(number, shown, &t->type, error));
@@ -382,25 +383,26 @@ static ak_status check_complete(struct whisper *w, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES];
     uint32_t at;
-    AK_TRY(ak_index_alloc(&w->index, w->n, error));
+    AK_TRY(ak_name_index_alloc(&w->index, w->n, error));
     for (uint32_t i = 0; i < w->index.n; i++)
-        w->index.entries[i] = (struct ak_index_entry){ w->tensors[i].name, i };
-    const char *twice = ak_index_sort(&w->index);
-    if (twice)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice", twice);
+        w->index.entries[i] = (struct ak_name_index_entry){ w->tensors[i].name, i };
+    const char *duplicate = ak_name_index_sort(&w->index);
+    if (duplicate)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice", duplicate);
     for (size_t i = 0; i < ak_whisper_n_rules; i++) {
         const struct ak_whisper_rule *rule = &ak_whisper_rules[i];
-        bool encoder = ak_whisper_in_encoder(rule->role), layered = ak_role_has_layer(rule->role);
+        bool encoder = ak_whisper_is_encoder_role(rule->role),
+             layered = ak_role_has_layer(rule->role);
         int layers =
             layered ? (int)w->params[encoder ? AK_WHISPER_AUDIO_LAYER : AK_WHISPER_TEXT_LAYER] : 1;
         for (int layer = 0; layer < layers; layer++)
-            if (!ak_index_find(&w->index, ak_role_expand(rule->name, layer, name), &at))
+            if (!ak_name_index_find(&w->index, ak_role_expand(rule->name, layer, name), &at))
                 return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is missing", name);
     }
     return AKUNU_OK;
 }
 
-static ak_status read(struct whisper *w, const char *path, struct ak_error *error)
+static ak_status read_model(struct whisper *w, const char *path, struct ak_error *error)
 {
     AK_TRY(ak_file_open(path, &w->file, error));
     struct ak_cursor c = ak_cursor_init(w->file.data, w->file.bytes);
@@ -412,7 +414,7 @@ static ak_status read(struct whisper *w, const char *path, struct ak_error *erro
     w->header_bytes = ak_cursor_offset(&c);
     AK_TRY(read_tensors(w, &c, error));
     AK_TRY(check_complete(w, error));
-    return ak_copies_begin(&w->copies, w->n, error);
+    return ak_tensor_copies_begin(&w->copies, w->n, error);
 }
 
 static ak_status open_whisper(const char *path, struct ak_provider **out, struct ak_error *error)
@@ -421,8 +423,8 @@ static ak_status open_whisper(const char *path, struct ak_provider **out, struct
     struct whisper *w = ak_alloc(1, sizeof *w);
     if (!w)
         return ak_fail_memory(error, "a Whisper model", sizeof *w);
-    w->provider.format = &ak_format_whisper_ggml;
-    ak_status status = read(w, path, error);
+    w->provider.format = &ak_whisper_format;
+    ak_status status = read_model(w, path, error);
     if (status != AKUNU_OK) {
         close_provider(&w->provider);
         return status;
@@ -442,11 +444,11 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
 {
     (void)hf; /* names follow from roles */
     const struct whisper *w = whisper(p);
-    const struct ak_whisper_rule *rule = ak_whisper_rule_of(role);
+    const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_role(role);
     char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
     if (!rule || ak_role_has_layer(role) != (layer >= 0) ||
-        !ak_index_find(&w->index, ak_role_expand(rule->name, layer, name), &i))
+        !ak_name_index_find(&w->index, ak_role_expand(rule->name, layer, name), &i))
         return false;
 
     const struct tensor *t = &w->tensors[i];
@@ -455,12 +457,13 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     uint32_t rows = 1, cols = (uint32_t)t->shape[t->n_dims - 1];
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         *(vector ? &cols : &rows) *= (uint32_t)t->shape[d];
-    struct ak_copies *copies = (struct ak_copies *)(uintptr_t)&w->copies;
+    struct ak_tensor_copies *copies = (struct ak_tensor_copies *)(uintptr_t)&w->copies;
     *out = (struct ak_view){
         .type = t->type,
         .rows = rows,
         .cols = cols,
-        .plane = { { ak_copies_aligned(copies, i, t->type, data_of(w, t), t->bytes), t->bytes } },
+        .plane = { { ak_tensor_copies_align(copies, i, t->type, data_of(w, t), t->bytes),
+                     t->bytes } },
         .name = t->name,
         .n_dims = vector ? 1 : t->n_dims,
     };
@@ -567,21 +570,22 @@ static const struct ak_file *part(const struct ak_provider *p, size_t i)
     return i == 0 ? &whisper(p)->file : NULL;
 }
 
-static void identity(const struct ak_provider *p, struct ak_identity *out)
+static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
-    ak_identity_begin(out, &whisper(p)->file);
-    ak_identity_add(out, &whisper(p)->file, whisper(p)->header_bytes);
+    ak_provider_fingerprint_begin(out, &whisper(p)->file);
+    ak_provider_fingerprint_add(out, &whisper(p)->file, whisper(p)->header_bytes);
 }
 
-static void tell(const struct ak_provider *p, const void *data, uint64_t n, enum ak_file_advice use)
+static void advise(const struct ak_provider *p, const void *data, uint64_t n,
+                   enum ak_file_advice use)
 {
     ak_file_advise_at(&whisper(p)->file, data, n, use);
 }
 
-const struct ak_provider_format ak_format_whisper_ggml = {
+const struct ak_provider_format ak_whisper_format = {
     .name = "whisper-ggml",
     .about = "Whisper models of before GGUF, to look into",
-    .scheme = AK_SCHEME_GGUF,
+    .naming = AK_PROVIDER_NAMING_GGUF,
     .probe = probe,
     .open = open_whisper,
     .close = close_provider,
@@ -594,6 +598,6 @@ const struct ak_provider_format ak_format_whisper_ggml = {
     .element = element,
     .bytes = bytes,
     .part = part,
-    .identity = identity,
-    .tell = tell,
+    .fingerprint = fingerprint,
+    .advise = advise,
 };

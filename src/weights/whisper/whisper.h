@@ -16,8 +16,8 @@
  *     whisper_ggml.c    the reader and the provider's functions
  *     whisper_names.c   which tensors there are, of which shapes
  */
-#ifndef AK_WEIGHTS_WHISPER_GGML_H
-#define AK_WEIGHTS_WHISPER_GGML_H
+#ifndef AK_WEIGHTS_WHISPER_WHISPER_H
+#define AK_WEIGHTS_WHISPER_WHISPER_H
 
 #include "weights/copies.h"
 #include "weights/index.h"
@@ -51,10 +51,10 @@ extern const struct ak_whisper_rule ak_whisper_rules[];
 extern const size_t ak_whisper_n_rules;
 
 /* Whether the role is the encoder's. */
-bool ak_whisper_in_encoder(enum ak_role role);
+bool ak_whisper_is_encoder_role(enum ak_role role);
 
 /* NULL where no rule has the name. */
-const struct ak_whisper_rule *ak_whisper_rule_named(const char *name, int *layer);
-const struct ak_whisper_rule *ak_whisper_rule_of(enum ak_role role);
+const struct ak_whisper_rule *ak_whisper_find_rule_by_name(const char *name, int *layer);
+const struct ak_whisper_rule *ak_whisper_find_rule_by_role(enum ak_role role);
 
 #endif
