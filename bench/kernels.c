@@ -4,14 +4,14 @@
  * from a cache; of a slab the products alone are timed, in gemm opening and products.
  *
  *   tiles   dot_tiles          bytes of packed weights, int8 operations
- *   open    open_slab          bytes of packed weights
- *   slab    dot_slab           int8 operations
- *   gemm    open_slab, dot_slab as a product of many tokens calls them
+ *   open    unpack_panel_i8          bytes of packed weights
+ *   slab    dot_panel_i8           int8 operations
+ *   gemm    unpack_panel_i8, dot_panel_i8 as a product of many tokens calls them
  *   rows    dot_rows           bytes of float weights, f32 operations
  *   stored  dot_stored         bytes of stored weights, f32 operations
- *   panel   open_panel, dot_panel as a product of many tokens calls them
- *   bf16    open_bf16, dot_bf16, for --relaxed; bf16 operations
- *   widen   widen              bytes of stored weights
+ *   panel   unpack_panel_f32, dot_panel_f32 as a product of many tokens calls them
+ *   bf16    unpack_panel_bf16, dot_panel_bf16, for --relaxed; bf16 operations
+ *   widen   dequantize         bytes of stored weights
  *   quantise32, quantise256    bytes of floats; out of the cache, so without a share
  *   attend  scores and values  bytes of K and V, f32 operations; n query rows */
 #include "cpu/cpu.h"
@@ -24,21 +24,21 @@ static const char usage[] =
     "       [-o text|json]\n"
     "       (the best bundle, all, all, 1 and the physical cores, 1536, 0.1 a figure)";
 
-static const size_t few_counts[] = { 1, 2, 4, 8, 16 };
+static const size_t skinny_counts[] = { 1, 2, 4, 8, 16 };
 enum {
-    MANY_TOKENS = 512,
-    MANY_TILES = 96, /* tile rows of a product with many tokens: 1536 rows */
-    FEW_ROWS = 4,    /* rows at a time in rows and widen, as products take them */
+    GEMM_TOKENS = 512,
+    GEMM_TILES = 96, /* tile rows of a product with many tokens: 1536 rows */
+    SKINNY_ROWS = 4, /* rows at a time in rows and widen, as products take them */
     HEAD_DIM = 128,
-    MOST_QUERIES = 32
+    QUERIES_MAX = 32
 };
-static const size_t panel_counts[] = { 8, 16, 27, MANY_TOKENS };
+static const size_t panel_counts[] = { 8, 16, 27, GEMM_TOKENS };
 static const size_t weight_bytes = (size_t)192 << 20, float_bytes = (size_t)64 << 20;
 
 struct bench {
-    struct ak_kernels kernels;
-    enum ak_isa isa;
-    struct ak_roofline roof;
+    struct ak_cpu_kernels kernels;
+    enum ak_cpu_isa isa;
+    struct ak_cpu_roofline roof;
     struct ak_pool *pool;
     unsigned threads;
     size_t k;
@@ -46,15 +46,15 @@ struct bench {
     bool json;
     size_t *n_rows; /* printed so far */
     const char *kernel_list, *type_list;
-    uint8_t *weights; /* random, weight_bytes */
-    float *floats;    /* float_bytes */
-    uint16_t *halves; /* the same numbers, half the bytes */
-    uint8_t *eights;  /* rows of F8 */
-    float *x;         /* MANY_TOKENS tokens of k */
-    uint8_t *acts;    /* the same in the form of the type at hand */
-    uint8_t *slabs;   /* slab_bytes a thread */
-    float *y, *rooms; /* results; room_floats a thread */
-    size_t slab_bytes, act_bytes, acts_bytes, y_bytes, room_floats;
+    uint8_t *weights;     /* random, weight_bytes */
+    float *floats;        /* float_bytes */
+    uint16_t *halves;     /* the same numbers, half the bytes */
+    uint8_t *eights;      /* rows of F8 */
+    float *x;             /* GEMM_TOKENS tokens of k */
+    uint8_t *activations; /* the same in the format of the type at hand */
+    uint8_t *panels;      /* panel_bytes a thread */
+    float *y, *scratch;   /* results; scratch_floats a thread */
+    size_t panel_bytes, act_bytes, activations_bytes, y_bytes, scratch_floats;
 };
 
 struct figure;
@@ -65,24 +65,24 @@ struct figure {
     const struct bench *bench;
     enum ak_quant_type type;
     size_t n, count, item_bytes;
-    ak_attend_scores_fn *scores;
-    ak_attend_values_fn *values;
+    ak_attn_qk_fn *scores;
+    ak_attn_pv_fn *values;
     run_fn *run;       /* called by every thread with a figure of its own, which says: */
     unsigned thread;   /* its number */
     size_t begin, end; /* its items */
 };
 
-static uint8_t *slab_of(const struct bench *b, unsigned thread)
+static uint8_t *thread_panel(const struct bench *b, unsigned thread)
 {
-    return b->slabs + thread * b->slab_bytes;
+    return b->panels + thread * b->panel_bytes;
 }
 
 static void run_share(void *context, unsigned thread)
 {
-    struct figure own = *(const struct figure *)context;
-    own.thread = thread;
-    ak_chunk_range(own.count, own.bench->threads, thread, &own.begin, &own.end);
-    own.run(&own);
+    struct figure figure = *(const struct figure *)context;
+    figure.thread = thread;
+    ak_chunk_range(figure.count, figure.bench->threads, thread, &figure.begin, &figure.end);
+    figure.run(&figure);
 }
 
 /* ---- What is run -------------------------------------------------------- */
@@ -90,50 +90,51 @@ static void run_tiles(const struct figure *f)
 {
     const struct bench *b = f->bench;
     b->kernels.tile[f->type].dot_tiles(b->weights + f->begin * f->item_bytes, f->end - f->begin,
-                                       b->k, b->acts, b->act_bytes, f->n,
+                                       b->k, b->activations, b->act_bytes, f->n,
                                        b->y + f->begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
 }
 
-static void open_tiles(const struct figure *f, size_t i, size_t n)
+static void unpack_tiles(const struct figure *f, size_t i, size_t n)
 {
     const struct bench *b = f->bench;
-    b->kernels.tile[f->type].open_slab(b->weights + i * f->item_bytes, n, b->k,
-                                       slab_of(b, f->thread));
+    b->kernels.tile[f->type].unpack_panel_i8(b->weights + i * f->item_bytes, n, b->k,
+                                             thread_panel(b, f->thread));
 }
 
-static void multiply_slab(const struct figure *f, size_t i, size_t n)
+static void multiply_panel(const struct figure *f, size_t i, size_t n)
 {
     const struct bench *b = f->bench;
-    b->kernels.tile[f->type].dot_slab(slab_of(b, f->thread), n, b->k, b->acts, b->act_bytes, f->n,
-                                      b->y + i * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
+    b->kernels.tile[f->type].dot_panel_i8(thread_panel(b, f->thread), n, b->k, b->activations,
+                                          b->act_bytes, f->n, b->y + i * AK_TILE_ROWS,
+                                          f->count * AK_TILE_ROWS);
 }
 
-static void run_open(const struct figure *f)
+static void run_unpack(const struct figure *f)
 {
-    for (size_t i = f->begin; i < f->end; i += AK_SLAB_TILES)
-        open_tiles(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
+    for (size_t i = f->begin; i < f->end; i += AK_PANEL_I8_TILES_MAX)
+        unpack_tiles(f, i, ak_min_size(f->end - i, AK_PANEL_I8_TILES_MAX));
 }
 
-/* Slabs are open; which one does not matter to the time. */
-static void run_slab(const struct figure *f)
+/* Panels are unpacked; which one does not matter to the time. */
+static void run_panel_i8(const struct figure *f)
 {
-    for (size_t i = f->begin; i < f->end; i += AK_SLAB_TILES)
-        multiply_slab(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
+    for (size_t i = f->begin; i < f->end; i += AK_PANEL_I8_TILES_MAX)
+        multiply_panel(f, i, ak_min_size(f->end - i, AK_PANEL_I8_TILES_MAX));
 }
 
 static void run_gemm(const struct figure *f)
 {
-    for (size_t i = f->begin; i < f->end; i += AK_SLAB_TILES) {
-        open_tiles(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
-        multiply_slab(f, i, ak_min_size(f->end - i, AK_SLAB_TILES));
+    for (size_t i = f->begin; i < f->end; i += AK_PANEL_I8_TILES_MAX) {
+        unpack_tiles(f, i, ak_min_size(f->end - i, AK_PANEL_I8_TILES_MAX));
+        multiply_panel(f, i, ak_min_size(f->end - i, AK_PANEL_I8_TILES_MAX));
     }
 }
 
 static void run_rows(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    for (size_t i = f->begin; i < f->end; i += FEW_ROWS)
-        b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, FEW_ROWS), b->x,
+    for (size_t i = f->begin; i < f->end; i += SKINNY_ROWS)
+        b->kernels.dot_rows(b->floats + i * b->k, b->k, ak_min_size(f->end - i, SKINNY_ROWS), b->x,
                             b->k, f->n, b->k, b->y + i, f->count);
 }
 
@@ -158,46 +159,47 @@ static void run_stored(const struct figure *f)
 static void run_panel(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    float *panel = b->rooms + f->thread * b->room_floats;
+    float *panel = b->scratch + f->thread * b->scratch_floats;
     for (size_t i = f->begin, n; i < f->end; i += n) {
-        n = ak_min_size(f->end - i, AK_PANEL_ROWS);
-        b->kernels.open_panel[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k,
-                                       panel);
-        b->kernels.dot_panel(panel, n, (const float *)(const void *)b->acts, f->n, b->k, b->y + i,
-                             f->count, stored_rows(f) + (i + n) * f->item_bytes,
-                             ak_min_size(f->count - i - n, n) * f->item_bytes);
+        n = ak_min_size(f->end - i, AK_PANEL_ROWS_MAX);
+        b->kernels.unpack_panel_f32[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n,
+                                             b->k, panel);
+        b->kernels.dot_panel_f32(panel, n, (const float *)(const void *)b->activations, f->n, b->k,
+                                 b->y + i, f->count, stored_rows(f) + (i + n) * f->item_bytes,
+                                 ak_min_size(f->count - i - n, n) * f->item_bytes);
     }
 }
 
 static void run_bf16(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    uint16_t *panel = (uint16_t *)(void *)(b->rooms + f->thread * b->room_floats);
+    uint16_t *panel = (uint16_t *)(void *)(b->scratch + f->thread * b->scratch_floats);
     for (size_t i = f->begin, n; i < f->end; i += n) {
-        n = ak_min_size(f->end - i, ak_bf16_rows(&b->kernels, b->k));
-        b->kernels.open_bf16[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n, b->k,
-                                      panel);
-        b->kernels.dot_bf16(panel, n, (const uint16_t *)(const void *)b->acts, f->n, b->k, b->y + i,
-                            f->count);
+        n = ak_min_size(f->end - i, ak_cpu_panel_bf16_rows(&b->kernels, b->k));
+        b->kernels.unpack_panel_bf16[f->type](stored_rows(f) + i * f->item_bytes, f->item_bytes, n,
+                                              b->k, panel);
+        b->kernels.dot_panel_bf16(panel, n, (const uint16_t *)(const void *)b->activations, f->n,
+                                  b->k, b->y + i, f->count);
     }
 }
 
-static void run_widen(const struct figure *f)
+static void run_dequantize(const struct figure *f)
 {
     const struct bench *b = f->bench;
     const uint8_t *rows =
         f->type == AK_QUANT_F32 || f->type == AK_QUANT_F8 ? stored_rows(f) : b->weights;
     for (size_t i = f->begin; i < f->end; i++)
-        b->kernels.widen[f->type](rows + i * f->item_bytes,
-                                  b->rooms + f->thread * b->room_floats + i % FEW_ROWS * b->k,
-                                  b->k);
+        b->kernels.dequantize[f->type](
+            rows + i * f->item_bytes,
+            b->scratch + f->thread * b->scratch_floats + i % SKINNY_ROWS * b->k, b->k);
 }
 
 static void run_quantize32(const struct figure *f)
 {
     const struct bench *b = f->bench;
     for (size_t i = f->begin; i < f->end; i++)
-        b->kernels.quantize32(b->x, b->k, (struct ak_act32 *)(void *)slab_of(b, f->thread));
+        b->kernels.quantize32(b->x, b->k,
+                              (struct ak_cpu_act32 *)(void *)thread_panel(b, f->thread));
 }
 
 static void run_quantize256(const struct figure *f)
@@ -205,22 +207,22 @@ static void run_quantize256(const struct figure *f)
     const struct bench *b = f->bench;
     for (size_t i = f->begin; i < f->end; i++)
         b->kernels.quantize256(b->x, b->k / 256 * 256,
-                               (struct ak_act256 *)(void *)slab_of(b, f->thread));
+                               (struct ak_cpu_act256 *)(void *)thread_panel(b, f->thread));
 }
 
-static void run_attend(const struct figure *f)
+static void run_attention(const struct figure *f)
 {
     const struct bench *b = f->bench;
     const uint8_t *pages = f->type == AK_QUANT_F16 ? (const uint8_t *)(const void *)b->halves :
                                                      (const uint8_t *)(const void *)b->floats;
-    uint16_t first[MOST_QUERIES] = { 0 }, last[MOST_QUERIES];
-    float max[MOST_QUERIES], sum[MOST_QUERIES];
-    float *weights = b->rooms + f->thread * b->room_floats,
-          *out = weights + MOST_QUERIES * AK_PAGE_TOKENS;
-    for (size_t i = 0; i < MOST_QUERIES; i++)
-        last[i] = AK_PAGE_TOKENS;
+    uint16_t first[QUERIES_MAX] = { 0 }, last[QUERIES_MAX];
+    float max[QUERIES_MAX], sum[QUERIES_MAX];
+    float *weights = b->scratch + f->thread * b->scratch_floats,
+          *out = weights + QUERIES_MAX * AK_KV_PAGE_TOKENS;
+    for (size_t i = 0; i < QUERIES_MAX; i++)
+        last[i] = AK_KV_PAGE_TOKENS;
     for (size_t i = f->begin; i < f->end; i++) {
-        f->scores(b->x, HEAD_DIM, f->n, HEAD_DIM, pages + i * f->item_bytes, 0, AK_PAGE_TOKENS,
+        f->scores(b->x, HEAD_DIM, f->n, HEAD_DIM, pages + i * f->item_bytes, 0, AK_KV_PAGE_TOKENS,
                   weights);
         f->values(weights, f->n, HEAD_DIM, pages + i * f->item_bytes + f->item_bytes / 2, first,
                   last, max, sum, out, HEAD_DIM);
@@ -235,7 +237,7 @@ static void print_row(const struct figure *f, const char *kernel, const char *ty
     if (b->json) {
         printf("%s{\"isa\": \"%s\", \"threads\": %u, \"kernel\": \"%s\", \"type\": \"%s\", \"n\": "
                "%zu, \"k\": %zu",
-               *b->n_rows ? ",\n " : "[", ak_isa_name(b->isa), b->threads, kernel, type, f->n,
+               *b->n_rows ? ",\n " : "[", ak_cpu_isa_name(b->isa), b->threads, kernel, type, f->n,
                b->k);
         printf(", \"bytes_per_second\": ");
         print_cell("%.6g", 0, bytes, true);
@@ -247,7 +249,7 @@ static void print_row(const struct figure *f, const char *kernel, const char *ty
         print_cell("%.4g", 0, ops_percent, true);
         printf("}");
     } else {
-        printf("%-8s %7u %-11s %-8s %4zu", ak_isa_name(b->isa), b->threads, kernel, type, f->n);
+        printf("%-8s %7u %-11s %-8s %4zu", ak_cpu_isa_name(b->isa), b->threads, kernel, type, f->n);
         print_cell(" %9.1f", 10, bytes * 1e-9, false);
         print_cell(" %5.0f %%", 8, bytes_percent, false);
         print_cell(" %9.1f", 10, ops * 1e-9, false);
@@ -277,8 +279,8 @@ static void report(const struct figure *f, const char *kernel, const char *type,
  * make it look slower. */
 static void measure_again(struct bench *b)
 {
-    struct ak_roofline now =
-        measure_roofline(b->isa, b->threads, AK_MEASURE_ALL & ~(unsigned)AK_MEASURE_CLOCK);
+    struct ak_cpu_roofline now =
+        measure_roofline(b->isa, b->threads, AK_CPU_MEASURE_ALL & ~(unsigned)AK_CPU_MEASURE_CLOCK);
     b->roof.read_bytes_per_second = fmax(b->roof.read_bytes_per_second, now.read_bytes_per_second);
     b->roof.int8_ops_per_second = fmax(b->roof.int8_ops_per_second, now.int8_ops_per_second);
     b->roof.f32_ops_per_second = fmax(b->roof.f32_ops_per_second, now.f32_ops_per_second);
@@ -290,17 +292,17 @@ static bool wants(const struct bench *b, const char *kernel)
     return is_listed(b->kernel_list, kernel);
 }
 
-static void make_acts(struct bench *b, enum ak_quant_type type)
+static void make_activations(struct bench *b, enum ak_quant_type type)
 {
-    enum ak_act_form form = ak_type_act_form(type);
-    b->act_bytes = ak_act_bytes(form, b->k);
-    for (size_t t = 0; t < MANY_TOKENS; t++) {
-        uint8_t *to = b->acts + t * b->act_bytes;
+    enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
+    b->act_bytes = ak_cpu_act_bytes(format, b->k);
+    for (size_t t = 0; t < GEMM_TOKENS; t++) {
+        uint8_t *to = b->activations + t * b->act_bytes;
         const float *x = b->x + t * b->k;
-        if (form == AK_ACT_32)
-            b->kernels.quantize32(x, b->k, (struct ak_act32 *)(void *)to);
-        else if (form == AK_ACT_256)
-            b->kernels.quantize256(x, b->k, (struct ak_act256 *)(void *)to);
+        if (format == AK_CPU_ACT_Q8_32)
+            b->kernels.quantize32(x, b->k, (struct ak_cpu_act32 *)(void *)to);
+        else if (format == AK_CPU_ACT_Q8_256)
+            b->kernels.quantize256(x, b->k, (struct ak_cpu_act256 *)(void *)to);
         else
             memcpy(to, x, b->k * sizeof *x);
     }
@@ -310,14 +312,14 @@ static void bench_tiled(struct bench *b, enum ak_quant_type type)
 {
     measure_again(b);
     const char *name = ak_quant_info(type)->name;
-    bool slow = b->isa == AK_ISA_SCALAR;
-    struct figure f = { .bench = b, .type = type, .item_bytes = ak_tile_row_bytes(type, b->k) };
-    double ceiling = ak_type_act_form(type) == AK_ACT_F32 ? b->roof.f32_ops_per_second :
-                                                            b->roof.int8_ops_per_second;
+    bool slow = b->isa == AK_CPU_ISA_SCALAR;
+    struct figure f = { .bench = b, .type = type, .item_bytes = ak_cpu_tile_row_bytes(type, b->k) };
+    double ceiling = ak_cpu_type_act_format(type) == AK_CPU_ACT_F32 ? b->roof.f32_ops_per_second :
+                                                                      b->roof.int8_ops_per_second;
     double tile_ops = 2.0 * AK_TILE_ROWS * (double)b->k, read = b->roof.read_bytes_per_second;
-    make_acts(b, type);
-    for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && wants(b, "tiles"); i++) {
-        f.n = few_counts[i];
+    make_activations(b, type);
+    for (size_t i = 0; i < sizeof skinny_counts / sizeof *skinny_counts && wants(b, "tiles"); i++) {
+        f.n = skinny_counts[i];
         f.count = slow ? 64 : weight_bytes / f.item_bytes;
         report(&f, "tiles", name, run_tiles, (double)(f.count * f.item_bytes), read,
                tile_ops * (double)(f.count * f.n), ceiling);
@@ -325,13 +327,15 @@ static void bench_tiled(struct bench *b, enum ak_quant_type type)
     f.n = 0;
     f.count = slow ? 64 : weight_bytes / f.item_bytes;
     if (wants(b, "open"))
-        report(&f, "open", name, run_open, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
-    f.n = MANY_TOKENS;
-    f.count = slow ? AK_SLAB_TILES : MANY_TILES;
+        report(&f, "open", name, run_unpack, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
+    f.n = GEMM_TOKENS;
+    f.count = slow ? AK_PANEL_I8_TILES_MAX : GEMM_TILES;
     for (unsigned i = 0; i < b->threads; i++)
-        b->kernels.tile[type].open_slab(b->weights, AK_SLAB_TILES, b->k, slab_of(b, i));
+        b->kernels.tile[type].unpack_panel_i8(b->weights, AK_PANEL_I8_TILES_MAX, b->k,
+                                              thread_panel(b, i));
     if (wants(b, "slab"))
-        report(&f, "slab", name, run_slab, 0.0, 0.0, tile_ops * (double)(f.count * f.n), ceiling);
+        report(&f, "slab", name, run_panel_i8, 0.0, 0.0, tile_ops * (double)(f.count * f.n),
+               ceiling);
     if (wants(b, "gemm"))
         report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0,
                tile_ops * (double)(f.count * f.n), ceiling);
@@ -355,28 +359,29 @@ static void bench_stored(struct bench *b, enum ak_quant_type type)
                         .item_bytes = b->k / ak_quant_info(type)->block_elems *
                                       ak_quant_info(type)->block_bytes };
     double read = b->roof.read_bytes_per_second, row_ops = 2.0 * (double)b->k;
-    for (size_t i = 0; i < sizeof few_counts / sizeof *few_counts && b->kernels.dot_stored[type] &&
-                       wants(b, "stored");
+    for (size_t i = 0; i < sizeof skinny_counts / sizeof *skinny_counts &&
+                       b->kernels.dot_stored[type] && wants(b, "stored");
          i++) {
-        f.n = few_counts[i];
+        f.n = skinny_counts[i];
         f.count = stored_bytes(type) / f.item_bytes;
         report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read,
                row_ops * (double)(f.count * f.n), b->roof.f32_ops_per_second);
     }
-    f.count = MANY_TILES * AK_TILE_ROWS;
-    for (size_t t = 0; t < MANY_TOKENS && b->kernels.open_token; t++)
-        b->kernels.open_token(b->x + t * b->k, b->k, t, (float *)(void *)b->acts);
+    f.count = GEMM_TILES * AK_TILE_ROWS;
+    for (size_t t = 0; t < GEMM_TOKENS && b->kernels.interleave_token_f32; t++)
+        b->kernels.interleave_token_f32(b->x + t * b->k, b->k, t, (float *)(void *)b->activations);
     for (size_t i = 0; i < sizeof panel_counts / sizeof *panel_counts &&
-                       b->kernels.open_panel[type] && wants(b, "panel");
+                       b->kernels.unpack_panel_f32[type] && wants(b, "panel");
          i++) {
         f.n = panel_counts[i];
         report(&f, "panel", name, run_panel, (double)(f.count * f.item_bytes), 0.0,
                row_ops * (double)(f.count * f.n), b->roof.f32_ops_per_second);
     }
-    f.n = MANY_TOKENS;
-    if (b->kernels.open_bf16[type] && wants(b, "bf16")) {
+    f.n = GEMM_TOKENS;
+    if (b->kernels.unpack_panel_bf16[type] && wants(b, "bf16")) {
         for (size_t t = 0; t < f.n; t++)
-            b->kernels.open_rounded(b->x + t * b->k, b->k, t, (uint16_t *)(void *)b->acts);
+            b->kernels.interleave_token_bf16(b->x + t * b->k, b->k, t,
+                                             (uint16_t *)(void *)b->activations);
         report(&f, "bf16", name, run_bf16, (double)(f.count * f.item_bytes), 0.0,
                row_ops * (double)(f.count * f.n), b->roof.bf16_ops_per_second);
     }
@@ -392,14 +397,14 @@ static void bench_types(struct bench *b)
             continue;
         if (b->kernels.tile[type].dot_tiles)
             bench_tiled(b, type);
-        if (b->kernels.open_panel[type])
+        if (b->kernels.unpack_panel_f32[type])
             bench_stored(b, type);
-        if (b->kernels.widen[type] && wants(b, "widen")) {
+        if (b->kernels.dequantize[type] && wants(b, "widen")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
             f.count =
                 (type == AK_QUANT_F32 || type == AK_QUANT_F8 ? stored_bytes(type) : weight_bytes) /
                 f.item_bytes;
-            report(&f, "widen", info->name, run_widen, (double)(f.count * f.item_bytes),
+            report(&f, "widen", info->name, run_dequantize, (double)(f.count * f.item_bytes),
                    b->roof.read_bytes_per_second, 0.0, 0.0);
         }
     }
@@ -409,11 +414,11 @@ static void bench_rows(struct bench *b)
 {
     measure_again(b);
     struct figure f = { .bench = b, .type = AK_QUANT_F32, .item_bytes = b->k * sizeof(float) };
-    for (size_t i = 0; i <= sizeof few_counts / sizeof *few_counts; i++) {
-        bool many = i == sizeof few_counts / sizeof *few_counts;
-        f.n = many ? MANY_TOKENS : few_counts[i];
-        f.count = many ? MANY_TILES * AK_TILE_ROWS / (b->isa == AK_ISA_SCALAR ? 64u : 4u) :
-                         float_bytes / f.item_bytes;
+    for (size_t i = 0; i <= sizeof skinny_counts / sizeof *skinny_counts; i++) {
+        bool is_gemm = i == sizeof skinny_counts / sizeof *skinny_counts;
+        f.n = is_gemm ? GEMM_TOKENS : skinny_counts[i];
+        f.count = is_gemm ? GEMM_TILES * AK_TILE_ROWS / (b->isa == AK_CPU_ISA_SCALAR ? 64u : 4u) :
+                            float_bytes / f.item_bytes;
         report(&f, "rows", "F32", run_rows, (double)(f.count * f.item_bytes),
                b->roof.read_bytes_per_second, 2.0 * (double)(f.count * f.n * b->k),
                b->roof.f32_ops_per_second);
@@ -422,25 +427,23 @@ static void bench_rows(struct bench *b)
 
 static void bench_attention(struct bench *b)
 {
-    static const size_t queries[] = { 1, 4, 8, MOST_QUERIES };
+    static const size_t queries[] = { 1, 4, 8, QUERIES_MAX };
     measure_again(b);
     for (int half = 1; half >= 0; half--) {
-        struct figure f = {
-            .bench = b,
-            .type = half ? AK_QUANT_F16 : AK_QUANT_F32,
-            .scores = half ? b->kernels.attend_scores_f16 : b->kernels.attend_scores_f32,
-            .values = half ? b->kernels.attend_values_f16 : b->kernels.attend_values_f32
-        };
+        struct figure f = { .bench = b,
+                            .type = half ? AK_QUANT_F16 : AK_QUANT_F32,
+                            .scores = half ? b->kernels.attn_qk_f16 : b->kernels.attn_qk_f32,
+                            .values = half ? b->kernels.attn_pv_f16 : b->kernels.attn_pv_f32 };
         size_t element = half ? sizeof(uint16_t) : sizeof(float);
-        f.item_bytes = (size_t)2 * AK_PAGE_TOKENS * HEAD_DIM * element;
+        f.item_bytes = (size_t)2 * AK_KV_PAGE_TOKENS * HEAD_DIM * element;
         f.count = float_bytes / (half ? 2u : 1u) / f.item_bytes;
         for (size_t i = 0;
              i < sizeof queries / sizeof *queries && is_listed(b->type_list, half ? "F16" : "F32");
              i++) {
             f.n = queries[i];
-            report(&f, "attend", half ? "F16" : "F32", run_attend, (double)(f.count * f.item_bytes),
-                   b->roof.read_bytes_per_second,
-                   4.0 * AK_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count),
+            report(&f, "attend", half ? "F16" : "F32", run_attention,
+                   (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
+                   4.0 * AK_KV_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count),
                    b->roof.f32_ops_per_second);
         }
     }
@@ -449,8 +452,8 @@ static void bench_attention(struct bench *b)
 static void bench_bundle(struct bench *b)
 {
     struct figure f = { .bench = b, .count = 512 };
-    ak_kernels_fill(b->isa, &b->kernels);
-    b->roof = (struct ak_roofline){ 0 };
+    ak_cpu_fill_kernels(b->isa, &b->kernels);
+    b->roof = (struct ak_cpu_roofline){ 0 };
     measure_again(b);
     if (!b->json)
         printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n",
@@ -484,58 +487,59 @@ static void fill_f8(uint8_t *blocks, size_t bytes)
     }
 }
 
-static void allocate(struct bench *b, unsigned most_threads)
+static void allocate(struct bench *b, unsigned max_threads)
 {
-    /* results of AK_SMALL_N tokens times the rows that fill weight_bytes at two bits a weight, or
-     * of many tokens */
-    size_t few_rows = weight_bytes * 4 / b->k, act = 0;
-    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        act = ak_max_size(act, ak_act_bytes((enum ak_act_form)form, b->k));
-    b->acts_bytes = ak_round_up(MANY_TOKENS, AK_PANEL_STEP) * act;
+    /* results of AK_SKINNY_MAX tokens times the rows that fill weight_bytes at two bits a weight,
+     * or of many tokens */
+    size_t skinny_rows = weight_bytes * 4 / b->k, act = 0;
+    for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
+        act = ak_max_size(act, ak_cpu_act_bytes((enum ak_cpu_act_format)format, b->k));
+    b->activations_bytes = ak_round_up(GEMM_TOKENS, AK_PANEL_TOKEN_STEP) * act;
     b->y_bytes =
-        ak_max_size(few_rows * AK_SMALL_N, (size_t)MANY_TILES * AK_TILE_ROWS * MANY_TOKENS) *
+        ak_max_size(skinny_rows * AK_SKINNY_MAX, (size_t)GEMM_TILES * AK_TILE_ROWS * GEMM_TOKENS) *
         sizeof(float);
-    b->slab_bytes = ak_max_size(AK_SLAB_TILES * ((b->k + 31) / 32) * AK_SLAB_BYTES_32, act);
-    b->room_floats =
-        ak_max_size((size_t)AK_PANEL_ROWS * b->k, MOST_QUERIES * (AK_PAGE_TOKENS + HEAD_DIM));
+    b->panel_bytes =
+        ak_max_size(AK_PANEL_I8_TILES_MAX * ((b->k + 31) / 32) * AK_PANEL_I8_BLOCK_BYTES_MAX, act);
+    b->scratch_floats =
+        ak_max_size((size_t)AK_PANEL_ROWS_MAX * b->k, QUERIES_MAX * (AK_KV_PAGE_TOKENS + HEAD_DIM));
     b->weights = new_pages(weight_bytes);
     b->floats = new_pages(float_bytes);
     b->halves = new_pages(float_bytes / 2);
     b->eights = new_pages(stored_bytes(AK_QUANT_F8));
-    b->x = new_pages(ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM) * sizeof(float));
-    b->acts = new_pages(b->acts_bytes);
-    b->slabs = new_pages(b->slab_bytes * most_threads);
+    b->x = new_pages(ak_max_size(GEMM_TOKENS * b->k, QUERIES_MAX * HEAD_DIM) * sizeof(float));
+    b->activations = new_pages(b->activations_bytes);
+    b->panels = new_pages(b->panel_bytes * max_threads);
     b->y = new_pages(b->y_bytes);
-    b->rooms = new_pages(b->room_floats * most_threads * sizeof(float));
+    b->scratch = new_pages(b->scratch_floats * max_threads * sizeof(float));
     fill_random(b->weights, weight_bytes);
     for (size_t i = 0; i < weight_bytes; i++)
         b->weights[i] |= 0x10; /* no exponents of MXFP4 that give subnormals, which models do not
                                   have and which are slow */
     fill_floats(b->floats, float_bytes / sizeof(float));
     fill_f8(b->eights, stored_bytes(AK_QUANT_F8));
-    fill_floats(b->x, ak_max_size(MANY_TOKENS * b->k, MOST_QUERIES * HEAD_DIM));
-    ak_kernels_fill(ak_isa_best(), &b->kernels);
-    b->kernels.narrow_f16(b->floats, b->halves, float_bytes / sizeof(float));
+    fill_floats(b->x, ak_max_size(GEMM_TOKENS * b->k, QUERIES_MAX * HEAD_DIM));
+    ak_cpu_fill_kernels(ak_cpu_best_isa(), &b->kernels);
+    b->kernels.f32_to_f16(b->floats, b->halves, float_bytes / sizeof(float));
 }
 
 int main(int argc, char **argv)
 {
     (void)argc;
-    const char *isas = take_option(argv, "--isa", ak_isa_name(ak_isa_best()));
+    const char *isas = take_option(argv, "--isa", ak_cpu_isa_name(ak_cpu_best_isa()));
     struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"),
                        .type_list = take_option(argv, "--type", "all") };
     unsigned asked = (unsigned)number_option(argv, "--threads", 0, 0, 1024),
              cores = asked ? asked : ak_physical_cores();
-    const char *form = take_option(argv, "-o", "text");
+    const char *format = take_option(argv, "-o", "text");
     size_t n_rows = 0;
     bool found = false;
-    b.json = strcmp(form, "json") == 0;
+    b.json = strcmp(format, "json") == 0;
     b.n_rows = &n_rows;
     b.k = (size_t)number_option(argv, "--k", 1536, 32, 1 << 20);
     b.budget = number_option(argv, "--time", 0.1, 0.001, 100);
     take_nothing_else(argv, usage);
-    if (!b.json && strcmp(form, "text") != 0) {
-        fprintf(stderr, "-o %s: expected text or json\n", form);
+    if (!b.json && strcmp(format, "text") != 0) {
+        fprintf(stderr, "-o %s: expected text or json\n", format);
         return 2;
     }
     if (b.k % AK_BLOCK_K != 0) {
@@ -545,9 +549,9 @@ int main(int argc, char **argv)
     allocate(&b, cores);
     if (!b.json)
         print_chip();
-    for (int isa = 0; isa < AK_ISA_COUNT; isa++) {
-        b.isa = (enum ak_isa)isa;
-        if (!ak_isa_usable(b.isa) || !is_listed(isas, ak_isa_name(b.isa)))
+    for (int isa = 0; isa < AK_CPU_ISA_COUNT; isa++) {
+        b.isa = (enum ak_cpu_isa)isa;
+        if (!ak_cpu_isa_is_usable(b.isa) || !is_listed(isas, ak_cpu_isa_name(b.isa)))
             continue;
         for (b.threads = asked ? asked : 1; b.threads <= cores;
              b.threads = b.threads < cores ? cores : cores + 1) {

@@ -8,9 +8,9 @@ static const char usage[] = "bench/roofline [--isa LIST] [--threads N] [-o text|
                             "… the physical cores, text)";
 
 struct row {
-    enum ak_isa isa;
+    enum ak_cpu_isa isa;
     unsigned threads;
-    struct ak_roofline roof;
+    struct ak_cpu_roofline roof;
 };
 
 static double per_cycle(const struct row *row, double ops)
@@ -20,22 +20,23 @@ static double per_cycle(const struct row *row, double ops)
 
 static void print_text(const struct row *row)
 {
-    const struct ak_roofline *r = &row->roof;
-    printf("%-8s %7u %9.1f %9.0f %5.0f %10.1f %5.1f %10.1f %5.1f %9.2f\n", ak_isa_name(row->isa),
-           row->threads, r->read_bytes_per_second * 1e-9, r->int8_ops_per_second * 1e-9,
-           per_cycle(row, r->int8_ops_per_second), r->f32_ops_per_second * 1e-9,
-           per_cycle(row, r->f32_ops_per_second), r->bf16_ops_per_second * 1e-9,
-           per_cycle(row, r->bf16_ops_per_second), r->clock_hz * 1e-9);
+    const struct ak_cpu_roofline *r = &row->roof;
+    printf("%-8s %7u %9.1f %9.0f %5.0f %10.1f %5.1f %10.1f %5.1f %9.2f\n",
+           ak_cpu_isa_name(row->isa), row->threads, r->read_bytes_per_second * 1e-9,
+           r->int8_ops_per_second * 1e-9, per_cycle(row, r->int8_ops_per_second),
+           r->f32_ops_per_second * 1e-9, per_cycle(row, r->f32_ops_per_second),
+           r->bf16_ops_per_second * 1e-9, per_cycle(row, r->bf16_ops_per_second),
+           r->clock_hz * 1e-9);
     fflush(stdout);
 }
 
 static void print_json(const struct row *row, bool first)
 {
-    const struct ak_roofline *r = &row->roof;
+    const struct ak_cpu_roofline *r = &row->roof;
     printf("%s{\"isa\": \"%s\", \"threads\": %u, \"read_bytes_per_second\": %.6g, "
            "\"int8_ops_per_second\": %.6g, "
            "\"f32_ops_per_second\": %.6g, \"bf16_ops_per_second\": ",
-           first ? "[" : ",\n ", ak_isa_name(row->isa), row->threads, r->read_bytes_per_second,
+           first ? "[" : ",\n ", ak_cpu_isa_name(row->isa), row->threads, r->read_bytes_per_second,
            r->int8_ops_per_second, r->f32_ops_per_second);
     if (r->bf16_ops_per_second > 0.0)
         printf("%.6g", r->bf16_ops_per_second);
@@ -70,13 +71,15 @@ int main(int argc, char **argv)
                "isa      threads     GB/s      GOPS cycle     GFLOPS cycle     GFLOPS cycle       "
                "GHz\n");
     }
-    for (int isa = 0; isa < AK_ISA_COUNT; isa++) {
-        if (!ak_isa_usable((enum ak_isa)isa) || !is_listed(isas, ak_isa_name((enum ak_isa)isa)))
+    for (int isa = 0; isa < AK_CPU_ISA_COUNT; isa++) {
+        if (!ak_cpu_isa_is_usable((enum ak_cpu_isa)isa) ||
+            !is_listed(isas, ak_cpu_isa_name((enum ak_cpu_isa)isa)))
             continue;
         for (unsigned n = 1; n <= most; n = next_threads(n, most)) {
-            struct row row = { .isa = (enum ak_isa)isa,
+            struct row row = { .isa = (enum ak_cpu_isa)isa,
                                .threads = n,
-                               .roof = measure_roofline((enum ak_isa)isa, n, AK_MEASURE_ALL) };
+                               .roof =
+                                   measure_roofline((enum ak_cpu_isa)isa, n, AK_CPU_MEASURE_ALL) };
             if (json)
                 print_json(&row, first);
             else

@@ -14,13 +14,14 @@
     X(clGetDeviceIDs)                                                                              \
     X(clGetDeviceInfo)                                                                             \
     X(clCreateContext)                                                                             \
-    X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue) X(clCreateBuffer)         \
-        X(clReleaseMemObject) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer)                       \
-            X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer) X(clCreateProgramWithSource)             \
-                X(clCreateProgramWithBinary) X(clBuildProgram) X(clGetProgramBuildInfo)            \
-                    X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel)   \
-                        X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish)         \
-                            X(clGetExtensionFunctionAddressForPlatform)
+    X(clReleaseContext)                                                                            \
+    X(clCreateCommandQueue)                                                                        \
+    X(clReleaseCommandQueue) X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueReadBuffer)        \
+        X(clEnqueueWriteBuffer) X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer)                      \
+            X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clBuildProgram)            \
+                X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) \
+                    X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clFlush)      \
+                        X(clFinish) X(clGetExtensionFunctionAddressForPlatform)
 
 struct ak_cl {
 #define AK_CL_POINTER(name) __typeof__(name) *name;

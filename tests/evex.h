@@ -7,26 +7,26 @@
 #include "config.h"
 #include "cpu/kernels.h"
 
-enum { EVEX_BUNDLE = AK_ISA_COUNT, N_BUNDLES };
+enum { EVEX_BUNDLE = AK_CPU_ISA_COUNT, N_BUNDLES };
 
-void evex_products32(struct ak_kernels *k);
-void evex_products256(struct ak_kernels *k);
+void evex_set_dot32(struct ak_cpu_kernels *k);
+void evex_set_dot256(struct ak_cpu_kernels *k);
 
 /* The whole table of bundle `isa` or EVEX_BUNDLE. False: not usable here. */
-static inline bool fill_bundle(int isa, struct ak_kernels *k)
+static inline bool fill_bundle(int isa, struct ak_cpu_kernels *k)
 {
-    if (isa < AK_ISA_COUNT) {
-        if (!ak_isa_usable((enum ak_isa)isa))
+    if (isa < AK_CPU_ISA_COUNT) {
+        if (!ak_cpu_isa_is_usable((enum ak_cpu_isa)isa))
             return false;
-        ak_kernels_fill((enum ak_isa)isa, k);
+        ak_cpu_fill_kernels((enum ak_cpu_isa)isa, k);
         return true;
     }
 #if defined(HAVE_AK_AVX512) && defined(HAVE_AK_AVXVNNI)
-    if (ak_isa_usable(AK_ISA_AVX512)) {
-        ak_kernels_fill(AK_ISA_AVX2, k);
+    if (ak_cpu_isa_is_usable(AK_CPU_ISA_AVX512)) {
+        ak_cpu_fill_kernels(AK_CPU_ISA_AVX2, k);
         k->name = "avxvnni as AVX-512";
-        evex_products32(k);
-        evex_products256(k);
+        evex_set_dot32(k);
+        evex_set_dot256(k);
         return true;
     }
 #endif

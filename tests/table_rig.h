@@ -12,7 +12,7 @@
 #include "dispatch/table.h"
 
 enum {
-    RIG_MOST = 12,
+    RIG_ITEMS_MAX = 12,
     RIG_VOCAB = 61,
     RIG_SEQUENCES = 2,
     RIG_PAGES = 4,
@@ -25,10 +25,10 @@ struct rig {
     struct ak_weights weights;
     struct ak_kv_shape kv;
     struct ak_draw draw;
-    struct ak_command commands[RIG_MOST];
-    struct ak_slot slots[RIG_MOST];
-    struct ak_vector vectors[RIG_MOST];
-    struct ak_packed packed[RIG_MOST];
+    struct ak_command commands[RIG_ITEMS_MAX];
+    struct ak_slot slots[RIG_ITEMS_MAX];
+    struct ak_vector vectors[RIG_ITEMS_MAX];
+    struct ak_packed packed[RIG_ITEMS_MAX];
     uint32_t widths[AK_OP_LINEAR_COUNT];
     struct ak_view embedding;
     float *rows; /* of the embedding */
@@ -68,7 +68,7 @@ static inline float *rig_floats(size_t n, float low, float high)
 static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_op_row_set row_set)
 {
     struct ak_slot *slot = &r->slots[r->table.n_slots];
-    ck_assert_uint_lt(r->table.n_slots, RIG_MOST);
+    ck_assert_uint_lt(r->table.n_slots, RIG_ITEMS_MAX);
     *slot = (struct ak_slot){ .width = (n + 15) / 16 * 16,
                               .row_set = row_set,
                               .place = r->table.arena_width[row_set],
@@ -80,7 +80,7 @@ static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_op_row_set ro
 static inline struct ak_command *rig_add(struct rig *r, enum ak_op op, uint32_t in, uint32_t out)
 {
     struct ak_command *c = &r->commands[r->table.n_commands++];
-    ck_assert_uint_le(r->table.n_commands, RIG_MOST);
+    ck_assert_uint_le(r->table.n_commands, RIG_ITEMS_MAX);
     *c = (struct ak_command){ .op = op,
                               .in = in,
                               .out = out,
@@ -92,7 +92,7 @@ static inline struct ak_command *rig_add(struct rig *r, enum ak_op op, uint32_t 
 
 static inline uint32_t rig_vector(struct rig *r, uint32_t n, float low, float high)
 {
-    ck_assert_uint_lt(r->weights.n_vectors, RIG_MOST);
+    ck_assert_uint_lt(r->weights.n_vectors, RIG_ITEMS_MAX);
     r->vectors[r->weights.n_vectors] =
         (struct ak_vector){ .n = n, .data = rig_floats(n, low, high) };
     return r->weights.n_vectors++;
@@ -172,7 +172,7 @@ static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block
 
 static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepared *p,
                             const struct rig_pass *pass, uint32_t lengths[RIG_SEQUENCES],
-                            float *out, int32_t *chosen)
+                            float *out, int32_t *sampled)
 {
     static const uint32_t first_pages[RIG_PAGES] = { 6, 1, 4, 3 },
                           second_pages[RIG_PAGES] = { 0, 5, 7, 2 };
@@ -198,14 +198,14 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepa
     ck_assert_msg(b->ops->sync(p, &error) == AKUNU_OK, "%s", error.message);
     for (uint32_t i = 0; out && i < batch.n; i++)
         memcpy(out + (size_t)i * r->n, b->ops->logits(p, i), r->n * sizeof *out);
-    if (chosen)
-        memcpy(chosen, b->ops->chosen(p), batch.n * sizeof *chosen);
+    if (sampled)
+        memcpy(sampled, b->ops->chosen(p), batch.n * sizeof *sampled);
 }
 
 /* Opens the backend, runs the passes one after another and closes it. The rows of all tokens
- * of all passes go to `out`, what was chosen to `chosen`; either may be NULL. */
+ * of all passes go to `out`, what was sampled to `sampled`; either may be NULL. */
 static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
-                           const struct rig_pass *passes, size_t n, float *out, int32_t *chosen)
+                           const struct rig_pass *passes, size_t n, float *out, int32_t *sampled)
 {
     /* to keep a program, PoCL would compile each of its kernels, used or not */
     const struct ak_backend_options open = { .cpu = cpu,
@@ -240,9 +240,9 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
                   "%s", error.message);
     for (size_t i = 0; i < n; i++) {
         uint32_t tokens = passes[i].n[0] + passes[i].n[1];
-        rig_pass(r, b, p, &passes[i], lengths, out, chosen);
+        rig_pass(r, b, p, &passes[i], lengths, out, sampled);
         out = out ? out + (size_t)tokens * r->n : NULL;
-        chosen = chosen ? chosen + tokens : NULL;
+        sampled = sampled ? sampled + tokens : NULL;
     }
     ops->release(p);
     ops->free(b, kv, &r->kv);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "cpu/amx/amx.h"
 
-enum { K_MOST = 2304, N_MOST = 50, TILES = AK_SLAB_TILES, BF16_ROWS = 2 * AK_PANEL_ROWS };
+enum { K_MAX = 2304, N_MAX = 50, TILES = AK_PANEL_I8_TILES_MAX, BF16_ROWS = 2 * AK_PANEL_ROWS_MAX };
 
 static uint32_t next_random;
 
@@ -20,73 +20,75 @@ static uint32_t random_bits(void)
     return next_random >> 8;
 }
 
-static void make_acts(const struct ak_kernels *k, enum ak_act_form form, size_t n, uint8_t *acts)
+static void make_activations(const struct ak_cpu_kernels *k, enum ak_cpu_act_format format,
+                             size_t n, uint8_t *activations)
 {
-    static float x[K_MOST];
-    for (size_t t = 0; t < N_MOST; t++) {
+    static float x[K_MAX];
+    for (size_t t = 0; t < N_MAX; t++) {
         for (size_t i = 0; i < n; i++)
             x[i] = ((float)(random_bits() % 20001) - 10000.0f) * (t % 7 == 0 ? 0.0f : 1e-3f);
-        uint8_t *to = acts + t * ak_act_bytes(form, n);
-        if (form == AK_ACT_32)
-            k->quantize32(x, n, (struct ak_act32 *)(void *)to);
+        uint8_t *to = activations + t * ak_cpu_act_bytes(format, n);
+        if (format == AK_CPU_ACT_Q8_32)
+            k->quantize32(x, n, (struct ak_cpu_act32 *)(void *)to);
         else
-            k->quantize256(x, n, (struct ak_act256 *)(void *)to);
+            k->quantize256(x, n, (struct ak_cpu_act256 *)(void *)to);
     }
 }
 
-struct slabs {
+struct panels {
     uint8_t *amx, *avx512;
 };
 
 /* Of tile rows of random bytes; scales that overflow are as good as others. */
-static struct slabs make_slabs(const struct ak_tile_kernels *amx,
-                               const struct ak_tile_kernels *avx512, enum ak_quant_type type,
-                               size_t k, size_t n_tiles)
+static struct panels make_panels(const struct ak_cpu_tile_kernels *amx,
+                                 const struct ak_cpu_tile_kernels *avx512, enum ak_quant_type type,
+                                 size_t k, size_t n_tiles)
 {
-    size_t bytes = n_tiles * ak_tile_row_bytes(type, k),
-           slab_bytes = n_tiles * (k / 32) * AK_SLAB_BYTES_32;
+    size_t bytes = n_tiles * ak_cpu_tile_row_bytes(type, k),
+           panel_bytes = n_tiles * (k / 32) * AK_PANEL_I8_BLOCK_BYTES_MAX;
     uint8_t *tiles = ak_alloc_aligned(bytes);
-    struct slabs slabs = { ak_alloc_aligned(slab_bytes), ak_alloc_aligned(slab_bytes) };
-    ck_assert(tiles && slabs.amx && slabs.avx512);
+    struct panels panels = { ak_alloc_aligned(panel_bytes), ak_alloc_aligned(panel_bytes) };
+    ck_assert(tiles && panels.amx && panels.avx512);
     for (size_t i = 0; i < bytes; i++)
         tiles[i] = (uint8_t)random_bits();
-    amx->open_slab(tiles, n_tiles, k, slabs.amx);
-    avx512->open_slab(tiles, n_tiles, k, slabs.avx512);
+    amx->unpack_panel_i8(tiles, n_tiles, k, panels.amx);
+    avx512->unpack_panel_i8(tiles, n_tiles, k, panels.avx512);
     ak_free(tiles);
-    return slabs;
+    return panels;
 }
 
 START_TEST(same_bits)
 {
-    static const size_t lengths[] = { 32, 96, 256, 288, 512, K_MOST },
-                        counts[] = { 1, 15, 16, 17, 32, 33, 48, N_MOST };
-    static float got[N_MOST][TILES * AK_TILE_ROWS], want[N_MOST][TILES * AK_TILE_ROWS];
+    static const size_t lengths[] = { 32, 96, 256, 288, 512, K_MAX },
+                        counts[] = { 1, 15, 16, 17, 32, 33, 48, N_MAX };
+    static float got[N_MAX][TILES * AK_TILE_ROWS], want[N_MAX][TILES * AK_TILE_ROWS];
     enum ak_quant_type type = (enum ak_quant_type)_i;
-    struct ak_kernels avx512, amx;
-    if (!ak_isa_usable(AK_ISA_AVX512) || !ak_type_is_tiled(type))
+    struct ak_cpu_kernels avx512, amx;
+    if (!ak_cpu_isa_is_usable(AK_CPU_ISA_AVX512) || !ak_cpu_is_tiled(type))
         return;
-    ak_kernels_fill(AK_ISA_AVX512, &avx512);
+    ak_cpu_fill_kernels(AK_CPU_ISA_AVX512, &avx512);
     amx = avx512;
-    ak_kernels_amx(&amx);
+    ak_amx_set_kernels(&amx);
     /* Named here, so that the model's are linked. */
-    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_0].dot_slab, ak_amx_dot_slab_32);
-    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_K].dot_slab, ak_amx_dot_slab_k_minimum32);
+    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_0].dot_panel_i8, ak_amx_dot_panel_i8_32);
+    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_K].dot_panel_i8, ak_amx_dot_panel_i8_k_minimum32);
     next_random = 7;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        size_t k = lengths[i], act_bytes = ak_act_bytes(ak_type_act_form(type), k);
+        size_t k = lengths[i], act_bytes = ak_cpu_act_bytes(ak_cpu_type_act_format(type), k);
         if (k % ak_quant_info(type)->block_elems != 0)
             continue;
-        uint8_t *acts = ak_alloc_aligned(N_MOST * act_bytes);
-        ck_assert_ptr_nonnull(acts);
-        make_acts(&avx512, ak_type_act_form(type), k, acts);
+        uint8_t *activations = ak_alloc_aligned(N_MAX * act_bytes);
+        ck_assert_ptr_nonnull(activations);
+        make_activations(&avx512, ak_cpu_type_act_format(type), k, activations);
         for (size_t n_tiles = 1; n_tiles <= TILES; n_tiles++) {
-            struct slabs slabs = make_slabs(&amx.tile[type], &avx512.tile[type], type, k, n_tiles);
+            struct panels panels =
+                make_panels(&amx.tile[type], &avx512.tile[type], type, k, n_tiles);
             for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
-                ck_assert_ptr_ne(amx.tile[type].dot_slab, avx512.tile[type].dot_slab);
-                amx.tile[type].dot_slab(slabs.amx, n_tiles, k, acts, act_bytes, counts[j], got[0],
-                                        TILES * AK_TILE_ROWS);
-                avx512.tile[type].dot_slab(slabs.avx512, n_tiles, k, acts, act_bytes, counts[j],
-                                           want[0], TILES * AK_TILE_ROWS);
+                ck_assert_ptr_ne(amx.tile[type].dot_panel_i8, avx512.tile[type].dot_panel_i8);
+                amx.tile[type].dot_panel_i8(panels.amx, n_tiles, k, activations, act_bytes,
+                                            counts[j], got[0], TILES * AK_TILE_ROWS);
+                avx512.tile[type].dot_panel_i8(panels.avx512, n_tiles, k, activations, act_bytes,
+                                               counts[j], want[0], TILES * AK_TILE_ROWS);
                 for (size_t t = 0; t < counts[j]; t++)
                     for (size_t r = 0; r < n_tiles * AK_TILE_ROWS; r++)
                         ck_assert_msg(ak_float_bits(got[t][r]) == ak_float_bits(want[t][r]) ||
@@ -96,10 +98,10 @@ START_TEST(same_bits)
                                       ak_quant_info(type)->name, k, n_tiles, counts[j], t, r,
                                       (double)got[t][r], (double)want[t][r]);
             }
-            ak_free(slabs.amx);
-            ak_free(slabs.avx512);
+            ak_free(panels.amx);
+            ak_free(panels.avx512);
         }
-        ak_free(acts);
+        ak_free(activations);
     }
 }
 END_TEST
@@ -151,22 +153,23 @@ struct bf16_case {
     size_t row, n_rows, first, n, k;
 };
 
-static void expect_described(const struct ak_kernels *amx, const struct bf16_case *c,
+static void expect_described(const struct ak_cpu_kernels *amx, const struct bf16_case *c,
                              const uint16_t *w, const float *x, float (*want)[BF16_ROWS])
 {
     const size_t row_bytes = (c->k + 5) * sizeof *w, y_stride = c->n_rows + 3;
     uint16_t *panel =
-        ak_alloc_aligned(ak_round_up(c->n_rows, AK_PANEL_ROWS) * c->k * sizeof *panel);
-    uint16_t *tokens = ak_alloc_aligned(ak_round_up(c->n, AK_BF16_TOKENS) * c->k * sizeof *tokens);
+        ak_alloc_aligned(ak_round_up(c->n_rows, AK_PANEL_ROWS_MAX) * c->k * sizeof *panel);
+    uint16_t *tokens =
+        ak_alloc_aligned(ak_round_up(c->n, AK_PANEL_BF16_TOKEN_STEP) * c->k * sizeof *tokens);
     float *y = ak_alloc(c->n * y_stride, sizeof *y);
     ck_assert(panel && tokens && y);
     for (size_t i = 0; i < c->n * y_stride; i++)
         y[i] = 42.0f;
-    amx->open_bf16[AK_QUANT_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes, c->n_rows,
-                                  c->k, panel);
+    amx->unpack_panel_bf16[AK_QUANT_BF16]((const uint8_t *)w + c->row * row_bytes, row_bytes,
+                                          c->n_rows, c->k, panel);
     for (size_t t = c->n; t-- > 0;)
-        amx->open_rounded(x + (c->first + t) * c->k, c->k, t, tokens);
-    amx->dot_bf16(panel, c->n_rows, tokens, c->n, c->k, y, y_stride);
+        amx->interleave_token_bf16(x + (c->first + t) * c->k, c->k, t, tokens);
+    amx->dot_panel_bf16(panel, c->n_rows, tokens, c->n, c->k, y, y_stride);
     for (size_t t = 0; t < c->n; t++) {
         for (size_t r = 0; r < y_stride; r++) {
             float got = y[t * y_stride + r],
@@ -188,25 +191,25 @@ START_TEST(bf16_as_described)
 {
     static const size_t lengths[] = { 32, 64, 352, 1056 };
     static const size_t row_cuts[] = { BF16_ROWS, 48, 33, 32, 31, 17, 16, 15, 1 },
-                        token_cuts[] = { N_MOST, 33, 32, 31, 17, 16, 15, 1 };
-    static float x[N_MOST * 1056], want[N_MOST][BF16_ROWS];
+                        token_cuts[] = { N_MAX, 33, 32, 31, 17, 16, 15, 1 };
+    static float x[N_MAX * 1056], want[N_MAX][BF16_ROWS];
     static uint16_t w[BF16_ROWS * (1056 + 5)], rounded[1056];
-    struct ak_kernels amx;
-    if (!ak_isa_usable(AK_ISA_AVX512))
+    struct ak_cpu_kernels amx;
+    if (!ak_cpu_isa_is_usable(AK_CPU_ISA_AVX512))
         return;
-    ak_kernels_fill(AK_ISA_AVX512, &amx);
-    if (!amx.dot_bf16) /* tokens are rounded by its instruction */
+    ak_cpu_fill_kernels(AK_CPU_ISA_AVX512, &amx);
+    if (!amx.dot_panel_bf16) /* tokens are rounded by its instruction */
         return;
-    ak_kernels_amx_bf16(&amx);
+    ak_amx_set_bf16_kernels(&amx);
     /* named here, so that the model's are linked */
-    ck_assert_ptr_eq(amx.dot_bf16, ak_amx_dot_bf16);
-    ck_assert_uint_eq(amx.bf16_most, BF16_ROWS);
+    ck_assert_ptr_eq(amx.dot_panel_bf16, ak_amx_dot_panel_bf16);
+    ck_assert_uint_eq(amx.panel_bf16_max, BF16_ROWS);
     next_random = 11;
     size_t k = lengths[_i];
     fill_bf16(w, BF16_ROWS * (k + 5));
-    for (size_t i = 0; i < N_MOST * k; i++)
+    for (size_t i = 0; i < N_MAX * k; i++)
         x[i] = odd_float();
-    for (size_t t = 0; t < N_MOST; t++) {
+    for (size_t t = 0; t < N_MAX; t++) {
         for (size_t i = 0; i < k; i++)
             rounded[i] = ak_float_to_bf16(x[t * k + i]);
         for (size_t r = 0; r < BF16_ROWS; r++)
@@ -216,7 +219,7 @@ START_TEST(bf16_as_described)
         for (size_t j = 0; j < sizeof token_cuts / sizeof *token_cuts; j++) {
             struct bf16_case c = { .row = BF16_ROWS - row_cuts[i],
                                    .n_rows = row_cuts[i],
-                                   .first = N_MOST - token_cuts[j],
+                                   .first = N_MAX - token_cuts[j],
                                    .n = token_cuts[j],
                                    .k = k };
             expect_described(&amx, &c, w, x, want);

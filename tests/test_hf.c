@@ -275,7 +275,7 @@ START_TEST(fingerprint)
     }
     ck_assert_mem_eq(seen[0].hash, seen[1].hash, sizeof seen[0].hash);
     ck_assert_mem_ne(seen[1].hash, seen[2].hash, sizeof seen[0].hash);
-    ck_assert_mem_ne(seen[1].parts, seen[3].parts, sizeof seen[0].parts);
+    ck_assert_mem_ne(seen[1].hash, seen[3].hash, sizeof seen[0].hash);
     test_folder_end(&folder);
 }
 END_TEST

@@ -134,12 +134,12 @@ static void expect_floats(const float *got, const float *want, size_t n, const c
 }
 
 /* Bundle `isa` and the scalar one. False: not usable here. */
-static bool bundles(int isa, struct ak_kernels *tested, struct ak_kernels *scalar)
+static bool bundles(int isa, struct ak_cpu_kernels *tested, struct ak_cpu_kernels *scalar)
 {
     random_state = 0x9e3779b97f4a7c15u + (uint64_t)isa;
     if (!fill_bundle(isa, tested))
         return false;
-    ak_kernels_fill(AK_ISA_SCALAR, scalar);
+    ak_cpu_fill_kernels(AK_CPU_ISA_SCALAR, scalar);
     return true;
 }
 
@@ -151,8 +151,8 @@ enum weights {
     W_LARGE_SCALES,
     W_SMALL_SCALES,
     W_COUNT,
-    W_LEAST_BYTES = W_COUNT,
-    W_MOST_BYTES
+    W_MIN_BYTES = W_COUNT,
+    W_MAX_BYTES
 };
 
 static void put_scale(uint8_t *at, enum weights kind)
@@ -204,8 +204,8 @@ static void fill_blocks(enum ak_quant_type type, enum weights kind, uint8_t *sto
         random_bytes(stored, bytes);
         if (kind == W_ZERO_BITS || kind == W_ONE_BITS)
             memset(stored, kind == W_ONE_BITS ? 0xff : 0, bytes);
-        if (kind == W_LEAST_BYTES || kind == W_MOST_BYTES)
-            memset(stored, kind == W_LEAST_BYTES ? 0x80 : 0x7f, bytes);
+        if (kind == W_MIN_BYTES || kind == W_MAX_BYTES)
+            memset(stored, kind == W_MIN_BYTES ? 0x80 : 0x7f, bytes);
         switch (type) {
         case AK_QUANT_MXFP4: put_exponent(stored, kind); break;
         case AK_QUANT_Q3_K: put_scale(stored + 108, kind); break;
@@ -251,7 +251,7 @@ static struct weight make_weight(enum ak_quant_type type, enum weights kind, siz
                         .k = k,
                         .n_tiles = n_tiles,
                         .row_bytes = k / info->block_elems * info->block_bytes };
-    size_t tile_bytes = ak_tile_row_bytes(type, k);
+    size_t tile_bytes = ak_cpu_tile_row_bytes(type, k);
     w.stored = exact(n_tiles * 16 * w.row_bytes);
     w.tiles = exact(n_tiles * tile_bytes);
     fill_blocks(type, kind, w.stored, n_tiles * 16 * (k / info->block_elems));
@@ -259,7 +259,7 @@ static struct weight make_weight(enum ak_quant_type type, enum weights kind, siz
         const void *rows[AK_TILE_ROWS];
         for (size_t r = 0; r < AK_TILE_ROWS; r++)
             rows[r] = w.stored + (i * 16 + r) * w.row_bytes;
-        ak_pack_tiles(type, rows, k, w.tiles + i * tile_bytes);
+        ak_cpu_pack_tiles(type, rows, k, w.tiles + i * tile_bytes);
     }
     return w;
 }
@@ -283,21 +283,21 @@ START_TEST(layout_keeps_every_byte)
     random_state = 77;
     for (size_t k = info->block_elems; k <= 576; k += info->block_elems) {
         size_t row_bytes = k / info->block_elems * info->block_bytes,
-               bytes = ak_tile_row_bytes(type, k);
+               bytes = ak_cpu_tile_row_bytes(type, k);
         uint8_t *stored = exact(16 * row_bytes), *tiles = exact(bytes), *back = exact(row_bytes);
         const void *rows[AK_TILE_ROWS];
         random_bytes(stored, 16 * row_bytes);
         for (size_t r = 0; r < AK_TILE_ROWS; r++)
             rows[r] = stored + r * row_bytes;
         rows[3] = rows[15] = NULL; /* rows that only pad */
-        ak_pack_tiles(type, rows, k, tiles);
+        ak_cpu_pack_tiles(type, rows, k, tiles);
         for (size_t r = 0; r < AK_TILE_ROWS; r++) {
             const uint8_t *tile = tiles;
             uint8_t *to = back;
             for (size_t at = 0; at < k; at += AK_TILE_K) {
                 size_t elems = ak_min_size(k - at, AK_TILE_K);
-                ak_gather_row(type, tile, elems / AK_BLOCK_K, r, to);
-                tile += ak_tile_bytes(type, elems / AK_BLOCK_K);
+                ak_cpu_gather_row(type, tile, elems / AK_BLOCK_K, r, to);
+                tile += ak_cpu_tile_bytes(type, elems / AK_BLOCK_K);
                 to += elems / info->block_elems * info->block_bytes;
             }
             ck_assert_uint_eq((size_t)(tile - tiles), bytes);
@@ -323,7 +323,7 @@ START_TEST(layout_dequantizes_as_stored)
         struct weight w = make_weight(type, W_RANDOM, 1, k);
         float *got = exact(k * sizeof *got), *want = exact(k * sizeof *want);
         for (size_t r = 0; r < AK_TILE_ROWS; r++) {
-            ak_unpack_row(type, w.tiles, k, r, got);
+            ak_cpu_dequantize_row(type, w.tiles, k, r, got);
             ak_quant_info(type)->dequantize(w.stored + r * w.row_bytes, want, k);
             expect_floats(got, want, k, ak_quant_info(type)->name, "unpacked");
         }
@@ -360,10 +360,10 @@ START_TEST(layout_agrees_with_kernels)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         uint8_t stored[256] = { 0 }, tile[4096];
         const void *rows[AK_TILE_ROWS] = { stored };
-        size_t bytes = ak_tile_bytes(parts[i].type, AK_TILE_BLOCKS), at = 0;
-        ck_assert_uint_eq(ak_tile256_bytes(parts[i].type), bytes);
+        size_t bytes = ak_cpu_tile_bytes(parts[i].type, AK_TILE_BLOCKS), at = 0;
+        ck_assert_uint_eq(ak_cpu_tile256_bytes(parts[i].type), bytes);
         stored[parts[i].stored] = 0xff;
-        ak_pack_tiles(parts[i].type, rows, AK_TILE_K, tile);
+        ak_cpu_pack_tiles(parts[i].type, rows, AK_TILE_K, tile);
         while (at < bytes && tile[at] == 0)
             at++;
         ck_assert_uint_eq(at, parts[i].packed);
@@ -382,8 +382,8 @@ enum activations {
     A_NOT_FINITE,
     A_TIES,
     A_COUNT,
-    A_LEAST = A_COUNT,
-    A_MOST
+    A_MIN = A_COUNT,
+    A_MAX
 };
 
 static float activation(enum activations kind, size_t i)
@@ -392,8 +392,8 @@ static float activation(enum activations kind, size_t i)
                                    -0x1p-99f, 1e-40f, 1.0f,      -1e30f };
     switch (kind) {
     case A_EXTREME: return random_bits() & 1024 ? 3.0f : -3.0f; /* all ±127 */
-    case A_LEAST: return -3.0f;
-    case A_MOST: return 3.0f;
+    case A_MIN: return -3.0f;
+    case A_MAX: return 3.0f;
     case A_ZERO: return 0.0f;
     case A_TINY: return random_float() * 0x1p-99f;
     case A_HUGE: return random_float() * FLT_MAX;
@@ -414,14 +414,14 @@ static float *make_activations(enum activations kind, size_t n)
 
 START_TEST(quantize_is_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (int kind = 0; kind < A_COUNT; kind++) {
         for (size_t n = 32; n <= 1024; n += n < 256 ? 32 : 256) {
             float *x = make_activations((enum activations)kind, n);
-            struct ak_act32 *got = exact(n / 32 * sizeof *got),
-                            *want = exact(n / 32 * sizeof *want);
+            struct ak_cpu_act32 *got = exact(n / 32 * sizeof *got),
+                                *want = exact(n / 32 * sizeof *want);
             tested.quantize32(x, n, got);
             scalar.quantize32(x, n, want);
             for (size_t b = 0; b < n / 32; b++) {
@@ -435,8 +435,8 @@ START_TEST(quantize_is_scalar)
             release(got);
             release(want);
             if (n % 256 == 0) {
-                struct ak_act256 *got_k = exact(n / 256 * sizeof *got_k),
-                                 *want_k = exact(n / 256 * sizeof *want_k);
+                struct ak_cpu_act256 *got_k = exact(n / 256 * sizeof *got_k),
+                                     *want_k = exact(n / 256 * sizeof *want_k);
                 tested.quantize256(x, n, got_k);
                 scalar.quantize256(x, n, want_k);
                 for (size_t b = 0; b < n / 256; b++) {
@@ -455,24 +455,24 @@ START_TEST(quantize_is_scalar)
 END_TEST
 
 /* Records of n tokens, made by the scalar quantizer. */
-static uint8_t *make_records(const struct ak_kernels *scalar, enum ak_act_form form,
-                             enum activations kind, size_t n, size_t k)
+static uint8_t *quantize_tokens(const struct ak_cpu_kernels *scalar, enum ak_cpu_act_format format,
+                                enum activations kind, size_t n, size_t k)
 {
-    size_t bytes = ak_act_bytes(form, k);
+    size_t bytes = ak_cpu_act_bytes(format, k);
     uint8_t *records = exact(n * bytes);
     for (size_t t = 0; t < n; t++) {
         float *x = make_activations(kind, k);
-        if (form == AK_ACT_32)
-            scalar->quantize32(x, k, (struct ak_act32 *)(void *)(records + t * bytes));
+        if (format == AK_CPU_ACT_Q8_32)
+            scalar->quantize32(x, k, (struct ak_cpu_act32 *)(void *)(records + t * bytes));
         else
-            scalar->quantize256(x, k, (struct ak_act256 *)(void *)(records + t * bytes));
+            scalar->quantize256(x, k, (struct ak_cpu_act256 *)(void *)(records + t * bytes));
         release(x);
     }
     return records;
 }
 
 /* ---- Products ----------------------------------------------------------- */
-enum { MOST_TOKENS = 27 }; /* four groups of 6 and a rest, three of 8 and a rest */
+enum { TOKENS_MAX = 27 }; /* four groups of 6 and a rest, three of 8 and a rest */
 
 /* The first n tokens of `want`, and nothing written between and after them. */
 static void expect_product(const float *got, const float *want, size_t stride, size_t rows,
@@ -480,7 +480,7 @@ static void expect_product(const float *got, const float *want, size_t stride, s
 {
     float untouched;
     memset(&untouched, 0x5a, sizeof untouched);
-    for (size_t t = 0; t < MOST_TOKENS; t++) {
+    for (size_t t = 0; t < TOKENS_MAX; t++) {
         if (t < n)
             expect_floats(got + t * stride, want + t * stride, rows, name, where);
         for (size_t r = t < n ? rows : 0; r < stride; r++)
@@ -490,34 +490,35 @@ static void expect_product(const float *got, const float *want, size_t stride, s
 }
 
 /* One weight times one batch by every kernel of its type, n = 1 … all. */
-static void check_products(const struct ak_kernels *tested, const struct ak_kernels *scalar,
-                           const struct weight *w, const uint8_t *acts, size_t act_bytes,
+static void check_products(const struct ak_cpu_kernels *tested, const struct ak_cpu_kernels *scalar,
+                           const struct weight *w, const uint8_t *tokens, size_t act_bytes,
                            const char *where)
 {
     size_t rows = w->n_tiles * AK_TILE_ROWS, stride = rows + 5,
-           bytes = MOST_TOKENS * stride * sizeof(float);
-    size_t slab_tiles = ak_min_size(w->n_tiles, AK_SLAB_TILES),
-           slab_bytes = slab_tiles * ((w->k + 31) / 32) * AK_SLAB_BYTES_32;
+           bytes = TOKENS_MAX * stride * sizeof(float);
+    size_t panel_tiles = ak_min_size(w->n_tiles, AK_PANEL_I8_TILES_MAX),
+           panel_bytes = panel_tiles * ((w->k + 31) / 32) * AK_PANEL_I8_BLOCK_BYTES_MAX;
     float *want = exact(bytes), *got = exact(bytes);
-    uint8_t *slab = exact(slab_bytes);
-    scalar->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, MOST_TOKENS, want,
+    uint8_t *panel = exact(panel_bytes);
+    scalar->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, tokens, act_bytes, TOKENS_MAX, want,
                                     stride);
-    for (size_t n = 1; n <= AK_SMALL_N; n++) {
+    for (size_t n = 1; n <= AK_SKINNY_MAX; n++) {
         memset(got, 0x5a, bytes);
-        tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, acts, act_bytes, n, got,
+        tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, tokens, act_bytes, n, got,
                                         stride);
         expect_product(got, want, stride, rows, n, ak_quant_info(w->type)->name, where);
     }
-    tested->tile[w->type].open_slab(w->tiles, slab_tiles, w->k, slab);
-    for (size_t n = 1; n <= MOST_TOKENS; n++) {
+    tested->tile[w->type].unpack_panel_i8(w->tiles, panel_tiles, w->k, panel);
+    for (size_t n = 1; n <= TOKENS_MAX; n++) {
         memset(got, 0x5a, bytes);
-        tested->tile[w->type].dot_slab(slab, slab_tiles, w->k, acts, act_bytes, n, got, stride);
-        expect_product(got, want, stride, slab_tiles * AK_TILE_ROWS, n,
+        tested->tile[w->type].dot_panel_i8(panel, panel_tiles, w->k, tokens, act_bytes, n, got,
+                                           stride);
+        expect_product(got, want, stride, panel_tiles * AK_TILE_ROWS, n,
                        ak_quant_info(w->type)->name, where);
     }
     release(want);
     release(got);
-    release(slab);
+    release(panel);
 }
 
 START_TEST(products_are_scalar)
@@ -525,12 +526,12 @@ START_TEST(products_are_scalar)
     static const char *const weight_names[W_COUNT] = { "random", "0 bits", "1 bits", "large scales",
                                                        "small scales" };
     static const size_t ks[] = { 32, 64, 224, 256, 288, 576, 512, 768 };
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     int isa = _i / N_TILED;
     if (!bundles(isa, &tested, &scalar))
         return;
     enum ak_quant_type type = tiled_types[_i % N_TILED];
-    enum ak_act_form form = ak_type_act_form(type);
+    enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
     for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
         size_t k = ks[j];
         if (k % smallest_k(type) != 0)
@@ -543,9 +544,9 @@ START_TEST(products_are_scalar)
             snprintf(where, sizeof where, "%s: k %zu, weights %s, activations %d", tested.name, k,
                      weight_names[weights], (int)activations);
             struct weight w = make_weight(type, weights, 1 + (size_t)i % 3, k);
-            uint8_t *acts = make_records(&scalar, form, activations, MOST_TOKENS, k);
-            check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, k), where);
-            release(acts);
+            uint8_t *tokens = quantize_tokens(&scalar, format, activations, TOKENS_MAX, k);
+            check_products(&tested, &scalar, &w, tokens, ak_cpu_act_bytes(format, k), where);
+            release(tokens);
             free_weight(&w);
         }
     }
@@ -556,22 +557,22 @@ END_TEST
  * lane: what has 16 bits must not saturate. −128 and 127 are 0x80 and 0x7f. */
 START_TEST(products_do_not_saturate)
 {
-    static const enum weights weights[] = { W_ZERO_BITS, W_ONE_BITS, W_LEAST_BYTES, W_MOST_BYTES };
-    static const enum activations activations[] = { A_LEAST, A_MOST, A_EXTREME };
-    struct ak_kernels tested, scalar;
+    static const enum weights weights[] = { W_ZERO_BITS, W_ONE_BITS, W_MIN_BYTES, W_MAX_BYTES };
+    static const enum activations activations[] = { A_MIN, A_MAX, A_EXTREME };
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i / N_TILED, &tested, &scalar))
         return;
     enum ak_quant_type type = tiled_types[_i % N_TILED];
-    enum ak_act_form form = ak_type_act_form(type);
+    enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
     enum { K = 512 };
     for (size_t i = 0; i < 4; i++) {
         for (size_t j = 0; j < 3; j++) {
             char where[96];
             snprintf(where, sizeof where, "%s: largest sums %zu %zu", tested.name, i, j);
             struct weight w = make_weight(type, weights[i], 1, K);
-            uint8_t *acts = make_records(&scalar, form, activations[j], MOST_TOKENS, K);
-            check_products(&tested, &scalar, &w, acts, ak_act_bytes(form, K), where);
-            release(acts);
+            uint8_t *tokens = quantize_tokens(&scalar, format, activations[j], TOKENS_MAX, K);
+            check_products(&tested, &scalar, &w, tokens, ak_cpu_act_bytes(format, K), where);
+            release(tokens);
             free_weight(&w);
         }
     }
@@ -584,23 +585,24 @@ START_TEST(scalar_products_are_right)
 {
     enum { TOKENS = 3, K = 768, ROWS = 2 * AK_TILE_ROWS };
     enum ak_quant_type type = tiled_types[_i];
-    enum ak_act_form form = ak_type_act_form(type);
-    struct ak_kernels scalar;
+    enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
+    struct ak_cpu_kernels scalar;
     random_state = 79;
-    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    ak_cpu_fill_kernels(AK_CPU_ISA_SCALAR, &scalar);
     struct weight w = make_weight(type, W_RANDOM, 2, K);
-    uint8_t *acts = make_records(&scalar, form, A_RANDOM, TOKENS, K);
+    uint8_t *tokens = quantize_tokens(&scalar, format, A_RANDOM, TOKENS, K);
     float *got = exact(TOKENS * ROWS * sizeof *got), *row = exact(K * sizeof *row);
-    scalar.tile[type].dot_tiles(w.tiles, 2, K, acts, ak_act_bytes(form, K), TOKENS, got, ROWS);
+    scalar.tile[type].dot_tiles(w.tiles, 2, K, tokens, ak_cpu_act_bytes(format, K), TOKENS, got,
+                                ROWS);
     for (size_t r = 0; r < ROWS; r++) {
         ak_quant_info(type)->dequantize(w.stored + r * w.row_bytes, row, K);
         for (size_t t = 0; t < TOKENS; t++) {
-            const struct ak_act32 *a32 =
-                (const struct ak_act32 *)(void *)(acts + t * ak_act_bytes(form, K));
-            const struct ak_act256 *a256 = (const struct ak_act256 *)(const void *)a32;
+            const struct ak_cpu_act32 *a32 =
+                (const struct ak_cpu_act32 *)(void *)(tokens + t * ak_cpu_act_bytes(format, K));
+            const struct ak_cpu_act256 *a256 = (const struct ak_cpu_act256 *)(const void *)a32;
             double sum = 0.0, terms = 0.0;
             for (size_t i = 0; i < K; i++) {
-                double a = form == AK_ACT_32 ?
+                double a = format == AK_CPU_ACT_Q8_32 ?
                                (double)a32[i / 32].scale * a32[i / 32].q[i % 32] :
                                (double)a256[i / 256].scale * a256[i / 256].q[i % 256];
                 sum += (double)row[i] * a;
@@ -613,14 +615,14 @@ START_TEST(scalar_products_are_right)
     }
     release(got);
     release(row);
-    release(acts);
+    release(tokens);
     free_weight(&w);
 }
 END_TEST
 
 START_TEST(dot_rows_is_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t rows = 1; rows <= 17; rows++) {
@@ -680,46 +682,46 @@ static uint8_t *random_stored(enum ak_quant_type type, size_t rows, size_t cols,
     return stored;
 }
 
-/* What every way through stored rows has to give: widened rows, the scalar product. */
-static float *stored_products(const struct ak_kernels *scalar, enum ak_quant_type type,
+/* What every way through stored rows has to give: dequantized rows, the scalar product. */
+static float *stored_products(const struct ak_cpu_kernels *scalar, enum ak_quant_type type,
                               const uint8_t *stored, size_t rows, size_t cols, size_t row_bytes,
-                              const float *x, size_t k, size_t n, float **widened)
+                              const float *x, size_t k, size_t n, float **dequantized)
 {
     float *w = exact(rows * k * sizeof *w), *y = exact(n * rows * sizeof *y);
     memset(w, 0, rows * k * sizeof *w);
     for (size_t r = 0; r < rows; r++)
-        scalar->widen[type](stored + r * row_bytes, w + r * k, cols);
+        scalar->dequantize[type](stored + r * row_bytes, w + r * k, cols);
     scalar->dot_rows(w, k, rows, x, k, n, k, y, rows);
-    *widened = w;
+    *dequantized = w;
     return y;
 }
 
 START_TEST(stored_rows_are_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t i = 0; i < N_STORED; i++) {
         enum ak_quant_type type = stored_types[i];
         for (size_t rows = 1; rows <= 9 && tested.dot_stored[type]; rows++) {
-            for (size_t n = 1; n <= AK_SMALL_N; n++) {
+            for (size_t n = 1; n <= AK_SKINNY_MAX; n++) {
                 size_t bytes, cols = stored_cols(type, 1 + random_below(300), &bytes),
                               k = ak_round_up(cols, AK_LANES);
                 uint8_t *stored = random_stored(type, rows, cols, bytes);
-                float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
+                float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *dequantized;
                 for (size_t t = 0; t < n; t++)
                     memset(x + t * k + cols, 0, (k - cols) * sizeof *x);
                 if (n == 5)
                     x[0] = INFINITY;
-                float *want =
-                    stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
+                float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n,
+                                              &dequantized);
                 tested.dot_stored[type](stored, bytes, rows, cols, x, k, n, got, rows);
                 expect_floats(got, want, n * rows, tested.name, "dot_stored");
                 release(stored);
                 release(x);
                 release(got);
                 release(want);
-                release(widened);
+                release(dequantized);
             }
         }
     }
@@ -728,39 +730,39 @@ END_TEST
 
 START_TEST(panels_are_scalar)
 {
-    struct ak_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel)
+    struct ak_cpu_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel_f32)
         return;
-    for (size_t rows = 1; rows <= AK_PANEL_ROWS; rows += rows % 8 < 2 ? 1 : 6) {
+    for (size_t rows = 1; rows <= AK_PANEL_ROWS_MAX; rows += rows % 8 < 2 ? 1 : 6) {
         for (size_t n = 1; n <= 53; n += n < 13 ? 1 : 20) {
             enum ak_quant_type type = stored_types[random_below(N_STORED)];
-            size_t most = 32 * (1 + random_below(n == 8 ? 40 : 7)), bytes,
-                   cols = stored_cols(type, n % 2 ? most : most - random_below(32), &bytes);
+            size_t max_cols = 32 * (1 + random_below(n == 8 ? 40 : 7)), bytes,
+                   cols = stored_cols(type, n % 2 ? max_cols : max_cols - random_below(32), &bytes);
             size_t k = ak_round_up(cols, AK_LANES);
             bytes += 4 * random_below(3) + (type == AK_QUANT_F8 ? 0 : 2);
             uint8_t *stored = random_stored(type, rows, cols, bytes);
             float *panel = exact(ak_round_up(rows, 16) * k * sizeof *panel),
-                  *tokens = exact(ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
-            float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
+                  *tokens = exact(ak_round_up(n, AK_PANEL_TOKEN_STEP) * k * sizeof *tokens);
+            float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *dequantized;
             /* not read for more than their sums */
-            memset(tokens, 0, ak_round_up(n, AK_PANEL_STEP) * k * sizeof *tokens);
+            memset(tokens, 0, ak_round_up(n, AK_PANEL_TOKEN_STEP) * k * sizeof *tokens);
             if (n == 5)
                 x[0] = INFINITY;
-            tested.open_panel[type](stored, bytes, rows, cols, panel);
+            tested.unpack_panel_f32[type](stored, bytes, rows, cols, panel);
             for (size_t t = 0; t < n; t++)
-                tested.open_token(x + t * k, k, t, tokens);
-            tested.dot_panel(panel, rows, tokens, n, k, got, rows, stored,
-                             n % 3 ? rows * bytes : 0);
+                tested.interleave_token_f32(x + t * k, k, t, tokens);
+            tested.dot_panel_f32(panel, rows, tokens, n, k, got, rows, stored,
+                                 n % 3 ? rows * bytes : 0);
             float *want =
-                stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &widened);
-            expect_floats(got, want, n * rows, tested.name, "dot_panel");
+                stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n, &dequantized);
+            expect_floats(got, want, n * rows, tested.name, "dot_panel_f32");
             release(stored);
             release(panel);
             release(tokens);
             release(x);
             release(got);
             release(want);
-            release(widened);
+            release(dequantized);
         }
     }
 }
@@ -789,34 +791,34 @@ static void round_rows(enum ak_quant_type type, uint8_t *stored, size_t n)
 /* Against products of the rounded values. */
 START_TEST(bf16_panels_are_near)
 {
-    struct ak_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.dot_bf16)
+    struct ak_cpu_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel_bf16)
         return;
-    for (size_t rows = 1; rows <= tested.bf16_most; rows += rows < 8 ? 1 : 9) {
+    for (size_t rows = 1; rows <= tested.panel_bf16_max; rows += rows < 8 ? 1 : 9) {
         for (size_t n = 1; n <= 49; n += n < 9 ? 1 : 8) {
             size_t k = 32 * (1 + random_below(n == 3 ? 110 : 7)), bytes = k * sizeof(uint16_t);
             enum ak_quant_type type = n % 2 ? AK_QUANT_BF16 : AK_QUANT_F16;
             uint8_t *stored = random_stored(type, rows, k, bytes);
-            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS) * bytes),
-                     *tokens = exact(ak_round_up(n, AK_BF16_TOKENS) * bytes);
-            float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *widened;
-            tested.open_bf16[type](stored, bytes, rows, k, panel);
+            uint16_t *panel = exact(ak_round_up(rows, AK_PANEL_ROWS_MAX) * bytes),
+                     *tokens = exact(ak_round_up(n, AK_PANEL_BF16_TOKEN_STEP) * bytes);
+            float *x = random_floats(n * k), *got = exact(n * rows * sizeof *got), *dequantized;
+            tested.unpack_panel_bf16[type](stored, bytes, rows, k, panel);
             for (size_t t = 0; t < n; t++)
-                tested.open_rounded(x + t * k, k, t, tokens);
-            tested.dot_bf16(panel, rows, tokens, n, k, got, rows);
+                tested.interleave_token_bf16(x + t * k, k, t, tokens);
+            tested.dot_panel_bf16(panel, rows, tokens, n, k, got, rows);
             for (size_t i = 0; i < n * k; i++)
                 x[i] = ak_bf16_to_float(ak_float_to_bf16(x[i]));
             round_rows(type, stored, rows * k);
-            float *want =
-                stored_products(&scalar, AK_QUANT_BF16, stored, rows, k, bytes, x, k, n, &widened);
-            expect_near(got, want, widened, rows, x, n, k);
+            float *want = stored_products(&scalar, AK_QUANT_BF16, stored, rows, k, bytes, x, k, n,
+                                          &dequantized);
+            expect_near(got, want, dequantized, rows, x, n, k);
             release(stored);
             release(panel);
             release(tokens);
             release(x);
             release(got);
             release(want);
-            release(widened);
+            release(dequantized);
         }
     }
 }
@@ -827,17 +829,18 @@ struct bf16_part {
     size_t row, n_rows, first, n;
 };
 
-static float *bf16_products(const struct ak_kernels *tested, const struct bf16_part *part,
+static float *bf16_products(const struct ak_cpu_kernels *tested, const struct bf16_part *part,
                             const uint8_t *stored, const float *x, size_t k)
 {
     size_t bytes = k * sizeof(uint16_t);
-    uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS) * bytes),
-             *tokens = exact(ak_round_up(part->n, AK_BF16_TOKENS) * bytes);
+    uint16_t *panel = exact(ak_round_up(part->n_rows, AK_PANEL_ROWS_MAX) * bytes),
+             *tokens = exact(ak_round_up(part->n, AK_PANEL_BF16_TOKEN_STEP) * bytes);
     float *y = exact(part->n * part->n_rows * sizeof *y);
-    tested->open_bf16[AK_QUANT_BF16](stored + part->row * bytes, bytes, part->n_rows, k, panel);
+    tested->unpack_panel_bf16[AK_QUANT_BF16](stored + part->row * bytes, bytes, part->n_rows, k,
+                                             panel);
     for (size_t t = 0; t < part->n; t++)
-        tested->open_rounded(x + (part->first + t) * k, k, t, tokens);
-    tested->dot_bf16(panel, part->n_rows, tokens, part->n, k, y, part->n_rows);
+        tested->interleave_token_bf16(x + (part->first + t) * k, k, t, tokens);
+    tested->dot_panel_bf16(panel, part->n_rows, tokens, part->n, k, y, part->n_rows);
     release(panel);
     release(tokens);
     return y;
@@ -847,10 +850,10 @@ static float *bf16_products(const struct ak_kernels *tested, const struct bf16_p
 START_TEST(bf16_products_stand_alone)
 {
     enum { N = 53 };
-    struct ak_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.dot_bf16)
+    struct ak_cpu_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel_bf16)
         return;
-    size_t k = 32 * 35, rows = tested.bf16_most;
+    size_t k = 32 * 35, rows = tested.panel_bf16_max;
     uint8_t *stored = random_stored(AK_QUANT_BF16, rows, k, k * sizeof(uint16_t));
     float *x = random_floats(N * k);
     const struct bf16_part all = { 0, rows, 0, N };
@@ -862,7 +865,7 @@ START_TEST(bf16_products_stand_alone)
         float *got = bf16_products(&tested, &part, stored, x, k);
         for (size_t t = 0; t < part.n; t++)
             expect_floats(got + t * part.n_rows, want + (part.first + t) * rows + part.row,
-                          part.n_rows, tested.name, "dot_bf16");
+                          part.n_rows, tested.name, "dot_panel_bf16");
         release(got);
     }
     release(want);
@@ -873,23 +876,24 @@ END_TEST
 
 START_TEST(blas_is_near_or_absent)
 {
-    struct ak_kernels scalar;
-    struct ak_blas blas;
+    struct ak_cpu_kernels scalar;
+    struct ak_cpu_blas blas;
     struct ak_error error;
-    ck_assert_int_eq(ak_blas_load("libno-such-blas.so.0", &blas, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_cpu_blas_load("libno-such-blas.so.0", &blas, &error),
+                     AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_null((void *)(uintptr_t)blas.sgemm);
     ck_assert_ptr_nonnull(strstr(error.message, "BLAS") ?
                               error.message :
                               strstr(error.message, "libno-such-blas.so.0"));
-    if (ak_blas_load(NULL, &blas, &error) != AKUNU_OK)
+    if (ak_cpu_blas_load(NULL, &blas, &error) != AKUNU_OK)
         return;
     enum { ROWS = 19, N = 33, K = 96 };
     float *w = random_floats(ROWS * K), *x = random_floats(N * (K + 5)), got[N * (ROWS + 2)],
           want[N * (ROWS + 2)];
-    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    ak_cpu_fill_kernels(AK_CPU_ISA_SCALAR, &scalar);
     scalar.dot_rows(w, K, ROWS, x, K + 5, N, K, want, ROWS + 2);
-    ck_assert(!ak_blas_dot_rows(&blas, w, K, ROWS, x, SIZE_MAX, N, K, got, ROWS + 2));
-    ck_assert(ak_blas_dot_rows(&blas, w, K, ROWS, x, K + 5, N, K, got, ROWS + 2));
+    ck_assert(!ak_cpu_blas_dot_rows(&blas, w, K, ROWS, x, SIZE_MAX, N, K, got, ROWS + 2));
+    ck_assert(ak_cpu_blas_dot_rows(&blas, w, K, ROWS, x, K + 5, N, K, got, ROWS + 2));
     for (size_t i = 0; i < N * (ROWS + 2); i++)
         if (i % (ROWS + 2) < ROWS)
             ck_assert_float_eq_tol(got[i], want[i], 1e-4f);
@@ -922,8 +926,8 @@ static float *copy_floats(const float *x, size_t n)
     return memcpy(exact(n * sizeof *x), x, n * sizeof *x);
 }
 
-static void expect_short_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar,
-                              size_t n)
+static void expect_short_conv(const struct ak_cpu_kernels *tested,
+                              const struct ak_cpu_kernels *scalar, size_t n)
 {
     for (size_t taps = 2; taps < 6; taps++) {
         float *b = wild_floats(n), *c = wild_floats(n), *x = wild_floats(n),
@@ -941,7 +945,8 @@ static void expect_short_conv(const struct ak_kernels *tested, const struct ak_k
     }
 }
 
-static void expect_conv(const struct ak_kernels *tested, const struct ak_kernels *scalar, size_t n)
+static void expect_conv(const struct ak_cpu_kernels *tested, const struct ak_cpu_kernels *scalar,
+                        size_t n)
 {
     for (size_t taps = 2; taps < 6; taps++) {
         float *x = wild_floats(n), *kernel = wild_floats(n * taps),
@@ -962,10 +967,10 @@ static void expect_conv(const struct ak_kernels *tested, const struct ak_kernels
  * that what one leaves is the next one's. */
 START_TEST(delta_rule_is_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
-    for (size_t n = AK_DELTA_STEP; n <= AK_DELTA_COLUMNS; n += AK_DELTA_STEP)
+    for (size_t n = AK_DELTA_STEP; n <= AK_DELTA_COLUMNS_MAX; n += AK_DELTA_STEP)
         for (size_t rows = 1; rows <= 128; rows += rows < 3 ? 1 : 125) {
             size_t stride = n + 5;
             float *out[2] = { wild_floats(n), wild_floats(n) }, *state[2];
@@ -993,8 +998,8 @@ END_TEST
 START_TEST(delta_rule_is_right)
 {
     enum { ROWS = 6, N = AK_DELTA_STEP };
-    struct ak_kernels scalar;
-    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    struct ak_cpu_kernels scalar;
+    ak_cpu_fill_kernels(AK_CPU_ISA_SCALAR, &scalar);
     float q[ROWS], k[ROWS], v[N], out[N], state[ROWS * N] = { 0 };
     double s[ROWS][N] = { { 0 } };
     for (int t = 0; t < 5; t++) {
@@ -1006,14 +1011,14 @@ START_TEST(delta_rule_is_right)
             v[j] = (float)((j * 7 + t) % 13) - 6.0f;
         scalar.delta_rule(q, k, ROWS, v, 0.9f, 0.6f, state, N, out, N);
         for (int j = 0; j < N; j++) {
-            double told = 0.0, asked = 0.0;
+            double predicted = 0.0, answer = 0.0;
             for (int i = 0; i < ROWS; i++)
-                told += (double)k[i] * (s[i][j] *= (double)0.9f);
+                predicted += (double)k[i] * (s[i][j] *= (double)0.9f);
             for (int i = 0; i < ROWS; i++) {
-                s[i][j] += (double)k[i] * (double)0.6f * ((double)v[j] - told);
-                asked += (double)q[i] * s[i][j];
+                s[i][j] += (double)k[i] * (double)0.6f * ((double)v[j] - predicted);
+                answer += (double)q[i] * s[i][j];
             }
-            ck_assert_double_eq_tol((double)out[j], asked, 1e-5);
+            ck_assert_double_eq_tol((double)out[j], answer, 1e-5);
         }
     }
 }
@@ -1021,7 +1026,7 @@ END_TEST
 
 START_TEST(elementwise_is_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t n = 1; n < 600; n += n < 70 ? 1 : 101) {
@@ -1074,11 +1079,11 @@ START_TEST(elementwise_is_scalar)
         scalar.softcap(b, 50.0f, n);
         expect_floats(a, b, n, tested.name, "softcap");
         uint16_t *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
-        tested.narrow_f16(x, got, n);
-        scalar.narrow_f16(x, want, n);
+        tested.f32_to_f16(x, got, n);
+        scalar.f32_to_f16(x, want, n);
         for (size_t i = 0; i < n; i++)
             if (got[i] != want[i])
-                ck_abort_msg("%s narrow_f16 of %a: %04x, scalar gives %04x", tested.name,
+                ck_abort_msg("%s f32_to_f16 of %a: %04x, scalar gives %04x", tested.name,
                              (double)x[i], got[i], want[i]);
         release(got);
         release(want);
@@ -1093,7 +1098,7 @@ END_TEST
 /* Where it bends, and every length up to one beyond whole vectors. */
 START_TEST(gelu_is_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     enum { STEPS = 20000, N = 2 * STEPS + 1 };
     if (!bundles(_i, &tested, &scalar))
         return;
@@ -1126,8 +1131,8 @@ END_TEST
 /* Against the formulas in double. */
 START_TEST(scalar_functions_are_right)
 {
-    struct ak_kernels scalar;
-    ak_kernels_fill(AK_ISA_SCALAR, &scalar);
+    struct ak_cpu_kernels scalar;
+    ak_cpu_fill_kernels(AK_CPU_ISA_SCALAR, &scalar);
     for (int i = -40000; i <= 40000; i++) {
         float x = (float)i * 0x1.3p-12f, y = x, gelu;
         double cube = 0.044715 * (double)x * (double)x * (double)x;
@@ -1168,7 +1173,7 @@ END_TEST
 
 START_TEST(norms_are_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t n = 1; n < 1600; n += n < 70 ? 1 : 158) {
@@ -1194,7 +1199,7 @@ END_TEST
 
 START_TEST(rope_is_scalar)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t dims = 2; dims <= 256; dims += dims < 80 ? 2 : 16) {
@@ -1214,9 +1219,9 @@ START_TEST(rope_is_scalar)
 }
 END_TEST
 
-START_TEST(widen_is_the_reference)
+START_TEST(dequantize_is_the_reference)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     enum { ALL = 65536 };
@@ -1225,15 +1230,15 @@ START_TEST(widen_is_the_reference)
     for (unsigned i = 0; i < ALL; i++)
         halves[i] = (uint16_t)i;
     for (int type = AK_QUANT_F16; type <= AK_QUANT_BF16; type++) {
-        scalar.widen[type](halves, want, ALL);
-        tested.widen[type](halves, got, ALL);
-        expect_floats(got, want, ALL, tested.name, "widen");
+        scalar.dequantize[type](halves, want, ALL);
+        tested.dequantize[type](halves, got, ALL);
+        expect_floats(got, want, ALL, tested.name, "dequantize");
         for (size_t n = 1; n < 70; n++) {
-            uint16_t *few = memcpy(exact(n * sizeof *few), halves + 900 * n, n * sizeof *few);
+            uint16_t *head = memcpy(exact(n * sizeof *head), halves + 900 * n, n * sizeof *head);
             float *out = exact(n * sizeof *out);
-            tested.widen[type](few, out, n);
-            expect_floats(out, want + 900 * n, n, tested.name, "widen, a tail");
-            release(few);
+            tested.dequantize[type](head, out, n);
+            expect_floats(out, want + 900 * n, n, tested.name, "dequantize, a tail");
+            release(head);
             release(out);
         }
     }
@@ -1248,7 +1253,7 @@ START_TEST(e4m3_is_the_reference)
 {
     enum { BLOCKS = 10, ELEMS = sizeof(((struct ak_quant_block_f8 *)NULL)->q) };
     static const float scales[BLOCKS / 2] = { 1.0f, 0x1.abcdefp-130f, -0x1.fffffep119f, 0.0f, NAN };
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     struct ak_quant_block_f8 blocks[BLOCKS];
     float got[BLOCKS * ELEMS], want[BLOCKS * ELEMS];
     if (!bundles(_i, &tested, &scalar))
@@ -1258,30 +1263,29 @@ START_TEST(e4m3_is_the_reference)
         for (int j = 0; j < ELEMS; j++)
             blocks[i].q[j] = (uint8_t)(i % 2 * ELEMS + j);
     }
-    scalar.widen[AK_QUANT_F8](blocks, want, BLOCKS * ELEMS);
-    tested.widen[AK_QUANT_F8](blocks, got, BLOCKS * ELEMS);
-    expect_floats(got, want, BLOCKS * ELEMS, tested.name, "widen F8");
+    scalar.dequantize[AK_QUANT_F8](blocks, want, BLOCKS * ELEMS);
+    tested.dequantize[AK_QUANT_F8](blocks, got, BLOCKS * ELEMS);
+    expect_floats(got, want, BLOCKS * ELEMS, tested.name, "dequantize F8");
 }
 END_TEST
 
-START_TEST(widened_blocks_are_the_reference)
+START_TEST(dequantized_blocks_are_the_reference)
 {
-    static const enum weights kinds[] = { W_RANDOM, W_LARGE_SCALES, W_SMALL_SCALES, W_LEAST_BYTES,
-                                          W_MOST_BYTES };
-    struct ak_kernels tested, scalar;
+    static const enum weights kinds[] = { W_RANDOM, W_LARGE_SCALES, W_SMALL_SCALES, W_MIN_BYTES,
+                                          W_MAX_BYTES };
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (int type = 0; type < AK_QUANT_COUNT; type++) {
         const struct ak_quant_info *info = ak_quant_info((enum ak_quant_type)type);
-        ck_assert_ptr_nonnull(tested.widen[type]);
-        for (size_t blocks = 1; blocks < 6 && ak_type_is_tiled((enum ak_quant_type)type);
-             blocks++) {
+        ck_assert_ptr_nonnull(tested.dequantize[type]);
+        for (size_t blocks = 1; blocks < 6 && ak_cpu_is_tiled((enum ak_quant_type)type); blocks++) {
             size_t n = blocks * info->block_elems;
             uint8_t *stored = exact(blocks * info->block_bytes);
             float *got = exact(n * sizeof *got), *want = exact(n * sizeof *want);
             fill_blocks((enum ak_quant_type)type, kinds[blocks - 1], stored, blocks);
-            scalar.widen[type](stored, want, n);
-            tested.widen[type](stored, got, n);
+            scalar.dequantize[type](stored, want, n);
+            tested.dequantize[type](stored, got, n);
             expect_floats(got, want, n, tested.name, info->name);
             release(stored);
             release(got);
@@ -1310,14 +1314,16 @@ static void put(const struct page *p, void *base, size_t i, float x)
 static struct page make_page(size_t head_dim, bool half, size_t first, size_t end)
 {
     struct page p = { .head_dim = head_dim, .half = half };
-    size_t elems = AK_PAGE_TOKENS * head_dim,
+    size_t elems = AK_KV_PAGE_TOKENS * head_dim,
            bytes = elems * (half ? sizeof(uint16_t) : sizeof(float));
     p.k = exact(bytes);
     p.v = exact(bytes);
-    for (size_t t = 0; t < AK_PAGE_TOKENS; t++) {
+    for (size_t t = 0; t < AK_KV_PAGE_TOKENS; t++) {
         bool seen = t >= first && t < end;
         for (size_t d = 0; d < head_dim; d++) {
-            put(&p, p.k, (t / AK_PAGE_GROUP * head_dim + d) * AK_PAGE_GROUP + t % AK_PAGE_GROUP,
+            put(&p, p.k,
+                (t / AK_KV_GROUP_TOKENS * head_dim + d) * AK_KV_GROUP_TOKENS +
+                    t % AK_KV_GROUP_TOKENS,
                 seen ? random_float() : NAN);
             put(&p, p.v, t * head_dim + d, seen ? random_float() : NAN);
         }
@@ -1327,37 +1333,37 @@ static struct page make_page(size_t head_dim, bool half, size_t first, size_t en
 
 enum queries { Q_ORDINARY, Q_ZERO, Q_LARGE, Q_OVERFLOW, Q_COUNT };
 
-static void check_page(const struct ak_kernels *tested, const struct ak_kernels *scalar,
+static void check_page(const struct ak_cpu_kernels *tested, const struct ak_cpu_kernels *scalar,
                        size_t head_dim, bool half, size_t rows, enum queries kind)
 {
     static const float factor[Q_COUNT] = { 4.0f, 0.0f, 1000.0f, FLT_MAX };
-    size_t q_stride = head_dim + 3, out_stride = head_dim + 7, low = AK_PAGE_TOKENS, high = 0;
+    size_t q_stride = head_dim + 3, out_stride = head_dim + 7, low = AK_KV_PAGE_TOKENS, high = 0;
     uint16_t first[32], end[32];
     bool ragged = random_below(2);
     for (size_t i = 0; i < rows; i++) {
-        first[i] = (uint16_t)(ragged ? random_below(AK_PAGE_TOKENS) :
+        first[i] = (uint16_t)(ragged ? random_below(AK_KV_PAGE_TOKENS) :
                               i      ? first[0] :
                                        random_below(3) * 9);
-        end[i] = (uint16_t)(ragged ? first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]) :
-                                     ak_min_size(AK_PAGE_TOKENS, 40 + i / 2 * 3));
+        end[i] = (uint16_t)(ragged ? first[i] + 1 + random_below(AK_KV_PAGE_TOKENS - first[i]) :
+                                     ak_min_size(AK_KV_PAGE_TOKENS, 40 + i / 2 * 3));
         low = ak_min_size(low, first[i]);
         high = ak_max_size(high, end[i]);
     }
     struct page page = make_page(head_dim, half, low, high);
     float *q = random_floats(rows * q_stride),
-          *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
+          *weights = exact(rows * AK_KV_PAGE_TOKENS * sizeof *weights);
     for (size_t i = 0; i < rows * q_stride; i++)
         q[i] *= factor[kind];
     float *got = exact(rows * out_stride * sizeof *got),
           *want = exact(rows * out_stride * sizeof *want);
     float max[2][32], sum[2][32];
-    const struct ak_kernels *both[2] = { tested, scalar };
+    const struct ak_cpu_kernels *both[2] = { tested, scalar };
     for (int i = 0; i < 2; i++) {
-        (half ? both[i]->attend_scores_f16 : both[i]->attend_scores_f32)(
-            q, q_stride, rows, head_dim, page.k, low, high, weights);
-        (half ? both[i]->attend_values_f16 :
-                both[i]->attend_values_f32)(weights, rows, head_dim, page.v, first, end, max[i],
-                                            sum[i], i == 0 ? got : want, out_stride);
+        (half ? both[i]->attn_qk_f16 : both[i]->attn_qk_f32)(q, q_stride, rows, head_dim, page.k,
+                                                             low, high, weights);
+        (half ? both[i]->attn_pv_f16 : both[i]->attn_pv_f32)(weights, rows, head_dim, page.v, first,
+                                                             end, max[i], sum[i],
+                                                             i == 0 ? got : want, out_stride);
     }
     char where[96];
     snprintf(where, sizeof where, "%s: head %zu, %zu rows, queries %d", half ? "F16" : "F32",
@@ -1373,15 +1379,15 @@ static void check_page(const struct ak_kernels *tested, const struct ak_kernels 
     release(want);
 }
 
-/* Values as the cache stores them against the scalar kernel over the same ones widened. */
-static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_kernels *scalar,
-                              size_t head_dim, size_t rows)
+/* Values as the cache stores them against the scalar kernel over the same ones dequantized. */
+static void check_q8_0_values(const struct ak_cpu_kernels *tested,
+                              const struct ak_cpu_kernels *scalar, size_t head_dim, size_t rows)
 {
     const struct ak_quant_info *type = ak_quant_info(AK_QUANT_Q8_0);
-    size_t n = AK_PAGE_TOKENS * head_dim;
+    size_t n = AK_KV_PAGE_TOKENS * head_dim;
     uint16_t first[32], end[32];
-    float *values = random_floats(n), *scores = random_floats(rows * AK_PAGE_TOKENS);
-    float *weights = exact(rows * AK_PAGE_TOKENS * sizeof *weights);
+    float *values = random_floats(n), *scores = random_floats(rows * AK_KV_PAGE_TOKENS);
+    float *weights = exact(rows * AK_KV_PAGE_TOKENS * sizeof *weights);
     uint8_t *stored = exact(n / type->block_elems * type->block_bytes);
     float *got = exact(rows * head_dim * sizeof *got),
           *want = exact(rows * head_dim * sizeof *want);
@@ -1389,15 +1395,15 @@ static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_k
     type->quantize(values, stored, n);
     type->dequantize(stored, values, n);
     for (size_t i = 0; i < rows; i++) {
-        first[i] = (uint16_t)random_below(AK_PAGE_TOKENS);
-        end[i] = (uint16_t)(first[i] + 1 + random_below(AK_PAGE_TOKENS - first[i]));
+        first[i] = (uint16_t)random_below(AK_KV_PAGE_TOKENS);
+        end[i] = (uint16_t)(first[i] + 1 + random_below(AK_KV_PAGE_TOKENS - first[i]));
     }
-    memcpy(weights, scores, rows * AK_PAGE_TOKENS * sizeof *weights);
-    tested->attend_values_q8_0(weights, rows, head_dim, stored, first, end, max[0], sum[0], got,
-                               head_dim);
-    memcpy(weights, scores, rows * AK_PAGE_TOKENS * sizeof *weights);
-    scalar->attend_values_f32(weights, rows, head_dim, values, first, end, max[1], sum[1], want,
-                              head_dim);
+    memcpy(weights, scores, rows * AK_KV_PAGE_TOKENS * sizeof *weights);
+    tested->attn_pv_q8_0(weights, rows, head_dim, stored, first, end, max[0], sum[0], got,
+                         head_dim);
+    memcpy(weights, scores, rows * AK_KV_PAGE_TOKENS * sizeof *weights);
+    scalar->attn_pv_f32(weights, rows, head_dim, values, first, end, max[1], sum[1], want,
+                        head_dim);
     expect_floats(max[0], max[1], rows, tested->name, "Q8_0 values");
     expect_floats(sum[0], sum[1], rows, tested->name, "Q8_0 values");
     expect_floats(got, want, rows * head_dim, tested->name, "Q8_0 values");
@@ -1412,8 +1418,8 @@ static void check_q8_0_values(const struct ak_kernels *tested, const struct ak_k
 START_TEST(q8_0_values_are_scalar)
 {
     static const size_t dims[] = { 32, 64, 96, 128, 256 };
-    struct ak_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.attend_values_q8_0)
+    struct ak_cpu_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar) || !tested.attn_pv_q8_0)
         return;
     for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
         for (size_t rows = 1; rows <= 32; rows += rows < 10 ? 1 : 11)
@@ -1424,7 +1430,7 @@ END_TEST
 START_TEST(attention_is_scalar)
 {
     static const size_t dims[] = { 1, 2, 8, 15, 16, 24, 32, 40, 64, 80, 96, 112, 128, 256 };
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
@@ -1437,7 +1443,7 @@ END_TEST
 
 START_TEST(attention_is_scalar_for_every_range)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (int i = 0; i < 100; i++)
@@ -1445,11 +1451,11 @@ START_TEST(attention_is_scalar_for_every_range)
 }
 END_TEST
 
-START_TEST(attend_merge_is_scalar)
+START_TEST(attn_merge_is_scalar)
 {
     static const float maxima[] = { -INFINITY, -3.0f, 0.0f, 2.5f, 200.0f, INFINITY, NAN };
     enum { N = sizeof maxima / sizeof *maxima };
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     for (size_t dim = 1; dim <= 130; dim += dim < 40 ? 1 : 17) {
@@ -1457,8 +1463,8 @@ START_TEST(attend_merge_is_scalar)
             float max[2] = { maxima[i % N], maxima[i % N] }, sum[2] = { 3.25f, 3.25f };
             float *got = random_floats(dim), *want = copy_floats(got, dim),
                   *page_out = random_floats(dim);
-            tested.attend_merge(&max[0], &sum[0], got, maxima[i / N], 1.5f, page_out, dim);
-            scalar.attend_merge(&max[1], &sum[1], want, maxima[i / N], 1.5f, page_out, dim);
+            tested.attn_merge(&max[0], &sum[0], got, maxima[i / N], 1.5f, page_out, dim);
+            scalar.attn_merge(&max[1], &sum[1], want, maxima[i / N], 1.5f, page_out, dim);
             expect_floats(&max[0], &max[1], 1, tested.name, "merged max");
             expect_floats(&sum[0], &sum[1], 1, tested.name, "merged sum");
             expect_floats(got, want, dim, tested.name, "merged out");
@@ -1473,7 +1479,7 @@ END_TEST
 /* The probes count what they did. */
 START_TEST(probes_count)
 {
-    struct ak_kernels tested, scalar;
+    struct ak_cpu_kernels tested, scalar;
     if (!bundles(_i, &tested, &scalar))
         return;
     uint8_t *memory = exact(4096);
@@ -1488,19 +1494,19 @@ END_TEST
 /* The best bundle is the last usable one, and names go both ways. */
 START_TEST(bundles_have_names)
 {
-    enum ak_isa isa;
-    ck_assert(ak_isa_usable(ak_isa_best()));
-    for (int i = 0; i < AK_ISA_COUNT; i++) {
-        ck_assert_int_eq(ak_isa_parse(ak_isa_name((enum ak_isa)i), &isa),
-                         ak_isa_usable((enum ak_isa)i));
-        if (ak_isa_usable((enum ak_isa)i)) {
-            struct ak_kernels k;
-            ak_kernels_fill((enum ak_isa)i, &k);
-            ck_assert_str_eq(k.name, ak_isa_name((enum ak_isa)i));
-            ck_assert_int_le(i, (int)ak_isa_best());
+    enum ak_cpu_isa isa;
+    ck_assert(ak_cpu_isa_is_usable(ak_cpu_best_isa()));
+    for (int i = 0; i < AK_CPU_ISA_COUNT; i++) {
+        ck_assert_int_eq(ak_cpu_parse_isa(ak_cpu_isa_name((enum ak_cpu_isa)i), &isa),
+                         ak_cpu_isa_is_usable((enum ak_cpu_isa)i));
+        if (ak_cpu_isa_is_usable((enum ak_cpu_isa)i)) {
+            struct ak_cpu_kernels k;
+            ak_cpu_fill_kernels((enum ak_cpu_isa)i, &k);
+            ck_assert_str_eq(k.name, ak_cpu_isa_name((enum ak_cpu_isa)i));
+            ck_assert_int_le(i, (int)ak_cpu_best_isa());
         }
     }
-    ck_assert(!ak_isa_parse("sse9", &isa));
+    ck_assert(!ak_cpu_parse_isa("sse9", &isa));
 }
 END_TEST
 
@@ -1515,31 +1521,31 @@ int main(void)
     suite_add_tcase(suite, layout);
     /* the loop's index is the bundle; for products, times the type */
     TCase *kernels = tcase_create("kernels");
-    tcase_add_loop_test(kernels, quantize_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, quantize_is_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_loop_test(kernels, products_are_scalar, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
-    tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, e4m3_is_the_reference, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, panels_are_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, bf16_panels_are_near, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, bf16_products_stand_alone, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, e4m3_is_the_reference, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, panels_are_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, bf16_panels_are_near, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, bf16_products_stand_alone, 1, AK_CPU_ISA_COUNT);
     tcase_add_test(kernels, blas_is_near_or_absent);
-    tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, gelu_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, delta_rule_is_scalar, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, elementwise_is_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, gelu_is_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, delta_rule_is_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_test(kernels, delta_rule_is_right);
     tcase_add_test(kernels, scalar_functions_are_right);
-    tcase_add_loop_test(kernels, norms_are_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, widen_is_the_reference, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, widened_blocks_are_the_reference, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, q8_0_values_are_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, attention_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, attention_is_scalar_for_every_range, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, attend_merge_is_scalar, 1, AK_ISA_COUNT);
-    tcase_add_loop_test(kernels, probes_count, 1, AK_ISA_COUNT);
+    tcase_add_loop_test(kernels, norms_are_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, rope_is_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, dequantize_is_the_reference, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, dequantized_blocks_are_the_reference, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, q8_0_values_are_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, attention_is_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, attention_is_scalar_for_every_range, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, attn_merge_is_scalar, 1, AK_CPU_ISA_COUNT);
+    tcase_add_loop_test(kernels, probes_count, 1, AK_CPU_ISA_COUNT);
     suite_add_tcase(suite, kernels);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

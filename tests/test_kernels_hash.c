@@ -26,7 +26,7 @@ static float next_float(uint64_t *state)
     return (float)((int32_t)(next(state) >> 20 & 0x1fffff) - 0x100000) * 0x1p-20f;
 }
 
-static void *room(size_t bytes)
+static void *alloc(size_t bytes)
 {
     void *p = ak_alloc_aligned(bytes);
     ck_assert_ptr_nonnull(p);
@@ -35,7 +35,7 @@ static void *room(size_t bytes)
 
 static float *floats(size_t n, float range, uint64_t seed)
 {
-    float *x = room(n * sizeof *x);
+    float *x = alloc(n * sizeof *x);
     for (size_t i = 0; i < n; i++)
         x[i] = next_float(&seed) * range;
     return x;
@@ -93,36 +93,40 @@ static void fill_rows(enum ak_quant_type type, uint8_t *rows, size_t bytes, uint
 }
 
 struct product {
-    enum ak_act_form form;
+    enum ak_cpu_act_format format;
     size_t n_tiles, k, n, act_bytes;
-    uint8_t *tiles, *acts;
+    uint8_t *tiles, *activations;
     float *y;
 };
 
-static struct product product_of(const struct ak_kernels *kernels, enum ak_quant_type type,
+static struct product product_of(const struct ak_cpu_kernels *kernels, enum ak_quant_type type,
                                  size_t n_tiles, size_t k, size_t n)
 {
-    struct product p = { .form = ak_type_act_form(type), .n_tiles = n_tiles, .k = k, .n = n };
+    struct product p = {
+        .format = ak_cpu_type_act_format(type), .n_tiles = n_tiles, .k = k, .n = n
+    };
     uint64_t row_bytes;
     ck_assert(ak_quant_row_bytes(type, k, &row_bytes));
-    p.act_bytes = ak_act_bytes(p.form, k);
-    p.tiles = room(n_tiles * ak_tile_row_bytes(type, k));
-    p.acts = room(n * p.act_bytes);
-    p.y = room(n * n_tiles * AK_TILE_ROWS * sizeof *p.y);
-    uint8_t *rows = room(AK_TILE_ROWS * row_bytes);
+    p.act_bytes = ak_cpu_act_bytes(p.format, k);
+    p.tiles = alloc(n_tiles * ak_cpu_tile_row_bytes(type, k));
+    p.activations = alloc(n * p.act_bytes);
+    p.y = alloc(n * n_tiles * AK_TILE_ROWS * sizeof *p.y);
+    uint8_t *rows = alloc(AK_TILE_ROWS * row_bytes);
     for (size_t i = 0; i < n_tiles; i++) {
         const void *row[AK_TILE_ROWS];
         fill_rows(type, rows, AK_TILE_ROWS * row_bytes, 17 + i);
         for (size_t r = 0; r < AK_TILE_ROWS; r++)
             row[r] = rows + r * row_bytes;
-        ak_pack_tiles(type, row, k, p.tiles + i * ak_tile_row_bytes(type, k));
+        ak_cpu_pack_tiles(type, row, k, p.tiles + i * ak_cpu_tile_row_bytes(type, k));
     }
     for (size_t t = 0; t < n; t++) {
         float *x = floats(k, 3.0f, 91 + t);
-        if (p.form == AK_ACT_256)
-            kernels->quantize256(x, k, (struct ak_act256 *)(void *)(p.acts + t * p.act_bytes));
+        if (p.format == AK_CPU_ACT_Q8_256)
+            kernels->quantize256(x, k,
+                                 (struct ak_cpu_act256 *)(void *)(p.activations + t * p.act_bytes));
         else
-            kernels->quantize32(x, k, (struct ak_act32 *)(void *)(p.acts + t * p.act_bytes));
+            kernels->quantize32(x, k,
+                                (struct ak_cpu_act32 *)(void *)(p.activations + t * p.act_bytes));
         ak_free(x);
     }
     ak_free(rows);
@@ -133,7 +137,7 @@ static uint64_t end_product(struct product *p, uint64_t hash)
 {
     hash = hash_floats(hash, p->y, p->n * p->n_tiles * AK_TILE_ROWS);
     ak_free(p->tiles);
-    ak_free(p->acts);
+    ak_free(p->activations);
     ak_free(p->y);
     return hash;
 }
@@ -141,57 +145,58 @@ static uint64_t end_product(struct product *p, uint64_t hash)
 /* A length with a tail, where the type has any. */
 static size_t length_of(enum ak_quant_type type, size_t tiles)
 {
-    return tiles * AK_TILE_K + (ak_type_act_form(type) == AK_ACT_32 ? 3 * AK_BLOCK_K : 0);
+    return tiles * AK_TILE_K +
+           (ak_cpu_type_act_format(type) == AK_CPU_ACT_Q8_32 ? 3 * AK_BLOCK_K : 0);
 }
 
-static uint64_t run_tiles(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_tiles(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     uint64_t hash = START;
-    for (size_t n = 1; n <= AK_SMALL_N; n++) {
+    for (size_t n = 1; n <= AK_SKINNY_MAX; n++) {
         struct product p = product_of(kernels, type, 3, length_of(type, 1 + n % 3), n);
-        kernels->tile[type].dot_tiles(p.tiles, p.n_tiles, p.k, p.acts, p.act_bytes, n, p.y,
+        kernels->tile[type].dot_tiles(p.tiles, p.n_tiles, p.k, p.activations, p.act_bytes, n, p.y,
                                       p.n_tiles * AK_TILE_ROWS);
         hash = end_product(&p, hash);
     }
     return hash;
 }
 
-static uint64_t run_slab(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_panel_i8(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     uint64_t hash = START;
-    for (size_t n_tiles = 1; n_tiles <= AK_SLAB_TILES; n_tiles++) {
+    for (size_t n_tiles = 1; n_tiles <= AK_PANEL_I8_TILES_MAX; n_tiles++) {
         struct product p = product_of(kernels, type, n_tiles, length_of(type, 3), 21 + 2 * n_tiles);
-        uint8_t *slab = room(n_tiles * (p.k / AK_BLOCK_K) * AK_SLAB_BYTES_32);
-        kernels->tile[type].open_slab(p.tiles, n_tiles, p.k, slab);
-        kernels->tile[type].dot_slab(slab, n_tiles, p.k, p.acts, p.act_bytes, p.n, p.y,
-                                     n_tiles * AK_TILE_ROWS);
-        ak_free(slab);
+        uint8_t *panel = alloc(n_tiles * (p.k / AK_BLOCK_K) * AK_PANEL_I8_BLOCK_BYTES_MAX);
+        kernels->tile[type].unpack_panel_i8(p.tiles, n_tiles, p.k, panel);
+        kernels->tile[type].dot_panel_i8(panel, n_tiles, p.k, p.activations, p.act_bytes, p.n, p.y,
+                                         n_tiles * AK_TILE_ROWS);
+        ak_free(panel);
         hash = end_product(&p, hash);
     }
     return hash;
 }
 
 /* ---- The others --------------------------------------------------------- */
-static uint64_t run_widen(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_dequantize(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     enum { N = 30001 }; /* halves from zero up, and a tail */
-    uint16_t *halves = room(N * sizeof *halves);
-    float *x = room(N * sizeof *x);
+    uint16_t *halves = alloc(N * sizeof *halves);
+    float *x = alloc(N * sizeof *x);
     for (size_t i = 0; i < N; i++)
         halves[i] = (uint16_t)i;
-    kernels->widen[type](halves, x, N);
+    kernels->dequantize[type](halves, x, N);
     uint64_t hash = hash_floats(START, x, N);
     ak_free(halves);
     ak_free(x);
     return hash;
 }
 
-static uint64_t run_dot_rows(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_dot_rows(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     (void)type;
     enum { ROWS = 7, TOKENS = 11, K = 1120 };
     float *w = floats(ROWS * K, 1.0f, 5), *x = floats(TOKENS * K, 2.0f, 6),
-          *y = room(ROWS * TOKENS * sizeof *y);
+          *y = alloc(ROWS * TOKENS * sizeof *y);
     uint64_t hash = START;
     for (size_t n = 1; n <= TOKENS; n++) {
         kernels->dot_rows(w, K, ROWS, x, K, n, K, y, ROWS);
@@ -214,36 +219,36 @@ static float *graded(size_t n)
     return x;
 }
 
-static uint64_t run_quantize32(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_quantize32(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     (void)type;
     enum { N = 256 * 37 };
     float *x = graded(N);
-    struct ak_act32 *acts = room(N / 32 * sizeof *acts);
-    kernels->quantize32(x, N, acts);
-    uint64_t hash = hash_bytes(START, acts, N / 32 * sizeof *acts);
+    struct ak_cpu_act32 *activations = alloc(N / 32 * sizeof *activations);
+    kernels->quantize32(x, N, activations);
+    uint64_t hash = hash_bytes(START, activations, N / 32 * sizeof *activations);
     ak_free(x);
-    ak_free(acts);
+    ak_free(activations);
     return hash;
 }
 
-static uint64_t run_quantize256(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_quantize256(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     (void)type;
     enum { N = 256 * 37 };
     float *x = graded(N);
-    struct ak_act256 *acts = room(N / 256 * sizeof *acts);
-    kernels->quantize256(x, N, acts);
-    uint64_t hash = hash_bytes(START, acts, N / 256 * sizeof *acts);
+    struct ak_cpu_act256 *activations = alloc(N / 256 * sizeof *activations);
+    kernels->quantize256(x, N, activations);
+    uint64_t hash = hash_bytes(START, activations, N / 256 * sizeof *activations);
     ak_free(x);
-    ak_free(acts);
+    ak_free(activations);
     return hash;
 }
 
 /* The kernels over a row, for all lengths up to 100, each in its own way. */
-typedef void row_fn(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n);
+typedef void row_fn(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out, size_t n);
 
-static uint64_t run_row(const struct ak_kernels *kernels, row_fn *run, float range)
+static uint64_t run_row(const struct ak_cpu_kernels *kernels, row_fn *run, float range)
 {
     uint64_t hash = START;
     for (size_t n = 2; n <= 100; n += 2) {
@@ -257,199 +262,204 @@ static uint64_t run_row(const struct ak_kernels *kernels, row_fn *run, float ran
     return hash;
 }
 
-static void row_rms_norm(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_rms_norm(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                         size_t n)
 {
     kernels->rms_norm(x, y, n, 1e-5f, out);
 }
 
-static void row_add(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_add(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out, size_t n)
 {
     (void)y;
     kernels->add(out, x, n);
 }
 
-static void row_silu_mul(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_silu_mul(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                         size_t n)
 {
     kernels->silu_mul(x, y, out, n);
 }
 
-static void row_layer_norm(const struct ak_kernels *kernels, float *x, float *y, float *out,
+static void row_layer_norm(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
                            size_t n)
 {
     kernels->layer_norm(x, y, y, n, 1e-5f, out);
 }
 
-static void row_add_scaled(const struct ak_kernels *kernels, float *x, float *y, float *out,
+static void row_add_scaled(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
                            size_t n)
 {
     (void)y;
     kernels->add_scaled(out, x, 0.22f, n);
 }
 
-static void row_softcap(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_softcap(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                        size_t n)
 {
     memcpy(out, x, n * sizeof *out);
     (void)y;
     kernels->softcap(out, 50.0f, n);
 }
 
-static void row_gelu_tanh(const struct ak_kernels *kernels, float *x, float *y, float *out,
+static void row_gelu_tanh(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
                           size_t n)
 {
     (void)y;
     kernels->gelu_tanh(x, out, n);
 }
 
-static void row_gelu_tanh_mul(const struct ak_kernels *kernels, float *x, float *y, float *out,
+static void row_gelu_tanh_mul(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
                               size_t n)
 {
     kernels->gelu_tanh_mul(x, y, out, n);
 }
 
-static void row_gelu_erf(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_gelu_erf(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                         size_t n)
 {
     (void)y;
     kernels->gelu_erf(x, out, n);
 }
 
-static void row_gelu_erf_mul(const struct ak_kernels *kernels, float *x, float *y, float *out,
+static void row_gelu_erf_mul(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
                              size_t n)
 {
     kernels->gelu_erf_mul(x, y, out, n);
 }
 
-static void row_swiglu_clamped(const struct ak_kernels *kernels, float *x, float *y, float *out,
+static void row_swiglu_clamped(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
                                size_t n)
 {
     kernels->swiglu_clamped(x, y, out, n);
 }
 
-static void row_rope(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_rope(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out, size_t n)
 {
     kernels->rope(out, x, y, n, n / 2 % 2 == 0);
 }
 
-static void row_divide(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_divide(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                       size_t n)
 {
     (void)y;
     kernels->divide(out, x[0], n);
 }
 
-static void row_narrow(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_f32_to_f16(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                           size_t n)
 {
     uint16_t halves[100];
     for (size_t i = 0; i < n; i++) /* from below the least half to beyond the largest */
         x[i] *= ak_bits_float((uint32_t)(100 + (i + n) % 48) << 23);
     (void)y;
-    kernels->narrow_f16(x, halves, n);
+    kernels->f32_to_f16(x, halves, n);
     for (size_t i = 0; i < n; i++)
         out[i] = (float)halves[i];
 }
 
-static void row_merge(const struct ak_kernels *kernels, float *x, float *y, float *out, size_t n)
+static void row_attn_merge(const struct ak_cpu_kernels *kernels, float *x, float *y, float *out,
+                           size_t n)
 {
     float max = n % 6 == 0 ? -INFINITY : x[0], sum = n % 6 == 0 ? 0.0f : 2.5f;
     if (n % 6 == 0)
         memset(out, 0, n * sizeof *out);
-    kernels->attend_merge(&max, &sum, out, x[1], 3.5f, y, n);
+    kernels->attn_merge(&max, &sum, out, x[1], 3.5f, y, n);
     out[0] += max + sum;
 }
 
-static uint64_t run_rms_norm(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_rms_norm(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_rms_norm, 4.0f);
 }
-static uint64_t run_add(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_add(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_add, 4.0f);
 }
-static uint64_t run_silu_mul(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_silu_mul(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_silu_mul, 100.0f);
 }
-static uint64_t run_layer_norm(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_layer_norm(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_layer_norm, 4.0f);
 }
-static uint64_t run_add_scaled(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_add_scaled(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_add_scaled, 4.0f);
 }
-static uint64_t run_softcap(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_softcap(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_softcap, 100.0f);
 }
-static uint64_t run_gelu_tanh(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_gelu_tanh(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_tanh, 8.0f);
 }
-static uint64_t run_gelu_tanh_mul(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_gelu_tanh_mul(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_tanh_mul, 8.0f);
 }
-static uint64_t run_gelu_erf(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_gelu_erf(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_erf, 8.0f);
 }
-static uint64_t run_gelu_erf_mul(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_gelu_erf_mul(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_gelu_erf_mul, 8.0f);
 }
-static uint64_t run_swiglu_clamped(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_swiglu_clamped(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_swiglu_clamped, 16.0f);
 }
-static uint64_t run_rope(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_rope(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_rope, 1.0f);
 }
-static uint64_t run_narrow(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_f32_to_f16(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
-    return run_row(k, row_narrow, 1.0f);
+    return run_row(k, row_f32_to_f16, 1.0f);
 }
-static uint64_t run_merge(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_merge(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
-    return run_row(k, row_merge, 8.0f);
+    return run_row(k, row_attn_merge, 8.0f);
 }
-static uint64_t run_divide(const struct ak_kernels *k, enum ak_quant_type type)
+static uint64_t run_divide(const struct ak_cpu_kernels *k, enum ak_quant_type type)
 {
     (void)type;
     return run_row(k, row_divide, 8.0f);
 }
 
 /* type: that of K and V. Rows see ranges of their own. */
-static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_quant_type type)
+static uint64_t run_attention(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
 {
     static const size_t head_dims[] = { 64, 128, 80, 36 };
-    enum { ROWS = 19, MOST_DIM = 128 };
-    ak_attend_scores_fn *scores =
-        type == AK_QUANT_F16 ? kernels->attend_scores_f16 : kernels->attend_scores_f32;
-    ak_attend_values_fn *values =
-        type == AK_QUANT_F16 ? kernels->attend_values_f16 : kernels->attend_values_f32;
-    float *q = floats(ROWS * MOST_DIM, 1.0f, 8),
-          *kv = floats(2 * AK_PAGE_TOKENS * MOST_DIM, 1.5f, 9);
-    float *weights = room(ROWS * AK_PAGE_TOKENS * sizeof *weights),
-          *out = room(ROWS * MOST_DIM * sizeof *out);
-    uint16_t *halves = room(2 * AK_PAGE_TOKENS * MOST_DIM * sizeof *halves);
-    for (size_t i = 0; i < 2 * AK_PAGE_TOKENS * MOST_DIM; i++)
+    enum { ROWS = 19, HEAD_DIM_MAX = 128 };
+    ak_attn_qk_fn *scores = type == AK_QUANT_F16 ? kernels->attn_qk_f16 : kernels->attn_qk_f32;
+    ak_attn_pv_fn *values = type == AK_QUANT_F16 ? kernels->attn_pv_f16 : kernels->attn_pv_f32;
+    float *q = floats(ROWS * HEAD_DIM_MAX, 1.0f, 8),
+          *kv = floats(2 * AK_KV_PAGE_TOKENS * HEAD_DIM_MAX, 1.5f, 9);
+    float *weights = alloc(ROWS * AK_KV_PAGE_TOKENS * sizeof *weights),
+          *out = alloc(ROWS * HEAD_DIM_MAX * sizeof *out);
+    uint16_t *halves = alloc(2 * AK_KV_PAGE_TOKENS * HEAD_DIM_MAX * sizeof *halves);
+    for (size_t i = 0; i < 2 * AK_KV_PAGE_TOKENS * HEAD_DIM_MAX; i++)
         halves[i] = ak_float_to_f16(kv[i]);
     uint64_t hash = START;
     for (size_t i = 0; i < 4 * ROWS; i++) {
-        size_t head_dim = head_dims[i % 4], n = 1 + i / 4, v_at = AK_PAGE_TOKENS * head_dim;
+        size_t head_dim = head_dims[i % 4], n = 1 + i / 4, v_at = AK_KV_PAGE_TOKENS * head_dim;
         const void *k = type == AK_QUANT_F16 ? (const void *)halves : kv;
         const void *v = type == AK_QUANT_F16 ? (const void *)(halves + v_at) : kv + v_at;
         uint16_t first[ROWS], end[ROWS];
@@ -458,7 +468,7 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_quant_type 
             first[r] = (uint16_t)(i % 3 == 2 ? r : 0);
             end[r] = (uint16_t)(i % 3 == 0 ? 1 + i % 64 : 20 + r);
         }
-        scores(q, head_dim, n, head_dim, k, 0, AK_PAGE_TOKENS, weights);
+        scores(q, head_dim, n, head_dim, k, 0, AK_KV_PAGE_TOKENS, weights);
         values(weights, n, head_dim, v, first, end, max, sum, out, head_dim);
         hash = hash_floats(hash_floats(hash_floats(hash, max, n), sum, n), out, n * head_dim);
     }
@@ -473,7 +483,7 @@ static uint64_t run_attend(const struct ak_kernels *kernels, enum ak_quant_type 
 /* ---- The slots ---------------------------------------------------------- */
 static const struct slot {
     const char *name;
-    uint64_t (*run)(const struct ak_kernels *kernels, enum ak_quant_type type);
+    uint64_t (*run)(const struct ak_cpu_kernels *kernels, enum ak_quant_type type);
     enum ak_quant_type type;
     uint64_t hash;
 } slots[] = {
@@ -493,24 +503,24 @@ static const struct slot {
     { "dot_tiles A4", run_tiles, AK_QUANT_A4, 0xe90400504a9b26ae },
     { "dot_tiles A5", run_tiles, AK_QUANT_A5, 0xe15efc9b815b67f3 },
     { "dot_tiles A8", run_tiles, AK_QUANT_A8, 0xc23a6b1bdd7aecaf },
-    { "dot_slab Q4_0", run_slab, AK_QUANT_Q4_0, 0x8e0cbb845fc78df5 },
-    { "dot_slab Q4_1", run_slab, AK_QUANT_Q4_1, 0x95a58bfd68b03b8e },
-    { "dot_slab Q5_0", run_slab, AK_QUANT_Q5_0, 0xdb43f732b46d064f },
-    { "dot_slab Q8_0", run_slab, AK_QUANT_Q8_0, 0x28c406050bafcf03 },
-    { "dot_slab Q4_K", run_slab, AK_QUANT_Q4_K, 0x43e10c80160c3b0d },
-    { "dot_slab Q6_K", run_slab, AK_QUANT_Q6_K, 0xa7c480e6ef53bab2 },
-    { "dot_slab Q5_1", run_slab, AK_QUANT_Q5_1, 0x3f5d47de2de57c8c },
-    { "dot_slab Q2_K", run_slab, AK_QUANT_Q2_K, 0xea906a28d5dae9dc },
-    { "dot_slab Q3_K", run_slab, AK_QUANT_Q3_K, 0x47b8b8af99b4a1f7 },
-    { "dot_slab Q5_K", run_slab, AK_QUANT_Q5_K, 0xa2ed22f49670441c },
-    { "dot_slab IQ4_NL", run_slab, AK_QUANT_IQ4_NL, 0x6c09a67dbf41c7ea },
-    { "dot_slab IQ4_XS", run_slab, AK_QUANT_IQ4_XS, 0x3fed67e174b2e0ab },
-    { "dot_slab MXFP4", run_slab, AK_QUANT_MXFP4, 0x2583eadfe285f961 },
-    { "dot_slab A4", run_slab, AK_QUANT_A4, 0x49798c93bc8865aa },
-    { "dot_slab A5", run_slab, AK_QUANT_A5, 0x3b7591403919882b },
-    { "dot_slab A8", run_slab, AK_QUANT_A8, 0xc80a24f12e487316 },
-    { "widen F16", run_widen, AK_QUANT_F16, 0x5b9625782f5f9e28 },
-    { "widen BF16", run_widen, AK_QUANT_BF16, 0x265e138d78c7e8e6 },
+    { "dot_panel_i8 Q4_0", run_panel_i8, AK_QUANT_Q4_0, 0x8e0cbb845fc78df5 },
+    { "dot_panel_i8 Q4_1", run_panel_i8, AK_QUANT_Q4_1, 0x95a58bfd68b03b8e },
+    { "dot_panel_i8 Q5_0", run_panel_i8, AK_QUANT_Q5_0, 0xdb43f732b46d064f },
+    { "dot_panel_i8 Q8_0", run_panel_i8, AK_QUANT_Q8_0, 0x28c406050bafcf03 },
+    { "dot_panel_i8 Q4_K", run_panel_i8, AK_QUANT_Q4_K, 0x43e10c80160c3b0d },
+    { "dot_panel_i8 Q6_K", run_panel_i8, AK_QUANT_Q6_K, 0xa7c480e6ef53bab2 },
+    { "dot_panel_i8 Q5_1", run_panel_i8, AK_QUANT_Q5_1, 0x3f5d47de2de57c8c },
+    { "dot_panel_i8 Q2_K", run_panel_i8, AK_QUANT_Q2_K, 0xea906a28d5dae9dc },
+    { "dot_panel_i8 Q3_K", run_panel_i8, AK_QUANT_Q3_K, 0x47b8b8af99b4a1f7 },
+    { "dot_panel_i8 Q5_K", run_panel_i8, AK_QUANT_Q5_K, 0xa2ed22f49670441c },
+    { "dot_panel_i8 IQ4_NL", run_panel_i8, AK_QUANT_IQ4_NL, 0x6c09a67dbf41c7ea },
+    { "dot_panel_i8 IQ4_XS", run_panel_i8, AK_QUANT_IQ4_XS, 0x3fed67e174b2e0ab },
+    { "dot_panel_i8 MXFP4", run_panel_i8, AK_QUANT_MXFP4, 0x2583eadfe285f961 },
+    { "dot_panel_i8 A4", run_panel_i8, AK_QUANT_A4, 0x49798c93bc8865aa },
+    { "dot_panel_i8 A5", run_panel_i8, AK_QUANT_A5, 0x3b7591403919882b },
+    { "dot_panel_i8 A8", run_panel_i8, AK_QUANT_A8, 0xc80a24f12e487316 },
+    { "dequantize F16", run_dequantize, AK_QUANT_F16, 0x5b9625782f5f9e28 },
+    { "dequantize BF16", run_dequantize, AK_QUANT_BF16, 0x265e138d78c7e8e6 },
     { "dot_rows", run_dot_rows, AK_QUANT_F32, 0x0e9d296f7e4e90dd },
     { "quantise32", run_quantize32, AK_QUANT_F32, 0x1b9ef83d8e10300c },
     { "quantise256", run_quantize256, AK_QUANT_F32, 0x6f6f8bbfe7b535b2 },
@@ -526,16 +536,16 @@ static const struct slot {
     { "gelu_erf_mul", run_gelu_erf_mul, AK_QUANT_F32, 0x0842517d3e2f42cf },
     { "swiglu_clamped", run_swiglu_clamped, AK_QUANT_F32, 0x48b17b95a0196017 },
     { "rope", run_rope, AK_QUANT_F32, 0x62b7d8b9046c4732 },
-    { "narrow_f16", run_narrow, AK_QUANT_F32, 0x9ed736449d4a1a08 },
-    { "attention F16", run_attend, AK_QUANT_F16, 0xeb6fbab65b8290a3 },
-    { "attention F32", run_attend, AK_QUANT_F32, 0x5e9b406179b06399 },
-    { "attend_merge", run_merge, AK_QUANT_F32, 0x332f3671486fabbc },
+    { "f32_to_f16", run_f32_to_f16, AK_QUANT_F32, 0x9ed736449d4a1a08 },
+    { "attention F16", run_attention, AK_QUANT_F16, 0xeb6fbab65b8290a3 },
+    { "attention F32", run_attention, AK_QUANT_F32, 0x5e9b406179b06399 },
+    { "attn_merge", run_merge, AK_QUANT_F32, 0x332f3671486fabbc },
     { "divide", run_divide, AK_QUANT_F32, 0x9a4edd5a3a772402 },
 };
 
 START_TEST(hashes)
 {
-    struct ak_kernels kernels;
+    struct ak_cpu_kernels kernels;
     if (!fill_bundle(_i, &kernels))
         return;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {

@@ -1,4 +1,4 @@
-/* Chip profiles: the file's form, hostile files, where they are looked for,
+/* Chip profiles: the file's format, hostile files, where they are looked for,
  * what they change and that they change no bit; detection and tuning. */
 #include "cpu/profile.h"
 
@@ -11,10 +11,10 @@
 
 #include "base/chip.h"
 
-static ak_status parse(const char *text, struct ak_cpu_profile *profile, struct ak_error *error)
+static ak_status parse(const char *text, struct ak_backend_profile *profile, struct ak_error *error)
 {
     memset(error, 0, sizeof *error);
-    return ak_cpu_profile_parse("p.yaml", text, strlen(text), profile, error);
+    return ak_backend_profile_parse("p.yaml", text, strlen(text), profile, error);
 }
 
 static const char whole[] = "# a comment\n"
@@ -26,17 +26,17 @@ static const char whole[] = "# a comment\n"
 
 START_TEST(good)
 {
-    struct ak_cpu_profile p = { .threads = 9, .prefill_chunk = 9 };
+    struct ak_backend_profile p = { .threads = 9, .prefill_chunk = 9 };
     struct ak_error error;
     ck_assert_int_eq(parse(whole, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 3);
     ck_assert_uint_eq(p.prefill_chunk, 256);
-    ck_assert_uint_eq(p.small_n[AK_ACT_32], 5);
-    ck_assert_uint_eq(p.small_n[AK_ACT_256], 16);
-    ck_assert_uint_eq(p.small_n[AK_ACT_F32], 1);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_32], 5);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_256], 16);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_F32], 1);
     /* a later file overrides key by key */
     ck_assert_int_eq(parse("scale32: {small_n: 7}\n", &p, &error), AKUNU_OK);
-    ck_assert_uint_eq(p.small_n[AK_ACT_32], 7);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_32], 7);
     ck_assert_uint_eq(p.threads, 3);
 }
 END_TEST
@@ -45,13 +45,14 @@ START_TEST(nothing)
 {
     static const char *const texts[] = { "", "# only a comment\n", "---\n", "{}\n", "\n\n" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct ak_cpu_profile p = { 0 }, zero = { 0 };
+        struct ak_backend_profile p = { 0 }, zero = { 0 };
         struct ak_error error;
         ck_assert_msg(parse(texts[i], &p, &error) == AKUNU_OK, "'%s': %s", texts[i], error.message);
         ck_assert_mem_eq(&p, &zero, sizeof p);
-        for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-            ck_assert_uint_eq(ak_profile_small_n(&p, (enum ak_act_form)form), AK_SMALL_N);
-        ck_assert_uint_eq(ak_profile_chunk(&p), 512);
+        for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
+            ck_assert_uint_eq(ak_backend_profile_skinny_max(&p, (enum ak_cpu_act_format)format),
+                              AK_SKINNY_MAX);
+        ck_assert_uint_eq(ak_backend_profile_prefill_chunk(&p), 512);
     }
 }
 END_TEST
@@ -90,7 +91,7 @@ START_TEST(refused)
         { "? [[[[", { "p.yaml:1:", "", "" } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ak_cpu_profile p = { .threads = 7 }, before = p;
+        struct ak_backend_profile p = { .threads = 7 }, before = p;
         struct ak_error error;
         ck_assert_msg(parse(cases[i].text, &p, &error) == AKUNU_ERROR_ARGUMENT, "accepted: %s",
                       cases[i].text);
@@ -108,12 +109,12 @@ START_TEST(truncated)
 {
     size_t n_good = 0;
     for (size_t n = 0; n <= strlen(whole); n++) {
-        struct ak_cpu_profile p = { 0 };
+        struct ak_backend_profile p = { 0 };
         struct ak_error error = { 0 };
         char *text = malloc(n ? n : 1); /* its end is the end of what may be read */
         ck_assert_ptr_nonnull(text);
         memcpy(text, whole, n);
-        ak_status status = ak_cpu_profile_parse("p.yaml", text, n, &p, &error);
+        ak_status status = ak_backend_profile_parse("p.yaml", text, n, &p, &error);
         ck_assert(status == AKUNU_OK || status == AKUNU_ERROR_ARGUMENT);
         n_good += status == AKUNU_OK;
         free(text);
@@ -152,17 +153,18 @@ static void remove_folder(const struct folder *f)
 START_TEST(huge)
 {
     struct folder f = new_folder();
-    struct ak_cpu_profile p = { 0 };
+    struct ak_backend_profile p = { 0 };
     struct ak_error error = { 0 };
     size_t n = 1 << 20;
     char *text = malloc(n);
     ck_assert_ptr_nonnull(text);
     memset(text, '#', n);
     write_file(f.file, text, n);
-    ck_assert_int_eq(ak_cpu_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "65536"));
     memset(text, '[', n); /* depth */
-    ck_assert_int_eq(ak_cpu_profile_parse("p.yaml", text, 60000, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_parse("p.yaml", text, 60000, &p, &error),
+                     AKUNU_ERROR_ARGUMENT);
     free(text);
     remove_folder(&f);
 }
@@ -171,13 +173,13 @@ END_TEST
 START_TEST(no_file)
 {
     struct folder f = new_folder();
-    struct ak_cpu_profile p = { 0 };
+    struct ak_backend_profile p = { 0 };
     struct ak_error error = { 0 };
-    ck_assert_int_eq(ak_cpu_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "profile.yaml"));
     ck_assert_int_eq(error.status, AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(mkfifo(f.file, 0600), 0);
-    ck_assert_int_eq(ak_cpu_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "pipe"));
     remove_folder(&f);
 }
@@ -188,7 +190,7 @@ START_TEST(search)
 {
     struct folder f = new_folder(), user = new_folder();
     char below[64], named[160];
-    struct ak_cpu_profile p = { 0 };
+    struct ak_backend_profile p = { 0 };
     struct ak_error error = { 0 };
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     char *config_before = config ? strdup(config) : NULL, *home_before = home ? strdup(home) : NULL;
@@ -196,22 +198,22 @@ START_TEST(search)
     snprintf(named, sizeof named, "%s/profile.yaml", below);
     ck_assert_int_eq(mkdir(below, 0700), 0);
     setenv("XDG_CONFIG_HOME", user.path, 1);
-    ck_assert_int_eq(ak_cpu_profile_find(NULL, NULL, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_backend_profile_find(NULL, NULL, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.prefill_chunk, 0);
     write_file(named, "prefill_chunk: 64\n", 18);
-    ck_assert_int_eq(ak_cpu_profile_find(NULL, NULL, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_backend_profile_find(NULL, NULL, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.prefill_chunk, 64);
     write_file(f.file, "threads: 5\n", 11);
-    ck_assert_int_eq(ak_cpu_profile_find(f.file, NULL, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_backend_profile_find(f.file, NULL, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.prefill_chunk, 0);
     ck_assert_uint_eq(p.threads, 5);
     write_file(named, "oops: 64\n", 9);
-    ck_assert_int_eq(ak_cpu_profile_find(NULL, NULL, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_find(NULL, NULL, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "profile.yaml:1: unknown key 'oops'"));
     /* without the variable it lies below HOME */
     unsetenv("XDG_CONFIG_HOME");
     setenv("HOME", "/nonexistent", 1);
-    ck_assert_int_eq(ak_cpu_profile_find(NULL, NULL, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_backend_profile_find(NULL, NULL, &p, &error), AKUNU_OK);
     if (config_before)
         setenv("XDG_CONFIG_HOME", config_before, 1);
     if (home_before)
@@ -233,16 +235,16 @@ START_TEST(written)
                                    .small_n_scale32 = 7,
                                    .small_n_float = 3,
                                    .blas_scale256 = true };
-    struct ak_cpu_profile p = { 0 };
+    struct ak_backend_profile p = { 0 };
     struct ak_error error = { 0 };
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_OK);
-    ck_assert_int_eq(ak_cpu_profile_read(f.file, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 2);
     ck_assert_uint_eq(p.prefill_chunk, 0);
-    ck_assert_uint_eq(p.small_n[AK_ACT_32], 7);
-    ck_assert_uint_eq(p.small_n[AK_ACT_256], 0);
-    ck_assert_uint_eq(p.small_n[AK_ACT_F32], 3);
-    ck_assert(p.blas[AK_ACT_256] && !p.blas[AK_ACT_32] && !p.blas[AK_ACT_F32]);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_32], 7);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_256], 0);
+    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_F32], 3);
+    ck_assert(p.blas[AK_CPU_ACT_Q8_256] && !p.blas[AK_CPU_ACT_Q8_32] && !p.blas[AK_CPU_ACT_F32]);
     given.small_n_scale32 = 17; /* it could not be read again */
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_ERROR_ARGUMENT);
     given.small_n_scale32 = 0;

@@ -7,26 +7,26 @@
 
 enum { WIDTH = 64 };
 
-/* Hidden states, a norm and the product that ends a table; the logits stand at `place`. */
-static bool waits_after_prepare(uint32_t place)
+/* Hidden states, a norm and the product that ends a table; the logits stand at `offset`. */
+static bool waits_after_prepare(uint32_t offset)
 {
     struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
                                      { .op = AK_OP_NORM, .in = 0, .out = 1 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2 } };
     struct ak_slot slots[] = { { .width = WIDTH, .place = 0, .first_use = 0, .last_use = 1 },
                                { .width = WIDTH, .place = WIDTH, .first_use = 1, .last_use = 2 },
-                               { .width = WIDTH, .place = place, .first_use = 2, .last_use = 2 } };
+                               { .width = WIDTH, .place = offset, .first_use = 2, .last_use = 2 } };
     struct ak_table table = { .commands = commands, .n_commands = 3, .slots = slots, .n_slots = 3 };
     struct ak_packed packed = { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH };
     struct ak_weights weights = { .packed = &packed, .n_packed = 1 };
-    struct ak_cpu_step steps[3 * AK_STEPS_PER_COMMAND];
+    struct ak_cpu_step steps[3 * AK_CPU_STEPS_PER_COMMAND];
     struct ak_cpu_prepared p = {
         .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
     };
     ak_cpu_plan_steps(&p);
     ck_assert_uint_eq(p.n_steps, 3);
-    ck_assert(p.steps[1].linears == &commands[2] && p.steps[1].barrier_many);
-    return p.steps[1].barrier_few;
+    ck_assert(p.steps[1].linears == &commands[2] && p.steps[1].barrier_gemm);
+    return p.steps[1].barrier_skinny;
 }
 
 /* With few tokens a thread prepares what it needs by itself, so it need not wait for the
@@ -71,22 +71,22 @@ static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_s
 START_TEST(orders_are_apart)
 {
     static uint32_t order[WIDTH], same[WIDTH], other[WIDTH];
-    struct ak_cpu_step steps[4 * AK_STEPS_PER_COMMAND];
+    struct ak_cpu_step steps[4 * AK_CPU_STEPS_PER_COMMAND];
     for (uint32_t i = 0; i < WIDTH; i++) {
         order[i] = same[i] = WIDTH - 1 - i;
         other[i] = i ^ 1;
     }
     plan_two(order, same, 4, steps);
-    ck_assert(steps[1].run == ak_step_prepare && steps[1].n_linears == 2 && !steps[2].barrier_few &&
-              !steps[2].barrier_many);
+    ck_assert(steps[1].run == ak_cpu_step_prepare && steps[1].n_linears == 2 &&
+              !steps[2].barrier_skinny && !steps[2].barrier_gemm);
     plan_two(NULL, NULL, 4, steps);
     plan_two(order, other, 6, steps);
-    ck_assert(steps[1].run == ak_step_norm && steps[2].run == ak_step_prepare &&
-              steps[4].run == ak_step_prepare);
-    ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_few &&
-              steps[3].barrier_many);
+    ck_assert(steps[1].run == ak_cpu_step_norm && steps[2].run == ak_cpu_step_prepare &&
+              steps[4].run == ak_cpu_step_prepare);
+    ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_skinny &&
+              steps[3].barrier_gemm);
     /* of many tokens a thread prepares those that it normed */
-    ck_assert(steps[1].barrier_few && !steps[1].barrier_many);
+    ck_assert(steps[1].barrier_skinny && !steps[1].barrier_gemm);
     plan_two(order, NULL, 6, steps);
     plan_two(NULL, order, 6, steps);
 }

@@ -120,7 +120,7 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
     if (packed->layer != AK_ROLE_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
         totals->float_parameters +=
-            ak_type_act_form(packed->type) == AK_ACT_F32 ? rows * packed->cols : 0;
+            ak_cpu_type_act_format(packed->type) == AK_CPU_ACT_F32 ? rows * packed->cols : 0;
     }
     totals->parameters += rows * packed->cols;
 }

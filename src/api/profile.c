@@ -16,23 +16,23 @@ static bool on_progress(double fraction, void *user)
 static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *call,
                       void *user, struct akunu_profile *out, struct ak_error *error)
 {
-    enum ak_isa isa = ak_isa_best();
-    struct ak_cpu_profile tuned = { 0 };
+    enum ak_cpu_isa isa = ak_cpu_best_isa();
+    struct ak_backend_profile tuned = { 0 };
     struct progress progress = { .call = call, .user = user };
     if (n_threads < 1 || n_runs < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "tuning needs at least one thread, one run and a place for the result");
-    if (cpu && !ak_isa_parse(cpu, &isa))
+    if (cpu && !ak_cpu_parse_isa(cpu, &isa))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "this machine or build has no CPU kernels called \"%s\"", cpu);
-    AK_TRY(ak_tune(isa, n_threads, n_runs, on_progress, &progress, &tuned, error));
+    AK_TRY(ak_cpu_tune(isa, n_threads, n_runs, on_progress, &progress, &tuned, error));
     struct akunu_profile full = {
-        .small_n_scale32 = tuned.small_n[AK_ACT_32],
-        .small_n_scale256 = tuned.small_n[AK_ACT_256],
-        .small_n_float = tuned.small_n[AK_ACT_F32],
-        .blas_scale32 = tuned.blas[AK_ACT_32],
-        .blas_scale256 = tuned.blas[AK_ACT_256],
-        .blas_float = tuned.blas[AK_ACT_F32],
+        .small_n_scale32 = tuned.skinny_max[AK_CPU_ACT_Q8_32],
+        .small_n_scale256 = tuned.skinny_max[AK_CPU_ACT_Q8_256],
+        .small_n_float = tuned.skinny_max[AK_CPU_ACT_F32],
+        .blas_scale32 = tuned.blas[AK_CPU_ACT_Q8_32],
+        .blas_scale256 = tuned.blas[AK_CPU_ACT_Q8_256],
+        .blas_float = tuned.blas[AK_CPU_ACT_F32],
     };
     return ak_versioned_give(out, &full, sizeof full, "akunu_profile", error);
 }
@@ -53,15 +53,15 @@ static ak_status write_profile(const struct akunu_profile *given, const char *pa
     if (!given || !path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no profile or no path is given");
     AK_TRY(ak_versioned_take(&full, sizeof full, given, "akunu_profile", error));
-    struct ak_cpu_profile profile = { .threads = full.threads,
-                                      .prefill_chunk = full.prefill_chunk };
-    profile.small_n[AK_ACT_32] = full.small_n_scale32;
-    profile.small_n[AK_ACT_256] = full.small_n_scale256;
-    profile.small_n[AK_ACT_F32] = full.small_n_float;
-    profile.blas[AK_ACT_32] = full.blas_scale32;
-    profile.blas[AK_ACT_256] = full.blas_scale256;
-    profile.blas[AK_ACT_F32] = full.blas_float;
-    return ak_cpu_profile_write(&profile, path, error);
+    struct ak_backend_profile profile = { .threads = full.threads,
+                                          .prefill_chunk = full.prefill_chunk };
+    profile.skinny_max[AK_CPU_ACT_Q8_32] = full.small_n_scale32;
+    profile.skinny_max[AK_CPU_ACT_Q8_256] = full.small_n_scale256;
+    profile.skinny_max[AK_CPU_ACT_F32] = full.small_n_float;
+    profile.blas[AK_CPU_ACT_Q8_32] = full.blas_scale32;
+    profile.blas[AK_CPU_ACT_Q8_256] = full.blas_scale256;
+    profile.blas[AK_CPU_ACT_F32] = full.blas_float;
+    return ak_backend_profile_write(&profile, path, error);
 }
 
 enum akunu_status akunu_profile_write(const struct akunu_profile *profile, const char *path)

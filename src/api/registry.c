@@ -55,8 +55,8 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
     struct akunu_type_info full = { .name = t->name,
                                     .block_elems = t->block_elems,
                                     .block_bytes = t->block_bytes,
-                                    .integers = ak_type_act_form(type) != AK_ACT_F32,
-                                    .packed = ak_type_is_tiled(type) ||
+                                    .integers = ak_cpu_type_act_format(type) != AK_CPU_ACT_F32,
+                                    .packed = ak_cpu_is_tiled(type) ||
                                               !ak_ggml_type_number(type, &number) };
     return finish(ak_versioned_give(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }

@@ -10,15 +10,15 @@
 static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
                          struct akunu_roofline *out, struct ak_error *error)
 {
-    enum ak_isa isa = ak_isa_best();
-    struct ak_roofline measured;
+    enum ak_cpu_isa isa = ak_cpu_best_isa();
+    struct ak_cpu_roofline measured;
     if (n_threads < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "measuring needs at least one thread and a place for the result");
-    if (cpu && !ak_isa_parse(cpu, &isa))
+    if (cpu && !ak_cpu_parse_isa(cpu, &isa))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "this machine or build has no CPU kernels called \"%s\"", cpu);
-    AK_TRY(ak_roofline_measure(isa, n_threads, what, &measured, error));
+    AK_TRY(ak_cpu_measure_roofline(isa, n_threads, what, &measured, error));
     struct akunu_roofline full = {
         .read_bytes_per_second = measured.read_bytes_per_second,
         .int8_ops_per_second = measured.int8_ops_per_second,

@@ -48,13 +48,13 @@ const char *akunu_build_info(void)
 
 const char *akunu_cpu_best(void)
 {
-    return ak_isa_name(ak_isa_best());
+    return ak_cpu_isa_name(ak_cpu_best_isa());
 }
 
 const char *akunu_cpu_name(size_t i)
 {
-    for (int isa = 0; isa < AK_ISA_COUNT; isa++)
-        if (ak_isa_usable((enum ak_isa)isa) && i-- == 0)
-            return ak_isa_name((enum ak_isa)isa);
+    for (int isa = 0; isa < AK_CPU_ISA_COUNT; isa++)
+        if (ak_cpu_isa_is_usable((enum ak_cpu_isa)isa) && i-- == 0)
+            return ak_cpu_isa_name((enum ak_cpu_isa)isa);
     return NULL;
 }

@@ -8,13 +8,13 @@
 
 struct ak_backend;
 struct ak_prepared;
-struct ak_table;       /* dispatch/table.h */
-struct ak_weights;     /* pack/weights.h */
-struct ak_cpu_profile; /* cpu/profile.h */
+struct ak_table;           /* dispatch/table.h */
+struct ak_weights;         /* pack/weights.h */
+struct ak_backend_profile; /* cpu/profile.h */
 
 struct ak_backend_options {
-    const char *cpu;                          /* ISA bundle; NULL: the best */
-    const struct ak_cpu_profile *cpu_profile; /* copied; NULL: all as detected */
+    const char *cpu;                              /* ISA bundle; NULL: the best */
+    const struct ak_backend_profile *cpu_profile; /* copied; NULL: all as detected */
     /* which of the backend's devices, by number or part of a name; NULL: the first */
     const char *device;
     const char *cache_dir; /* where what is built for it is kept; NULL: the default one */

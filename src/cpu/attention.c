@@ -10,18 +10,18 @@
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
-enum { FEW_PAGES = 4 }; /* fewer are not worth a barrier */
+enum { SPLIT_PAGES_MIN = 4 }; /* fewer are not worth a barrier */
 
 /* One work item: some query heads, which share a KV head, of a block's tokens. */
 struct item {
-    struct ak_token_block block;
+    struct ak_cpu_token_block block;
     uint32_t kv_head, first_head, n_heads;
 };
 
 /* What the rows of an item have of one page: n of them from `begin` on. */
 struct partial {
     uint32_t begin, n;
-    float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
+    float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
 };
 
 static uint32_t token_of(const struct item *item, uint32_t row)
@@ -34,36 +34,37 @@ static uint32_t head_of(const struct item *item, uint32_t row)
     return item->first_head + row % item->n_heads;
 }
 
-static const float *query(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                          uint32_t token, uint32_t head)
+static const float *query_row(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                              uint32_t token, uint32_t head)
 {
     return ak_cpu_slot(p, c->in) + token * ak_cpu_stride(p, c->in) + c->params.attention.q_at +
            head * c->params.attention.q_step;
 }
 
 static void load_queries(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                         const struct item *item, struct ak_thread_scratch *own)
+                         const struct item *item, struct ak_cpu_scratch *scratch)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    bool tiled = ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type));
+    bool tiled = ak_cpu_is_tiled(ak_kv_stored(p->kv_shape.k_type));
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
-        const float *q = query(p, c, token_of(item, r), head_of(item, r));
-        float *scaled = own->q + r * a->head_dim;
+        const float *q = query_row(p, c, token_of(item, r), head_of(item, r));
+        float *scaled = scratch->q + r * a->head_dim;
         for (uint32_t d = 0; d < a->head_dim; d++)
             scaled[d] = q[d] * a->scale;
         if (!tiled)
             continue;
-        float times = 1.0f / (float)ak_cpu_spread(scaled, a->head_dim);
+        float times = 1.0f / (float)ak_cpu_hadamard(scaled, a->head_dim);
         for (uint32_t d = 0; d < a->head_dim; d++)
-            own->row[d] = scaled[d] *= times;
-        ak_quantise_planes(&p->cpu->kernels, AK_ACT_32, own->row, a->head_dim, AK_PLANES_MAX,
-                           own->q_acts + r * p->query_bytes);
+            scratch->row[d] = scaled[d] *= times;
+        ak_cpu_quantize_terms(&p->cpu->kernels, AK_CPU_ACT_Q8_32, scratch->row, a->head_dim,
+                              AK_TERMS_MAX, scratch->q_terms + r * p->query_bytes);
     }
 }
 
 /* Tokens [*first, *end) of its sequence that a row at `position` sees. */
-static void visible(const struct ak_op_attention_params *a, const struct ak_token_block *block,
-                    uint32_t position, uint32_t *first, uint32_t *end)
+static void find_visible(const struct ak_op_attention_params *a,
+                         const struct ak_cpu_token_block *block, uint32_t position, uint32_t *first,
+                         uint32_t *end)
 {
     uint32_t before = a->bidirectional ? a->window / 2 : a->window - 1;
     *first = a->window && position > before ? position - before : 0;
@@ -73,145 +74,149 @@ static void visible(const struct ak_op_attention_params *a, const struct ak_toke
 }
 
 /* The part of these in a page, from its first token on. */
-static uint16_t in_page(uint32_t token, uint32_t page)
+static uint16_t clamp_to_page(uint32_t token, uint32_t page)
 {
-    uint32_t begin = page * AK_PAGE_TOKENS;
-    return (uint16_t)(token <= begin                 ? 0 :
-                      token - begin < AK_PAGE_TOKENS ? token - begin :
-                                                       AK_PAGE_TOKENS);
+    uint32_t begin = page * AK_KV_PAGE_TOKENS;
+    return (uint16_t)(token <= begin                    ? 0 :
+                      token - begin < AK_KV_PAGE_TOKENS ? token - begin :
+                                                          AK_KV_PAGE_TOKENS);
 }
 
 /* Pages [*first, *end) that any token of a block sees. */
-static void visible_pages(const struct ak_cpu_prepared *p, const struct ak_op_attention_params *a,
-                          const struct ak_token_block *block, uint32_t *first, uint32_t *end)
+static void find_visible_pages(const struct ak_cpu_prepared *p,
+                               const struct ak_op_attention_params *a,
+                               const struct ak_cpu_token_block *block, uint32_t *first,
+                               uint32_t *end)
 {
     uint32_t from, to;
-    visible(a, block, p->batch->positions[block->first], &from, &to);
-    *first = from / AK_PAGE_TOKENS;
-    visible(a, block, p->batch->positions[block->first + block->n - 1], &from, &to);
-    *end = (to - 1) / AK_PAGE_TOKENS + 1;
+    find_visible(a, block, p->batch->positions[block->first], &from, &to);
+    *first = from / AK_KV_PAGE_TOKENS;
+    find_visible(a, block, p->batch->positions[block->first + block->n - 1], &from, &to);
+    *end = (to - 1) / AK_KV_PAGE_TOKENS + 1;
 }
 
 /* Scores of `n` rows of queries from `begin` on for `groups` groups of quantized keys
  * from `group` on: those of the differences and, once, that of the page's first key. */
-static void quantized_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own,
-                             uint32_t begin, uint32_t n, const uint8_t *keys, size_t group,
-                             size_t groups)
+static void compute_quantized_scores(const struct ak_cpu_prepared *p,
+                                     struct ak_cpu_scratch *scratch, uint32_t begin, uint32_t n,
+                                     const uint8_t *keys, size_t group, size_t groups)
 {
-    const struct ak_kernels *k = &p->cpu->kernels;
-    size_t head_dim = p->kv_shape.head_dim, width = groups * AK_PAGE_GROUP, rows;
-    float of_first[AK_ATTEND_ROWS];
-    k->dot_rows(ak_cpu_first_key(p, keys), head_dim, 1, own->q + begin * head_dim, head_dim, n,
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
+    size_t head_dim = p->kv_shape.head_dim, width = groups * AK_KV_GROUP_TOKENS, rows;
+    float of_first[AK_ATTN_ROWS_MAX];
+    k->dot_rows(ak_cpu_first_key(p, keys), head_dim, 1, scratch->q + begin * head_dim, head_dim, n,
                 head_dim, of_first, 1);
     for (size_t i = 0; i < n; i += rows) {
-        rows = ak_min_size(n - i, AK_SMALL_N / AK_PLANES_MAX);
+        rows = ak_min_size(n - i, AK_SKINNY_MAX / AK_TERMS_MAX);
         k->tile[ak_kv_stored(p->kv_shape.k_type)].dot_tiles(
             keys + group * p->key_group_bytes, groups, head_dim,
-            own->q_acts + (begin + i) * p->query_bytes, p->query_bytes / AK_PLANES_MAX,
-            rows * AK_PLANES_MAX, own->planes, width);
-        ak_add_planes(own->planes, rows, width,
-                      own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP, AK_PAGE_TOKENS);
+            scratch->q_terms + (begin + i) * p->query_bytes, p->query_bytes / AK_TERMS_MAX,
+            rows * AK_TERMS_MAX, scratch->terms, width);
+        ak_cpu_add_terms(scratch->terms, rows, width,
+                         scratch->weights + i * AK_KV_PAGE_TOKENS + group * AK_KV_GROUP_TOKENS,
+                         AK_KV_PAGE_TOKENS);
     }
     for (size_t i = 0; i < n; i++)
-        for (float *s = own->weights + i * AK_PAGE_TOKENS + group * AK_PAGE_GROUP,
+        for (float *s = scratch->weights + i * AK_KV_PAGE_TOKENS + group * AK_KV_GROUP_TOKENS,
                    *stop = s + width;
              s < stop; s++)
             *s += of_first[i];
 }
 
 /* Scores of `n` rows from `begin` on for tokens [first, end) of a page. */
-static void scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t begin,
-                   uint32_t n, const uint8_t *keys, size_t first, size_t end)
+static void compute_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *scratch,
+                           uint32_t begin, uint32_t n, const uint8_t *keys, size_t first,
+                           size_t end)
 {
-    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
-    const float *q = own->q + begin * s->head_dim;
-    size_t group = first / AK_PAGE_GROUP,
-           groups = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP - group;
+    const float *q = scratch->q + begin * s->head_dim;
+    size_t group = first / AK_KV_GROUP_TOKENS,
+           groups = (end + AK_KV_GROUP_TOKENS - 1) / AK_KV_GROUP_TOKENS - group;
     switch (s->k_type) {
     case AK_KV_F16:
-        k->attend_scores_f16(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights);
+        k->attn_qk_f16(q, s->head_dim, n, s->head_dim, keys, first, end, scratch->weights);
         return;
     case AK_KV_F32:
-        k->attend_scores_f32(q, s->head_dim, n, s->head_dim, keys, first, end, own->weights);
+        k->attn_qk_f32(q, s->head_dim, n, s->head_dim, keys, first, end, scratch->weights);
         return;
     case AK_KV_BF16: {
-        size_t at = group * AK_PAGE_GROUP * s->head_dim;
-        k->widen[AK_QUANT_BF16](keys + at * sizeof(uint16_t), own->page_wide + at,
-                                groups * AK_PAGE_GROUP * s->head_dim);
-        k->attend_scores_f32(q, s->head_dim, n, s->head_dim, own->page_wide, first, end,
-                             own->weights);
+        size_t at = group * AK_KV_GROUP_TOKENS * s->head_dim;
+        k->dequantize[AK_QUANT_BF16](keys + at * sizeof(uint16_t), scratch->page_f32 + at,
+                                     groups * AK_KV_GROUP_TOKENS * s->head_dim);
+        k->attn_qk_f32(q, s->head_dim, n, s->head_dim, scratch->page_f32, first, end,
+                       scratch->weights);
         return;
     }
-    default: quantized_scores(p, own, begin, n, keys, group, groups);
+    default: compute_quantized_scores(p, scratch, begin, n, keys, group, groups);
     }
 }
 
-static void cap_scores(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own, uint32_t n,
+static void cap_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *scratch, uint32_t n,
                        float cap, size_t first, size_t end)
 {
     for (uint32_t i = 0; cap > 0.0f && i < n; i++)
-        p->cpu->kernels.softcap(own->weights + (size_t)i * AK_PAGE_TOKENS + first, cap,
+        p->cpu->kernels.softcap(scratch->weights + (size_t)i * AK_KV_PAGE_TOKENS + first, cap,
                                 end - first);
 }
 
 /* Weighs the scores of the rows of `part` and mixes the values of tokens [first,
- * end), which are all that any of them sees, into own->page_out. */
-static void values(const struct ak_cpu_prepared *p, struct ak_thread_scratch *own,
-                   struct partial *part, const uint8_t *v, const uint16_t *firsts,
-                   const uint16_t *ends, size_t first, size_t end)
+ * end), which are all that any of them sees, into scratch->page_out. */
+static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *scratch,
+                       struct partial *part, const uint8_t *v, const uint16_t *firsts,
+                       const uint16_t *ends, size_t first, size_t end)
 {
-    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t n = s->head_dim;
-    ak_attend_values_fn *as_stored = s->v_type == AK_KV_F16  ? k->attend_values_f16 :
-                                     s->v_type == AK_KV_Q8_0 ? k->attend_values_q8_0 :
-                                                               NULL;
+    ak_attn_pv_fn *as_stored = s->v_type == AK_KV_F16  ? k->attn_pv_f16 :
+                               s->v_type == AK_KV_Q8_0 ? k->attn_pv_q8_0 :
+                                                         NULL;
     if (as_stored) {
-        as_stored(own->weights, part->n, n, v, firsts, ends, part->max, part->sum, own->page_out,
-                  n);
+        as_stored(scratch->weights, part->n, n, v, firsts, ends, part->max, part->sum,
+                  scratch->page_out, n);
         return;
     }
-    const void *wide = v;
+    const void *values_f32 = v;
     if (s->v_type != AK_KV_F32) {
-        k->widen[ak_kv_stored(s->v_type)](v + first * p->value_bytes, own->page_wide + first * n,
-                                          (end - first) * n);
-        wide = own->page_wide;
+        k->dequantize[ak_kv_stored(s->v_type)](v + first * p->value_bytes,
+                                               scratch->page_f32 + first * n, (end - first) * n);
+        values_f32 = scratch->page_f32;
     }
-    k->attend_values_f32(own->weights, part->n, n, wide, firsts, ends, part->max, part->sum,
-                         own->page_out, n);
+    k->attn_pv_f32(scratch->weights, part->n, n, values_f32, firsts, ends, part->max, part->sum,
+                   scratch->page_out, n);
 }
 
 /* Takes their distances, times the slopes of their heads, from the scores of the rows
  * of `part` for tokens [first, end) of a page. */
 static void subtract_distances(const struct ak_cpu_prepared *p, const struct item *item,
-                               const struct partial *part, struct ak_thread_scratch *own,
+                               const struct partial *part, struct ak_cpu_scratch *scratch,
                                uint32_t page, size_t first, size_t end)
 {
     for (uint32_t i = 0; i < part->n; i++) {
         uint32_t row = part->begin + i, position = p->batch->positions[token_of(item, row)];
         const float *distances =
-            p->distances + (p->context - 1 - position) + page * AK_PAGE_TOKENS + first;
-        p->cpu->kernels.add_scaled(own->weights + (size_t)i * AK_PAGE_TOKENS + first, distances,
-                                   -p->slopes[head_of(item, row)], end - first);
+            p->distances + (p->context - 1 - position) + page * AK_KV_PAGE_TOKENS + first;
+        p->cpu->kernels.add_scaled(scratch->weights + (size_t)i * AK_KV_PAGE_TOKENS + first,
+                                   distances, -p->slopes[head_of(item, row)], end - first);
     }
 }
 
 /* The rows that see anything of a page stand together: positions ascend. Their
- * results are in own->page_out. */
-static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                        const struct item *item, struct ak_thread_scratch *own, uint32_t page,
-                        struct partial *part)
+ * results are in scratch->page_out. */
+static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                     const struct item *item, struct ak_cpu_scratch *scratch, uint32_t page,
+                     struct partial *part)
 {
     const struct ak_batch *batch = p->batch;
-    size_t low = AK_PAGE_TOKENS, high = 0;
-    uint16_t first[AK_ATTEND_ROWS], end[AK_ATTEND_ROWS];
+    size_t low = AK_KV_PAGE_TOKENS, high = 0;
+    uint16_t first[AK_ATTN_ROWS_MAX], end[AK_ATTN_ROWS_MAX];
     part->begin = part->n = 0;
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
         uint32_t seen, seen_end;
-        visible(&c->params.attention, &item->block, batch->positions[token_of(item, r)], &seen,
-                &seen_end);
-        uint16_t from = in_page(seen, page), to = in_page(seen_end, page);
+        find_visible(&c->params.attention, &item->block, batch->positions[token_of(item, r)], &seen,
+                     &seen_end);
+        uint16_t from = clamp_to_page(seen, page), to = clamp_to_page(seen_end, page);
         if (from >= to)
             continue;
         if (part->n == 0)
@@ -225,11 +230,11 @@ static void attend_page(const struct ak_cpu_prepared *p, const struct ak_command
         return;
     const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page],
                                          c->params.attention.kv_layer, item->kv_head);
-    scores(p, own, part->begin, part->n, keys, low, high);
+    compute_scores(p, scratch, part->begin, part->n, keys, low, high);
     if (c->params.attention.alibi)
-        subtract_distances(p, item, part, own, page, low, high);
-    cap_scores(p, own, part->n, c->params.attention.cap, low, high);
-    values(p, own, part, keys + p->keys_bytes, first, end, low, high);
+        subtract_distances(p, item, part, scratch, page, low, high);
+    cap_scores(p, scratch, part->n, c->params.attention.cap, low, high);
+    mix_values(p, scratch, part, keys + p->keys_bytes, first, end, low, high);
 }
 
 /* Divides a row's sum of values, lets its gate have it and hands it on. */
@@ -239,7 +244,7 @@ static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command 
     uint32_t head_dim = c->params.attention.head_dim;
     p->cpu->kernels.divide(row, sum, head_dim);
     if (c->params.attention.gated)
-        p->cpu->kernels.sigmoid_mul(row, query(p, c, token, head) + head_dim, head_dim);
+        p->cpu->kernels.sigmoid_mul(row, query_row(p, c, token, head) + head_dim, head_dim);
     memcpy(ak_cpu_slot(p, c->out) + token * ak_cpu_stride(p, c->out) + head * head_dim, row,
            head_dim * sizeof *row);
 }
@@ -254,28 +259,30 @@ static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *
 }
 
 /* All pages of an item, by one thread. */
-static void attend(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                   const struct item *item, struct ak_thread_scratch *own)
+static void run_item(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                     const struct item *item, struct ak_cpu_scratch *scratch)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
     uint32_t rows = item->block.n * item->n_heads, page, end;
-    float max[AK_ATTEND_ROWS], sum[AK_ATTEND_ROWS];
+    float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
     struct partial part;
-    load_queries(p, c, item, own);
+    load_queries(p, c, item, scratch);
     for (uint32_t r = 0; r < rows; r++)
         begin_row(p, c, head_of(item, r), &max[r], &sum[r]);
-    memset(own->out, 0, (size_t)rows * a->head_dim * sizeof(float));
-    visible_pages(p, a, &item->block, &page, &end);
+    memset(scratch->out, 0, (size_t)rows * a->head_dim * sizeof(float));
+    find_visible_pages(p, a, &item->block, &page, &end);
     for (; page < end; page++) {
-        attend_page(p, c, item, own, page, &part);
+        run_page(p, c, item, scratch, page, &part);
         for (uint32_t i = 0; i < part.n; i++) {
             uint32_t r = part.begin + i;
-            p->cpu->kernels.attend_merge(&max[r], &sum[r], own->out + r * a->head_dim, part.max[i],
-                                         part.sum[i], own->page_out + i * a->head_dim, a->head_dim);
+            p->cpu->kernels.attn_merge(&max[r], &sum[r], scratch->out + r * a->head_dim,
+                                       part.max[i], part.sum[i],
+                                       scratch->page_out + i * a->head_dim, a->head_dim);
         }
     }
     for (uint32_t r = 0; r < rows; r++)
-        finish_row(p, c, token_of(item, r), head_of(item, r), own->out + r * a->head_dim, sum[r]);
+        finish_row(p, c, token_of(item, r), head_of(item, r), scratch->out + r * a->head_dim,
+                   sum[r]);
 }
 
 /* ---- The pages of one token shared out --------------------------------------
@@ -287,11 +294,11 @@ static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_
     return p->partials + ((size_t)head * p->kv_shape.n_pages + page) * p->partial_stride;
 }
 
-static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_command *c,
+static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_command *c,
                              unsigned thread, uint32_t first, uint32_t n_pages)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    struct ak_thread_scratch *own = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->scratch[thread];
     uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX;
     size_t begin, end;
     ak_chunk_range((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
@@ -303,20 +310,20 @@ static void attend_own_pages(const struct ak_cpu_prepared *p, const struct ak_co
                              .n_heads = group };
         struct partial part;
         if (loaded != kv_head)
-            load_queries(p, c, &item, own);
+            load_queries(p, c, &item, scratch);
         loaded = kv_head;
-        attend_page(p, c, &item, own, page, &part);
+        run_page(p, c, &item, scratch, page, &part);
         for (uint32_t r = 0; r < part.n; r++) {
             float *to = partial_of(p, head_of(&item, part.begin + r), page);
-            memcpy(to, own->page_out + r * a->head_dim, a->head_dim * sizeof *to);
+            memcpy(to, scratch->page_out + r * a->head_dim, a->head_dim * sizeof *to);
             to[a->head_dim] = part.max[r];
             to[a->head_dim + 1] = part.sum[r];
         }
     }
 }
 
-static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                            unsigned thread, uint32_t first, uint32_t n_pages)
+static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                               unsigned thread, uint32_t first, uint32_t n_pages)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
     float *row = p->scratch[thread].out;
@@ -328,8 +335,8 @@ static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_com
         memset(row, 0, a->head_dim * sizeof *row);
         for (uint32_t page = first; page < first + n_pages; page++) {
             const float *part = partial_of(p, (uint32_t)head, page);
-            p->cpu->kernels.attend_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1],
-                                         part, a->head_dim);
+            p->cpu->kernels.attn_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1],
+                                       part, a->head_dim);
         }
         finish_row(p, c, p->blocks[0].first, (uint32_t)head, row, sum);
     }
@@ -338,21 +345,22 @@ static void merge_own_heads(const struct ak_cpu_prepared *p, const struct ak_com
 /* Items go round the threads, so that late tokens, which see more, are spread. A
  * group of heads stays together, and reads K and V once, where that leaves no thread
  * idle; where it would, one token's pages are shared out. */
-void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                           unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_attention_params *a = &c->params.attention;
     uint32_t group = a->n_heads / a->n_kv_heads, groups = p->n_blocks * a->n_kv_heads;
     bool whole =
-        group <= AK_ATTEND_ROWS && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
-    if (!whole && group <= AK_ATTEND_ROWS && p->batch->n == 1) {
+        group <= AK_ATTN_ROWS_MAX && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
+    if (!whole && group <= AK_ATTN_ROWS_MAX && p->batch->n == 1) {
         uint32_t first, n_pages;
-        visible_pages(p, a, &p->blocks[0], &first, &n_pages);
+        find_visible_pages(p, a, &p->blocks[0], &first, &n_pages);
         n_pages -= first;
-        if (n_pages >= FEW_PAGES) {
-            attend_own_pages(p, c, thread, first, n_pages);
+        if (n_pages >= SPLIT_PAGES_MIN) {
+            run_thread_pages(p, c, thread, first, n_pages);
             ak_pool_barrier(p->pool, thread);
-            merge_own_heads(p, c, thread, first, n_pages);
+            merge_thread_heads(p, c, thread, first, n_pages);
             return;
         }
     }
@@ -363,6 +371,6 @@ void ak_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
                              .kv_head = kv_head,
                              .first_head = kv_head * group + i % pieces * per_item,
                              .n_heads = per_item };
-        attend(p, c, &item, &p->scratch[thread]);
+        run_item(p, c, &item, &p->scratch[thread]);
     }
 }

@@ -14,18 +14,18 @@ static bool probe(void)
 }
 
 /* Decides what BLAS does, and loads it where that is something. */
-static void choose_blas(struct ak_cpu *cpu, const struct ak_backend_options *options)
+static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *options)
 {
     struct ak_error error = { 0 };
     bool wanted = false;
     cpu->prefers_blas = options->prefill == AKUNU_PREFILL_BLAS;
-    for (int form = 0; form < AK_ACT_FORM_COUNT; form++) {
-        bool chosen =
-            options->prefill == AKUNU_PREFILL_CHOOSE && options->relaxed && cpu->profile.blas[form];
-        cpu->uses_blas[form] = cpu->prefers_blas || chosen;
-        wanted = wanted || cpu->uses_blas[form];
+    for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++) {
+        bool chosen = options->prefill == AKUNU_PREFILL_CHOOSE && options->relaxed &&
+                      cpu->profile.blas[format];
+        cpu->uses_blas[format] = cpu->prefers_blas || chosen;
+        wanted = wanted || cpu->uses_blas[format];
     }
-    if (!wanted || ak_blas_load(ak_env("AKUNU_BLAS"), &cpu->blas, &error) == AKUNU_OK)
+    if (!wanted || ak_cpu_blas_load(ak_env("AKUNU_BLAS"), &cpu->blas, &error) == AKUNU_OK)
         return;
     ak_log_line(options->log, AKUNU_LOG_WARN, "no BLAS: %s; our own kernels serve", error.message);
     memset(cpu->uses_blas, 0, sizeof cpu->uses_blas);
@@ -34,12 +34,12 @@ static void choose_blas(struct ak_cpu *cpu, const struct ak_backend_options *opt
 static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out,
                               struct ak_error *error)
 {
-    enum ak_isa isa = ak_isa_best();
-    if (options->cpu && !ak_isa_parse(options->cpu, &isa))
+    enum ak_cpu_isa isa = ak_cpu_best_isa();
+    if (options->cpu && !ak_cpu_parse_isa(options->cpu, &isa))
         return ak_fail(
             error, AKUNU_ERROR_ARGUMENT,
             "this machine or build has no CPU kernels called \"%s\"; the best here is %s",
-            options->cpu, ak_isa_name(ak_isa_best()));
+            options->cpu, ak_cpu_isa_name(ak_cpu_best_isa()));
     if ((unsigned)options->prefill > AKUNU_PREFILL_BLAS)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "prefill is %d: expected a value of enum akunu_prefill",
@@ -49,11 +49,11 @@ static ak_status open_backend(const struct ak_backend_options *options, struct a
         return ak_fail_memory(error, "the CPU backend", sizeof *cpu);
     cpu->base.ops = &ak_cpu_backend;
     cpu->isa = isa;
-    ak_kernels_fill(isa, &cpu->kernels);
+    ak_cpu_fill_kernels(isa, &cpu->kernels);
     if (options->cpu_profile)
         cpu->profile = *options->cpu_profile;
     cpu->relaxed = options->relaxed;
-    choose_blas(cpu, options);
+    select_blas(cpu, options);
     *out = &cpu->base;
     return AKUNU_OK;
 }
@@ -65,7 +65,7 @@ static void close_backend(struct ak_backend *b)
 
 static const char *describe(const struct ak_backend *b)
 {
-    return ak_isa_name(((const struct ak_cpu *)b)->isa);
+    return ak_cpu_isa_name(((const struct ak_cpu *)b)->isa);
 }
 
 static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type)
@@ -83,12 +83,12 @@ static bool exact(const struct ak_backend *b)
 static uint32_t layout(const struct ak_backend *b, enum ak_quant_type type)
 {
     (void)b;
-    return ak_type_is_tiled(type) ? AK_LAYOUT_TILES_1 : AK_LAYOUT_ROWS_1;
+    return ak_cpu_is_tiled(type) ? AK_CPU_LAYOUT_TILES_1 : AK_CPU_LAYOUT_ROWS_1;
 }
 
-static const struct ak_tiles tiles = { .pack = ak_pack_tiles,
-                                       .bytes = ak_tile_row_bytes,
-                                       .is_tiled = ak_type_is_tiled };
+static const struct ak_tiles tiles = { .pack = ak_cpu_pack_tiles,
+                                       .bytes = ak_cpu_tile_row_bytes,
+                                       .is_tiled = ak_cpu_is_tiled };
 _Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K,
                "packing and kernels agree on the tile");
 
@@ -158,7 +158,7 @@ static const float *logits(const struct ak_prepared *prepared, uint32_t i)
 
 static const int32_t *chosen(const struct ak_prepared *prepared)
 {
-    return ((const struct ak_cpu_prepared *)prepared)->chosen;
+    return ((const struct ak_cpu_prepared *)prepared)->sampled;
 }
 
 static uint64_t bytes(const struct ak_prepared *prepared)
@@ -175,10 +175,10 @@ static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
 static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights,
                            unsigned n_threads, double *out, struct ak_error *error)
 {
-    struct ak_roofline roof;
+    struct ak_cpu_roofline roof;
     (void)weights;
-    AK_TRY(ak_roofline_measure(((const struct ak_cpu *)b)->isa, n_threads, AK_MEASURE_READ, &roof,
-                               error));
+    AK_TRY(ak_cpu_measure_roofline(((const struct ak_cpu *)b)->isa, n_threads, AK_CPU_MEASURE_READ,
+                                   &roof, error));
     *out = roof.read_bytes_per_second;
     return AKUNU_OK;
 }

@@ -25,10 +25,10 @@ static void (*find(void *library, const char *name))(void)
     return found.function;
 }
 
-ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *error)
+ak_status ak_cpu_blas_load(const char *name, struct ak_cpu_blas *out, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    *out = (struct ak_blas){ 0 };
+    *out = (struct ak_cpu_blas){ 0 };
     name = name ? name : "libopenblas.so.0";
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -44,9 +44,9 @@ ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *e
     return AKUNU_OK;
 }
 
-bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows,
-                      const float *x, size_t x_stride, size_t n, size_t k, float *y,
-                      size_t y_stride)
+bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t w_stride,
+                          size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k,
+                          float *y, size_t y_stride)
 {
     if (w_stride > INT_MAX || n_rows > INT_MAX || x_stride > INT_MAX || n > INT_MAX ||
         k > INT_MAX || y_stride > INT_MAX)
@@ -58,16 +58,16 @@ bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_strid
 
 #else
 
-ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *error)
+ak_status ak_cpu_blas_load(const char *name, struct ak_cpu_blas *out, struct ak_error *error)
 {
     (void)name;
-    *out = (struct ak_blas){ 0 };
+    *out = (struct ak_cpu_blas){ 0 };
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "this build has no BLAS");
 }
 
-bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows,
-                      const float *x, size_t x_stride, size_t n, size_t k, float *y,
-                      size_t y_stride)
+bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t w_stride,
+                          size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k,
+                          float *y, size_t y_stride)
 {
     (void)blas, (void)w, (void)w_stride, (void)n_rows, (void)x, (void)x_stride, (void)n, (void)k,
         (void)y, (void)y_stride;

@@ -12,22 +12,22 @@
 
 #include "base/error.h"
 
-/* Fewer tokens are not worth the slabs of floats. */
-enum { AK_BLAS_TOKENS = 32 };
+/* Fewer tokens are not worth the float rows. */
+enum { AK_CPU_BLAS_TOKENS_MIN = 32 };
 
-struct ak_blas {
+struct ak_cpu_blas {
     void (*sgemm)(void); /* cblas_sgemm; NULL: not loaded */
 };
 
 /* Loads `name`, a library's file name; NULL: libopenblas.so.0. It stays loaded as long
  * as the process lives, since threads of its own may. AKUNU_ERROR_UNSUPPORTED where
  * there is none or it is no OpenBLAS. */
-ak_status ak_blas_load(const char *name, struct ak_blas *out, struct ak_error *error);
+ak_status ak_cpu_blas_load(const char *name, struct ak_cpu_blas *out, struct ak_error *error);
 
 /* y[t·y_stride + r] = Σ_k w[r·w_stride + k]·x[t·x_stride + k] for n_rows rows and n tokens.
  * False, with nothing done, where a size is beyond BLAS's integers. */
-bool ak_blas_dot_rows(const struct ak_blas *blas, const float *w, size_t w_stride, size_t n_rows,
-                      const float *x, size_t x_stride, size_t n, size_t k, float *y,
-                      size_t y_stride);
+bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t w_stride,
+                          size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k,
+                          float *y, size_t y_stride);
 
 #endif

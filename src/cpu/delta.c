@@ -25,7 +25,7 @@ static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_op_delta
 }
 
 /* x / sqrt(Σx² + 1e-6) · scale in place, the sum as of dot_rows. */
-static void scale_to(const struct ak_kernels *k, float *x, uint32_t n, float scale)
+static void scale_to(const struct ak_cpu_kernels *k, float *x, uint32_t n, float scale)
 {
     float sum;
     k->dot_rows(x, n, 1, x, n, 1, n, &sum, 1);
@@ -35,7 +35,7 @@ static void scale_to(const struct ak_kernels *k, float *x, uint32_t n, float sca
 }
 
 /* exp(decay · ln(1 + exp(alpha))), decay below 0: the part of a state that is kept. */
-static float kept(float decay, float alpha)
+static float compute_decay(float decay, float alpha)
 {
     double soft = alpha > 20.0f ? (double)alpha : ak_ln(1.0 + ak_exp((double)alpha));
     return (float)ak_exp((double)decay * soft);
@@ -43,7 +43,8 @@ static float kept(float decay, float alpha)
 
 /* Keys of unit length, queries of that over the root of their size, and in place of the
  * gates what comes of them. */
-void ak_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                             unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_delta_params *d = &c->params.delta;
@@ -56,7 +57,7 @@ void ak_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         uint32_t head = (uint32_t)(i % d->n_v_heads);
         float *gates = gates_of(p, d, t, head), *q = row_of(p, c->in, t) + head * d->k_dim;
         gates[d->beta_at] = 1.0f / (1.0f + ak_expf(-gates[d->beta_at]));
-        gates[d->alpha_at] = kept(decay[head], gates[d->alpha_at] + bias[head]);
+        gates[d->alpha_at] = compute_decay(decay[head], gates[d->alpha_at] + bias[head]);
         if (head >= d->n_k_heads)
             continue;
         scale_to(&p->cpu->kernels, q, d->k_dim, 1.0f / sqrtf((float)d->k_dim));
@@ -83,21 +84,22 @@ static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command
     }
 }
 
-void ak_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_delta_params *d = &c->params.delta;
-    uint32_t pieces = (d->v_dim + AK_DELTA_COLUMNS - 1) / AK_DELTA_COLUMNS;
+    uint32_t pieces = (d->v_dim + AK_DELTA_COLUMNS_MAX - 1) / AK_DELTA_COLUMNS_MAX;
     size_t begin, end;
     ak_chunk_range((size_t)d->n_v_heads * pieces, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
-        uint32_t first = (uint32_t)(i % pieces) * AK_DELTA_COLUMNS;
+        uint32_t first = (uint32_t)(i % pieces) * AK_DELTA_COLUMNS_MAX;
         run_columns(p, c, (uint32_t)(i / pieces), first,
-                    (uint32_t)ak_min_size(AK_DELTA_COLUMNS, d->v_dim - first));
+                    (uint32_t)ak_min_size(AK_DELTA_COLUMNS_MAX, d->v_dim - first));
     }
 }
 
-void ak_step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                            unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_norm_gated_params *g = &c->params.norm_gated;

@@ -6,7 +6,7 @@
 #include "base/gumbel.h"
 #include "cpu/cpu.h"
 
-void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
@@ -23,7 +23,7 @@ void ak_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
 
 /* Each thread's best of its part, then the best of these; the lowest index wins, and what
  * is no number never does: −1 where none is. */
-void ak_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
@@ -43,7 +43,8 @@ void ak_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, u
     }
 }
 
-void ak_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                            unsigned thread)
 {
     if (thread != 0)
         return;
@@ -53,6 +54,6 @@ void ak_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *
         for (unsigned i = 1; i < p->n_threads; i++)
             if (values[i] > values[best])
                 best = i;
-        p->chosen[t] = p->candidates[t * p->n_threads + best];
+        p->sampled[t] = p->candidates[t * p->n_threads + best];
     }
 }

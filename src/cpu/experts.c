@@ -7,7 +7,7 @@
 
 /* The n_used largest of `logits`, the first of equals, to ids in descending order; what
  * is no number is never chosen before one. */
-static void choose(const float *logits, uint32_t n, uint32_t n_used, float *ids)
+static void select_experts(const float *logits, uint32_t n, uint32_t n_used, float *ids)
 {
     for (uint32_t i = 0, taken = 0; i < n; i++) {
         uint32_t at = taken;
@@ -23,17 +23,17 @@ static void choose(const float *logits, uint32_t n, uint32_t n_used, float *ids)
     }
 }
 
-/* Σ exp(logit − most) over all logits, or over those chosen, in their order. */
-static float total(const struct ak_op_route_params *r, const float *logits, const float *ids,
-                   float most)
+/* Σ exp(logit − max_logit) over all logits, or over those chosen, in their order. */
+static float sum_exp(const struct ak_op_route_params *r, const float *logits, const float *ids,
+                     float max_logit)
 {
     float sum = 0.0f;
     for (uint32_t i = 0; i < (r->normalized ? r->n_used : r->n_experts); i++)
-        sum += ak_expf(logits[r->normalized ? (uint32_t)ids[i] : i] - most);
+        sum += ak_expf(logits[r->normalized ? (uint32_t)ids[i] : i] - max_logit);
     return sum;
 }
 
-void ak_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_route_params *r = &c->params.route;
@@ -43,15 +43,16 @@ void ak_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
         const float *logits = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float *ids = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
               *weights = ids + r->n_used;
-        choose(logits, r->n_experts, r->n_used, ids);
-        float most = logits[(uint32_t)ids[0]], sum = total(r, logits, ids, most);
+        select_experts(logits, r->n_experts, r->n_used, ids);
+        float max_logit = logits[(uint32_t)ids[0]], sum = sum_exp(r, logits, ids, max_logit);
         for (uint32_t i = 0; i < r->n_used; i++)
-            weights[i] = ak_expf(logits[(uint32_t)ids[i]] - most) / sum;
+            weights[i] = ak_expf(logits[(uint32_t)ids[i]] - max_logit) / sum;
     }
 }
 
 /* Sorts the tokens' choices by expert. */
-void ak_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                           unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_route_params *r = &c->params.route;
@@ -77,11 +78,11 @@ void ak_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
 }
 
 /* In the order of a token's choices, one fma each. */
-void ak_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end, n_used = p->spec->config.n_experts_used;
-    ak_cpu_own_rows(p, c->params.routed.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.routed.n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n; t++) {
         const float *weights = ak_cpu_slot(p, c->params.routed.routes) +
                                t * ak_cpu_stride(p, c->params.routed.routes) + n_used;
@@ -96,7 +97,7 @@ void ak_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
 }
 
 /* sigmoid(vector · row) of each token; the product as of dot_rows, of one row. */
-void ak_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t gate = c->params.add_gated.gate, n = c->params.add_gated.n;
@@ -111,11 +112,12 @@ void ak_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, uns
     }
 }
 
-void ak_step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                           unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_own_rows(p, c->params.add_gated.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.add_gated.n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n && begin < end; t++)
         p->cpu->kernels.add_scaled(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin,
                                    ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin,

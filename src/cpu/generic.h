@@ -27,7 +27,7 @@ enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
 /* Whether the machine's own prefetching follows a stream of weights as AMD's does: it then
  * needs no help with lines that come in order, and further ahead with others
  * (bench/NOTES.md). */
-AK_KERNEL bool ak_follows_streams(void)
+AK_KERNEL bool ak_cpu_prefetches_streams(void)
 {
 #ifdef __x86_64__
     return __builtin_cpu_is("amd");
@@ -39,44 +39,44 @@ AK_KERNEL bool ak_follows_streams(void)
 /* How many bytes ahead a stream of weights asks for lines. Without that, streams came at a
  * third of the bandwidth on Zen 4 (Q4_1, AVX2), at three quarters on Zen 3 (Q4_0), at a half
  * to three quarters on a Xeon with AMX (F16, Q3_K, Q6_K, Q8_0). */
-AK_KERNEL size_t ak_prefetch_ahead(void)
+AK_KERNEL size_t ak_cpu_prefetch_distance(void)
 {
-    return ak_follows_streams() ? 8192 : 4096;
+    return ak_cpu_prefetches_streams() ? 8192 : 4096;
 }
 
-/* Asks for the `bytes` that lie `ahead` bytes behind p, into the second cache: few lines can
+/* Asks for the `bytes` that lie `distance` bytes behind p, into the second cache: few lines can
  * be on their way to the nearest one at once. Nothing need lie there. */
-AK_KERNEL void ak_prefetch(const uint8_t *p, size_t bytes, size_t ahead)
+AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 {
     for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)
-        __builtin_prefetch((const void *)((uintptr_t)p + ahead + i), 0, 2);
+        __builtin_prefetch((const void *)((uintptr_t)p + distance + i), 0, 2);
 }
 
-/* Kernels of one type, or of all types of one form: the file's own dot_tiles, open_slab
- * or dot_slab with a constant, `kind`, as its first argument. `static` may stand before. */
+/* Kernels of one type, or of all types of one form: the file's own dot_tiles, unpack_panel_i8
+ * or dot_panel_i8 with a constant, `kind`, as its first argument. `static` may stand before. */
 #define AK_DOT_TILES(name, kind)                                                                   \
     void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                             \
-              const uint8_t *restrict acts, size_t act_bytes, size_t n, float *restrict y,         \
+              const uint8_t *restrict activations, size_t act_bytes, size_t n, float *restrict y,  \
               size_t y_stride)                                                                     \
     {                                                                                              \
-        dot_tiles(kind, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);                       \
+        dot_tiles(kind, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);                \
     }
 
-#define AK_OPEN_SLAB(name, kind)                                                                   \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict slab)     \
+#define AK_UNPACK_PANEL_I8(name, kind)                                                             \
+    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict panel)    \
     {                                                                                              \
-        open_slab(kind, tiles, n_tiles, k, slab);                                                  \
+        unpack_panel_i8(kind, tiles, n_tiles, k, panel);                                           \
     }
 
-#define AK_DOT_SLAB(name, kind)                                                                    \
-    void name(const uint8_t *restrict slab, size_t n_tiles, size_t k,                              \
-              const uint8_t *restrict acts, size_t act_bytes, size_t n, float *restrict y,         \
+#define AK_DOT_PANEL_I8(name, kind)                                                                \
+    void name(const uint8_t *restrict panel, size_t n_tiles, size_t k,                             \
+              const uint8_t *restrict activations, size_t act_bytes, size_t n, float *restrict y,  \
               size_t y_stride)                                                                     \
     {                                                                                              \
-        dot_slab(kind, slab, n_tiles, k, acts, act_bytes, n, y, y_stride);                         \
+        dot_panel_i8(kind, panel, n_tiles, k, activations, act_bytes, n, y, y_stride);             \
     }
 
-/* The same for rows stored as floats: dot_stored and open_panel. */
+/* The same for rows stored as floats: dot_stored and unpack_panel_f32. */
 #define AK_DOT_STORED(name, kind)                                                                  \
     void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
               const float *restrict x, size_t x_stride, size_t n, float *restrict y,               \
@@ -85,42 +85,42 @@ AK_KERNEL void ak_prefetch(const uint8_t *p, size_t bytes, size_t ahead)
         dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);              \
     }
 
-#define AK_OPEN_PANEL(name, kind)                                                                  \
+#define AK_UNPACK_PANEL_F32(name, kind)                                                            \
     void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
               float *restrict panel)                                                               \
     {                                                                                              \
-        open_panel(kind, rows, row_bytes, n_rows, cols, panel);                                    \
+        unpack_panel_f32(kind, rows, row_bytes, n_rows, cols, panel);                              \
     }
 
 /* Rows stored as floats, and of F8, in which a scale stands before each 128: the bytes of
  * an element, the scale of number i, and where that is. */
-AK_KERNEL size_t ak_stored_element(enum ak_quant_type type)
+AK_KERNEL size_t ak_cpu_stored_element_bytes(enum ak_quant_type type)
 {
     return type == AK_QUANT_F32 ? sizeof(float) : type == AK_QUANT_F8 ? 1 : sizeof(uint16_t);
 }
 
-AK_KERNEL const uint8_t *ak_stored_scale(const void *row, size_t i)
+AK_KERNEL const uint8_t *ak_cpu_stored_scale(const void *row, size_t i)
 {
     return (const uint8_t *)row + i / AK_F8_K * sizeof(struct ak_quant_block_f8);
 }
 
-AK_KERNEL const uint8_t *ak_stored_at(enum ak_quant_type type, const void *row, size_t i)
+AK_KERNEL const uint8_t *ak_cpu_stored_element(enum ak_quant_type type, const void *row, size_t i)
 {
     if (type == AK_QUANT_F8)
-        return ak_stored_scale(row, i) + sizeof(float) + i % AK_F8_K;
-    return (const uint8_t *)row + i * ak_stored_element(type);
+        return ak_cpu_stored_scale(row, i) + sizeof(float) + i % AK_F8_K;
+    return (const uint8_t *)row + i * ak_cpu_stored_element_bytes(type);
 }
 
-/* ak_prefetch for `rows` rows that are read side by side, k elements from number i on: of one
+/* ak_cpu_prefetch for `rows` rows that are read side by side, k elements from number i on: of one
  * row, what it and those after it have further on; of several, the same places of the rows
  * that come next. */
-AK_KERNEL void ak_prefetch_stored(enum ak_quant_type type, size_t rows, const uint8_t *w,
-                                  size_t row_bytes, size_t i, size_t k)
+AK_KERNEL void ak_cpu_prefetch_stored(enum ak_quant_type type, size_t rows, const uint8_t *w,
+                                      size_t row_bytes, size_t i, size_t k)
 {
-    const size_t element = ak_stored_element(type);
+    const size_t element = ak_cpu_stored_element_bytes(type);
     for (size_t r = 0; r < rows; r++)
-        ak_prefetch(w + r * row_bytes + i * element, k * element,
-                    rows == 1 ? ak_prefetch_ahead() : rows * row_bytes);
+        ak_cpu_prefetch(w + r * row_bytes + i * element, k * element,
+                        rows == 1 ? ak_cpu_prefetch_distance() : rows * row_bytes);
 }
 
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)
@@ -270,7 +270,7 @@ AK_KERNEL void ak_generic_delta_rule(const float *restrict q, const float *restr
                                      float *restrict state, size_t stride, float *restrict out,
                                      size_t n)
 {
-    float d[AK_DELTA_COLUMNS] = { 0 };
+    float d[AK_DELTA_COLUMNS_MAX] = { 0 };
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < n; j++)
             d[j] = fmaf(k[i], state[i * stride + j], d[j]);
@@ -306,15 +306,15 @@ AK_KERNEL void ak_generic_rope(float *restrict x, const float *restrict cos,
     }
 }
 
-AK_KERNEL void ak_generic_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+AK_KERNEL void ak_generic_f32_to_f16(const float *restrict x, uint16_t *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = ak_float_to_f16(x[i]);
 }
 
-AK_KERNEL void ak_generic_attend_merge(float *restrict max, float *restrict sum,
-                                       float *restrict out, float page_max, float page_sum,
-                                       const float *restrict page_out, size_t head_dim)
+AK_KERNEL void ak_generic_attn_merge(float *restrict max, float *restrict sum, float *restrict out,
+                                     float page_max, float page_sum, const float *restrict page_out,
+                                     size_t head_dim)
 {
     float m = page_max > *max ? page_max : *max;
     float a = ak_expf(*max - m), b = ak_expf(page_max - m);
@@ -325,7 +325,7 @@ AK_KERNEL void ak_generic_attend_merge(float *restrict max, float *restrict sum,
 }
 
 /* Adds the upper half of 2^k partial sums to the lower until one is left. */
-AK_KERNEL float ak_generic_fold(float *partial, size_t n)
+AK_KERNEL float ak_generic_horizontal_sum(float *partial, size_t n)
 {
     for (size_t width = n / 2; width > 0; width /= 2)
         for (size_t j = 0; j < width; j++)
@@ -343,7 +343,7 @@ AK_KERNEL void ak_generic_rms_norm(const float *restrict x, const float *restric
             partial[j] = fmaf(x[i + j], x[i + j], partial[j]);
     for (size_t i = whole; i < n; i++)
         partial[i - whole] = fmaf(x[i], x[i], partial[i - whole]);
-    float mean = ak_generic_fold(partial, AK_LANES) / (float)n;
+    float mean = ak_generic_horizontal_sum(partial, AK_LANES) / (float)n;
     float scale = 1.0f / sqrtf(mean + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * weight[i];
@@ -360,7 +360,7 @@ AK_KERNEL void ak_generic_layer_norm(const float *restrict x, const float *restr
             partial[j] += x[i + j];
     for (size_t i = whole; i < n; i++)
         partial[i - whole] += x[i];
-    float mean = ak_generic_fold(partial, AK_LANES) / (float)n;
+    float mean = ak_generic_horizontal_sum(partial, AK_LANES) / (float)n;
     memset(partial, 0, sizeof partial);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] - mean;
@@ -369,7 +369,7 @@ AK_KERNEL void ak_generic_layer_norm(const float *restrict x, const float *restr
             partial[j] = fmaf(out[i + j], out[i + j], partial[j]);
     for (size_t i = whole; i < n; i++)
         partial[i - whole] = fmaf(out[i], out[i], partial[i - whole]);
-    float scale = 1.0f / sqrtf(ak_generic_fold(partial, AK_LANES) / (float)n + eps);
+    float scale = 1.0f / sqrtf(ak_generic_horizontal_sum(partial, AK_LANES) / (float)n + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = fmaf(out[i] * scale, weight[i], bias[i]);
 }

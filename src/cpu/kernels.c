@@ -18,10 +18,10 @@
 #include <sys/auxv.h>
 #endif
 
-static const char *const names[AK_ISA_COUNT] = { "scalar", "avx2", "avxvnni",  "avx512",
-                                                 "amx",    "neon", "neon_i8mm" };
+static const char *const names[AK_CPU_ISA_COUNT] = { "scalar", "avx2", "avxvnni",  "avx512",
+                                                     "amx",    "neon", "neon_i8mm" };
 
-const char *ak_isa_name(enum ak_isa isa)
+const char *ak_cpu_isa_name(enum ak_cpu_isa isa)
 {
     return names[isa];
 }
@@ -104,89 +104,89 @@ static bool machine_has_i8mm(void)
 }
 #endif
 
-bool ak_isa_usable(enum ak_isa isa)
+bool ak_cpu_isa_is_usable(enum ak_cpu_isa isa)
 {
     switch (isa) {
-    case AK_ISA_SCALAR: return true;
+    case AK_CPU_ISA_SCALAR: return true;
 #ifdef HAVE_AK_AVX2
-    case AK_ISA_AVX2: return machine_has_avx2();
+    case AK_CPU_ISA_AVX2: return machine_has_avx2();
 #endif
 #ifdef HAVE_AK_AVXVNNI
-    case AK_ISA_AVXVNNI: return machine_has_avx2() && machine_has_avxvnni();
+    case AK_CPU_ISA_AVXVNNI: return machine_has_avx2() && machine_has_avxvnni();
 #endif
 #ifdef HAVE_AK_AVX512
-    case AK_ISA_AVX512: return machine_has_avx2() && machine_has_avx512();
+    case AK_CPU_ISA_AVX512: return machine_has_avx2() && machine_has_avx512();
 #endif
 #ifdef HAVE_AK_AMX
-    case AK_ISA_AMX: return ak_isa_usable(AK_ISA_AVX512) && machine_has_amx();
+    case AK_CPU_ISA_AMX: return ak_cpu_isa_is_usable(AK_CPU_ISA_AVX512) && machine_has_amx();
 #endif
 #ifdef HAVE_AK_NEON
-    case AK_ISA_NEON: return machine_has_dotprod();
+    case AK_CPU_ISA_NEON: return machine_has_dotprod();
 #endif
 #ifdef HAVE_AK_NEON_I8MM
-    case AK_ISA_NEON_I8MM: return machine_has_dotprod() && machine_has_i8mm();
+    case AK_CPU_ISA_NEON_I8MM: return machine_has_dotprod() && machine_has_i8mm();
 #endif
     default: return false;
     }
 }
 
-enum ak_isa ak_isa_best(void)
+enum ak_cpu_isa ak_cpu_best_isa(void)
 {
-    enum ak_isa best = AK_ISA_SCALAR;
-    for (int i = 0; i < AK_ISA_COUNT; i++)
-        if (ak_isa_usable((enum ak_isa)i))
-            best = (enum ak_isa)i;
+    enum ak_cpu_isa best = AK_CPU_ISA_SCALAR;
+    for (int i = 0; i < AK_CPU_ISA_COUNT; i++)
+        if (ak_cpu_isa_is_usable((enum ak_cpu_isa)i))
+            best = (enum ak_cpu_isa)i;
     return best;
 }
 
-bool ak_isa_parse(const char *name, enum ak_isa *out)
+bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out)
 {
-    for (int i = 0; i < AK_ISA_COUNT; i++) {
-        if (strcmp(name, names[i]) == 0 && ak_isa_usable((enum ak_isa)i)) {
-            *out = (enum ak_isa)i;
+    for (int i = 0; i < AK_CPU_ISA_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0 && ak_cpu_isa_is_usable((enum ak_cpu_isa)i)) {
+            *out = (enum ak_cpu_isa)i;
             return true;
         }
     }
     return false;
 }
 
-void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out)
+void ak_cpu_fill_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out)
 {
     memset(out, 0, sizeof *out);
-    ak_kernels_scalar(out);
+    ak_scalar_set_kernels(out);
 #ifdef HAVE_AK_AVX2
-    if (isa >= AK_ISA_AVX2 && isa <= AK_ISA_AMX)
-        ak_kernels_avx2(out);
+    if (isa >= AK_CPU_ISA_AVX2 && isa <= AK_CPU_ISA_AMX)
+        ak_avx2_set_kernels(out);
 #endif
 #ifdef HAVE_AK_AVXVNNI
-    if (isa == AK_ISA_AVXVNNI)
-        ak_kernels_avxvnni(out);
+    if (isa == AK_CPU_ISA_AVXVNNI)
+        ak_avxvnni_set_kernels(out);
 #endif
 #ifdef HAVE_AK_AVX512
-    if (isa == AK_ISA_AVX512 || isa == AK_ISA_AMX) {
-        ak_kernels_avx512(out);
+    if (isa == AK_CPU_ISA_AVX512 || isa == AK_CPU_ISA_AMX) {
+        ak_avx512_set_kernels(out);
         if (!machine_has_avx512bf16())
             out->probe_bf16 = NULL;
 #ifdef HAVE_AK_AVX512BF16
         else
-            ak_kernels_avx512bf16(out);
+            ak_avx512bf16_set_kernels(out);
 #endif
     }
 #endif
 #ifdef HAVE_AK_AMX
-    if (isa == AK_ISA_AMX) {
-        ak_kernels_amx(out);
+    if (isa == AK_CPU_ISA_AMX) {
+        ak_amx_set_kernels(out);
         if (machine_has_amx_bf16())
-            ak_kernels_amx_bf16(out);
+            ak_amx_set_bf16_kernels(out);
     }
 #endif
 #ifdef HAVE_AK_NEON
-    if (isa == AK_ISA_NEON || isa == AK_ISA_NEON_I8MM)
-        ak_kernels_neon(out);
+    if (isa == AK_CPU_ISA_NEON || isa == AK_CPU_ISA_NEON_I8MM)
+        ak_neon_set_kernels(out);
 #endif
 #ifdef HAVE_AK_NEON_I8MM
-    if (isa == AK_ISA_NEON_I8MM)
-        ak_kernels_neon_i8mm(out);
+    if (isa == AK_CPU_ISA_NEON_I8MM)
+        ak_neon_i8mm_set_kernels(out);
 #endif
     (void)isa;
 }

@@ -9,90 +9,90 @@
 #ifndef AK_CPU_KERNELS_H
 #define AK_CPU_KERNELS_H
 
+#include "backend/backend.h"
 #include "cpu/layout.h"
 
 enum {
-    AK_SMALL_N = 16,         /* most tokens that dot_tiles takes */
-    AK_LANES = 32,           /* partial sums of a float dot product */
-    AK_PAGE_TOKENS = 64,     /* tokens of a KV page */
-    AK_PAGE_GROUP = 16,      /* tokens whose K values lie side by side */
-    AK_SLAB_TILES = 2,       /* tiles (of 16 rows) of a slab */
-    AK_SLAB_BYTES_32 = 1088, /* room of a slab for one tile's block of 32 k */
-    AK_PANEL_ROWS = 48,      /* most rows of a panel */
-    AK_PANEL_STEP = 24,      /* tokens that meet a panel have room in steps of it */
-    AK_DELTA_COLUMNS = 64,   /* most columns of a state that delta_rule takes */
-    AK_DELTA_STEP = 32,      /* of which it takes multiples */
-    AK_BF16_TOKENS = 16      /* those that meet one of BF16 */
+    AK_SKINNY_MAX = 16,                 /* most tokens that dot_tiles takes */
+    AK_LANES = 32,                      /* partial sums of a float dot product */
+    AK_PANEL_I8_TILES_MAX = 2,          /* tiles (of 16 rows) of a panel */
+    AK_PANEL_I8_BLOCK_BYTES_MAX = 1088, /* room of a panel for one tile's block of 32 k */
+    AK_PANEL_ROWS_MAX = 48,             /* most rows of a panel */
+    AK_PANEL_TOKEN_STEP = 24,           /* tokens that meet a panel have room in steps of it */
+    AK_DELTA_COLUMNS_MAX = 64,          /* most columns of a state that delta_rule takes */
+    AK_DELTA_STEP = 32,                 /* of which it takes multiples */
+    AK_PANEL_BF16_TOKEN_STEP = 16       /* those that meet one of BF16 */
 };
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile
- * rows and n = 1 … AK_SMALL_N tokens. `acts` are ak_act32 or ak_act256 records of
+ * rows and n = 1 … AK_SKINNY_MAX tokens. `activations` are ak_cpu_act32 or ak_cpu_act256 records of
  * k elements, act_bytes apart. */
 typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
-                             const uint8_t *restrict acts, size_t act_bytes, size_t n,
+                             const uint8_t *restrict activations, size_t act_bytes, size_t n,
                              float *restrict y, size_t y_stride);
 
-/* Opens n_tiles (1 … AK_SLAB_TILES) tile rows into a slab, a form of the ISA's
- * own choice of at most n_tiles · ceil(k/32) · AK_SLAB_BYTES_32 bytes at 64. */
-typedef void ak_open_slab_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
-                             uint8_t *restrict slab);
+/* Opens n_tiles (1 … AK_PANEL_I8_TILES_MAX) tile rows into an int8 panel, a layout of the ISA's
+ * own choice of at most n_tiles · ceil(k/32) · AK_PANEL_I8_BLOCK_BYTES_MAX bytes at 64. */
+typedef void ak_unpack_panel_i8_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
+                                   uint8_t *restrict panel);
 
-/* As ak_dot_tiles_fn for any n ≥ 1, over an open slab. */
-typedef void ak_dot_slab_fn(const uint8_t *restrict slab, size_t n_tiles, size_t k,
-                            const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                            float *restrict y, size_t y_stride);
+/* As ak_dot_tiles_fn for any n ≥ 1, over a panel. */
+typedef void ak_dot_panel_i8_fn(const uint8_t *restrict panel, size_t n_tiles, size_t k,
+                                const uint8_t *restrict activations, size_t act_bytes, size_t n,
+                                float *restrict y, size_t y_stride);
 
-struct ak_tile_kernels {
+struct ak_cpu_tile_kernels {
     ak_dot_tiles_fn *dot_tiles;
-    ak_open_slab_fn *open_slab;
-    ak_dot_slab_fn *dot_slab;
+    ak_unpack_panel_i8_fn *unpack_panel_i8;
+    ak_dot_panel_i8_fn *dot_panel_i8;
 };
 
 /* y[t·y_stride + r] = row r times token t, the sums as those of dot_rows, for stored
- * rows of `cols` elements, row_bytes apart, and n = 1 … AK_SMALL_N tokens. Tokens
+ * rows of `cols` elements, row_bytes apart, and n = 1 … AK_SKINNY_MAX tokens. Tokens
  * are padded with zeros to a multiple of AK_LANES elements; rows are not. */
 typedef void ak_dot_stored_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
                               size_t cols, const float *restrict x, size_t x_stride, size_t n,
                               float *restrict y, size_t y_stride);
 
-/* Many tokens. A panel of n_rows = 1 … AK_PANEL_ROWS stored rows of `cols` elements,
- * row_bytes apart, and opened tokens are forms of the ISA's own choice; the panel takes
+/* Many tokens. A panel of n_rows = 1 … AK_PANEL_ROWS_MAX stored rows of `cols` elements,
+ * row_bytes apart, and interleaved tokens are layouts of the ISA's own choice; the panel takes
  * ceil(n_rows/16) · 16 · k floats at 64, where k is cols rounded up to AK_LANES, tokens
- * ceil(n/AK_PANEL_STEP) · AK_PANEL_STEP · k. */
-typedef void ak_open_panel_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
-                              size_t cols, float *restrict panel);
+ * ceil(n/AK_PANEL_TOKEN_STEP) · AK_PANEL_TOKEN_STEP · k. */
+typedef void ak_unpack_panel_f32_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                                    size_t cols, float *restrict panel);
 
 /* Puts token number `token`, k floats, in its place. */
-typedef void ak_open_token_fn(const float *restrict x, size_t k, size_t token,
-                              float *restrict tokens);
+typedef void ak_interleave_token_f32_fn(const float *restrict x, size_t k, size_t token,
+                                        float *restrict tokens);
 
 /* As dot_rows, over a panel and opened tokens. Memory would be idle meanwhile: a kernel
  * may ask it for the next_bytes bytes at `next`, the rows to be opened after these. */
-typedef void ak_dot_panel_fn(const float *restrict panel, size_t n_rows,
-                             const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                             size_t y_stride, const uint8_t *next, size_t next_bytes);
+typedef void ak_dot_panel_f32_fn(const float *restrict panel, size_t n_rows,
+                                 const float *restrict tokens, size_t n, size_t k,
+                                 float *restrict y, size_t y_stride, const uint8_t *next,
+                                 size_t next_bytes);
 
 /* The same for BF16 rows, or F16 rows rounded to it, k a multiple of AK_LANES, and tokens rounded
- * to BF16: a panel has room for n_rows rounded up to AK_PANEL_ROWS, tokens for n rounded up to
- * AK_BF16_TOKENS. The sums are in no order that is promised, but in the same one for any
+ * to BF16: a panel has room for n_rows rounded up to AK_PANEL_ROWS_MAX, tokens for n rounded up to
+ * AK_PANEL_BF16_TOKEN_STEP. The sums are in no order that is promised, but in the same one for any
  * n, any other tokens and rows beside these, and any place among them. */
-typedef void ak_open_bf16_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
-                             size_t k, uint16_t *restrict panel);
-typedef void ak_open_rounded_fn(const float *restrict x, size_t k, size_t token,
-                                uint16_t *restrict tokens);
-typedef void ak_dot_bf16_fn(const uint16_t *restrict panel, size_t n_rows,
-                            const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
-                            size_t y_stride);
+typedef void ak_unpack_panel_bf16_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                                     size_t k, uint16_t *restrict panel);
+typedef void ak_interleave_token_bf16_fn(const float *restrict x, size_t k, size_t token,
+                                         uint16_t *restrict tokens);
+typedef void ak_dot_panel_bf16_fn(const uint16_t *restrict panel, size_t n_rows,
+                                  const uint16_t *restrict tokens, size_t n, size_t k,
+                                  float *restrict y, size_t y_stride);
 
 /* Query rows against one KV page, in two halves with room for n_rows rows of
- * AK_PAGE_TOKENS floats, 64-byte aligned, between them.
+ * AK_KV_PAGE_TOKENS floats, 64-byte aligned, between them.
  *
  * Scores: weights[i][t] = Σ_d q_i[d]·k[t][d], one fma a step, d ascending, from 0,
  * for the tokens [first, end), not empty; others of the same groups of 16 are
- * undefined. K lies as [AK_PAGE_TOKENS/16][head_dim][16]. */
-typedef void ak_attend_scores_fn(const float *restrict q, size_t q_stride, size_t n_rows,
-                                 size_t head_dim, const void *restrict k, size_t first, size_t end,
-                                 float *restrict weights);
+ * undefined. K lies as [AK_KV_PAGE_TOKENS/16][head_dim][16]. */
+typedef void ak_attn_qk_fn(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                           const void *restrict k, size_t first, size_t end,
+                           float *restrict weights);
 
 /* Values: row i attends the page's tokens [first[i], end[i]), not empty, with the
  * scores s_t that are in its weights. Writes the partial result of the page:
@@ -100,19 +100,19 @@ typedef void ak_attend_scores_fn(const float *restrict q, size_t q_stride, size_
  *   p_t  = exp(s_t − max), left in weights
  *   sum  = Σ p_t: 16 partial sums (t mod 16), each ascending, then halves added
  *   out[d] = Σ_t p_t·v[t][d]  one fma a step, t ascending, from 0
- * V lies as [AK_PAGE_TOKENS][head_dim]. */
-typedef void ak_attend_values_fn(float *restrict weights, size_t n_rows, size_t head_dim,
-                                 const void *restrict v, const uint16_t *restrict first,
-                                 const uint16_t *restrict end, float *restrict max,
-                                 float *restrict sum, float *restrict out, size_t out_stride);
+ * V lies as [AK_KV_PAGE_TOKENS][head_dim]. */
+typedef void ak_attn_pv_fn(float *restrict weights, size_t n_rows, size_t head_dim,
+                           const void *restrict v, const uint16_t *restrict first,
+                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                           float *restrict out, size_t out_stride);
 
-struct ak_kernels {
+struct ak_cpu_kernels {
     const char *name;
 
-    struct ak_tile_kernels tile[AK_QUANT_COUNT]; /* NULL for types without a tile form */
+    struct ak_cpu_tile_kernels tile[AK_QUANT_COUNT]; /* NULL for types without a tile layout */
 
     /* A stored row of n elements to float (ak_quant_info.dequantize or faster). */
-    ak_quant_dequantize_fn *widen[AK_QUANT_COUNT];
+    ak_quant_dequantize_fn *dequantize[AK_QUANT_COUNT];
 
     /* y[t·y_stride + r] = Σ_k w[r][k]·x[t][k] for n_rows rows and n tokens. k is a
      * multiple of AK_LANES. Partial sum j takes k mod 32 = j ascending, one fma a
@@ -121,24 +121,25 @@ struct ak_kernels {
                      const float *restrict x, size_t x_stride, size_t n, size_t k,
                      float *restrict y, size_t y_stride);
 
-    /* Faster ways to the bits of widen and dot_rows, NULL where a bundle has none:
+    /* Faster ways to the bits of dequantize and dot_rows, NULL where a bundle has none:
      * rows as they are stored, and many tokens. */
     ak_dot_stored_fn *dot_stored[AK_QUANT_COUNT];
-    ak_open_panel_fn *open_panel[AK_QUANT_COUNT];
-    ak_open_token_fn *open_token;
-    ak_dot_panel_fn *dot_panel;
+    ak_unpack_panel_f32_fn *unpack_panel_f32[AK_QUANT_COUNT];
+    ak_interleave_token_f32_fn *interleave_token_f32;
+    ak_dot_panel_f32_fn *dot_panel_f32;
 
     /* For --relaxed alone, the only kernels that round otherwise than the scalar ones;
      * NULL where a bundle or the machine has none. */
-    ak_open_bf16_fn *open_bf16[AK_QUANT_COUNT];
-    ak_open_rounded_fn *open_rounded;
-    ak_dot_bf16_fn *dot_bf16;
-    /* rows of a panel: multiples of the one, up to the other, which is at most 2 · AK_PANEL_ROWS */
-    size_t bf16_step, bf16_most;
+    ak_unpack_panel_bf16_fn *unpack_panel_bf16[AK_QUANT_COUNT];
+    ak_interleave_token_bf16_fn *interleave_token_bf16;
+    ak_dot_panel_bf16_fn *dot_panel_bf16;
+    /* rows of a panel: multiples of the one, up to the other, which is at most 2 ·
+     * AK_PANEL_ROWS_MAX */
+    size_t panel_bf16_step, panel_bf16_max;
 
     /* n is a multiple of 32, of 256. */
-    void (*quantize32)(const float *restrict x, size_t n, struct ak_act32 *restrict out);
-    void (*quantize256)(const float *restrict x, size_t n, struct ak_act256 *restrict out);
+    void (*quantize32)(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out);
+    void (*quantize256)(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out);
 
     /* out[i] = (x[i] · 1/sqrt(mean(x²) + eps)) · weight[i]; Σx² over 32 partial sums
      * as in dot_rows, elements beyond n taken as zero. */
@@ -198,7 +199,7 @@ struct ak_kernels {
                  float *restrict state, size_t stride, float *restrict out, size_t n);
 
     /* One token of the gated delta rule, n columns of a state of `rows` rows, `stride` elements
-     * apart; n is a multiple of AK_DELTA_STEP and at most AK_DELTA_COLUMNS: d[j] = beta ·
+     * apart; n is a multiple of AK_DELTA_STEP and at most AK_DELTA_COLUMNS_MAX: d[j] = beta ·
      * fma(−decay, Σ_i k[i]·S[i][j], v[j]) S[i][j] = fma(k[i], d[j], decay·S[i][j]) out[j] = Σ_i
      * q[i]·S[i][j] A sum is one fma a step, i ascending, from 0. */
     void (*delta_rule)(const float *restrict q, const float *restrict k, size_t rows,
@@ -211,20 +212,20 @@ struct ak_kernels {
                  size_t n_dims, bool interleaved);
 
     /* float to IEEE half, ties to even. */
-    void (*narrow_f16)(const float *restrict x, uint16_t *restrict out, size_t n);
+    void (*f32_to_f16)(const float *restrict x, uint16_t *restrict out, size_t n);
 
-    ak_attend_scores_fn *attend_scores_f16, *attend_scores_f32;
-    ak_attend_values_fn *attend_values_f16, *attend_values_f32;
-    /* Values as rows of Q8_0: the bits of widening them first; NULL where a bundle has none. */
-    ak_attend_values_fn *attend_values_q8_0;
+    ak_attn_qk_fn *attn_qk_f16, *attn_qk_f32;
+    ak_attn_pv_fn *attn_pv_f16, *attn_pv_f32;
+    /* Values as rows of Q8_0: the bits of dequantizing them first; NULL where a bundle has none. */
+    ak_attn_pv_fn *attn_pv_q8_0;
 
     /* Adds a page's partial result to a row's: with m = max(*max, page_max),
      * a = exp(*max − m), b = exp(page_max − m):
      * sum = fma(page_sum, b, sum·a), out[d] = fma(page_out[d], b, out[d]·a).
      * An empty row has *max = −infinity and zeros. */
-    void (*attend_merge)(float *restrict max, float *restrict sum, float *restrict out,
-                         float page_max, float page_sum, const float *restrict page_out,
-                         size_t head_dim);
+    void (*attn_merge)(float *restrict max, float *restrict sum, float *restrict out,
+                       float page_max, float page_sum, const float *restrict page_out,
+                       size_t head_dim);
 
     /* x[i] /= divisor */
     void (*divide)(float *restrict x, float divisor, size_t n);
@@ -239,41 +240,41 @@ struct ak_kernels {
     uint64_t (*probe_bf16)(size_t rounds, uint64_t *sink);
 };
 
-/* Bundles, worst to best of a kind of machine. AVX-VNNI and AVX-512 are each made on
- * top of AVX2, AMX on top of AVX-512, neon_i8mm on top of NEON. */
-enum ak_isa {
-    AK_ISA_SCALAR,
-    AK_ISA_AVX2,
-    AK_ISA_AVXVNNI,
-    AK_ISA_AVX512,
-    AK_ISA_AMX,
-    AK_ISA_NEON,
-    AK_ISA_NEON_I8MM,
-    AK_ISA_COUNT
+/* Bundles, worst to best of a kind of machine. AVX-VNNI and AVX-512 each override kernels of
+ * AVX2, AMX those of AVX-512, neon_i8mm those of NEON. */
+enum ak_cpu_isa {
+    AK_CPU_ISA_SCALAR,
+    AK_CPU_ISA_AVX2,
+    AK_CPU_ISA_AVXVNNI,
+    AK_CPU_ISA_AVX512,
+    AK_CPU_ISA_AMX,
+    AK_CPU_ISA_NEON,
+    AK_CPU_ISA_NEON_I8MM,
+    AK_CPU_ISA_COUNT
 };
 
-const char *ak_isa_name(enum ak_isa isa);
+const char *ak_cpu_isa_name(enum ak_cpu_isa isa);
 
 /* Whether this build has the bundle and this machine can run it. */
-bool ak_isa_usable(enum ak_isa isa);
-enum ak_isa ak_isa_best(void);
+bool ak_cpu_isa_is_usable(enum ak_cpu_isa isa);
+enum ak_cpu_isa ak_cpu_best_isa(void);
 /* False: no such name, or not usable here. */
-bool ak_isa_parse(const char *name, enum ak_isa *out);
+bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out);
 
 /* The whole table for `isa`, which is usable. */
-void ak_kernels_fill(enum ak_isa isa, struct ak_kernels *out);
+void ak_cpu_fill_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out);
 
 /* Each bundle overrides what it has. */
-void ak_kernels_scalar(struct ak_kernels *k);
-void ak_kernels_avx2(struct ak_kernels *k);
-void ak_kernels_avxvnni(struct ak_kernels *k);
-void ak_kernels_avx512(struct ak_kernels *k);
-void ak_kernels_amx(struct ak_kernels *k);
-void ak_kernels_neon(struct ak_kernels *k);
-void ak_kernels_neon_i8mm(struct ak_kernels *k);
+void ak_scalar_set_kernels(struct ak_cpu_kernels *k);
+void ak_avx2_set_kernels(struct ak_cpu_kernels *k);
+void ak_avxvnni_set_kernels(struct ak_cpu_kernels *k);
+void ak_avx512_set_kernels(struct ak_cpu_kernels *k);
+void ak_amx_set_kernels(struct ak_cpu_kernels *k);
+void ak_neon_set_kernels(struct ak_cpu_kernels *k);
+void ak_neon_i8mm_set_kernels(struct ak_cpu_kernels *k);
 
 /* What instructions beyond a bundle's add to it. */
-void ak_kernels_avx512bf16(struct ak_kernels *k);
-void ak_kernels_amx_bf16(struct ak_kernels *k);
+void ak_avx512bf16_set_kernels(struct ak_cpu_kernels *k);
+void ak_amx_set_bf16_kernels(struct ak_cpu_kernels *k);
 
 #endif

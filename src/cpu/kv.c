@@ -1,6 +1,6 @@
 /* Rotation, and keys and values into the cache.
  *
- * A page holds, for each layer and head, the keys of AK_PAGE_TOKENS tokens and then
+ * A page holds, for each layer and head, the keys of AK_KV_PAGE_TOKENS tokens and then
  * their values. Keys lie in groups of 16 tokens, so that a kernel makes 16 scores
  * side by side: of the float types [head_dim][16], of the quantized ones as the
  * tiles of a weight whose rows are the tokens. Values lie token after token.
@@ -23,7 +23,7 @@ uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t
     return p->kv + index * p->kv_head_bytes;
 }
 
-size_t ak_cpu_spread(float *x, size_t n)
+size_t ak_cpu_hadamard(float *x, size_t n)
 {
     size_t block = n & (~n + 1);
     for (float *end = x + n; x < end; x += block)
@@ -38,11 +38,11 @@ size_t ak_cpu_spread(float *x, size_t n)
 }
 
 /* n floats as the cache stores them, one after another. */
-static void narrow(const struct ak_kernels *k, enum ak_kv_type type, const float *x, size_t n,
-                   void *to)
+static void convert_elements(const struct ak_cpu_kernels *k, enum ak_kv_type type, const float *x,
+                             size_t n, void *to)
 {
     if (type == AK_KV_F16)
-        k->narrow_f16(x, to, n);
+        k->f32_to_f16(x, to, n);
     else
         ak_quant_info(ak_kv_stored(type))->quantize(x, to, n);
 }
@@ -51,7 +51,7 @@ static void narrow(const struct ak_kernels *k, enum ak_kv_type type, const float
 static void store_column(const void *elements, size_t size, size_t n, size_t token, uint8_t *group)
 {
     uint8_t *to = group + token * size;
-    for (size_t d = 0; d < n; d++, to += AK_PAGE_GROUP * size)
+    for (size_t d = 0; d < n; d++, to += AK_KV_GROUP_TOKENS * size)
         memcpy(to, (const uint8_t *)elements + d * size, size);
 }
 
@@ -60,13 +60,13 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
                       void *scratch)
 {
     const struct ak_kv_shape *s = &p->kv_shape;
-    uint8_t *group = keys + token / AK_PAGE_GROUP * p->key_group_bytes;
-    token %= AK_PAGE_GROUP;
+    uint8_t *group = keys + token / AK_KV_GROUP_TOKENS * p->key_group_bytes;
+    token %= AK_KV_GROUP_TOKENS;
     if (s->k_type == AK_KV_F32) {
         store_column(x, sizeof(float), s->head_dim, token, group);
         return;
     }
-    narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
+    convert_elements(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
     store_column(scratch, sizeof(uint16_t), s->head_dim, token, group);
 }
 
@@ -79,9 +79,9 @@ static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t t
     enum ak_quant_type stored = ak_kv_stored(s->k_type);
     for (uint32_t d = 0; d < s->head_dim; d++)
         x[d] -= first[d];
-    narrow(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
-    ak_pack_row(stored, scratch, s->head_dim, token % AK_PAGE_GROUP,
-                keys + token / AK_PAGE_GROUP * p->key_group_bytes);
+    convert_elements(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
+    ak_cpu_pack_row(stored, scratch, s->head_dim, token % AK_KV_GROUP_TOKENS,
+                    keys + token / AK_KV_GROUP_TOKENS * p->key_group_bytes);
 }
 
 static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c,
@@ -105,33 +105,33 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
                         uint32_t head, uint32_t *token)
 {
     uint32_t position = p->batch->positions[t];
-    uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_PAGE_TOKENS];
-    *token = position % AK_PAGE_TOKENS;
+    uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_KV_PAGE_TOKENS];
+    *token = position % AK_KV_PAGE_TOKENS;
     return ak_cpu_kv_head(p, page, c->params.qkv.kv_layer, head);
 }
 
 /* A KV head of batch token t, where `row` is its row; of quantized keys the first one
  * of a page alone, the others wait for it. */
-static void store(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
-                  uint32_t head, float *row, float *scratch)
+static void store_head(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
+                       uint32_t head, float *row, float *scratch)
 {
     const struct ak_op_qkv_params *q = &c->params.qkv;
     uint32_t token;
     uint8_t *page = page_of(p, c, t, head, &token);
     float *key = row + q->k_at + head * q->head_dim;
     norm_and_rotate(p, c, c->vector2, key, t, scratch);
-    if (ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type))) {
-        ak_cpu_spread(key, q->head_dim);
+    if (ak_cpu_is_tiled(ak_kv_stored(p->kv_shape.k_type))) {
+        ak_cpu_hadamard(key, q->head_dim);
         if (token == 0)
             memcpy(ak_cpu_first_key(p, page), key, q->head_dim * sizeof *key);
     } else {
         store_key(p, key, token, page, scratch);
     }
-    narrow(&p->cpu->kernels, p->kv_shape.v_type, row + q->v_at + head * q->head_dim, q->head_dim,
-           page + p->keys_bytes + token * p->value_bytes);
+    convert_elements(&p->cpu->kernels, p->kv_shape.v_type, row + q->v_at + head * q->head_dim,
+                     q->head_dim, page + p->keys_bytes + token * p->value_bytes);
 }
 
-void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_qkv_params *q = &c->params.qkv;
@@ -145,9 +145,9 @@ void ak_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsi
         if (head < q->n_heads)
             norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->q_step, i / heads, scratch);
         else
-            store(p, c, i / heads, head - q->n_heads, row, scratch);
+            store_head(p, c, i / heads, head - q->n_heads, row, scratch);
     }
-    if (!ak_type_is_tiled(ak_kv_stored(p->kv_shape.k_type)))
+    if (!ak_cpu_is_tiled(ak_kv_stored(p->kv_shape.k_type)))
         return;
     if (p->batch->n > 1)
         ak_pool_barrier(p->pool, thread);

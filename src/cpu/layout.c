@@ -12,7 +12,7 @@ enum {
 
 /* What a part of a tile is made of. It has an element for each stored block of a
  * row: one for a K-type's 256 k, one for every 32 k for the others. */
-enum form {
+enum part_kind {
     NOTHING,
     BYTES,      /* a byte a row: 16 */
     HALVES,     /* two bytes a row: 32 */
@@ -25,7 +25,7 @@ enum form {
 /* A tile is a sequence of parts, each with the elements of all blocks after each
  * other. A part of lines begins at a line. */
 struct part {
-    uint8_t form;
+    uint8_t kind;
     uint8_t at;    /* where the element begins in a stored block */
     uint8_t words; /* of WORDS and BIASED */
 };
@@ -54,24 +54,25 @@ static const struct part parts_of[AK_QUANT_COUNT][PARTS_MAX] = {
     [AK_QUANT_IQ4_XS] = { { WORDS, 0, 34 } },
 };
 
-bool ak_type_is_tiled(enum ak_quant_type type)
+bool ak_cpu_is_tiled(enum ak_quant_type type)
 {
-    return parts_of[type][0].form != NOTHING;
+    return parts_of[type][0].kind != NOTHING;
 }
 
-enum ak_act_form ak_type_act_form(enum ak_quant_type type)
+enum ak_cpu_act_format ak_cpu_type_act_format(enum ak_quant_type type)
 {
-    if (!ak_type_is_tiled(type))
-        return AK_ACT_F32;
-    return ak_quant_info(type)->block_elems == AK_TILE_K ? AK_ACT_256 : AK_ACT_32;
+    if (!ak_cpu_is_tiled(type))
+        return AK_CPU_ACT_F32;
+    return ak_quant_info(type)->block_elems == AK_TILE_K ? AK_CPU_ACT_Q8_256 : AK_CPU_ACT_Q8_32;
 }
 
-size_t ak_act_bytes(enum ak_act_form form, size_t k)
+size_t ak_cpu_act_bytes(enum ak_cpu_act_format format, size_t k)
 {
-    switch (form) {
-    case AK_ACT_32: return ak_round_up(k / 32 * sizeof(struct ak_act32), AK_LINE_BYTES);
-    case AK_ACT_256: return ak_round_up(k / 256 * sizeof(struct ak_act256), AK_LINE_BYTES);
-    case AK_ACT_OPEN_BF16: return ak_round_up(k, 32) * sizeof(uint16_t);
+    switch (format) {
+    case AK_CPU_ACT_Q8_32: return ak_round_up(k / 32 * sizeof(struct ak_cpu_act32), AK_LINE_BYTES);
+    case AK_CPU_ACT_Q8_256:
+        return ak_round_up(k / 256 * sizeof(struct ak_cpu_act256), AK_LINE_BYTES);
+    case AK_CPU_ACT_PANEL_BF16: return ak_round_up(k, 32) * sizeof(uint16_t);
     default: return ak_round_up(k, 32) * sizeof(float);
     }
 }
@@ -79,7 +80,7 @@ size_t ak_act_bytes(enum ak_act_form form, size_t k)
 /* Bytes of one element of a part, all 16 rows. */
 static size_t element_bytes(const struct part *part)
 {
-    switch (part->form) {
+    switch (part->kind) {
     case BYTES: return AK_TILE_ROWS;
     case HALVES: return 2 * AK_TILE_ROWS;
     case WORDS:
@@ -93,7 +94,7 @@ static size_t element_bytes(const struct part *part)
 /* Where a part begins that follows `end` bytes of the tile. */
 static size_t part_begin(const struct part *part, size_t end)
 {
-    return part->form == BYTES || part->form == HALVES ? end : ak_round_up(end, AK_LINE_BYTES);
+    return part->kind == BYTES || part->kind == HALVES ? end : ak_round_up(end, AK_LINE_BYTES);
 }
 
 /* Stored blocks of a row of a tile with `blocks` blocks of 32 k. */
@@ -102,20 +103,20 @@ static size_t stored_blocks(enum ak_quant_type type, size_t blocks)
     return blocks * AK_BLOCK_K / ak_quant_info(type)->block_elems;
 }
 
-size_t ak_tile_bytes(enum ak_quant_type type, size_t blocks)
+size_t ak_cpu_tile_bytes(enum ak_quant_type type, size_t blocks)
 {
     size_t end = 0, n = stored_blocks(type, blocks);
     for (const struct part *part = parts_of[type];
-         part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++)
+         part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++)
         end = part_begin(part, end) + n * element_bytes(part);
     return end;
 }
 
-size_t ak_tile_row_bytes(enum ak_quant_type type, size_t k)
+size_t ak_cpu_tile_row_bytes(enum ak_quant_type type, size_t k)
 {
     size_t tail = k % AK_TILE_K / AK_BLOCK_K;
-    return k / AK_TILE_K * ak_tile_bytes(type, AK_TILE_BLOCKS) +
-           (tail ? ak_tile_bytes(type, tail) : 0);
+    return k / AK_TILE_K * ak_cpu_tile_bytes(type, AK_TILE_BLOCKS) +
+           (tail ? ak_cpu_tile_bytes(type, tail) : 0);
 }
 
 /* Copies n 32-bit words of a row to or from consecutive lines. */
@@ -199,7 +200,7 @@ static void gather_three_bits(const uint8_t *lines, uint8_t stored[96], size_t r
 static void pack_element(const struct part *part, const uint8_t *restrict stored,
                          uint8_t *restrict lines, size_t row)
 {
-    switch (part->form) {
+    switch (part->kind) {
     case BYTES: lines[row] = stored[0]; break;
     case HALVES: memcpy(lines + row * 2, stored, 2); break;
     case WORDS: words_to_lines(stored, part->words, lines, row); break;
@@ -219,7 +220,7 @@ static void pack_element(const struct part *part, const uint8_t *restrict stored
 static void gather_element(const struct part *part, const uint8_t *restrict lines,
                            uint8_t *restrict stored, size_t row)
 {
-    switch (part->form) {
+    switch (part->kind) {
     case BYTES: stored[0] = lines[row]; break;
     case HALVES: memcpy(stored, lines + row * 2, 2); break;
     case WORDS: lines_to_words(lines, part->words, stored, row); break;
@@ -238,7 +239,7 @@ static void pack_row(enum ak_quant_type type, const uint8_t *restrict stored, si
 {
     size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_quant_info(type)->block_bytes;
     for (const struct part *part = parts_of[type];
-         part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
+         part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++) {
         size_t begin = part_begin(part, end), bytes = element_bytes(part);
         for (size_t b = 0; b < n; b++)
             pack_element(part, stored + b * block_bytes + part->at, tile + begin + b * bytes, row);
@@ -246,12 +247,12 @@ static void pack_row(enum ak_quant_type type, const uint8_t *restrict stored, si
     }
 }
 
-void ak_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
-                   uint8_t *restrict stored)
+void ak_cpu_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
+                       size_t row, uint8_t *restrict stored)
 {
     size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_quant_info(type)->block_bytes;
     for (const struct part *part = parts_of[type];
-         part < parts_of[type] + PARTS_MAX && part->form != NOTHING; part++) {
+         part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++) {
         size_t begin = part_begin(part, end), bytes = element_bytes(part);
         for (size_t b = 0; b < n; b++)
             gather_element(part, tile + begin + b * bytes, stored + b * block_bytes + part->at,
@@ -260,15 +261,15 @@ void ak_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t
     }
 }
 
-void ak_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
-                   uint8_t *restrict tiles)
+void ak_cpu_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
+                       uint8_t *restrict tiles)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
     static const uint8_t zeros[STORED_TILE_BYTES_MAX];
     size_t stored_offset = 0;
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
-        size_t bytes = ak_tile_bytes(type, blocks);
+        size_t bytes = ak_cpu_tile_bytes(type, blocks);
         memset(tiles, 0, bytes);
         for (size_t r = 0; r < AK_TILE_ROWS; r++) {
             const uint8_t *stored = rows[r] ? (const uint8_t *)rows[r] + stored_offset : zeros;
@@ -279,27 +280,27 @@ void ak_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS]
     }
 }
 
-void ak_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
-                 uint8_t *restrict tiles)
+void ak_cpu_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
+                     uint8_t *restrict tiles)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
     const uint8_t *from = stored;
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
         pack_row(type, from, blocks, row, tiles);
-        tiles += ak_tile_bytes(type, blocks);
+        tiles += ak_cpu_tile_bytes(type, blocks);
         from += elems / info->block_elems * info->block_bytes;
     }
 }
 
-void ak_unpack_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k, size_t row,
-                   float *restrict out)
+void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k,
+                           size_t row, float *restrict out)
 {
     uint8_t stored[STORED_TILE_BYTES_MAX];
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
-        ak_gather_row(type, tiles, blocks, row, stored);
+        ak_cpu_gather_row(type, tiles, blocks, row, stored);
         ak_quant_info(type)->dequantize(stored, out + at, elems);
-        tiles += ak_tile_bytes(type, blocks);
+        tiles += ak_cpu_tile_bytes(type, blocks);
     }
 }

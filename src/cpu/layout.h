@@ -1,15 +1,15 @@
-/* How the CPU lays weights out, and the form in which kernels take activations.
+/* How the CPU lays weights out, and the format in which kernels take activations.
  *
  * Two layouts, the same for every ISA, so that one packed cache serves any CPU
  * and a row's float terms are added in one order everywhere:
  *
  *   rows   the stored rows as they are, one after another; kernels widen them
- *          to float. F32, F16, BF16, F8 and the types without a tile form.
+ *          to float. F32, F16, BF16, F8 and the types without a tile layout.
  *   tiles  16 rows interleaved. A tile covers 16 rows × 256 k (a shorter one
  *          ends a row whose k is no multiple of 256). Tiles of the same rows
  *          follow each other, then come the next 16 rows: one sequential stream.
  *
- * Inside a tile everything is a "word line": 64 bytes in which bytes 4r … 4r+3
+ * Inside a tile everything is an "interleaved line": 64 bytes in which bytes 4r … 4r+3
  * belong to row r, four consecutive k. So one 32-bit dot-product instruction
  * with a broadcast activation makes 16 (AVX-512), 8 (AVX2) or 4 (NEON) rows.
  * With nb = blocks of 32 k in the tile:
@@ -63,36 +63,36 @@ enum {
 };
 
 /* Part of the packed cache's key. Raise a layout's number when its bytes change. */
-enum ak_cpu_layout { AK_LAYOUT_ROWS_1 = 0x0101, AK_LAYOUT_TILES_1 = 0x0201 };
+enum ak_cpu_layout { AK_CPU_LAYOUT_ROWS_1 = 0x0101, AK_CPU_LAYOUT_TILES_1 = 0x0201 };
 
-/* Whether `type` has a tile form. */
-bool ak_type_is_tiled(enum ak_quant_type type);
+/* Whether `type` has a tile layout. */
+bool ak_cpu_is_tiled(enum ak_quant_type type);
 
 /* Bytes of one tile with `blocks` (1 … 8) blocks of 32 k. */
-size_t ak_tile_bytes(enum ak_quant_type type, size_t blocks);
+size_t ak_cpu_tile_bytes(enum ak_quant_type type, size_t blocks);
 
 /* Bytes of all tiles of 16 rows; k is a multiple of the type's block. */
-size_t ak_tile_row_bytes(enum ak_quant_type type, size_t k);
+size_t ak_cpu_tile_row_bytes(enum ak_quant_type type, size_t k);
 
 /* Packs 16 rows of k stored elements. A NULL row is packed as zeros. */
-void ak_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
-                   uint8_t *restrict tiles);
+void ak_cpu_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
+                       uint8_t *restrict tiles);
 
-/* Puts one stored row of k elements in its place, 0 … 15, of a row of tiles whose
+/* Puts one stored row of k elements in its place, 0 … 15, of a tile row whose
  * other rows stay as they are. Not for the types that keep bits of several rows in
  * one byte (Q5_0). */
-void ak_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
-                 uint8_t *restrict tiles);
+void ak_cpu_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
+                     uint8_t *restrict tiles);
 
 /* The inverse for one row (0 … 15) of one tile of `blocks` blocks of 32 k: gives
  * back its stored bytes. */
-void ak_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks, size_t row,
-                   uint8_t *restrict stored);
+void ak_cpu_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
+                       size_t row, uint8_t *restrict stored);
 
 /* Dequantizes row `row` (0 … 15) of a tile row of k elements; equals the type's
  * reference dequantization of the stored row bit for bit. */
-void ak_unpack_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k, size_t row,
-                   float *restrict out);
+void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k,
+                           size_t row, float *restrict out);
 
 /* ---- Activations -----------------------------------------------------------
  * Quantized once per use, symmetric: q = round(x · 127/max|x|), ties to even,
@@ -100,7 +100,7 @@ void ak_unpack_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_
  * block with an infinity or a NaN has q = 0 and a NaN scale. */
 
 /* Scale per 32, for the types whose blocks have 32 elements. */
-struct ak_act32 {
+struct ak_cpu_act32 {
     int8_t q[32];
     float scale;
     /* −8 · Σq: the offset of Q4_0, half of Q5_0's and MXFP4's, a sixteenth of Q8_0's and
@@ -114,7 +114,7 @@ struct ak_act32 {
  * pairs with minimums (Q2_K, Q4_K, Q5_K) or scales (Q3_K): in that order the pairs
  * are the even and the odd bytes of a word of the weight's scales, and
  * |Σq| ≤ 32 · 127 = 4064. */
-struct ak_act256 {
+struct ak_cpu_act256 {
     int8_t q[256];
     int32_t minus32_sum16[16]; /* −32 · Σq of each 16: the offset of Q6_K */
     int16_t pair_sum32[8];     /* Σq of each 32 in the order 0 2 1 3 4 6 5 7 */
@@ -124,26 +124,26 @@ struct ak_act256 {
     int32_t sum; /* Σq of all 256 */
     uint32_t unused[2];
 };
-_Static_assert(sizeof(struct ak_act32) == 48 && sizeof(struct ak_act256) == 384,
+_Static_assert(sizeof(struct ak_cpu_act32) == 48 && sizeof(struct ak_cpu_act256) == 384,
                "six lines for 256 elements");
 
 /* The last two are floats as the kernels of many tokens open them (cpu/kernels.h). */
-enum ak_act_form {
+enum ak_cpu_act_format {
     /* that a type of weights asks for */
-    AK_ACT_F32 = 0,
-    AK_ACT_32 = 1,
-    AK_ACT_256 = 2,
-    AK_ACT_FORM_COUNT = 3,
-    AK_ACT_OPEN = 3,
-    AK_ACT_OPEN_BF16 = 4,
-    AK_ACT_ALL_COUNT = 5
+    AK_CPU_ACT_F32 = 0,
+    AK_CPU_ACT_Q8_32 = 1,
+    AK_CPU_ACT_Q8_256 = 2,
+    AK_CPU_ACT_TYPE_COUNT = 3,
+    AK_CPU_ACT_PANEL_F32 = 3,
+    AK_CPU_ACT_PANEL_BF16 = 4,
+    AK_CPU_ACT_COUNT = 5
 };
 
-/* The form that weights of `type` are multiplied with. */
-enum ak_act_form ak_type_act_form(enum ak_quant_type type);
+/* The format that weights of `type` are multiplied with. */
+enum ak_cpu_act_format ak_cpu_type_act_format(enum ak_quant_type type);
 
 /* Bytes of one token's activations of k elements, a multiple of 64. Float rows
  * are padded with zeros to a multiple of 32 elements. */
-size_t ak_act_bytes(enum ak_act_form form, size_t k);
+size_t ak_cpu_act_bytes(enum ak_cpu_act_format format, size_t k);
 
 #endif

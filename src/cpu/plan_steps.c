@@ -1,21 +1,21 @@
 /* Turns commands into steps and says where barriers are needed. */
 #include "cpu/cpu.h"
 
-enum { WORTH_STEALING = 1 << 20 }; /* elements of a thread's part of a weight */
+enum { STEAL_ELEMENTS_MIN = 1 << 20 }; /* elements of a thread's part of a weight */
 
-static struct ak_cpu_step *add(struct ak_cpu_prepared *p, ak_step_fn *run,
-                               const struct ak_command *command, enum ak_op_row_set row_set)
+static struct ak_cpu_step *add_step(struct ak_cpu_prepared *p, ak_cpu_step_fn *run,
+                                    const struct ak_command *command, enum ak_op_row_set row_set)
 {
     struct ak_cpu_step *step = &p->steps[p->n_steps++];
     *step = (struct ak_cpu_step){ .run = run,
                                   .command = command,
                                   .row_set = row_set,
-                                  .barrier_few = true,
-                                  .barrier_many = true };
+                                  .barrier_skinny = true,
+                                  .barrier_gemm = true };
     return step;
 }
 
-static const struct ak_command *at(const struct ak_cpu_prepared *p, uint32_t i)
+static const struct ak_command *get_command(const struct ak_cpu_prepared *p, uint32_t i)
 {
     return i < p->table->n_commands ? &p->table->commands[i] : NULL;
 }
@@ -39,31 +39,32 @@ static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_comman
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm,
                         uint32_t first_linear)
 {
-    const struct ak_command *linear = at(p, first_linear);
-    struct ak_cpu_step *step = add(p, ak_step_prepare, norm, p->table->slots[linear->in].row_set);
+    const struct ak_command *linear = get_command(p, first_linear);
+    struct ak_cpu_step *step =
+        add_step(p, ak_cpu_step_prepare, norm, p->table->slots[linear->in].row_set);
     step->linears = linear;
-    while (shares_input(p, linear, at(p, first_linear + step->n_linears)))
+    while (shares_input(p, linear, get_command(p, first_linear + step->n_linears)))
         step->n_linears++;
-    step->barrier_few = false; /* each thread has made its own */
-    if (p->n_steps > 1 && step[-1].run == ak_step_norm && step[-1].command->out == linear->in)
-        step[-1].barrier_many = false; /* both split the tokens alike */
+    step->barrier_skinny = false; /* each thread has made its own */
+    if (p->n_steps > 1 && step[-1].run == ak_cpu_step_norm && step[-1].command->out == linear->in)
+        step[-1].barrier_gemm = false; /* both split the tokens alike */
 }
 
 /* Whether the value that command i makes goes to the linear commands after it
  * and nowhere else, and all take it alike. */
 static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
 {
-    uint32_t slot = at(p, i)->out, last = i;
-    while (is_linear_of(at(p, last + 1), slot) &&
-           (last == i || shares_input(p, at(p, i + 1), at(p, last + 1))))
+    uint32_t slot = get_command(p, i)->out, last = i;
+    while (is_linear_of(get_command(p, last + 1), slot) &&
+           (last == i || shares_input(p, get_command(p, i + 1), get_command(p, last + 1))))
         last++;
     return last > i && p->table->slots[slot].last_use == last;
 }
 
 /* What command `next` does with its own rows of what the linear command made
  * needs no barrier. */
-static bool continues_on_own_rows(const struct ak_cpu_prepared *p, const struct ak_command *linear,
-                                  const struct ak_command *next)
+static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_command *linear,
+                               const struct ak_command *next)
 {
     if (!next)
         return false;
@@ -82,21 +83,22 @@ static bool continues_on_own_rows(const struct ak_cpu_prepared *p, const struct 
 
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
-    const struct ak_command *c = at(p, i);
+    const struct ak_command *c = get_command(p, i);
     const struct ak_packed *packed = &p->weights->packed[c->weight];
-    struct ak_cpu_step *step = add(p, packed->n_experts ? ak_step_experts : ak_step_linear, c,
-                                   p->table->slots[c->out].row_set);
+    struct ak_cpu_step *step =
+        add_step(p, packed->n_experts ? ak_cpu_step_experts : ak_cpu_step_linear, c,
+                 p->table->slots[c->out].row_set);
     uint64_t elements = 0;
     for (uint32_t j = 0; j < packed->n_parts; j++) {
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
         step->n_rows = packed->parts[j].rows > step->n_rows ? packed->parts[j].rows : step->n_rows;
     }
-    step->barrier_few = step->barrier_many = !continues_on_own_rows(p, c, at(p, i + 1));
-    step->on_rows = true;
-    step->steal = elements / p->n_threads >= WORTH_STEALING;
+    step->barrier_skinny = step->barrier_gemm = !continues_on_chunk(p, c, get_command(p, i + 1));
+    step->is_chunked = true;
+    step->is_stealable = elements / p->n_threads >= STEAL_ELEMENTS_MIN;
 }
 
-static bool overlap(const struct ak_table *t, uint32_t a, uint32_t b)
+static bool slots_overlap(const struct ak_table *t, uint32_t a, uint32_t b)
 {
     const struct ak_slot *x = &t->slots[a], *y = &t->slots[b];
     return x->row_set == y->row_set && x->place < y->place + y->width &&
@@ -109,28 +111,29 @@ static void keep_inputs(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         struct ak_cpu_step *step = &p->steps[i];
-        if (step->run != ak_step_prepare)
+        if (step->run != ak_cpu_step_prepare)
             continue;
-        for (uint32_t j = i + 1; j < p->n_steps && !step->barrier_few; j++) {
-            step->barrier_few = overlap(p->table, p->steps[j].command->out, step->command->in);
-            if (p->steps[j].barrier_few)
+        for (uint32_t j = i + 1; j < p->n_steps && !step->barrier_skinny; j++) {
+            step->barrier_skinny =
+                slots_overlap(p->table, p->steps[j].command->out, step->command->in);
+            if (p->steps[j].barrier_skinny)
                 break;
         }
     }
 }
 
-static void plan(struct ak_cpu_prepared *p)
+static void plan_commands(struct ak_cpu_prepared *p)
 {
-    for (uint32_t i = 0; at(p, i); i++) {
-        const struct ak_command *c = at(p, i), *before = i ? at(p, i - 1) : NULL;
+    for (uint32_t i = 0; get_command(p, i); i++) {
+        const struct ak_command *c = get_command(p, i), *before = i ? get_command(p, i - 1) : NULL;
         enum ak_op_row_set row_set = p->table->slots[c->out].row_set;
         switch (c->op) {
-        case AK_OP_EMBED: add(p, ak_step_embed, c, row_set); break;
+        case AK_OP_EMBED: add_step(p, ak_cpu_step_embed, c, row_set); break;
         case AK_OP_NORM:
             if (feeds_linears_only(p, i))
                 add_prepare(p, c, i + 1);
             else
-                add(p, ak_step_norm, c, row_set);
+                add_step(p, ak_cpu_step_norm, c, row_set);
             break;
         case AK_OP_LINEAR: {
             bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in &&
@@ -142,37 +145,39 @@ static void plan(struct ak_cpu_prepared *p)
             add_linear(p, i);
             break;
         }
-        case AK_OP_QKV: add(p, ak_step_qkv, c, row_set); break;
-        case AK_OP_SHORT_CONV: add(p, ak_step_short_conv, c, row_set); break;
-        case AK_OP_CONV: add(p, ak_step_conv, c, row_set); break;
+        case AK_OP_QKV: add_step(p, ak_cpu_step_qkv, c, row_set); break;
+        case AK_OP_SHORT_CONV: add_step(p, ak_cpu_step_short_conv, c, row_set); break;
+        case AK_OP_CONV: add_step(p, ak_cpu_step_conv, c, row_set); break;
         case AK_OP_DELTA:
-            add(p, ak_step_delta_gates, c, row_set);
-            add(p, ak_step_delta, c, row_set);
+            add_step(p, ak_cpu_step_delta_gates, c, row_set);
+            add_step(p, ak_cpu_step_delta, c, row_set);
             break;
-        case AK_OP_NORM_GATED: add(p, ak_step_norm_gated, c, row_set); break;
-        case AK_OP_ATTENTION: add(p, ak_step_attention, c, row_set); break;
-        case AK_OP_GATED: add(p, ak_step_gated, c, row_set)->on_rows = true; break;
-        case AK_OP_ACTIVATE: add(p, ak_step_activate, c, row_set)->on_rows = true; break;
+        case AK_OP_NORM_GATED: add_step(p, ak_cpu_step_norm_gated, c, row_set); break;
+        case AK_OP_ATTENTION: add_step(p, ak_cpu_step_attention, c, row_set); break;
+        case AK_OP_GATED: add_step(p, ak_cpu_step_gated, c, row_set)->is_chunked = true; break;
+        case AK_OP_ACTIVATE:
+            add_step(p, ak_cpu_step_activate, c, row_set)->is_chunked = true;
+            break;
         case AK_OP_ROUTE:
-            add(p, ak_step_route, c, row_set);
-            add(p, ak_step_route_end, c, row_set);
+            add_step(p, ak_cpu_step_route, c, row_set);
+            add_step(p, ak_cpu_step_route_end, c, row_set);
             break;
         case AK_OP_GATHER: add_prepare(p, c, i + 1); break;
         case AK_OP_COMBINE:
-            add(p, ak_step_combine, c, p->table->slots[c->in].row_set)->on_rows = true;
+            add_step(p, ak_cpu_step_combine, c, p->table->slots[c->in].row_set)->is_chunked = true;
             break;
         case AK_OP_ADD_GATED:
-            add(p, ak_step_gate, c, row_set);
-            add(p, ak_step_add_gated, c, row_set)->on_rows = true;
+            add_step(p, ak_cpu_step_gate, c, row_set);
+            add_step(p, ak_cpu_step_add_gated, c, row_set)->is_chunked = true;
             break;
-        case AK_OP_ADD: add(p, ak_step_add, c, row_set)->on_rows = true; break;
-        case AK_OP_SELECT: add(p, ak_step_select, c, row_set); break;
-        case AK_OP_DIVIDE: add(p, ak_step_divide, c, row_set)->on_rows = true; break;
-        case AK_OP_CAP: add(p, ak_step_cap, c, row_set)->on_rows = true; break;
-        case AK_OP_GUMBEL: add(p, ak_step_gumbel, c, row_set); break;
+        case AK_OP_ADD: add_step(p, ak_cpu_step_add, c, row_set)->is_chunked = true; break;
+        case AK_OP_SELECT: add_step(p, ak_cpu_step_select, c, row_set); break;
+        case AK_OP_DIVIDE: add_step(p, ak_cpu_step_divide, c, row_set)->is_chunked = true; break;
+        case AK_OP_CAP: add_step(p, ak_cpu_step_cap, c, row_set)->is_chunked = true; break;
+        case AK_OP_GUMBEL: add_step(p, ak_cpu_step_gumbel, c, row_set); break;
         case AK_OP_ARGMAX:
-            add(p, ak_step_argmax, c, row_set);
-            add(p, ak_step_argmax_end, c, row_set);
+            add_step(p, ak_cpu_step_argmax, c, row_set);
+            add_step(p, ak_cpu_step_argmax_end, c, row_set);
             break;
         case AK_OP_COUNT: break;
         }
@@ -181,6 +186,6 @@ static void plan(struct ak_cpu_prepared *p)
 
 void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
 {
-    plan(p);
+    plan_commands(p);
     keep_inputs(p);
 }

@@ -23,118 +23,125 @@ static void *carve(struct carver *c, size_t n, size_t size)
     return p;
 }
 
-/* Largest of what the weights ask for; act_bytes are a token's, all planes. */
+/* Largest of what the weights ask for; act_bytes are a token's, all terms. */
 struct needs {
-    size_t act_bytes[AK_ACT_ALL_COUNT];
-    size_t k, ordered, slab, widened, blas;
-    bool wide; /* tokens have more than one record not only for logits */
-    bool keeps_panels;
+    size_t act_bytes[AK_CPU_ACT_COUNT];
+    size_t k, ordered_row, panel_i8, weight_rows, blas;
+    bool has_residual; /* tokens have more than one record not only for logits */
+    bool uses_panel_cache;
 };
 
 /* The texts of an encoder are mostly short and follow each other, so that opening a
  * weight would cost a good part of what its products do. */
-static bool keeps_panels(const struct ak_cpu *cpu, const struct ak_weights *w,
-                         const struct ak_spec *spec)
+static bool uses_panel_cache(const struct ak_cpu *cpu, const struct ak_weights *w,
+                             const struct ak_spec *spec)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < w->n_packed; i++) {
         const struct ak_packed *packed = &w->packed[i];
-        if (ak_cpu_act_form(cpu, packed, SIZE_MAX) != AK_ACT_OPEN)
+        if (ak_cpu_select_act_format(cpu, packed, SIZE_MAX) != AK_CPU_ACT_PANEL_F32)
             return false;
-        bytes += ak_cpu_kept_rows(packed, packed->n_parts) * ak_round_up(packed->cols, AK_LANES) *
-                 sizeof(float);
-        if (bytes > AK_KEPT_BYTES)
+        bytes += ak_cpu_panel_cache_rows(packed, packed->n_parts) *
+                 ak_round_up(packed->cols, AK_LANES) * sizeof(float);
+        if (bytes > AK_PANEL_CACHE_BYTES_MAX)
             return false;
     }
     return spec->descriptor.encoder;
 }
 
-static struct needs needs_of(const struct ak_cpu *cpu, const struct ak_weights *w,
-                             const struct ak_spec *spec)
+static struct needs sum_needs(const struct ak_cpu *cpu, const struct ak_weights *w,
+                              const struct ak_spec *spec)
 {
-    /* tokens for which a weight may choose another form */
-    static const size_t counts[] = { 1, AK_SMALL_N, AK_SMALL_N + 1, SIZE_MAX };
-    struct needs needs = { .k = spec->config.width, .keeps_panels = keeps_panels(cpu, w, spec) };
+    /* tokens for which a weight may choose another format */
+    static const size_t counts[] = { 1, AK_SKINNY_MAX, AK_SKINNY_MAX + 1, SIZE_MAX };
+    struct needs needs = { .k = spec->config.width,
+                           .uses_panel_cache = uses_panel_cache(cpu, w, spec) };
     for (uint32_t i = 0; i < w->n_packed; i++) {
         const struct ak_packed *packed = &w->packed[i];
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
-            enum ak_act_form form = ak_cpu_act_form(cpu, packed, counts[j]);
-            needs.act_bytes[form] = ak_max_size(
-                needs.act_bytes[form], ak_cpu_planes(packed) * ak_act_bytes(form, packed->cols));
+            enum ak_cpu_act_format format = ak_cpu_select_act_format(cpu, packed, counts[j]);
+            needs.act_bytes[format] =
+                ak_max_size(needs.act_bytes[format],
+                            ak_cpu_n_terms(packed) * ak_cpu_act_bytes(format, packed->cols));
         }
         needs.k = ak_max_size(needs.k, packed->cols);
-        needs.ordered = ak_max_size(needs.ordered, packed->order ? packed->cols : 0);
-        needs.wide =
-            needs.wide || (packed->linear != AK_OP_LINEAR_OUTPUT && ak_cpu_planes(packed) > 1);
-        if (ak_cpu_takes_blas(cpu, packed, SIZE_MAX))
-            needs.blas = ak_max_size(needs.blas, ak_blas_rows(packed->cols) * packed->cols);
-        if (ak_type_act_form(packed->type) != AK_ACT_F32)
-            needs.slab = ak_max_size(needs.slab, (size_t)AK_SLAB_TILES *
-                                                     ((packed->cols + 31) / 32) * AK_SLAB_BYTES_32);
+        needs.ordered_row = ak_max_size(needs.ordered_row, packed->order ? packed->cols : 0);
+        needs.has_residual = needs.has_residual ||
+                             (packed->linear != AK_OP_LINEAR_OUTPUT && ak_cpu_n_terms(packed) > 1);
+        if (ak_cpu_uses_blas(cpu, packed, SIZE_MAX))
+            needs.blas = ak_max_size(needs.blas, ak_cpu_blas_rows(packed->cols) * packed->cols);
+        if (ak_cpu_type_act_format(packed->type) != AK_CPU_ACT_F32)
+            needs.panel_i8 = ak_max_size(needs.panel_i8, (size_t)AK_PANEL_I8_TILES_MAX *
+                                                             ((packed->cols + 31) / 32) *
+                                                             AK_PANEL_I8_BLOCK_BYTES_MAX);
         else
-            needs.widened =
-                ak_max_size(needs.widened, AK_PANEL_ROWS * ak_round_up(packed->cols, AK_LANES));
+            needs.weight_rows = ak_max_size(
+                needs.weight_rows, AK_PANEL_ROWS_MAX * ak_round_up(packed->cols, AK_LANES));
     }
     return needs;
 }
 
 /* Opened tokens lie in blocks. */
-static size_t token_room(int form, size_t tokens)
+static size_t token_capacity(int format, size_t tokens)
 {
-    switch (form) {
-    case AK_ACT_OPEN: return ak_round_up(tokens, AK_PANEL_STEP);
-    case AK_ACT_OPEN_BF16: return ak_round_up(tokens, AK_BF16_TOKENS);
+    switch (format) {
+    case AK_CPU_ACT_PANEL_F32: return ak_round_up(tokens, AK_PANEL_TOKEN_STEP);
+    case AK_CPU_ACT_PANEL_BF16: return ak_round_up(tokens, AK_PANEL_BF16_TOKEN_STEP);
     default: return tokens;
     }
 }
 
-static bool is_widened(enum ak_kv_type k_type, enum ak_kv_type v_type)
+static bool needs_page_f32(enum ak_kv_type k_type, enum ak_kv_type v_type)
 {
     return k_type == AK_KV_BF16 || (v_type != AK_KV_F16 && v_type != AK_KV_F32);
 }
 
-static void carve_thread(struct carver *c, struct ak_thread_scratch *s, const struct needs *needs,
+static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struct needs *needs,
                          const struct ak_cpu_prepared *p)
 {
     size_t head_dim = p->spec->config.head_dim;
     size_t max_rows = ak_max_size(p->max_rows[AK_OP_ROWS_LOGITS],
-                                  needs->wide ? p->max_rows[AK_OP_ROWS_TOKENS] : 0);
-    struct ak_thread_scratch own = { 0 };
-    for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
-        own.acts[form] = carve(c, token_room(form, AK_SMALL_N), needs->act_bytes[form]);
-    own.slab = carve(c, needs->slab, 1);
-    own.planes = carve(c,
-                       ak_max_size((size_t)AK_SMALL_N * AK_WIDE_TILES * AK_TILE_ROWS,
-                                   max_rows * AK_PLANES_MAX * AK_SLAB_TILES * AK_TILE_ROWS),
-                       sizeof(float));
-    own.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
-    own.ordered = carve(c, needs->ordered, sizeof(float));
-    own.widened = carve(c, needs->widened, sizeof(float));
-    own.blas = carve(c, needs->blas, sizeof(float));
-    own.q = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
-    own.out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
-    own.page_out = carve(c, (size_t)AK_ATTEND_ROWS * head_dim, sizeof(float));
-    own.q_acts = carve(c, AK_ATTEND_ROWS, p->query_bytes);
-    own.page_wide =
-        carve(c, is_widened(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_PAGE_TOKENS * head_dim : 0,
+                                  needs->has_residual ? p->max_rows[AK_OP_ROWS_TOKENS] : 0);
+    struct ak_cpu_scratch scratch = { 0 };
+    for (int format = 0; format < AK_CPU_ACT_COUNT; format++)
+        scratch.activations[format] =
+            carve(c, token_capacity(format, AK_SKINNY_MAX), needs->act_bytes[format]);
+    scratch.panel_i8 = carve(c, needs->panel_i8, 1);
+    scratch.terms =
+        carve(c,
+              ak_max_size((size_t)AK_SKINNY_MAX * AK_TERM_TILES_MAX * AK_TILE_ROWS,
+                          max_rows * AK_TERMS_MAX * AK_PANEL_I8_TILES_MAX * AK_TILE_ROWS),
               sizeof(float));
-    own.weights = carve(c, (size_t)AK_ATTEND_ROWS * AK_PAGE_TOKENS, sizeof(float));
+    scratch.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
+    scratch.ordered_row = carve(c, needs->ordered_row, sizeof(float));
+    scratch.weight_rows = carve(c, needs->weight_rows, sizeof(float));
+    scratch.blas = carve(c, needs->blas, sizeof(float));
+    scratch.q = carve(c, (size_t)AK_ATTN_ROWS_MAX * head_dim, sizeof(float));
+    scratch.out = carve(c, (size_t)AK_ATTN_ROWS_MAX * head_dim, sizeof(float));
+    scratch.page_out = carve(c, (size_t)AK_ATTN_ROWS_MAX * head_dim, sizeof(float));
+    scratch.q_terms = carve(c, AK_ATTN_ROWS_MAX, p->query_bytes);
+    scratch.page_f32 = carve(
+        c,
+        needs_page_f32(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_KV_PAGE_TOKENS * head_dim : 0,
+        sizeof(float));
+    scratch.weights = carve(c, (size_t)AK_ATTN_ROWS_MAX * AK_KV_PAGE_TOKENS, sizeof(float));
     if (s)
-        *s = own;
+        *s = scratch;
 }
 
 /* Pages of panels are touched first by the thread that opens them. */
-static void carve_kept(struct carver *c, struct ak_cpu_prepared *p)
+static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
 {
-    p->kept = carve(c, p->weights->n_packed, sizeof *p->kept);
+    p->panel_cache = carve(c, p->weights->n_packed, sizeof *p->panel_cache);
     for (uint32_t i = 0; i < p->weights->n_packed; i++) {
         const struct ak_packed *packed = &p->weights->packed[i];
-        size_t rows = ak_cpu_kept_rows(packed, packed->n_parts);
-        struct ak_kept kept = { .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES),
-                                                sizeof(float)) };
-        kept.is_open = carve(c, rows / AK_TILE_ROWS, sizeof *kept.is_open);
-        if (p->kept)
-            p->kept[i] = kept;
+        size_t rows = ak_cpu_panel_cache_rows(packed, packed->n_parts);
+        struct ak_panel_cache panel_cache = {
+            .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES), sizeof(float))
+        };
+        panel_cache.is_unpacked = carve(c, rows / AK_TILE_ROWS, sizeof *panel_cache.is_unpacked);
+        if (p->panel_cache)
+            p->panel_cache[i] = panel_cache;
     }
 }
 
@@ -151,10 +158,10 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
     p->cos = carve(c, tokens * angles, sizeof(float));
     p->sin = carve(c, tokens * angles, sizeof(float));
-    for (int form = 0; form < AK_ACT_ALL_COUNT; form++)
-        p->acts[form] =
-            carve(c, token_room(form, ak_max_size(ak_max_size(tokens, logits), experts)),
-                  needs->act_bytes[form]);
+    for (int format = 0; format < AK_CPU_ACT_COUNT; format++)
+        p->activations[format] =
+            carve(c, token_capacity(format, ak_max_size(ak_max_size(tokens, logits), experts)),
+                  needs->act_bytes[format]);
     /* the pages of one token are shared out only where its KV heads are not even */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
@@ -164,15 +171,15 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->routes.begin =
         carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->routes.begin);
     p->routes.gates = carve(c, experts ? tokens : 0, sizeof *p->routes.gates);
-    if (needs->keeps_panels)
-        carve_kept(c, p);
+    if (needs->uses_panel_cache)
+        carve_panel_caches(c, p);
     p->blocks = carve(c, tokens, sizeof *p->blocks);
-    p->chosen = carve(c, logits, sizeof *p->chosen);
+    p->sampled = carve(c, logits, sizeof *p->sampled);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
     p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
-    p->steps = carve(c, (size_t)p->table->n_commands * AK_STEPS_PER_COMMAND, sizeof *p->steps);
+    p->steps = carve(c, (size_t)p->table->n_commands * AK_CPU_STEPS_PER_COMMAND, sizeof *p->steps);
     p->scratch = carve(c, p->n_threads, sizeof *p->scratch);
-    p->tails = carve(c, p->n_threads, sizeof *p->tails);
+    p->steal_states = carve(c, p->n_threads, sizeof *p->steal_states);
     for (unsigned i = 0; i < p->n_threads; i++)
         carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
 }
@@ -195,29 +202,28 @@ static void fill_alibi(struct ak_cpu_prepared *p)
 }
 
 /* Most of n rows that one of the threads has, in units of `unit`. */
-static uint32_t most_rows(uint32_t n, uint32_t unit, unsigned n_threads)
+static uint32_t max_thread_rows(uint32_t n, uint32_t unit, unsigned n_threads)
 {
     uint32_t units = (n + unit - 1) / unit;
     return (units + n_threads - 1) / n_threads * unit;
 }
 
-/* Panels, where all weights are opened as such. They are larger than slabs, so whole ones
+/* Panels, where all weights are opened as such. F32 panels are larger than int8 ones, so whole ones
  * may leave one thread with more of the rows: a sixteenth is what they are worth. */
-static uint32_t unit_of_many(const struct ak_cpu *cpu, const struct ak_weights *w,
-                             unsigned n_threads)
+static uint32_t gemm_unit(const struct ak_cpu *cpu, const struct ak_weights *w, unsigned n_threads)
 {
-    const uint32_t slab = AK_TILE_ROWS * AK_SLAB_TILES;
+    const uint32_t panel_i8_rows = AK_TILE_ROWS * AK_PANEL_I8_TILES_MAX;
     for (uint32_t i = 0; i < w->n_packed; i++) {
-        if (ak_cpu_act_form(cpu, &w->packed[i], SIZE_MAX) != AK_ACT_OPEN)
-            return slab;
+        if (ak_cpu_select_act_format(cpu, &w->packed[i], SIZE_MAX) != AK_CPU_ACT_PANEL_F32)
+            return panel_i8_rows;
         for (uint32_t j = 0; j < w->packed[i].n_parts; j++) {
             uint32_t rows = w->packed[i].parts[j].rows;
-            if (most_rows(rows, AK_PANEL_ROWS, n_threads) >
-                most_rows(rows, slab, n_threads) / 16 * 17)
-                return slab;
+            if (max_thread_rows(rows, AK_PANEL_ROWS_MAX, n_threads) >
+                max_thread_rows(rows, panel_i8_rows, n_threads) / 16 * 17)
+                return panel_i8_rows;
         }
     }
-    return AK_PANEL_ROWS;
+    return AK_PANEL_ROWS_MAX;
 }
 
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
@@ -225,15 +231,12 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_prepare_options *options, void *kv,
                          struct ak_prepared **out, struct ak_error *error)
 {
-    _Static_assert((int)AK_PAGE_TOKENS == (int)AK_KV_PAGE_TOKENS,
-                   "kernels and sessions agree on the page");
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
-    struct needs needs = needs_of((const struct ak_cpu *)b, weights, spec);
+    struct needs needs = sum_needs((const struct ak_cpu *)b, weights, spec);
     struct carver carver = { 0 };
     if (!p)
         return ak_fail_memory(error, "a session", sizeof *p);
-    _Static_assert((int)AK_PAGE_GROUP == (int)AK_KV_GROUP_TOKENS, "and on the groups in it");
     p->cpu = (struct ak_cpu *)b;
     p->table = table;
     p->weights = weights;
@@ -244,15 +247,15 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->max_rows[AK_OP_ROWS_LOGITS] = options->max_logits;
     if (table->arena_width[AK_OP_ROWS_EXPERTS] > 0) /* then their number is validated */
         p->max_rows[AK_OP_ROWS_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
-    p->unit = unit_of_many(p->cpu, weights, p->n_threads);
+    p->unit = gemm_unit(p->cpu, weights, p->n_threads);
     p->kv = kv;
     p->kv_shape = options->kv;
     p->key_group_bytes = ak_kv_group_bytes(&options->kv);
     p->keys_bytes = ak_kv_k_bytes(&options->kv);
     p->kv_head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
-    p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_PAGE_TOKENS;
-    if (ak_type_is_tiled(ak_kv_stored(options->kv.k_type)))
-        p->query_bytes = AK_PLANES_MAX * ak_act_bytes(AK_ACT_32, options->kv.head_dim);
+    p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_KV_PAGE_TOKENS;
+    if (ak_cpu_is_tiled(ak_kv_stored(options->kv.k_type)))
+        p->query_bytes = AK_TERMS_MAX * ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, options->kv.head_dim);
     p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
     ak_rotation_frequencies(spec, options->context, p->frequencies);

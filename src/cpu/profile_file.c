@@ -1,4 +1,4 @@
-/* Chip profiles as YAML files. The form is flat enough to be read event by event. */
+/* Chip profiles as YAML files. The format is flat enough to be read event by event. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,10 +21,10 @@ enum {
     CHUNK_MAX = 65536
 };
 
-static const char *const class_names[AK_ACT_FORM_COUNT] = {
-    [AK_ACT_F32] = "float",
-    [AK_ACT_32] = "scale32",
-    [AK_ACT_256] = "scale256",
+static const char *const class_names[AK_CPU_ACT_TYPE_COUNT] = {
+    [AK_CPU_ACT_F32] = "float",
+    [AK_CPU_ACT_Q8_32] = "scale32",
+    [AK_CPU_ACT_Q8_256] = "scale256",
 };
 
 struct reader {
@@ -127,7 +127,7 @@ static ak_status expect_mapping(struct reader *r, const char *key)
                    r->name, line_of(r), key, shown(r, text));
 }
 
-static ak_status read_class(struct reader *r, const char *name, uint32_t *small_n, bool *blas)
+static ak_status read_class(struct reader *r, const char *name, uint32_t *skinny_max, bool *blas)
 {
     unsigned seen = 0;
     AK_TRY(next(r));
@@ -138,7 +138,7 @@ static ak_status read_class(struct reader *r, const char *name, uint32_t *small_
             return AKUNU_OK;
         if (is_word(r, "small_n")) {
             AK_TRY(see(r, "small_n", 0, &seen));
-            AK_TRY(read_number(r, "small_n", AK_SMALL_N, small_n));
+            AK_TRY(read_number(r, "small_n", AK_SKINNY_MAX, skinny_max));
         } else if (is_word(r, "prefill")) {
             AK_TRY(see(r, "prefill", 1, &seen));
             AK_TRY(read_prefill(r, blas));
@@ -148,16 +148,16 @@ static ak_status read_class(struct reader *r, const char *name, uint32_t *small_
     }
 }
 
-static ak_status read_profile(struct reader *r, struct ak_cpu_profile *p)
+static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
 {
     unsigned seen = 0;
     AK_TRY(expect_mapping(r, "the profile"));
     for (;;) {
-        int class = AK_ACT_FORM_COUNT;
+        int class = AK_CPU_ACT_TYPE_COUNT;
         AK_TRY(next(r));
         if (r->event.type == YAML_MAPPING_END_EVENT)
             return AKUNU_OK;
-        for (int i = 0; i < AK_ACT_FORM_COUNT; i++)
+        for (int i = 0; i < AK_CPU_ACT_TYPE_COUNT; i++)
             if (class_names[i] && is_word(r, class_names[i]))
                 class = i;
         if (is_word(r, "threads")) {
@@ -166,9 +166,9 @@ static ak_status read_profile(struct reader *r, struct ak_cpu_profile *p)
         } else if (is_word(r, "prefill_chunk")) {
             AK_TRY(see(r, "prefill_chunk", 1, &seen));
             AK_TRY(read_number(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
-        } else if (class < AK_ACT_FORM_COUNT) {
+        } else if (class < AK_CPU_ACT_TYPE_COUNT) {
             AK_TRY(see(r, class_names[class], 2 + (unsigned)class, &seen));
-            AK_TRY(read_class(r, class_names[class], &p->small_n[class], &p->blas[class]));
+            AK_TRY(read_class(r, class_names[class], &p->skinny_max[class], &p->blas[class]));
         } else {
             return unknown_key(r, "threads, prefill_chunk, scale32, scale256, float");
         }
@@ -176,7 +176,7 @@ static ak_status read_profile(struct reader *r, struct ak_cpu_profile *p)
 }
 
 /* One document, or none: a file may hold comments alone. */
-static ak_status read_stream(struct reader *r, struct ak_cpu_profile *p)
+static ak_status read_stream(struct reader *r, struct ak_backend_profile *p)
 {
     AK_TRY(next(r)); /* the stream's start */
     AK_TRY(next(r));
@@ -194,10 +194,10 @@ static ak_status read_stream(struct reader *r, struct ak_cpu_profile *p)
     return AKUNU_OK;
 }
 
-ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes,
-                               struct ak_cpu_profile *profile, struct ak_error *error)
+ak_status ak_backend_profile_parse(const char *name, const void *text, size_t bytes,
+                                   struct ak_backend_profile *profile, struct ak_error *error)
 {
-    struct ak_cpu_profile read = *profile;
+    struct ak_backend_profile read = *profile;
     struct reader r = { .name = name, .error = error };
     if (bytes > FILE_BYTES_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: %zu bytes; a chip profile has at most %d",
@@ -214,8 +214,8 @@ ak_status ak_cpu_profile_parse(const char *name, const void *text, size_t bytes,
 }
 
 /* ---- Files -------------------------------------------------------------- */
-ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile,
-                              struct ak_error *error)
+ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *profile,
+                                  struct ak_error *error)
 {
     struct ak_file file;
     char name[AK_SHOW_BYTES];
@@ -226,34 +226,34 @@ ak_status ak_cpu_profile_read(const char *path, struct ak_cpu_profile *profile,
             error->status = status;
     }
     if (status == AKUNU_OK)
-        status = ak_cpu_profile_parse(ak_show_path(path, name), file.data,
-                                      file.bytes < SIZE_MAX ? (size_t)file.bytes : SIZE_MAX,
-                                      profile, error);
+        status = ak_backend_profile_parse(ak_show_path(path, name), file.data,
+                                          file.bytes < SIZE_MAX ? (size_t)file.bytes : SIZE_MAX,
+                                          profile, error);
     ak_file_close(&file);
     return status;
 }
 
 static ak_status read_where_present(const char *folder, const char *below, const struct ak_log *log,
-                                    struct ak_cpu_profile *out, struct ak_error *error)
+                                    struct ak_backend_profile *out, struct ak_error *error)
 {
     char path[PATH_BYTES], name[AK_SHOW_BYTES];
     struct stat found;
     int n = snprintf(path, sizeof path, "%s%s", folder, below);
     if (n < 0 || (size_t)n >= sizeof path || stat(path, &found) != 0)
         return AKUNU_OK;
-    AK_TRY(ak_cpu_profile_read(path, out, error));
+    AK_TRY(ak_backend_profile_read(path, out, error));
     ak_log_line(log, AKUNU_LOG_INFO, "profile: %s", ak_show_path(path, name));
     return AKUNU_OK;
 }
 
-ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log,
-                              struct ak_cpu_profile *out, struct ak_error *error)
+ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
+                                  struct ak_backend_profile *out, struct ak_error *error)
 {
     const char *config = ak_env("XDG_CONFIG_HOME"), *home = ak_env("HOME");
     char name[AK_SHOW_BYTES];
-    *out = (struct ak_cpu_profile){ 0 };
+    *out = (struct ak_backend_profile){ 0 };
     if (path) {
-        AK_TRY(ak_cpu_profile_read(path, out, error));
+        AK_TRY(ak_backend_profile_read(path, out, error));
         ak_log_line(log, AKUNU_LOG_INFO, "profile: %s", ak_show_path(path, name));
         return AKUNU_OK;
     }
@@ -265,7 +265,7 @@ ak_status ak_cpu_profile_find(const char *path, const struct ak_log *log,
 }
 
 /* What was chosen, as text of n bytes. */
-static size_t print(const struct ak_cpu_profile *p, char text[TEXT_BYTES])
+static size_t print(const struct ak_backend_profile *p, char text[TEXT_BYTES])
 {
     struct ak_chip chip;
     ak_chip_detect(&chip);
@@ -277,25 +277,25 @@ static size_t print(const struct ak_cpu_profile *p, char text[TEXT_BYTES])
     if (p->prefill_chunk)
         n += snprintf(text + n, TEXT_BYTES - (size_t)n, "prefill_chunk: %u\n",
                       (unsigned)p->prefill_chunk);
-    for (int i = 0; i < AK_ACT_FORM_COUNT; i++)
-        if (class_names[i] && (p->small_n[i] || p->blas[i])) {
+    for (int i = 0; i < AK_CPU_ACT_TYPE_COUNT; i++)
+        if (class_names[i] && (p->skinny_max[i] || p->blas[i])) {
             n += snprintf(text + n, TEXT_BYTES - (size_t)n, "%s:\n", class_names[i]);
-            if (p->small_n[i])
+            if (p->skinny_max[i])
                 n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  small_n: %u\n",
-                              (unsigned)p->small_n[i]);
+                              (unsigned)p->skinny_max[i]);
             if (p->blas[i])
                 n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  prefill: blas\n");
         }
     return (size_t)n;
 }
 
-ak_status ak_cpu_profile_write(const struct ak_cpu_profile *profile, const char *path,
-                               struct ak_error *error)
+ak_status ak_backend_profile_write(const struct ak_backend_profile *profile, const char *path,
+                                   struct ak_error *error)
 {
     char text[TEXT_BYTES], temporary[PATH_BYTES], name[AK_SHOW_BYTES];
-    struct ak_cpu_profile check = { 0 };
+    struct ak_backend_profile check = { 0 };
     size_t n = print(profile, text);
-    AK_TRY(ak_cpu_profile_parse("the profile to write", text, n, &check, error));
+    AK_TRY(ak_backend_profile_parse("the profile to write", text, n, &check, error));
     int length = snprintf(temporary, sizeof temporary, "%s.%ld.new", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof temporary)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: the path is too long",

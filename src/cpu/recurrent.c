@@ -7,8 +7,8 @@
 #include "cpu/cpu.h"
 
 /* Channels [*begin, *end) of n: whole cache lines. */
-static void own_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thread, size_t *begin,
-                         size_t *end)
+static void split_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thread,
+                           size_t *begin, size_t *end)
 {
     enum { LINE = AK_CACHE_LINE / sizeof(float) };
     ak_chunk_range((n + LINE - 1) / LINE, p->n_threads, thread, begin, end);
@@ -26,13 +26,14 @@ static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at,
     return state;
 }
 
-void ak_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                            unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_short_conv_params *s = &c->params.short_conv;
     const float *kernel = p->weights->vectors[c->vector].data;
     size_t begin, end;
-    own_channels(p, s->n, thread, &begin, &end);
+    split_channels(p, s->n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n && begin < end; t++) {
         const float *in = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin;
         float *state = conv_state(p, t, s->state_at, s->n, s->taps, begin, end);
@@ -58,12 +59,12 @@ static void convolve(const struct ak_cpu_prepared *p, const struct ak_op_conv_pa
         }
 }
 
-void ak_step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_conv_params *s = &c->params.conv;
     size_t begin, end;
-    own_channels(p, s->n, thread, &begin, &end);
+    split_channels(p, s->n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n && begin < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         convolve(p, s, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in),

@@ -7,13 +7,13 @@
 #include "base/system.h"
 #include "base/thread.h"
 
-static const size_t read_bytes_least = (size_t)192 << 20, read_bytes_most = (size_t)2 << 30;
+static const size_t read_bytes_min = (size_t)192 << 20, read_bytes_max = (size_t)2 << 30;
 
-enum { PAGE = 4096, LEAST_RUNS = 3, RUNS_A_SECOND = 100 };
+enum { PAGE = 4096, RUNS_MIN = 3, RUNS_PER_SECOND = 100 };
 
 struct probe {
     struct ak_pool *pool;
-    const struct ak_kernels *kernels;
+    const struct ak_cpu_kernels *kernels;
     uint8_t *memory;
     size_t memory_bytes;
     uint64_t (*work)(size_t rounds, uint64_t *sink);
@@ -26,7 +26,7 @@ struct probe {
 static double best_of(struct probe *p, ak_task *task, double budget)
 {
     double best = 1e9, begin = ak_seconds(), end = begin;
-    for (int i = 0; i < LEAST_RUNS || end - begin < budget; i++) {
+    for (int i = 0; i < RUNS_MIN || end - begin < budget; i++) {
         double start = ak_seconds();
         ak_pool_run(p->pool, task, p);
         end = ak_seconds();
@@ -36,7 +36,7 @@ static double best_of(struct probe *p, ak_task *task, double budget)
 }
 
 /* ---- Reading ------------------------------------------------------------ */
-static uint8_t *own_pages(const struct probe *p, unsigned thread, size_t *bytes)
+static uint8_t *thread_pages(const struct probe *p, unsigned thread, size_t *bytes)
 {
     size_t begin, end;
     ak_chunk_range(p->memory_bytes / PAGE, ak_pool_threads(p->pool), thread, &begin, &end);
@@ -48,7 +48,7 @@ static uint8_t *own_pages(const struct probe *p, unsigned thread, size_t *bytes)
 static void touch_task(void *context, unsigned thread)
 {
     size_t bytes;
-    uint8_t *memory = own_pages(context, thread, &bytes);
+    uint8_t *memory = thread_pages(context, thread, &bytes);
     memset(memory, 1, bytes);
 }
 
@@ -56,7 +56,7 @@ static void read_task(void *context, unsigned thread)
 {
     struct probe *p = context;
     size_t bytes;
-    const uint8_t *memory = own_pages(p, thread, &bytes);
+    const uint8_t *memory = thread_pages(p, thread, &bytes);
     uint64_t sum = p->kernels->probe_read(memory, bytes);
     if (thread == 0)
         p->sink ^= sum;
@@ -67,9 +67,9 @@ static size_t bytes_to_read(void)
 {
     struct ak_chip chip;
     ak_chip_detect(&chip);
-    size_t most = ak_min_size(read_bytes_most, (size_t)chip.memory_bytes / 16);
+    size_t max_bytes = ak_min_size(read_bytes_max, (size_t)chip.memory_bytes / 16);
     size_t bytes =
-        ak_max_size(read_bytes_least, ak_min_size((size_t)chip.l3_total_bytes * 4, most));
+        ak_max_size(read_bytes_min, ak_min_size((size_t)chip.l3_total_bytes * 4, max_bytes));
     return bytes / PAGE * PAGE;
 }
 
@@ -102,14 +102,14 @@ static double measure_work(struct probe *p, uint64_t (*work)(size_t rounds, uint
     p->work = work;
     p->rounds = 1 << 12;
     double once = best_of(p, work_task, 0.0);
-    p->rounds = (size_t)((double)p->rounds / once / RUNS_A_SECOND) + 1;
+    p->rounds = (size_t)((double)p->rounds / once / RUNS_PER_SECOND) + 1;
     double seconds = best_of(p, work_task, 0.05);
     return (double)p->ops / seconds;
 }
 
 /* Additions that wait for each other, one a cycle on every machine there is; of a
  * register, since some cores add constants while they rename. */
-static uint64_t add_in_turn(size_t rounds, uint64_t *sink)
+static uint64_t add_chain(size_t rounds, uint64_t *sink)
 {
     enum { STEPS = 16 };
     uint64_t x = 0, y = rounds;
@@ -123,26 +123,26 @@ static uint64_t add_in_turn(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * STEPS;
 }
 
-ak_status ak_roofline_measure(enum ak_isa isa, unsigned n_threads, unsigned what,
-                              struct ak_roofline *out, struct ak_error *error)
+ak_status ak_cpu_measure_roofline(enum ak_cpu_isa isa, unsigned n_threads, unsigned what,
+                                  struct ak_cpu_roofline *out, struct ak_error *error)
 {
-    struct ak_kernels kernels;
+    struct ak_cpu_kernels kernels;
     struct probe p = { .kernels = &kernels };
-    ak_kernels_fill(isa, &kernels);
-    *out = (struct ak_roofline){ 0 };
+    ak_cpu_fill_kernels(isa, &kernels);
+    *out = (struct ak_cpu_roofline){ 0 };
     AK_TRY(ak_pool_create(n_threads, &p.pool, error));
     double threads = (double)n_threads;
     ak_status status = AKUNU_OK;
-    if (what & AK_MEASURE_READ)
+    if (what & AK_CPU_MEASURE_READ)
         status = measure_read(&p, &out->read_bytes_per_second, error);
-    if (status == AKUNU_OK && (what & AK_MEASURE_INT8))
+    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_INT8))
         out->int8_ops_per_second = threads * measure_work(&p, kernels.probe_int8);
-    if (status == AKUNU_OK && (what & AK_MEASURE_F32))
+    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_F32))
         out->f32_ops_per_second = threads * measure_work(&p, kernels.probe_f32);
-    if (status == AKUNU_OK && (what & AK_MEASURE_BF16) && kernels.probe_bf16)
+    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_BF16) && kernels.probe_bf16)
         out->bf16_ops_per_second = threads * measure_work(&p, kernels.probe_bf16);
-    if (status == AKUNU_OK && (what & AK_MEASURE_CLOCK))
-        out->clock_hz = measure_work(&p, add_in_turn);
+    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_CLOCK))
+        out->clock_hz = measure_work(&p, add_chain);
     ak_pool_free(p.pool);
     return status;
 }

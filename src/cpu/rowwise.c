@@ -5,7 +5,7 @@
 #include "dispatch/tokens.h"
 
 /* Also makes the tokens' rotation angles, which all layers share. */
-void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
@@ -17,8 +17,8 @@ void ak_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
             memcpy(out, p->batch->hidden + t * p->batch->hidden_stride,
                    p->spec->config.width * sizeof *out);
         else
-            ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.widen, p->batch->tokens[t],
-                           position, p->scratch[thread].row, out);
+            ak_embed_token(p->weights, &c->params.embed, p->cpu->kernels.dequantize,
+                           p->batch->tokens[t], position, p->scratch[thread].row, out);
         for (uint32_t table = 0; table < p->spec->n_rotations; table++)
             ak_rotation_angles(p->spec, p->frequencies, table, position,
                                ak_cpu_angles(p, p->cos, table, t),
@@ -30,7 +30,7 @@ void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
                  const float *restrict x, float *restrict out)
 {
     const struct ak_op_norm_params *norm = &c->params.norm;
-    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
     const float *weight = p->weights->vectors[c->vector].data;
     if (norm->layer_norm)
         k->layer_norm(x + norm->offset, weight,
@@ -40,69 +40,69 @@ void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
         k->rms_norm(x + norm->offset, weight, norm->n, norm->eps, out);
 }
 
-void ak_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_norm_params *norm = &c->params.norm;
-    float *own = p->scratch[thread].row;
+    float *row = p->scratch[thread].row;
     size_t begin, end;
     ak_chunk_range(ak_cpu_rows(p, step->row_set), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         ak_cpu_norm(p, c, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in),
-                    c->in == c->out ? own : out);
+                    c->in == c->out ? row : out);
         if (c->in == c->out)
-            memcpy(out + norm->offset, own, norm->n * sizeof *out);
+            memcpy(out + norm->offset, row, norm->n * sizeof *out);
     }
 }
 
 /* This thread's own elements of row t of a slot. */
-static float *own_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, uint32_t begin)
+static float *thread_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, uint32_t begin)
 {
     return ak_cpu_slot(p, slot) + t * ak_cpu_stride(p, slot) + begin;
 }
 
-enum { ROWS_AHEAD = 8 };
+enum { PREFETCH_ROWS = 8 };
 
 /* Asks for what this thread will write soon, where another one has read since. */
-static void want_ahead(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, size_t n_rows,
-                       uint32_t begin, uint32_t end)
+static void prefetch_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, size_t n_rows,
+                          uint32_t begin, uint32_t end)
 {
-    if (t + ROWS_AHEAD >= n_rows)
+    if (t + PREFETCH_ROWS >= n_rows)
         return;
-    const float *part = own_part(p, slot, t + ROWS_AHEAD, begin);
+    const float *part = thread_part(p, slot, t + PREFETCH_ROWS, begin);
     for (size_t i = 0; i < end - begin; i += AK_LINE_BYTES / sizeof *part)
         __builtin_prefetch(part + i, 1);
 }
 
-void ak_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
     float scale = c->params.add.scale;
     uint32_t begin, end, n_rows = ak_cpu_rows(p, step->row_set);
-    ak_cpu_own_rows(p, c->params.add.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.add.n, thread, &begin, &end);
     for (size_t t = 0; t < n_rows && end > begin; t++) {
-        want_ahead(p, c->out, t, n_rows, begin, end);
+        prefetch_part(p, c->out, t, n_rows, begin, end);
         if (scale == 1.0f)
-            k->add(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), end - begin);
+            k->add(thread_part(p, c->out, t, begin), thread_part(p, c->in, t, begin), end - begin);
         else
-            k->add_scaled(own_part(p, c->out, t, begin), own_part(p, c->in, t, begin), scale,
+            k->add_scaled(thread_part(p, c->out, t, begin), thread_part(p, c->in, t, begin), scale,
                           end - begin);
     }
 }
 
-void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_gated_params *g = &c->params.gated;
-    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
     uint32_t begin, end, n_rows = ak_cpu_rows(p, step->row_set);
-    ak_cpu_own_rows(p, g->n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, g->n, thread, &begin, &end);
     for (size_t t = 0; t < n_rows && end > begin; t++) {
-        const float *in = own_part(p, c->in, t, begin);
-        float *out = own_part(p, c->out, t, begin);
-        want_ahead(p, c->out, t, n_rows, begin, end);
+        const float *in = thread_part(p, c->in, t, begin);
+        float *out = thread_part(p, c->out, t, begin);
+        prefetch_part(p, c->out, t, n_rows, begin, end);
         switch (g->activation) {
         case AK_OP_ACTIVATION_SILU:
             k->silu_mul(in + g->gate_at, in + g->up_at, out, end - begin);
@@ -120,36 +120,39 @@ void ak_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, un
     }
 }
 
-void ak_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                          unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *k = &p->cpu->kernels;
     uint32_t begin, end;
-    ak_cpu_own_rows(p, c->params.activate.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.activate.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
         (c->params.activate.activation == AK_OP_ACTIVATION_GELU_ERF ? k->gelu_erf : k->gelu_tanh)(
-            own_part(p, c->in, t, begin), own_part(p, c->out, t, begin), end - begin);
+            thread_part(p, c->in, t, begin), thread_part(p, c->out, t, begin), end - begin);
 }
 
-void ak_step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_own_rows(p, c->params.scalar.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.scalar.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
-        p->cpu->kernels.divide(own_part(p, c->out, t, begin), c->params.scalar.value, end - begin);
+        p->cpu->kernels.divide(thread_part(p, c->out, t, begin), c->params.scalar.value,
+                               end - begin);
 }
 
-void ak_step_cap(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_cap(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_own_rows(p, c->params.scalar.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.scalar.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
-        p->cpu->kernels.softcap(own_part(p, c->out, t, begin), c->params.scalar.value, end - begin);
+        p->cpu->kernels.softcap(thread_part(p, c->out, t, begin), c->params.scalar.value,
+                                end - begin);
 }
 
-void ak_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+void ak_cpu_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;

@@ -11,98 +11,99 @@ uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_op_row_set row_set
     }
 }
 
-static uint32_t unit_of_shares(const struct ak_cpu_prepared *p)
+static uint32_t chunk_unit(const struct ak_cpu_prepared *p)
 {
-    return ak_cpu_is_few(p->batch->n) && !p->kept ? AK_TILE_ROWS : p->unit;
+    return ak_cpu_is_skinny(p->batch->n) && !p->panel_cache ? AK_TILE_ROWS : p->unit;
 }
 
-uint32_t ak_cpu_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t share)
+uint32_t ak_cpu_chunk_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t chunk)
 {
-    uint32_t unit = unit_of_shares(p);
-    uint64_t units = (n + unit - 1) / unit, shares = (uint64_t)p->n_threads * AK_SHARES;
-    uint32_t row = (uint32_t)(units * share / shares) * unit;
+    uint32_t unit = chunk_unit(p);
+    uint64_t units = (n + unit - 1) / unit, chunks = (uint64_t)p->n_threads * AK_CHUNKS_PER_THREAD;
+    uint32_t row = (uint32_t)(units * chunk / chunks) * unit;
     return row < n ? row : n;
 }
 
-void ak_cpu_own_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread, uint32_t *begin,
-                     uint32_t *end)
+void ak_cpu_chunk_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread,
+                       uint32_t *begin, uint32_t *end)
 {
-    const struct ak_thread_scratch *own = &p->scratch[thread];
-    *begin = ak_cpu_first_row(p, n, own->share);
-    *end = ak_cpu_first_row(p, n, own->share + own->n_shares);
+    const struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    *begin = ak_cpu_chunk_first_row(p, n, scratch->chunk);
+    *end = ak_cpu_chunk_first_row(p, n, scratch->chunk + scratch->n_chunks);
 }
 
-static bool ends_stage(const struct ak_cpu_step *step, bool few)
+static bool ends_stage(const struct ak_cpu_step *step, bool is_skinny)
 {
-    return few ? step->barrier_few : step->barrier_many;
+    return is_skinny ? step->barrier_skinny : step->barrier_gemm;
 }
 
-/* Runs steps [first, end) on shares [share, share + n). */
-static void run_shares(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t share,
+/* Runs steps [first, end) on chunks [chunk, chunk + n). */
+static void run_chunks(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t chunk,
                        uint32_t n, unsigned thread)
 {
-    p->scratch[thread].share = share;
-    p->scratch[thread].n_shares = n;
+    p->scratch[thread].chunk = chunk;
+    p->scratch[thread].n_chunks = n;
     for (uint32_t i = first; i < end; i++)
         p->steps[i].run(&p->steps[i], p, thread);
 }
 
-/* Takes one of the last shares of `owner` in stage `stage`. What is left of an
- * earlier stage counts as none taken. */
-static bool take(struct ak_tail *tail, uint64_t stage, uint32_t *index)
+/* Takes one of the last chunks of `owner` in stage `stage`. What is left of an
+ * earlier stage counts as none stolen. */
+static bool steal_chunk(struct ak_cpu_steal_state *state, uint64_t stage, uint32_t *index)
 {
-    uint64_t none = stage * (AK_SHARES_STOLEN + 1),
-             found = atomic_load_explicit(&tail->taken, memory_order_relaxed), next;
+    uint64_t none = stage * (AK_CHUNKS_STEALABLE + 1),
+             found = atomic_load_explicit(&state->stolen, memory_order_relaxed), next;
     do {
         next = found < none ? none : found;
-        if (next - none >= AK_SHARES_STOLEN)
+        if (next - none >= AK_CHUNKS_STEALABLE)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&tail->taken, &found, next + 1,
+    } while (!atomic_compare_exchange_weak_explicit(&state->stolen, &found, next + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
     *index = (uint32_t)(next - none);
     return true;
 }
 
 /* Whether a product of steps [first, end) is one call for all threads. */
-static bool has_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t end)
+static bool stage_uses_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end; i++) {
         const struct ak_command *c = p->steps[i].command;
-        if (c->op == AK_OP_LINEAR && ak_cpu_takes_blas(p->cpu, &p->weights->packed[c->weight],
-                                                       ak_cpu_rows(p, p->steps[i].row_set)))
+        if (c->op == AK_OP_LINEAR && ak_cpu_uses_blas(p->cpu, &p->weights->packed[c->weight],
+                                                      ak_cpu_rows(p, p->steps[i].row_set)))
             return true;
     }
     return false;
 }
 
 /* Shares that have a unit of the rows of a stage's weight together. */
-static uint32_t shares_of_unit(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
+static uint32_t chunks_per_unit(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
-    uint32_t unit = unit_of_shares(p), units = (step->n_rows + unit - 1) / unit,
-             shares = p->n_threads * AK_SHARES;
-    return units > 0 && units < shares ? shares / units : 1;
+    uint32_t unit = chunk_unit(p), units = (step->n_rows + unit - 1) / unit,
+             chunks = p->n_threads * AK_CHUNKS_PER_THREAD;
+    return units > 0 && units < chunks ? chunks / units : 1;
 }
 
-/* One stage's part on rows. With many tokens a share at a time, or as many as have rows,
+/* One stage's part on rows. With many tokens a chunk at a time, or as many as have rows,
  * so that what a step leaves for the next one stays in the cache. */
-static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool few,
+static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool is_skinny,
                       uint64_t stage, unsigned thread)
 {
-    if (has_blas(p, first, end)) {
-        run_shares(p, first, end, thread * AK_SHARES, AK_SHARES, thread);
+    if (stage_uses_blas(p, first, end)) {
+        run_chunks(p, first, end, thread * AK_CHUNKS_PER_THREAD, AK_CHUNKS_PER_THREAD, thread);
         return;
     }
-    uint32_t n = p->n_threads > 1 && p->steps[first].steal ? AK_SHARES - AK_SHARES_STOLEN :
-                                                             AK_SHARES,
+    uint32_t n = p->n_threads > 1 && p->steps[first].is_stealable ?
+                     AK_CHUNKS_PER_THREAD - AK_CHUNKS_STEALABLE :
+                     AK_CHUNKS_PER_THREAD,
              index;
-    uint32_t at_once = few ? n : shares_of_unit(p, &p->steps[first]);
+    uint32_t at_once = is_skinny ? n : chunks_per_unit(p, &p->steps[first]);
     for (uint32_t i = 0; i < n; i += at_once)
-        run_shares(p, first, end, thread * AK_SHARES + i, n - i < at_once ? n - i : at_once,
-                   thread);
-    for (unsigned i = 0; n < AK_SHARES && i < p->n_threads; i++) {
+        run_chunks(p, first, end, thread * AK_CHUNKS_PER_THREAD + i,
+                   n - i < at_once ? n - i : at_once, thread);
+    for (unsigned i = 0; n < AK_CHUNKS_PER_THREAD && i < p->n_threads; i++) {
         unsigned owner = (thread + i) % p->n_threads;
-        while (take(&p->tails[owner], stage, &index))
-            run_shares(p, first, end, owner * AK_SHARES + n + index, 1, thread);
+        while (steal_chunk(&p->steal_states[owner], stage, &index))
+            run_chunks(p, first, end, owner * AK_CHUNKS_PER_THREAD + n + index, 1, thread);
     }
 }
 
@@ -113,18 +114,18 @@ static void walk(void *context, unsigned thread)
     for (uint32_t i = 0, end; i < p->n_steps; i = end) {
         const struct ak_cpu_step *step = &p->steps[i];
         uint32_t rows = ak_cpu_rows(p, step->row_set);
-        bool few = ak_cpu_is_few(rows);
+        bool is_skinny = ak_cpu_is_skinny(rows);
         end = i + 1;
         if (rows == 0)
             break; /* no logits wanted */
-        if (step->on_rows) {
-            while (!ends_stage(&p->steps[end - 1], few))
+        if (step->is_chunked) {
+            while (!ends_stage(&p->steps[end - 1], is_skinny))
                 end++;
-            run_stage(p, i, end, few, ++stage, thread);
+            run_stage(p, i, end, is_skinny, ++stage, thread);
         } else {
             step->run(step, p, thread);
         }
-        if (ends_stage(&p->steps[end - 1], few))
+        if (ends_stage(&p->steps[end - 1], is_skinny))
             ak_pool_barrier(p->pool, thread);
     }
     if (thread == 0)
@@ -136,14 +137,14 @@ static void find_blocks(struct ak_cpu_prepared *p)
 {
     const struct ak_batch *batch = p->batch;
     uint32_t group = p->spec->config.n_heads / p->spec->config.n_kv_heads;
-    uint32_t most = AK_ATTEND_ROWS / group ? AK_ATTEND_ROWS / group : 1;
+    uint32_t max = AK_ATTN_ROWS_MAX / group ? AK_ATTN_ROWS_MAX / group : 1;
     p->n_blocks = 0;
     for (uint32_t i = 0, stop; i < batch->n; i = stop) {
         for (stop = i + 1; stop < batch->n && batch->sequences[stop] == batch->sequences[i];)
             stop++;
         for (uint32_t first = i, n; first < stop; first += n) {
-            n = stop - first < most ? stop - first : most;
-            p->blocks[p->n_blocks++] = (struct ak_token_block){
+            n = stop - first < max ? stop - first : max;
+            p->blocks[p->n_blocks++] = (struct ak_cpu_token_block){
                 .first = first, .n = n, .end = batch->positions[stop - 1] + 1
             };
         }

@@ -18,8 +18,8 @@ enum {
     AK_IQ4_XS_QUANTS_AT = 128
 };
 
-/* ak_tile_bytes of a whole tile. */
-AK_KERNEL size_t ak_tile256_bytes(enum ak_quant_type type)
+/* ak_cpu_tile_bytes of a whole tile. */
+AK_KERNEL size_t ak_cpu_tile256_bytes(enum ak_quant_type type)
 {
     switch (type) {
     case AK_QUANT_Q2_K: return 21 * AK_LINE_BYTES;

@@ -14,96 +14,98 @@ enum { K = 2048, N_COUNTS = sizeof counts / sizeof *counts };
 enum { PROMPT = 512, PROMPT_ROWS = 512 }; /* OpenBLAS against own kernels */
 
 /* Gained over all counts before a value is worth a line in the profile. */
-static const double worth = 0.02;
+static const double gain_min = 0.02;
 
 struct tuner {
-    struct ak_kernels kernels;
-    struct ak_blas blas; /* nothing where there is none */
+    struct ak_cpu_kernels kernels;
+    struct ak_cpu_blas blas; /* nothing where there is none */
     struct ak_pool *pool;
-    uint8_t *weights, *acts, *slabs;
+    uint8_t *weights, *activations, *panels;
     float *x, *y;
-    size_t slab_bytes, y_floats;
+    size_t panel_bytes, y_floats;
     unsigned n_runs;         /* of each kind of kernels, of which the fastest counts */
     enum ak_quant_type type; /* at hand */
-    size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a row of tiles */
-    bool few;
+    size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a tile row */
+    bool is_skinny;
 };
 
 /* ---- One product, as linear.c does it ----------------------------------- */
 static void tiles_task(void *context, unsigned thread)
 {
     const struct tuner *t = context;
-    const struct ak_tile_kernels *kernels = &t->kernels.tile[t->type];
-    uint8_t *slab = t->slabs + thread * t->slab_bytes;
+    const struct ak_cpu_tile_kernels *kernels = &t->kernels.tile[t->type];
+    uint8_t *panel = t->panels + thread * t->panel_bytes;
     size_t begin, end;
     ak_chunk_range(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
-    if (t->few) {
-        kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->acts, t->act_bytes,
-                           t->n, t->y + begin * AK_TILE_ROWS, t->n_rows * AK_TILE_ROWS);
+    if (t->is_skinny) {
+        kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->activations,
+                           t->act_bytes, t->n, t->y + begin * AK_TILE_ROWS,
+                           t->n_rows * AK_TILE_ROWS);
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
-        n = ak_min_size(end - i, AK_SLAB_TILES);
-        kernels->open_slab(t->weights + i * t->row_bytes, n, K, slab);
-        kernels->dot_slab(slab, n, K, t->acts, t->act_bytes, t->n, t->y + i * AK_TILE_ROWS,
-                          t->n_rows * AK_TILE_ROWS);
+        n = ak_min_size(end - i, AK_PANEL_I8_TILES_MAX);
+        kernels->unpack_panel_i8(t->weights + i * t->row_bytes, n, K, panel);
+        kernels->dot_panel_i8(panel, n, K, t->activations, t->act_bytes, t->n,
+                              t->y + i * AK_TILE_ROWS, t->n_rows * AK_TILE_ROWS);
     }
 }
 
 static void rows_task(void *context, unsigned thread)
 {
     const struct tuner *t = context;
-    const struct ak_kernels *kernels = &t->kernels;
-    float *room = (float *)(void *)(t->slabs + thread * t->slab_bytes);
-    bool panels = !t->few && kernels->open_panel[t->type];
-    size_t most = panels ? AK_PANEL_ROWS :
-                  t->few ? AK_WIDEN_ROWS_FEW :
-                           AK_WIDEN_ROWS_MANY,
+    const struct ak_cpu_kernels *kernels = &t->kernels;
+    float *panel = (float *)(void *)(t->panels + thread * t->panel_bytes);
+    bool has_panels = !t->is_skinny && kernels->unpack_panel_f32[t->type];
+    size_t max_rows = has_panels   ? AK_PANEL_ROWS_MAX :
+                      t->is_skinny ? AK_DEQUANTIZE_ROWS_SKINNY :
+                                     AK_DEQUANTIZE_ROWS_GEMM,
            begin, end;
     ak_chunk_range(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
-    if (t->few && kernels->dot_stored[t->type]) {
+    if (t->is_skinny && kernels->dot_stored[t->type]) {
         kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin,
                                      K, t->x, K, t->n, t->y + begin, t->n_rows);
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
         const uint8_t *rows = t->weights + i * t->row_bytes;
-        n = ak_min_size(end - i, most);
-        if (panels) {
-            kernels->open_panel[t->type](rows, t->row_bytes, n, K, room);
-            kernels->dot_panel(room, n, (const float *)(const void *)t->acts, t->n, K, t->y + i,
-                               t->n_rows, rows + n * t->row_bytes,
-                               ak_min_size(t->n_rows - i - n, n) * t->row_bytes);
+        n = ak_min_size(end - i, max_rows);
+        if (has_panels) {
+            kernels->unpack_panel_f32[t->type](rows, t->row_bytes, n, K, panel);
+            kernels->dot_panel_f32(panel, n, (const float *)(const void *)t->activations, t->n, K,
+                                   t->y + i, t->n_rows, rows + n * t->row_bytes,
+                                   ak_min_size(t->n_rows - i - n, n) * t->row_bytes);
             continue;
         }
         for (size_t j = 0; j < n; j++)
-            kernels->widen[t->type](rows + j * t->row_bytes, room + j * K, K);
-        kernels->dot_rows(room, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
+            kernels->dequantize[t->type](rows + j * t->row_bytes, panel + j * K, K);
+        kernels->dot_rows(panel, K, n, t->x, K, t->n, K, t->y + i, t->n_rows);
     }
 }
 
-static void widen(const struct tuner *t, size_t row, float *to)
+static void dequantize_row(const struct tuner *t, size_t row, float *to)
 {
     if (t->kernels.tile[t->type].dot_tiles)
-        ak_unpack_row(t->type, t->weights + row / AK_TILE_ROWS * t->row_bytes, K,
-                      row % AK_TILE_ROWS, to);
+        ak_cpu_dequantize_row(t->type, t->weights + row / AK_TILE_ROWS * t->row_bytes, K,
+                              row % AK_TILE_ROWS, to);
     else
-        t->kernels.widen[t->type](t->weights + row * t->row_bytes, to, K);
+        t->kernels.dequantize[t->type](t->weights + row * t->row_bytes, to, K);
 }
 
 static void blas_task(void *context, unsigned thread)
 {
     const struct tuner *t = context;
-    float *slab = (float *)(void *)t->slabs;
-    size_t begin, end, most = ak_blas_rows(K);
+    float *panel = (float *)(void *)t->panels;
+    size_t begin, end, max_rows = ak_cpu_blas_rows(K);
     for (size_t row = 0, n; row < PROMPT_ROWS; row += n) {
-        n = ak_min_size(PROMPT_ROWS - row, most);
+        n = ak_min_size(PROMPT_ROWS - row, max_rows);
         ak_chunk_range(n, ak_pool_threads(t->pool), thread, &begin, &end);
         for (size_t i = begin; i < end; i++)
-            widen(t, row + i, slab + i * K);
+            dequantize_row(t, row + i, panel + i * K);
         ak_pool_barrier(t->pool, thread);
         if (thread == 0)
-            ak_blas_dot_rows(&t->blas, slab, K, n, t->x, K, PROMPT, K, t->y + row, PROMPT_ROWS);
+            ak_cpu_blas_dot_rows(&t->blas, panel, K, n, t->x, K, PROMPT, K, t->y + row,
+                                 PROMPT_ROWS);
         ak_pool_barrier(t->pool, thread);
     }
 }
@@ -117,13 +119,13 @@ static double time_of(struct tuner *t, ak_task *task)
 }
 
 /* The fastest of several runs with each kind of kernels, in turns. */
-static void measure(struct tuner *t, ak_task *task, double *few, double *many)
+static void measure(struct tuner *t, ak_task *task, double *skinny, double *gemm)
 {
-    *few = *many = 1e9;
+    *skinny = *gemm = 1e9;
     for (unsigned i = 0; i < t->n_runs; i++) {
         for (int kind = 0; kind < 2; kind++) {
-            double *best = kind ? few : many;
-            t->few = kind;
+            double *best = kind ? skinny : gemm;
+            t->is_skinny = kind;
             double seconds = time_of(t, task);
             *best = seconds < *best ? seconds : *best;
         }
@@ -131,16 +133,16 @@ static void measure(struct tuner *t, ak_task *task, double *few, double *many)
 }
 
 /* Tokens as packed weights, or panels of floats, take them. */
-static void prepare(struct tuner *t, enum ak_act_form form)
+static void prepare(struct tuner *t, enum ak_cpu_act_format format)
 {
     for (size_t i = 0; i < PROMPT; i++) {
-        uint8_t *to = t->acts + i * t->act_bytes;
-        if (form == AK_ACT_32)
-            t->kernels.quantize32(t->x + i * K, K, (struct ak_act32 *)(void *)to);
-        else if (form == AK_ACT_256)
-            t->kernels.quantize256(t->x + i * K, K, (struct ak_act256 *)(void *)to);
-        else if (t->kernels.open_token)
-            t->kernels.open_token(t->x + i * K, K, i, (float *)(void *)t->acts);
+        uint8_t *to = t->activations + i * t->act_bytes;
+        if (format == AK_CPU_ACT_Q8_32)
+            t->kernels.quantize32(t->x + i * K, K, (struct ak_cpu_act32 *)(void *)to);
+        else if (format == AK_CPU_ACT_Q8_256)
+            t->kernels.quantize256(t->x + i * K, K, (struct ak_cpu_act256 *)(void *)to);
+        else if (t->kernels.interleave_token_f32)
+            t->kernels.interleave_token_f32(t->x + i * K, K, i, (float *)(void *)t->activations);
     }
 }
 
@@ -158,57 +160,57 @@ static ak_task *task_of(const struct tuner *t, enum ak_quant_type type)
 static void limit_rows(struct tuner *t, ak_task *task)
 {
     size_t all = t->n_rows,
-           some = ak_min_size(all, (size_t)AK_SLAB_TILES * 4 * ak_pool_threads(t->pool));
-    t->n = AK_SMALL_N;
-    t->few = true;
+           some = ak_min_size(all, (size_t)AK_PANEL_I8_TILES_MAX * 4 * ak_pool_threads(t->pool));
+    t->n = AK_SKINNY_MAX;
+    t->is_skinny = true;
     t->n_rows = some;
     double fit = 0.004 * fmin(t->n_runs, 5.0) / (time_of(t, task) / (double)some + 1e-12);
     t->n_rows = fit > (double)all ? all : ak_max_size((size_t)fit, some);
 }
 
 /* Weights and tokens of `type`. */
-static void take_type(struct tuner *t, enum ak_quant_type type)
+static void set_type(struct tuner *t, enum ak_quant_type type)
 {
-    enum ak_act_form form = ak_type_act_form(type);
+    enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
     uint64_t stored = 0;
     (void)ak_quant_row_bytes(type, K, &stored);
     t->type = type;
-    t->act_bytes = ak_act_bytes(form, K);
-    t->row_bytes = task_of(t, type) == tiles_task ? ak_tile_row_bytes(type, K) : (size_t)stored;
-    prepare(t, form);
+    t->act_bytes = ak_cpu_act_bytes(format, K);
+    t->row_bytes = task_of(t, type) == tiles_task ? ak_cpu_tile_row_bytes(type, K) : (size_t)stored;
+    prepare(t, format);
 }
 
-/* Times of few-token kernels and of the others, relative to the sum of both, added
+/* Times of skinny kernels and of the others, relative to the sum of both, added
  * to the class's. */
-static void measure_type(struct tuner *t, enum ak_quant_type type, double few[N_COUNTS],
-                         double many[N_COUNTS])
+static void measure_type(struct tuner *t, enum ak_quant_type type, double skinny[N_COUNTS],
+                         double gemm[N_COUNTS])
 {
     ak_task *task = task_of(t, type);
-    take_type(t, type);
+    set_type(t, type);
     t->n_rows = ak_min_size(weight_bytes / t->row_bytes,
-                            t->y_floats / AK_SMALL_N / (task == tiles_task ? AK_TILE_ROWS : 1));
+                            t->y_floats / AK_SKINNY_MAX / (task == tiles_task ? AK_TILE_ROWS : 1));
     limit_rows(t, task);
     for (size_t i = 0; i < N_COUNTS; i++) {
         double a, b;
         t->n = counts[i];
         measure(t, task, &a, &b);
-        few[i] += a / (a + b);
-        many[i] += b / (a + b);
+        skinny[i] += a / (a + b);
+        gemm[i] += b / (a + b);
     }
 }
 
 /* The switch that costs least over all counts; 0 where the default is as good. */
-static uint32_t choose(const double few[N_COUNTS], const double many[N_COUNTS])
+static uint32_t select_skinny_max(const double skinny[N_COUNTS], const double gemm[N_COUNTS])
 {
-    double best = 0.0, all_few = 0.0;
+    double best = 0.0, all_skinny = 0.0;
     uint32_t chosen = 0;
     for (size_t i = 0; i < N_COUNTS; i++)
-        all_few += few[i];
-    for (size_t last = 0; last < N_COUNTS; last++) { /* counts below counts[last] are few */
+        all_skinny += skinny[i];
+    for (size_t last = 0; last < N_COUNTS; last++) { /* counts below counts[last] are skinny */
         double cost = 0.0;
         for (size_t i = 0; i < N_COUNTS; i++)
-            cost += i < last ? few[i] : many[i];
-        if ((chosen == 0 && cost < all_few * (1.0 - worth)) || (chosen != 0 && cost < best)) {
+            cost += i < last ? skinny[i] : gemm[i];
+        if ((chosen == 0 && cost < all_skinny * (1.0 - gain_min)) || (chosen != 0 && cost < best)) {
             best = cost;
             chosen = last ? (uint32_t)counts[last - 1] : 1;
         }
@@ -219,41 +221,41 @@ static uint32_t choose(const double few[N_COUNTS], const double many[N_COUNTS])
 /* Whether OpenBLAS multiplies a prompt with `type` faster than our kernels. */
 static bool is_blas_faster(struct tuner *t, enum ak_quant_type type)
 {
-    double own = 1e9, blas = 1e9, spent = 0.0;
+    double native = 1e9, blas = 1e9, spent = 0.0;
     ak_task *task = task_of(t, type);
-    take_type(t, type);
-    t->few = false;
+    set_type(t, type);
+    t->is_skinny = false;
     t->n = PROMPT;
     t->n_rows = task == tiles_task ? PROMPT_ROWS / AK_TILE_ROWS : PROMPT_ROWS;
     for (unsigned i = 0; i < t->n_runs && spent < 1.0; i++) {
         double seconds = time_of(t, task);
-        own = seconds < own ? seconds : own;
+        native = seconds < native ? seconds : native;
         spent += seconds;
         seconds = time_of(t, blas_task);
         blas = seconds < blas ? seconds : blas;
         spent += seconds;
     }
-    return blas < own * (1.0 - worth);
+    return blas < native * (1.0 - gain_min);
 }
 
-static ak_status tune_classes(struct tuner *t, ak_tune_fn *progress, void *user,
-                              struct ak_cpu_profile *out, struct ak_error *error)
+static ak_status tune_classes(struct tuner *t, ak_cpu_tune_fn *progress, void *user,
+                              struct ak_backend_profile *out, struct ak_error *error)
 {
-    double few[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } },
-           many[AK_ACT_FORM_COUNT][N_COUNTS] = { { 0 } };
+    double skinny[AK_CPU_ACT_TYPE_COUNT][N_COUNTS] = { { 0 } },
+           gemm[AK_CPU_ACT_TYPE_COUNT][N_COUNTS] = { { 0 } };
     for (int type = 0; type < AK_QUANT_COUNT; type++) {
-        enum ak_act_form form = ak_type_act_form((enum ak_quant_type)type);
+        enum ak_cpu_act_format format = ak_cpu_type_act_format((enum ak_quant_type)type);
         if (progress && !progress((double)type / AK_QUANT_COUNT, user))
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "tuning was cancelled");
         if (task_of(t, (enum ak_quant_type)type))
-            measure_type(t, (enum ak_quant_type)type, few[form], many[form]);
+            measure_type(t, (enum ak_quant_type)type, skinny[format], gemm[format]);
     }
-    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        out->small_n[form] = choose(few[form], many[form]);
+    for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
+        out->skinny_max[format] = select_skinny_max(skinny[format], gemm[format]);
     if (t->blas.sgemm) {
-        out->blas[AK_ACT_32] = is_blas_faster(t, AK_QUANT_Q4_0);
-        out->blas[AK_ACT_256] = is_blas_faster(t, AK_QUANT_Q4_K);
-        out->blas[AK_ACT_F32] = is_blas_faster(t, AK_QUANT_F16);
+        out->blas[AK_CPU_ACT_Q8_32] = is_blas_faster(t, AK_QUANT_Q4_0);
+        out->blas[AK_CPU_ACT_Q8_256] = is_blas_faster(t, AK_QUANT_Q4_K);
+        out->blas[AK_CPU_ACT_F32] = is_blas_faster(t, AK_QUANT_F16);
     }
     return AKUNU_OK;
 }
@@ -272,32 +274,34 @@ static void fill(struct tuner *t)
         t->x[i] = (float)((i * 2654435761u >> 8) % 2001) * 0.001f - 1.0f;
 }
 
-ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_fn *progress,
-                  void *user, struct ak_cpu_profile *out, struct ak_error *error)
+ak_status ak_cpu_tune(enum ak_cpu_isa isa, unsigned n_threads, unsigned n_runs,
+                      ak_cpu_tune_fn *progress, void *user, struct ak_backend_profile *out,
+                      struct ak_error *error)
 {
     struct tuner *t = ak_alloc(1, sizeof *t);
     if (!t)
         return ak_fail_memory(error, "tuning", sizeof *t);
     t->n_runs = n_runs;
     size_t act_bytes = 0, x_bytes = (size_t)PROMPT * K * sizeof(float);
-    for (int form = 0; form < AK_ACT_FORM_COUNT; form++)
-        act_bytes = ak_max_size(act_bytes, ak_round_up(PROMPT, AK_PANEL_STEP) *
-                                               ak_act_bytes((enum ak_act_form)form, K));
-    t->slab_bytes = ak_max_size((size_t)AK_SLAB_TILES * (K / 32) * AK_SLAB_BYTES_32,
-                                (size_t)AK_PANEL_ROWS * K * sizeof(float));
-    t->slab_bytes = ak_max_size(t->slab_bytes, ak_blas_rows(K) * K * sizeof(float));
+    for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
+        act_bytes = ak_max_size(act_bytes, ak_round_up(PROMPT, AK_PANEL_TOKEN_STEP) *
+                                               ak_cpu_act_bytes((enum ak_cpu_act_format)format, K));
+    t->panel_bytes =
+        ak_max_size((size_t)AK_PANEL_I8_TILES_MAX * (K / 32) * AK_PANEL_I8_BLOCK_BYTES_MAX,
+                    (size_t)AK_PANEL_ROWS_MAX * K * sizeof(float));
+    t->panel_bytes = ak_max_size(t->panel_bytes, ak_cpu_blas_rows(K) * K * sizeof(float));
     /* of the types of two bits a weight all rows */
-    t->y_floats = weight_bytes / K * 4 * AK_SMALL_N;
-    ak_kernels_fill(isa, &t->kernels);
+    t->y_floats = weight_bytes / K * 4 * AK_SKINNY_MAX;
+    ak_cpu_fill_kernels(isa, &t->kernels);
     /* without it our kernels stay chosen */
-    (void)ak_blas_load(ak_env("AKUNU_BLAS"), &t->blas, NULL);
+    (void)ak_cpu_blas_load(ak_env("AKUNU_BLAS"), &t->blas, NULL);
     t->weights = ak_pages_alloc(weight_bytes);
-    t->acts = ak_pages_alloc(act_bytes);
-    t->slabs = ak_pages_alloc(t->slab_bytes * n_threads);
+    t->activations = ak_pages_alloc(act_bytes);
+    t->panels = ak_pages_alloc(t->panel_bytes * n_threads);
     t->x = ak_pages_alloc(x_bytes);
     t->y = ak_pages_alloc(t->y_floats * sizeof *t->y);
     ak_status status = ak_pool_create(n_threads, &t->pool, error);
-    if (status == AKUNU_OK && !(t->weights && t->acts && t->slabs && t->x && t->y))
+    if (status == AKUNU_OK && !(t->weights && t->activations && t->panels && t->x && t->y))
         status = ak_fail_memory(error, "tuning", weight_bytes);
     if (status == AKUNU_OK) {
         fill(t);
@@ -306,10 +310,10 @@ ak_status ak_tune(enum ak_isa isa, unsigned n_threads, unsigned n_runs, ak_tune_
     ak_pool_free(t->pool);
     if (t->weights)
         ak_pages_free(t->weights, weight_bytes);
-    if (t->acts)
-        ak_pages_free(t->acts, act_bytes);
-    if (t->slabs)
-        ak_pages_free(t->slabs, t->slab_bytes * n_threads);
+    if (t->activations)
+        ak_pages_free(t->activations, act_bytes);
+    if (t->panels)
+        ak_pages_free(t->panels, t->panel_bytes * n_threads);
     if (t->x)
         ak_pages_free(t->x, x_bytes);
     if (t->y)

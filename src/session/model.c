@@ -48,7 +48,7 @@ static ak_status open_backend(struct loader *l)
     const struct ak_backend_ops *ops;
     struct ak_backend_options options = backend_options(l);
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
-    AK_TRY(ak_cpu_profile_find(profile, &l->log, &l->model->profile, l->error));
+    AK_TRY(ak_backend_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops,
                            l->error));
     if (l->params->n_gpu_layers > 0 && !ops->device)

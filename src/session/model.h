@@ -9,7 +9,7 @@
 struct ak_constraints;
 
 struct ak_model {
-    struct ak_cpu_profile profile;
+    struct ak_backend_profile profile;
     enum akunu_prefill prefill;
     struct ak_backend *backend;
     struct ak_provider *provider;

@@ -17,7 +17,7 @@ enum { MOST_SEQUENCES = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 }
 
 static const double mebibyte = 1024.0 * 1024.0;
 
-ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out,
+ak_status ak_choose_threads(unsigned asked, const struct ak_backend_profile *profile, unsigned *out,
                             struct ak_error *error)
 {
     const char *text = ak_env("AKUNU_THREADS");
@@ -175,7 +175,7 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     shape.n_states = n_sequences;
     AK_TRY(ak_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads, error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
-    s->full = params->batch ? params->batch : ak_profile_chunk(&s->model->profile);
+    s->full = params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
     s->full = s->full < context ? s->full : context;
     s->batch = encoder && !params->batch ? context : s->full; /* a text of an encoder is one pass */
     AK_TRY(allocate_pass(s, n_sequences, error));

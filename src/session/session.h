@@ -42,7 +42,7 @@ struct ak_session {
 
 /* How many threads to use: the host's number; else the environment's
  * (AKUNU_THREADS); else the chip profile's; else the physical cores. */
-ak_status ak_choose_threads(unsigned asked, const struct ak_cpu_profile *profile, unsigned *out,
+ak_status ak_choose_threads(unsigned asked, const struct ak_backend_profile *profile, unsigned *out,
                             struct ak_error *error);
 
 /* Fields of `params` that are 0 take their defaults; all of it is reported through

@@ -5,21 +5,21 @@
 
 #include "cpu/kernels.h"
 
-ak_open_slab_fn ak_amx_open_q4_0, ak_amx_open_q4_1, ak_amx_open_q5_0, ak_amx_open_q5_1,
-    ak_amx_open_q8_0, ak_amx_open_q2_k, ak_amx_open_q3_k, ak_amx_open_q4_k, ak_amx_open_q5_k,
-    ak_amx_open_q6_k, ak_amx_open_iq4_nl, ak_amx_open_iq4_xs, ak_amx_open_mxfp4, ak_amx_open_a4,
-    ak_amx_open_a5, ak_amx_open_a8;
+ak_unpack_panel_i8_fn ak_amx_unpack_q4_0, ak_amx_unpack_q4_1, ak_amx_unpack_q5_0,
+    ak_amx_unpack_q5_1, ak_amx_unpack_q8_0, ak_amx_unpack_q2_k, ak_amx_unpack_q3_k,
+    ak_amx_unpack_q4_k, ak_amx_unpack_q5_k, ak_amx_unpack_q6_k, ak_amx_unpack_iq4_nl,
+    ak_amx_unpack_iq4_xs, ak_amx_unpack_mxfp4, ak_amx_unpack_a4, ak_amx_unpack_a5, ak_amx_unpack_a8;
 
-/* By what is left to do when a slab is open: blocks of 32 with and without a minimum;
+/* By what is left to do when a panel is open: blocks of 32 with and without a minimum;
  * K-types without minimums (Q6_K, IQ4_XS), with those of 32 (Q4_K, Q5_K) or of 16
  * (Q2_K), and with an offset of 124 (Q3_K). */
-ak_dot_slab_fn ak_amx_dot_slab_32, ak_amx_dot_slab_32_minimum, ak_amx_dot_slab_k,
-    ak_amx_dot_slab_k_minimum32, ak_amx_dot_slab_k_minimum16, ak_amx_dot_slab_k_124;
+ak_dot_panel_i8_fn ak_amx_dot_panel_i8_32, ak_amx_dot_panel_i8_32_minimum, ak_amx_dot_panel_i8_k,
+    ak_amx_dot_panel_i8_k_minimum32, ak_amx_dot_panel_i8_k_minimum16, ak_amx_dot_panel_i8_k_124;
 
 /* These round otherwise than the scalar kernels. */
-ak_open_bf16_fn ak_amx_open_bf16, ak_amx_open_f16;
-ak_open_rounded_fn ak_amx_open_rounded;
-ak_dot_bf16_fn ak_amx_dot_bf16;
+ak_unpack_panel_bf16_fn ak_amx_unpack_bf16, ak_amx_unpack_f16;
+ak_interleave_token_bf16_fn ak_amx_interleave_token_bf16;
+ak_dot_panel_bf16_fn ak_amx_dot_panel_bf16;
 
 /* The unit's own products of int8 and of BF16. */
 uint64_t ak_amx_probe_int8(size_t rounds, uint64_t *sink);

@@ -15,14 +15,14 @@
 
 /* The registers: sums of (group of tokens g, tile row r) in 2g + r, tokens of g in 4 + g,
  * rows of r in 6 + r. Four loads feed four products then. */
-enum { GROUP = 16, MOST_GROUPS = 2, MOST_TILES = AK_SLAB_TILES };
+enum { GROUP = 16, GROUPS_MAX = 2, TILES_MAX = AK_PANEL_I8_TILES_MAX };
 
-enum { TILE = GROUP * AK_LANES, TOKENS = MOST_GROUPS * GROUP, ROWS = MOST_TILES * AK_TILE_ROWS };
+enum { TILE = GROUP * AK_LANES, TOKENS = GROUPS_MAX * GROUP, ROWS = TILES_MAX * AK_TILE_ROWS };
 _Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
 
 /* One tile's rows, 16 or fewer. */
-AK_KERNEL void open_tile(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
-                         size_t n_rows, size_t k, uint16_t *panel)
+AK_KERNEL void unpack_tile(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                           size_t n_rows, size_t k, uint16_t *panel)
 {
     for (size_t i = 0; i < k; i += AK_LANES, rows += AK_LINE_BYTES, panel += TILE) {
         __m512 v[AK_TILE_ROWS];
@@ -43,29 +43,30 @@ AK_KERNEL void open_tile(enum ak_quant_type type, const uint8_t *rows, size_t ro
     }
 }
 
-AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
-                          size_t n_rows, size_t k, uint16_t *panel)
+AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                                 size_t n_rows, size_t k, uint16_t *panel)
 {
     for (; n_rows >= AK_TILE_ROWS;
          n_rows -= AK_TILE_ROWS, rows += AK_TILE_ROWS * row_bytes, panel += AK_TILE_ROWS * k)
-        open_tile(type, rows, row_bytes, AK_TILE_ROWS, k, panel);
+        unpack_tile(type, rows, row_bytes, AK_TILE_ROWS, k, panel);
     if (n_rows > 0)
-        open_tile(type, rows, row_bytes, n_rows, k, panel);
+        unpack_tile(type, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_amx_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                      uint16_t *restrict panel)
+void ak_amx_unpack_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                        uint16_t *restrict panel)
 {
-    open_panel(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
+    unpack_panel_bf16(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_amx_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                     uint16_t *restrict panel)
+void ak_amx_unpack_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                       uint16_t *restrict panel)
 {
-    open_panel(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
+    unpack_panel_bf16(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_amx_open_rounded(const float *restrict x, size_t k, size_t token, uint16_t *restrict tokens)
+void ak_amx_interleave_token_bf16(const float *restrict x, size_t k, size_t token,
+                                  uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / GROUP * GROUP * k + token % GROUP * AK_LANES;
     for (size_t i = 0; i < k; i += AK_LANES, to += TILE)
@@ -81,24 +82,24 @@ static size_t filled(size_t n, size_t i)
 
 static void configure(size_t n_tokens, size_t n_rows)
 {
-    struct ak_tile_config config = { .palette = 1 };
+    struct ak_amx_tile_config config = { .palette = 1 };
     for (size_t i = 0; i < 8; i++) {
         config.rows[i] = (uint8_t)(i < 6 ? filled(n_tokens, i < 4 ? i / 2 : i - 4) : GROUP);
         config.row_bytes[i] =
             (uint16_t)(i == 4 || i == 5 ? AK_LINE_BYTES : filled(n_rows, i % 2) * sizeof(float));
     }
-    ak_tile_configure(&config);
+    ak_amx_tile_configure(&config);
 }
 
 AK_KERNEL void clear_sums(size_t n_groups, size_t n_tiles)
 {
-    ak_tile_zero(0);
+    ak_amx_tile_zero(0);
     if (n_tiles > 1)
-        ak_tile_zero(1);
+        ak_amx_tile_zero(1);
     if (n_groups > 1)
-        ak_tile_zero(2);
+        ak_amx_tile_zero(2);
     if (n_groups > 1 && n_tiles > 1)
-        ak_tile_zero(3);
+        ak_amx_tile_zero(3);
 }
 
 /* Sums of (g, r) go to `to` + g · group_bytes + r · tile_bytes, a token's `stride` bytes
@@ -107,13 +108,13 @@ AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t grou
                           size_t tile_bytes, size_t stride)
 {
     uint8_t *at = to;
-    ak_tile_store(0, at, stride);
+    ak_amx_tile_store(0, at, stride);
     if (n_tiles > 1)
-        ak_tile_store(1, at + tile_bytes, stride);
+        ak_amx_tile_store(1, at + tile_bytes, stride);
     if (n_groups > 1)
-        ak_tile_store(2, at + group_bytes, stride);
+        ak_amx_tile_store(2, at + group_bytes, stride);
     if (n_groups > 1 && n_tiles > 1)
-        ak_tile_store(3, at + group_bytes + tile_bytes, stride);
+        ak_amx_tile_store(3, at + group_bytes + tile_bytes, stride);
 }
 
 AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x, size_t k,
@@ -121,45 +122,46 @@ AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const ui
 {
     clear_sums(n_groups, n_tiles);
     for (size_t i = 0; i < k; i += AK_LANES, w += TILE, x += TILE) {
-        ak_tile_load(6, w, AK_LINE_BYTES);
-        ak_tile_load(4, x, AK_LINE_BYTES);
-        ak_tile_dot_bf16(0, 4, 6);
+        ak_amx_tile_load(6, w, AK_LINE_BYTES);
+        ak_amx_tile_load(4, x, AK_LINE_BYTES);
+        ak_amx_tile_dot_bf16(0, 4, 6);
         if (n_tiles > 1) {
-            ak_tile_load(7, w + AK_TILE_ROWS * k, AK_LINE_BYTES);
-            ak_tile_dot_bf16(1, 4, 7);
+            ak_amx_tile_load(7, w + AK_TILE_ROWS * k, AK_LINE_BYTES);
+            ak_amx_tile_dot_bf16(1, 4, 7);
         }
         if (n_groups > 1) {
-            ak_tile_load(5, x + GROUP * k, AK_LINE_BYTES);
-            ak_tile_dot_bf16(2, 5, 6);
+            ak_amx_tile_load(5, x + GROUP * k, AK_LINE_BYTES);
+            ak_amx_tile_dot_bf16(2, 5, 6);
             if (n_tiles > 1)
-                ak_tile_dot_bf16(3, 5, 7);
+                ak_amx_tile_dot_bf16(3, 5, 7);
         }
     }
     store_sums(n_groups, n_tiles, y, GROUP * y_stride * sizeof *y, AK_TILE_ROWS * sizeof *y,
                y_stride * sizeof *y);
 }
 
-void ak_amx_dot_bf16(const uint16_t *restrict panel, size_t n_rows, const uint16_t *restrict tokens,
-                     size_t n, size_t k, float *restrict y, size_t y_stride)
+void ak_amx_dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
+                           const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
+                           size_t y_stride)
 {
     size_t shape_tokens = 0, shape_rows = 0;
     for (size_t t = 0; t < n; t += TOKENS) {
         size_t n_tokens = ak_min_size(n - t, TOKENS);
         for (size_t r = 0; r < n_rows; r += ROWS) {
-            size_t few_rows = ak_min_size(n_rows - r, ROWS);
+            size_t pass_rows = ak_min_size(n_rows - r, ROWS);
             const uint16_t *w = panel + r * k, *x = tokens + t * k;
             float *to = y + t * y_stride + r;
-            if (n_tokens != shape_tokens || few_rows != shape_rows)
-                configure(shape_tokens = n_tokens, shape_rows = few_rows);
-            if (n_tokens > GROUP && few_rows > AK_TILE_ROWS)
+            if (n_tokens != shape_tokens || pass_rows != shape_rows)
+                configure(shape_tokens = n_tokens, shape_rows = pass_rows);
+            if (n_tokens > GROUP && pass_rows > AK_TILE_ROWS)
                 pass(2, 2, w, x, k, to, y_stride);
             else if (n_tokens > GROUP)
                 pass(2, 1, w, x, k, to, y_stride);
-            else if (few_rows > AK_TILE_ROWS)
+            else if (pass_rows > AK_TILE_ROWS)
                 pass(1, 2, w, x, k, to, y_stride);
             else
                 pass(1, 1, w, x, k, to, y_stride);
         }
     }
-    ak_tile_release();
+    ak_amx_tile_release();
 }

@@ -6,25 +6,25 @@ enum { SUMS = 4, WORDS = 16, ROW_BYTES = 64 };
 
 static void start(void)
 {
-    struct ak_tile_config config = { .palette = 1 };
+    struct ak_amx_tile_config config = { .palette = 1 };
     for (size_t i = 0; i < 8; i++) {
         config.rows[i] = WORDS;
         config.row_bytes[i] = ROW_BYTES;
     }
-    ak_tile_configure(&config);
-    ak_tile_zero(0);
-    ak_tile_zero(1);
-    ak_tile_zero(2);
-    ak_tile_zero(3);
-    ak_tile_zero(4);
-    ak_tile_zero(5);
+    ak_amx_tile_configure(&config);
+    ak_amx_tile_zero(0);
+    ak_amx_tile_zero(1);
+    ak_amx_tile_zero(2);
+    ak_amx_tile_zero(3);
+    ak_amx_tile_zero(4);
+    ak_amx_tile_zero(5);
 }
 
 static void finish(uint64_t *sink)
 {
     uint64_t sum[WORDS * ROW_BYTES / sizeof(uint64_t)];
-    ak_tile_store(0, sum, ROW_BYTES);
-    ak_tile_release();
+    ak_amx_tile_store(0, sum, ROW_BYTES);
+    ak_amx_tile_release();
     *sink = sum[0];
 }
 
@@ -32,10 +32,10 @@ uint64_t ak_amx_probe_int8(size_t rounds, uint64_t *sink)
 {
     start();
     for (size_t i = 0; i < rounds; i++) {
-        ak_tile_dot(0, 4, 5);
-        ak_tile_dot(1, 4, 5);
-        ak_tile_dot(2, 4, 5);
-        ak_tile_dot(3, 4, 5);
+        ak_amx_tile_dot(0, 4, 5);
+        ak_amx_tile_dot(1, 4, 5);
+        ak_amx_tile_dot(2, 4, 5);
+        ak_amx_tile_dot(3, 4, 5);
     }
     finish(sink);
     return (uint64_t)rounds * SUMS * 2 * WORDS * WORDS * ROW_BYTES;
@@ -45,10 +45,10 @@ uint64_t ak_amx_probe_bf16(size_t rounds, uint64_t *sink)
 {
     start();
     for (size_t i = 0; i < rounds; i++) {
-        ak_tile_dot_bf16(0, 4, 5);
-        ak_tile_dot_bf16(1, 4, 5);
-        ak_tile_dot_bf16(2, 4, 5);
-        ak_tile_dot_bf16(3, 4, 5);
+        ak_amx_tile_dot_bf16(0, 4, 5);
+        ak_amx_tile_dot_bf16(1, 4, 5);
+        ak_amx_tile_dot_bf16(2, 4, 5);
+        ak_amx_tile_dot_bf16(3, 4, 5);
     }
     finish(sink);
     return (uint64_t)rounds * SUMS * 2 * WORDS * WORDS * (ROW_BYTES / 2);

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-struct ak_tile_config {
+struct ak_amx_tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
@@ -15,22 +15,22 @@ struct ak_tile_config {
 
 /* gcc 12 tells the optimizer that 8 bytes of the configuration are read: all of memory is said to
  * be. */
-#define ak_tile_configure(config)                                                                  \
+#define ak_amx_tile_configure(config)                                                              \
     do {                                                                                           \
         __asm__ volatile("" : : "r"(config) : "memory");                                           \
         _tile_loadconfig(config);                                                                  \
     } while (0)
-#define ak_tile_release() _tile_release()
-#define ak_tile_zero(t) _tile_zero(t)
-#define ak_tile_load(t, p, stride) _tile_loadd(t, p, stride)
-#define ak_tile_store(t, p, stride) _tile_stored(t, p, stride)
+#define ak_amx_tile_release() _tile_release()
+#define ak_amx_tile_zero(t) _tile_zero(t)
+#define ak_amx_tile_load(t, p, stride) _tile_loadd(t, p, stride)
+#define ak_amx_tile_store(t, p, stride) _tile_stored(t, p, stride)
 /* c[m][n] += Σ_k Σ_j a[m][4k+j] · b[k][4n+j]: a signed, b unsigned bytes */
-#define ak_tile_dot(c, a, b) _tile_dpbsud(c, a, b)
+#define ak_amx_tile_dot(c, a, b) _tile_dpbsud(c, a, b)
 /* Both signed. */
-#define ak_tile_dot_signed(c, a, b) _tile_dpbssd(c, a, b)
+#define ak_amx_tile_dot_signed(c, a, b) _tile_dpbssd(c, a, b)
 /* The same of pairs of BF16, c[m][n] += Σ_k Σ_j a[m][2k+j] · b[k][2n+j]: for j = 0 and for
  * j = 1 a sum from 0, one fma a step, k ascending; then c[m][n] + (sum of 0 + sum of 1).
  * To nearest, ties to even, and subnormals are zeros, read or written, whatever MXCSR says. */
-#define ak_tile_dot_bf16(c, a, b) _tile_dpbf16ps(c, a, b)
+#define ak_amx_tile_dot_bf16(c, a, b) _tile_dpbf16ps(c, a, b)
 
 #endif

@@ -19,7 +19,7 @@ struct queries {
     const float *q;
     size_t q_stride, head_dim;
     const void *k;
-    float *weights; /* AK_PAGE_TOKENS a row */
+    float *weights; /* AK_KV_PAGE_TOKENS a row */
 };
 
 struct rows {
@@ -45,7 +45,7 @@ AK_KERNEL float load_one(bool half, const void *base, size_t i)
 AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct queries *b,
                             size_t group)
 {
-    size_t head_dim = b->head_dim, group_elems = head_dim * AK_PAGE_GROUP;
+    size_t head_dim = b->head_dim, group_elems = head_dim * AK_KV_GROUP_TOKENS;
     __m256 acc[ROWS][GROUPS][2];
 #pragma GCC unroll 4
     for (size_t i = 0; i < ROWS; i++)
@@ -57,7 +57,7 @@ AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct q
         for (size_t g = 0; g < GROUPS; g++) {
             if (g >= n_groups)
                 continue;
-            size_t at = (group + g) * group_elems + d * AK_PAGE_GROUP;
+            size_t at = (group + g) * group_elems + d * AK_KV_GROUP_TOKENS;
             __m256 low = load_wide(half, b->k, at), high = load_wide(half, b->k, at + 8);
 #pragma GCC unroll 4
             for (size_t i = 0; i < ROWS; i++) {
@@ -74,7 +74,7 @@ AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct q
         for (size_t g = 0; g < GROUPS; g++) {
             if (i >= n || g >= n_groups)
                 continue;
-            float *to = b->weights + i * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP;
+            float *to = b->weights + i * AK_KV_PAGE_TOKENS + (group + g) * AK_KV_GROUP_TOKENS;
             _mm256_storeu_ps(to, acc[i][g][0]);
             _mm256_storeu_ps(to + 8, acc[i][g][1]);
         }
@@ -83,7 +83,8 @@ AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct q
 AK_KERNEL void score(bool half, size_t n, const struct queries *b, size_t begin, size_t end)
 {
     const size_t together = n == 1 ? 4 : n == 2 ? 2 : 1;
-    size_t group = begin / AK_PAGE_GROUP, last = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
+    size_t group = begin / AK_KV_GROUP_TOKENS,
+           last = (end + AK_KV_GROUP_TOKENS - 1) / AK_KV_GROUP_TOKENS;
     for (; group + together <= last; group += together)
         score_groups(half, n, together, b, group);
     for (; group < last; group++)
@@ -91,7 +92,7 @@ AK_KERNEL void score(bool half, size_t n, const struct queries *b, size_t begin,
 }
 
 /* All ones in the lanes of tokens t … t + 7 that lie in [first, end). */
-AK_KERNEL __m256 in_range(size_t t, size_t first, size_t end)
+AK_KERNEL __m256 range_mask(size_t t, size_t first, size_t end)
 {
     __m256i token =
         _mm256_add_epi32(_mm256_set1_epi32((int)t), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -107,7 +108,7 @@ AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
     const __m256 lowest = _mm256_set1_ps(-INFINITY);
     __m256 largest = lowest;
     for (size_t t = first / 8 * 8; t < end; t += 8) {
-        __m256 s = _mm256_blendv_ps(lowest, _mm256_loadu_ps(scores + t), in_range(t, first, end));
+        __m256 s = _mm256_blendv_ps(lowest, _mm256_loadu_ps(scores + t), range_mask(t, first, end));
         largest = _mm256_max_ps(s, largest);
     }
     float lanes[8], max = -INFINITY;
@@ -122,21 +123,22 @@ AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
 }
 
 /* Scores of a row to weights; gives its largest score and the sum of weights. */
-static void weigh(float *weights, size_t first, size_t end, float *max, float *sum)
+static void apply_softmax(float *weights, size_t first, size_t end, float *max, float *sum)
 {
     float largest = largest_score(weights, first, end);
     const __m256 shift = _mm256_set1_ps(largest);
     __m256 partial[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
-    for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP)
+    for (size_t t = first / AK_KV_GROUP_TOKENS * AK_KV_GROUP_TOKENS; t < end;
+         t += AK_KV_GROUP_TOKENS)
 #pragma GCC unroll 2
         for (size_t i = 0; i < 2; i++) {
             __m256 p = exp_lanes(_mm256_sub_ps(_mm256_loadu_ps(weights + t + i * 8), shift));
-            p = _mm256_and_ps(p, in_range(t + i * 8, first, end));
+            p = _mm256_and_ps(p, range_mask(t + i * 8, first, end));
             partial[i] = _mm256_add_ps(partial[i], p);
             _mm256_storeu_ps(weights + t + i * 8, p);
         }
     *max = largest;
-    *sum = fold_lanes(_mm256_add_ps(partial[0], partial[1]));
+    *sum = horizontal_sum(_mm256_add_ps(partial[0], partial[1]));
 }
 
 /* Adds tokens begin … end − 1 to dimensions d … d + 8·wide − 1 of n rows. */
@@ -155,7 +157,7 @@ AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, 
 #pragma GCC unroll 4
         for (size_t i = 0; i < ROWS; i++)
             if (i < n)
-                p[i] = _mm256_set1_ps(b->weights[i * AK_PAGE_TOKENS + t]);
+                p[i] = _mm256_set1_ps(b->weights[i * AK_KV_PAGE_TOKENS + t]);
 #pragma GCC unroll 8
         for (size_t j = 0; j < WIDE; j++) {
             if (j >= wide)
@@ -190,7 +192,7 @@ AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size
         for (size_t i = 0; i < n; i++) {
             float *out = b->out + i * b->out_stride + d;
             for (size_t t = begin; t < end; t++)
-                *out = fmaf(b->weights[i * AK_PAGE_TOKENS + t],
+                *out = fmaf(b->weights[i * AK_KV_PAGE_TOKENS + t],
                             load_one(half, b->v, t * b->head_dim + d), *out);
         }
 }
@@ -205,11 +207,11 @@ static void mix_row(bool half, const struct rows *b, size_t begin, size_t end)
 }
 
 /* Row i of a block as a block of its own. */
-AK_KERNEL struct rows only(struct rows b, size_t i)
+AK_KERNEL struct rows select_row(struct rows b, size_t i)
 {
     b.first += i;
     b.end += i;
-    b.weights += i * AK_PAGE_TOKENS;
+    b.weights += i * AK_KV_PAGE_TOKENS;
     b.out += i * b.out_stride;
     return b;
 }
@@ -225,14 +227,14 @@ AK_KERNEL void mix_rows(bool half, size_t n, const struct rows *b)
     }
     common_end = ak_max_size(common, common_end);
     for (size_t i = 0; i < n; i++) {
-        struct rows row = only(*b, i);
-        weigh(row.weights, *row.first, *row.end, b->max + i, b->sum + i);
+        struct rows row = select_row(*b, i);
+        apply_softmax(row.weights, *row.first, *row.end, b->max + i, b->sum + i);
         memset(row.out, 0, b->head_dim * sizeof *row.out);
         mix_row(half, &row, *row.first, ak_min_size(common, *row.end));
     }
     mix(half, n, b, common, common_end);
     for (size_t i = 0; n > 1 && i < n; i++) {
-        struct rows row = only(*b, i);
+        struct rows row = select_row(*b, i);
         mix_row(half, &row, ak_max_size(common_end, *row.first), *row.end);
     }
 }
@@ -247,7 +249,7 @@ AK_KERNEL size_t block_rows(size_t left)
 AK_KERNEL void all_scores(bool half, struct queries b, size_t n_rows, size_t first, size_t end)
 {
     for (size_t n; n_rows > 0;
-         n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_PAGE_TOKENS) {
+         n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_KV_PAGE_TOKENS) {
         n = block_rows(n_rows);
         switch (n) {
         case 1: score(half, 1, &b, first, end); break;
@@ -268,39 +270,37 @@ AK_KERNEL void all_values(bool half, struct rows b, size_t n_rows)
         case 3: mix_rows(half, 3, &b); break;
         default: mix_rows(half, 4, &b); break;
         }
-        b = only(b, n);
+        b = select_row(b, n);
         b.max += n;
         b.sum += n;
     }
 }
 
-void ak_avx2_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows,
-                               size_t head_dim, const void *restrict k, size_t first, size_t end,
-                               float *restrict weights)
+void ak_avx2_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                         const void *restrict k, size_t first, size_t end, float *restrict weights)
 {
     all_scores(true, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
 }
 
-void ak_avx2_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
-                               size_t head_dim, const void *restrict k, size_t first, size_t end,
-                               float *restrict weights)
+void ak_avx2_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                         const void *restrict k, size_t first, size_t end, float *restrict weights)
 {
     all_scores(false, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
 }
 
-void ak_avx2_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                               const void *restrict v, const uint16_t *restrict first,
-                               const uint16_t *restrict end, float *restrict max,
-                               float *restrict sum, float *restrict out, size_t out_stride)
+void ak_avx2_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
+                         const void *restrict v, const uint16_t *restrict first,
+                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                         float *restrict out, size_t out_stride)
 {
     all_values(true, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride },
                n_rows);
 }
 
-void ak_avx2_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                               const void *restrict v, const uint16_t *restrict first,
-                               const uint16_t *restrict end, float *restrict max,
-                               float *restrict sum, float *restrict out, size_t out_stride)
+void ak_avx2_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
+                         const void *restrict v, const uint16_t *restrict first,
+                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                         float *restrict out, size_t out_stride)
 {
     all_values(false, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride },
                n_rows);

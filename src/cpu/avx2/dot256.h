@@ -2,9 +2,9 @@
  * 32 or 16 of them: the kernels of every bundle of 256-bit vectors, which includes
  * its step.h first.
  *
- * One function, dot_supers, makes them all: 16 rows (two vectors) times up to
+ * One function, dot_super_blocks, makes them all: 16 rows (two vectors) times up to
  * GROUP tokens over some super-blocks, from a tile as it is packed (few tokens) or
- * from an open slab (many). A slab is, super-block after super-block of a tile row,
+ * from a panel (many). A panel is, super-block after super-block of a tile row,
  * 64 lines with a byte a number, unsigned, and then the factors:
  *
  *   8 or 16 lines of scales, each twice as int16
@@ -20,13 +20,14 @@
 #include "cpu/tile256.h"
 
 enum {
-    /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
-    CHUNK_SUPERS = 2,
-    WIDE_BLOCKS = CHUNK_SUPERS * AK_TILE_BLOCKS,
-    OPEN_QUANTS = AK_TILE_K / 4 * AK_LINE_BYTES,
+    /* of a panel, for all tokens before the next ones: stays in the nearest cache */
+    CHUNK_SUPER_BLOCKS = 2,
+    WIDE_BLOCKS = CHUNK_SUPER_BLOCKS * AK_TILE_BLOCKS,
+    PANEL_QUANTS_BYTES = AK_TILE_K / 4 * AK_LINE_BYTES,
     FACTOR_LINES = 26 /* at most */
 };
-_Static_assert(OPEN_QUANTS + FACTOR_LINES * AK_LINE_BYTES <= AK_TILE_BLOCKS * AK_SLAB_BYTES_32,
+_Static_assert(PANEL_QUANTS_BYTES + FACTOR_LINES * AK_LINE_BYTES <=
+                   AK_TILE_BLOCKS * AK_PANEL_I8_BLOCK_BYTES_MAX,
                "room for a super-block");
 
 /* Scales of a super-block: of 16 or of 32 elements each. */
@@ -58,7 +59,7 @@ AK_KERNEL size_t n_pairs(enum ak_quant_type type)
 }
 
 /* The largest number that is not wide. */
-AK_KERNEL unsigned most_of(enum ak_quant_type type)
+AK_KERNEL unsigned max_number(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q2_K ? 3 :
            type == AK_QUANT_Q3_K ? 7 :
@@ -72,21 +73,21 @@ AK_KERNEL size_t factor_lines(enum ak_quant_type type)
     return n_scales(type) + n_pairs(type) + (has_minimums(type) ? 2 : 1);
 }
 
-AK_KERNEL size_t open_super_bytes(enum ak_quant_type type)
+AK_KERNEL size_t panel_super_block_bytes(enum ak_quant_type type)
 {
-    return OPEN_QUANTS + factor_lines(type) * AK_LINE_BYTES;
+    return PANEL_QUANTS_BYTES + factor_lines(type) * AK_LINE_BYTES;
 }
 
 /* ---- Factors ------------------------------------------------------------ */
 /* Half lines of bytes: [i] has those of scales 4i … 4i + 3 in the bytes of each
  * lane. The other numbers are minimums, or the scales again. */
-struct factors {
+struct ak_avx2_factors {
     __m256i scales[4], others[4];
 };
 
-AK_KERNEL struct factors q2_k_factors(const uint8_t *lines)
+AK_KERNEL struct ak_avx2_factors q2_k_factors(const uint8_t *lines)
 {
-    struct factors f;
+    struct ak_avx2_factors f;
     AK_UNROLL
     for (size_t i = 0; i < 4; i++) {
         __m256i both = load_bytes(lines + i * AK_LINE_BYTES);
@@ -96,9 +97,9 @@ AK_KERNEL struct factors q2_k_factors(const uint8_t *lines)
     return f;
 }
 
-AK_KERNEL struct factors q3_k_factors(const uint8_t *lines)
+AK_KERNEL struct ak_avx2_factors q3_k_factors(const uint8_t *lines)
 {
-    struct factors f;
+    struct ak_avx2_factors f;
     __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES),
             high = load_bytes(lines + 2 * AK_LINE_BYTES);
     f.scales[0] = or_masked(low_nibbles(a), _mm256_slli_epi16(high, 4), 0x30);
@@ -111,12 +112,12 @@ AK_KERNEL struct factors q3_k_factors(const uint8_t *lines)
     return f;
 }
 
-AK_KERNEL struct factors q45_k_factors(const uint8_t *lines)
+AK_KERNEL struct ak_avx2_factors q45_k_factors(const uint8_t *lines)
 {
     const __m256i six = _mm256_set1_epi8(63);
     __m256i a = load_bytes(lines), b = load_bytes(lines + AK_LINE_BYTES),
             c = load_bytes(lines + 2 * AK_LINE_BYTES);
-    return (struct factors){
+    return (struct ak_avx2_factors){
         .scales = { _mm256_and_si256(a, six),
                     or_masked(low_nibbles(c), _mm256_srli_epi16(a, 2), 0x30) },
         .others = { _mm256_and_si256(b, six),
@@ -124,9 +125,9 @@ AK_KERNEL struct factors q45_k_factors(const uint8_t *lines)
     };
 }
 
-AK_KERNEL struct factors q6_k_factors(const uint8_t *lines)
+AK_KERNEL struct ak_avx2_factors q6_k_factors(const uint8_t *lines)
 {
-    struct factors f;
+    struct ak_avx2_factors f;
     AK_UNROLL
     for (size_t i = 0; i < 4; i++)
         f.others[i] = f.scales[i] = load_bytes(lines + i * AK_LINE_BYTES);
@@ -134,9 +135,9 @@ AK_KERNEL struct factors q6_k_factors(const uint8_t *lines)
 }
 
 /* `first` is the line of d and high bits. */
-AK_KERNEL struct factors iq4_xs_factors(const uint8_t *first, const uint8_t *low)
+AK_KERNEL struct ak_avx2_factors iq4_xs_factors(const uint8_t *first, const uint8_t *low)
 {
-    struct factors f;
+    struct ak_avx2_factors f;
     AK_UNROLL
     for (int i = 0; i < 2; i++) {
         __m256i four = _mm256_srli_epi32(load_bytes(low), 16 * i),
@@ -154,7 +155,7 @@ AK_KERNEL struct factors iq4_xs_factors(const uint8_t *first, const uint8_t *low
     return f;
 }
 
-AK_KERNEL struct factors factors_of(enum ak_quant_type type, const uint8_t *tile)
+AK_KERNEL struct ak_avx2_factors factors_of(enum ak_quant_type type, const uint8_t *tile)
 {
     const uint8_t *lines = tile + AK_K_SCALES_AT;
     switch (type) {
@@ -180,7 +181,7 @@ AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_
 {
     AK_UNROLL
     for (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
-        struct factors f = factors_of(type, tile);
+        struct ak_avx2_factors f = factors_of(type, tile);
         uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES,
                 *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
@@ -212,9 +213,9 @@ AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_
 /* ---- Numbers ------------------------------------------------------------ */
 /* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K),
  * quarters of a half (Q2_K, Q6_K), all (Q3_K). An open one has nothing to share. */
-AK_KERNEL size_t parts_of_lines(enum ak_quant_type type, bool open)
+AK_KERNEL size_t parts_of_lines(enum ak_quant_type type, bool is_panel)
 {
-    if (open || type == AK_QUANT_IQ4_XS)
+    if (is_panel || type == AK_QUANT_IQ4_XS)
         return 1;
     return type == AK_QUANT_Q3_K ? 8 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 4;
 }
@@ -245,11 +246,11 @@ AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
 }
 
 /* Rows 8·half … 8·half + 7 of word i of a part of group `group`. */
-AK_KERNEL __m256i super_word(enum ak_quant_type type, bool open, const uint8_t *w, size_t group,
-                             size_t part, size_t i, size_t half)
+AK_KERNEL __m256i super_block_word(enum ak_quant_type type, bool is_panel, const uint8_t *w,
+                                   size_t group, size_t part, size_t i, size_t half)
 {
     const uint8_t *line = w + i * AK_LINE_BYTES + half * HALF_LINE;
-    if (open)
+    if (is_panel)
         return load_bytes(line + group * BLOCK_WORDS * AK_LINE_BYTES);
     switch (type) {
     case AK_QUANT_Q2_K: {
@@ -285,22 +286,22 @@ AK_KERNEL __m256i super_word(enum ak_quant_type type, bool open, const uint8_t *
 
 /* ---- Products ----------------------------------------------------------- */
 /* sums[t][half] += scale_j · Σ w·a over a part of 32 k, each of its scales. */
-AK_KERNEL void narrow_part(enum ak_quant_type type, bool open, const uint8_t *w, size_t group,
-                           size_t part, const uint8_t *scales, const uint8_t *acts,
+AK_KERNEL void narrow_part(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t group,
+                           size_t part, const uint8_t *scales, const uint8_t *activations,
                            size_t act_bytes, size_t n, __m256i sums[GROUP][2])
 {
     const size_t sub_words = AK_TILE_K / 4 / n_scales(type),
-                 together = words_together(most_of(type), sub_words);
+                 together = words_together(max_number(type), sub_words);
     __m256i partial[GROUP][2];
     for (size_t first = 0; first < BLOCK_WORDS; first += together) {
         AK_UNROLL
         for (size_t j = 0; j < together; j++) {
             size_t i = first + j;
-            const __m256i word[2] = { super_word(type, open, w, group, part, i, 0),
-                                      super_word(type, open, w, group, part, i, 1) };
+            const __m256i word[2] = { super_block_word(type, is_panel, w, group, part, i, 0),
+                                      super_block_word(type, is_panel, w, group, part, i, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                __m256i a = spread_word(acts + t * act_bytes + i * 4);
+                __m256i a = broadcast_word(activations + t * act_bytes + i * 4);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     partial[t][half] =
@@ -312,44 +313,45 @@ AK_KERNEL void narrow_part(enum ak_quant_type type, bool open, const uint8_t *w,
         for (size_t t = 0; t < n; t++)
             AK_UNROLL
         for (size_t half = 0; half < 2; half++)
-            sums[t][half] =
-                widen_scaled(sums[t][half], partial[t][half], load_bytes(scale + half * HALF_LINE));
+            sums[t][half] = add_scaled_partial(sums[t][half], partial[t][half],
+                                               load_bytes(scale + half * HALF_LINE));
     }
 }
 
-/* The activations of up to CHUNK_SUPERS super-blocks for wide numbers. */
-AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_supers,
-                            struct wide_acts to[GROUP][WIDE_BLOCKS])
+/* The activations of up to CHUNK_SUPER_BLOCKS super-blocks for wide numbers. */
+AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t n,
+                            size_t n_super_blocks, struct wide_activations to[GROUP][WIDE_BLOCKS])
 {
     for (size_t t = 0; t < n; t++) {
-        const struct ak_act256 *act =
-            (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
-        for (size_t b = 0; b < n_supers * AK_TILE_BLOCKS; b++) {
-            const struct ak_act256 *own = act + b / AK_TILE_BLOCKS;
+        const struct ak_cpu_act256 *act =
+            (const struct ak_cpu_act256 *)(const void *)(activations + t * act_bytes);
+        for (size_t b = 0; b < n_super_blocks * AK_TILE_BLOCKS; b++) {
+            const struct ak_cpu_act256 *own = act + b / AK_TILE_BLOCKS;
             const int32_t *sums = own->minus32_sum16 + b % AK_TILE_BLOCKS * 2;
-            set_wide_acts(own->q + b % AK_TILE_BLOCKS * AK_BLOCK_K, 4 * (sums[0] + sums[1]),
-                          &to[t][b]);
+            set_wide_activations(own->q + b % AK_TILE_BLOCKS * AK_BLOCK_K, 4 * (sums[0] + sums[1]),
+                                 &to[t][b]);
         }
     }
 }
 
-/* As narrow_part; the part is block b of `acts`. */
-AK_KERNEL void wide_part(enum ak_quant_type type, bool open, const uint8_t *w, size_t group,
-                         const uint8_t *scale, struct wide_acts acts[GROUP][WIDE_BLOCKS], size_t b,
+/* As narrow_part; the part is block b of `activations`. */
+AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t group,
+                         const uint8_t *scale,
+                         struct wide_activations activations[GROUP][WIDE_BLOCKS], size_t b,
                          size_t n, __m256i sums[GROUP][2])
 {
     __m256i block[GROUP][2];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
-        block[t][0] = block[t][1] = spread_word(&acts[t][b].start);
+        block[t][0] = block[t][1] = broadcast_word(&activations[t][b].start);
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
         AK_UNROLL
         for (size_t i = line; i < BLOCK_WORDS; i += 4) {
-            const __m256i word[2] = { super_word(type, open, w, group, 0, i, 0),
-                                      super_word(type, open, w, group, 0, i, 1) };
+            const __m256i word[2] = { super_block_word(type, is_panel, w, group, 0, i, 0),
+                                      super_block_word(type, is_panel, w, group, 0, i, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                struct wide_word a = wide_word(&acts[t][b], i);
+                struct wide_word a = wide_word(&activations[t][b], i);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     block[t][half] = add_wide_word(block[t][half], word[half], a);
@@ -368,65 +370,67 @@ AK_KERNEL void wide_part(enum ak_quant_type type, bool open, const uint8_t *w, s
 
 /* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset; its
  * first block is number `first` of `wide`. */
-AK_KERNEL void super_sums(enum ak_quant_type type, bool open, const uint8_t *w,
-                          const uint8_t *scales, const uint8_t *acts, size_t act_bytes,
-                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t first, size_t n,
-                          __m256i sums[GROUP][2])
+AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const uint8_t *w,
+                                const uint8_t *scales, const uint8_t *activations, size_t act_bytes,
+                                struct wide_activations wide[GROUP][WIDE_BLOCKS], size_t first,
+                                size_t n, __m256i sums[GROUP][2])
 {
-    const size_t parts = parts_of_lines(type, open);
+    const size_t parts = parts_of_lines(type, is_panel);
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         sums[t][0] = sums[t][1] = _mm256_setzero_si256();
     for (size_t group = 0; group < 8 / parts; group++) {
         AK_UNROLL
         for (size_t part = 0; part < parts;
-             part++, acts += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
-            if (!open)
-                ak_prefetch(w + (group * parts + part) * (ak_tile256_bytes(type) / 8),
-                            ak_tile256_bytes(type) / 8, ak_prefetch_ahead());
+             part++, activations += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
+            if (!is_panel)
+                ak_cpu_prefetch(w + (group * parts + part) * (ak_cpu_tile256_bytes(type) / 8),
+                                ak_cpu_tile256_bytes(type) / 8, ak_cpu_prefetch_distance());
             if (is_wide(type))
-                wide_part(type, open, w, group, scales, wide, first + group * parts + part, n,
+                wide_part(type, is_panel, w, group, scales, wide, first + group * parts + part, n,
                           sums);
             else
-                narrow_part(type, open, w, group, part, scales, acts, act_bytes, n, sums);
+                narrow_part(type, is_panel, w, group, part, scales, activations, act_bytes, n,
+                            sums);
         }
     }
 }
 
 /* Σ of the products of pairs: what minimums or an offset add, but for a factor. */
 AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
-                           const struct ak_act256 *act)
+                           const struct ak_cpu_act256 *act)
 {
     const int16_t *sums = n_scales(type) == 16 ? act->pair_sum16 : act->pair_sum32;
     __m256i sum = _mm256_setzero_si256();
     AK_UNROLL
     for (size_t i = 0; i < n_pairs(type); i++)
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(load_bytes(pairs + i * AK_LINE_BYTES),
-                                                      spread_word(sums + 2 * i)));
+                                                      broadcast_word(sums + 2 * i)));
     return sum;
 }
 
-/* Adds n_supers super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same
+/* Adds n_super_blocks super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same
  * activations for wide numbers. */
-AK_KERNEL void dot_supers(enum ak_quant_type type, bool open, const uint8_t *w, size_t n_supers,
-                          const uint8_t *acts, size_t act_bytes,
-                          struct wide_acts wide[GROUP][WIDE_BLOCKS], size_t n, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w,
+                                size_t n_super_blocks, const uint8_t *activations, size_t act_bytes,
+                                struct wide_activations wide[GROUP][WIDE_BLOCKS], size_t n,
+                                float *y, size_t y_stride)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
-    for (size_t s = 0; s < n_supers; s++, acts += sizeof(struct ak_act256),
-                w += open ? open_super_bytes(type) : ak_tile256_bytes(type)) {
-        const uint8_t *factors = open ? w + OPEN_QUANTS : own;
-        if (!open)
+    for (size_t s = 0; s < n_super_blocks; s++, activations += sizeof(struct ak_cpu_act256),
+                w += is_panel ? panel_super_block_bytes(type) : ak_cpu_tile256_bytes(type)) {
+        const uint8_t *factors = is_panel ? w + PANEL_QUANTS_BYTES : own;
+        if (!is_panel)
             tile_factors(type, w, own);
         __m256i sums[GROUP][2];
-        super_sums(type, open, w, factors, acts, act_bytes, wide, s * AK_TILE_BLOCKS, n, sums);
+        super_block_sums(type, is_panel, w, factors, activations, act_bytes, wide,
+                         s * AK_TILE_BLOCKS, n, sums);
         const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES,
                       *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            const struct ak_act256 *act =
-                (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+            const struct ak_cpu_act256 *act =
+                (const struct ak_cpu_act256 *)(const void *)(activations + t * act_bytes);
             __m256 act_scale = _mm256_set1_ps(act->scale);
             AK_UNROLL
             for (size_t half = 0; half < 2; half++) {
@@ -449,81 +453,86 @@ AK_KERNEL void dot_supers(enum ak_quant_type type, bool open, const uint8_t *w, 
 }
 
 /* A tile times n ≤ GROUP tokens, n a constant. */
-AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_supers,
-                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_super_blocks,
+                        const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                        size_t y_stride)
 {
-    struct wide_acts wide[GROUP][WIDE_BLOCKS];
+    struct wide_activations wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
-        set_all_wide(acts, act_bytes, n, n_supers, wide);
-    dot_supers(type, false, w, n_supers, acts, act_bytes, wide, n, y, y_stride);
+        set_all_wide(activations, act_bytes, n, n_super_blocks, wide);
+    dot_super_blocks(type, false, w, n_super_blocks, activations, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_quant_type type, const uint8_t *w, size_t n_supers,
-                              const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                              size_t y_stride)
+AK_KERNEL void dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t n_super_blocks,
+                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
-    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_tile(type, w, n_supers, acts, act_bytes, GROUP, y, y_stride);
+    for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
+        dot_tile(type, w, n_super_blocks, activations, act_bytes, GROUP, y, y_stride);
     switch (n) {
-    case 3: dot_tile(type, w, n_supers, acts, act_bytes, 3, y, y_stride); break;
-    case 2: dot_tile(type, w, n_supers, acts, act_bytes, 2, y, y_stride); break;
-    case 1: dot_tile(type, w, n_supers, acts, act_bytes, 1, y, y_stride); break;
+    case 3: dot_tile(type, w, n_super_blocks, activations, act_bytes, 3, y, y_stride); break;
+    case 2: dot_tile(type, w, n_super_blocks, activations, act_bytes, 2, y, y_stride); break;
+    case 1: dot_tile(type, w, n_super_blocks, activations, act_bytes, 1, y, y_stride); break;
     default: break;
     }
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
-    size_t n_supers = k / AK_TILE_K;
+    size_t n_super_blocks = k / AK_TILE_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
-        for (size_t s = 0; s < n_supers; s++, tiles += ak_tile256_bytes(type))
-            dot_few_tokens(type, tiles, 1, acts + s * sizeof(struct ak_act256), act_bytes, n, y,
-                           y_stride);
+        for (size_t s = 0; s < n_super_blocks; s++, tiles += ak_cpu_tile256_bytes(type))
+            dot_skinny(type, tiles, 1, activations + s * sizeof(struct ak_cpu_act256), act_bytes, n,
+                       y, y_stride);
     }
 }
 
-AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         uint8_t *slab)
+AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles,
+                               size_t k, uint8_t *panel)
 {
     size_t parts = parts_of_lines(type, false);
-    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += ak_tile256_bytes(type)) {
+    for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += ak_cpu_tile256_bytes(type)) {
         for (size_t group = 0; group < 8 / parts; group++)
             AK_UNROLL
         for (size_t part = 0; part < parts; part++)
-            for (size_t i = 0; i < BLOCK_WORDS; i++, slab += AK_LINE_BYTES) {
-                store_bytes(slab, super_word(type, false, tiles, group, part, i, 0));
-                store_bytes(slab + HALF_LINE, super_word(type, false, tiles, group, part, i, 1));
+            for (size_t i = 0; i < BLOCK_WORDS; i++, panel += AK_LINE_BYTES) {
+                store_bytes(panel, super_block_word(type, false, tiles, group, part, i, 0));
+                store_bytes(panel + HALF_LINE,
+                            super_block_word(type, false, tiles, group, part, i, 1));
             }
-        tile_factors(type, tiles, slab);
-        slab += open_super_bytes(type) - OPEN_QUANTS;
+        tile_factors(type, tiles, panel);
+        panel += panel_super_block_bytes(type) - PANEL_QUANTS_BYTES;
     }
 }
 
-/* Some supers of all tile rows, row_bytes apart, times n tokens, n a constant. */
-AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles,
-                         size_t row_bytes, size_t n_supers, const uint8_t *acts, size_t act_bytes,
-                         size_t n, float *y, size_t y_stride)
+/* Some super-blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
+AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles,
+                         size_t row_bytes, size_t n_super_blocks, const uint8_t *activations,
+                         size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
-    struct wide_acts wide[GROUP][WIDE_BLOCKS];
+    struct wide_activations wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
-        set_all_wide(acts, act_bytes, n, n_supers, wide);
+        set_all_wide(activations, act_bytes, n, n_super_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_supers(type, true, slab + i * row_bytes, n_supers, acts, act_bytes, wide, n,
-                   y + i * AK_TILE_ROWS, y_stride);
+        dot_super_blocks(type, true, panel + i * row_bytes, n_super_blocks, activations, act_bytes,
+                         wide, n, y + i * AK_TILE_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
-                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,
+                            const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                            size_t y_stride)
 {
-    const size_t n_supers = k / AK_TILE_K, row_bytes = n_supers * open_super_bytes(type);
+    const size_t n_super_blocks = k / AK_TILE_K,
+                 row_bytes = n_super_blocks * panel_super_block_bytes(type);
     for (size_t i = 0; i < n_tiles; i++)
         zero_rows(y + i * AK_TILE_ROWS, y_stride, n);
-    for (size_t first = 0; first < n_supers; first += CHUNK_SUPERS) {
-        const size_t count = ak_min_size(n_supers - first, CHUNK_SUPERS);
-        const uint8_t *chunk = slab + first * open_super_bytes(type),
-                      *a = acts + first * sizeof(struct ak_act256);
+    for (size_t first = 0; first < n_super_blocks; first += CHUNK_SUPER_BLOCKS) {
+        const size_t count = ak_min_size(n_super_blocks - first, CHUNK_SUPER_BLOCKS);
+        const uint8_t *chunk = panel + first * panel_super_block_bytes(type),
+                      *a = activations + first * sizeof(struct ak_cpu_act256);
         size_t t = 0;
         for (; t + GROUP <= n; t += GROUP)
             dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP,
@@ -542,29 +551,30 @@ static AK_DOT_TILES(q5_k_dot, AK_QUANT_Q5_K)
 static AK_DOT_TILES(q6_k_dot, AK_QUANT_Q6_K)
 static AK_DOT_TILES(iq4_xs_dot, AK_QUANT_IQ4_XS)
 
-static AK_OPEN_SLAB(q2_k_open, AK_QUANT_Q2_K)
-static AK_OPEN_SLAB(q3_k_open, AK_QUANT_Q3_K)
-static AK_OPEN_SLAB(q4_k_open, AK_QUANT_Q4_K)
-static AK_OPEN_SLAB(q5_k_open, AK_QUANT_Q5_K)
-static AK_OPEN_SLAB(q6_k_open, AK_QUANT_Q6_K)
-static AK_OPEN_SLAB(iq4_xs_open, AK_QUANT_IQ4_XS)
+static AK_UNPACK_PANEL_I8(q2_k_unpack, AK_QUANT_Q2_K)
+static AK_UNPACK_PANEL_I8(q3_k_unpack, AK_QUANT_Q3_K)
+static AK_UNPACK_PANEL_I8(q4_k_unpack, AK_QUANT_Q4_K)
+static AK_UNPACK_PANEL_I8(q5_k_unpack, AK_QUANT_Q5_K)
+static AK_UNPACK_PANEL_I8(q6_k_unpack, AK_QUANT_Q6_K)
+static AK_UNPACK_PANEL_I8(iq4_xs_unpack, AK_QUANT_IQ4_XS)
 
-static AK_DOT_SLAB(q2_k_slab, AK_QUANT_Q2_K)
-static AK_DOT_SLAB(q3_k_slab, AK_QUANT_Q3_K)
-static AK_DOT_SLAB(q4_k_slab, AK_QUANT_Q4_K)
-static AK_DOT_SLAB(q5_k_slab, AK_QUANT_Q5_K)
-static AK_DOT_SLAB(q6_k_slab, AK_QUANT_Q6_K)
-static AK_DOT_SLAB(iq4_xs_slab, AK_QUANT_IQ4_XS)
+static AK_DOT_PANEL_I8(q2_k_panel, AK_QUANT_Q2_K)
+static AK_DOT_PANEL_I8(q3_k_panel, AK_QUANT_Q3_K)
+static AK_DOT_PANEL_I8(q4_k_panel, AK_QUANT_Q4_K)
+static AK_DOT_PANEL_I8(q5_k_panel, AK_QUANT_Q5_K)
+static AK_DOT_PANEL_I8(q6_k_panel, AK_QUANT_Q6_K)
+static AK_DOT_PANEL_I8(iq4_xs_panel, AK_QUANT_IQ4_XS)
     /* clang-format on */
 
-    AK_KERNEL void set_kernels256(struct ak_kernels *k)
+    AK_KERNEL void set_dot256(struct ak_cpu_kernels *k)
 {
-    k->tile[AK_QUANT_Q2_K] = (struct ak_tile_kernels){ q2_k_dot, q2_k_open, q2_k_slab };
-    k->tile[AK_QUANT_Q3_K] = (struct ak_tile_kernels){ q3_k_dot, q3_k_open, q3_k_slab };
-    k->tile[AK_QUANT_Q4_K] = (struct ak_tile_kernels){ q4_k_dot, q4_k_open, q4_k_slab };
-    k->tile[AK_QUANT_Q5_K] = (struct ak_tile_kernels){ q5_k_dot, q5_k_open, q5_k_slab };
-    k->tile[AK_QUANT_Q6_K] = (struct ak_tile_kernels){ q6_k_dot, q6_k_open, q6_k_slab };
-    k->tile[AK_QUANT_IQ4_XS] = (struct ak_tile_kernels){ iq4_xs_dot, iq4_xs_open, iq4_xs_slab };
+    k->tile[AK_QUANT_Q2_K] = (struct ak_cpu_tile_kernels){ q2_k_dot, q2_k_unpack, q2_k_panel };
+    k->tile[AK_QUANT_Q3_K] = (struct ak_cpu_tile_kernels){ q3_k_dot, q3_k_unpack, q3_k_panel };
+    k->tile[AK_QUANT_Q4_K] = (struct ak_cpu_tile_kernels){ q4_k_dot, q4_k_unpack, q4_k_panel };
+    k->tile[AK_QUANT_Q5_K] = (struct ak_cpu_tile_kernels){ q5_k_dot, q5_k_unpack, q5_k_panel };
+    k->tile[AK_QUANT_Q6_K] = (struct ak_cpu_tile_kernels){ q6_k_dot, q6_k_unpack, q6_k_panel };
+    k->tile[AK_QUANT_IQ4_XS] =
+        (struct ak_cpu_tile_kernels){ iq4_xs_dot, iq4_xs_unpack, iq4_xs_panel };
 }
 
 #endif

@@ -3,7 +3,7 @@
  *
  * One function, dot_blocks, makes them all: 16 rows (two vectors) times up to
  * GROUP tokens over some blocks, from a tile as it is packed (few tokens) or from
- * an open slab (many). A slab is, tile row after tile row and block after block:
+ * a panel (many). A panel is, tile row after tile row and block after block:
  * 8 lines with a byte a number, a line of f32 scales, one of f32 minimums where the
  * type has any. Numbers are unsigned and have their offset in them, unless they are
  * wide (step.h); sums start from what it adds. */
@@ -13,9 +13,9 @@
 #include "cpu/avx2/tiles.h"
 
 enum {
-    /* of an open slab, for all tokens before the next ones: stays in the nearest cache */
+    /* of a panel, for all tokens before the next ones: stays in the nearest cache */
     CHUNK_BLOCKS = 16,
-    OPEN_QUANTS = BLOCK_WORDS * AK_LINE_BYTES
+    PANEL_QUANTS_BYTES = BLOCK_WORDS * AK_LINE_BYTES
 };
 
 AK_KERNEL bool has_minimum(enum ak_quant_type type)
@@ -46,25 +46,25 @@ AK_KERNEL bool is_wide(enum ak_quant_type type)
 }
 
 /* The largest number that is not wide. */
-AK_KERNEL unsigned most_of(enum ak_quant_type type)
+AK_KERNEL unsigned max_number(enum ak_quant_type type)
 {
     return has_fifth_bits(type) || type == AK_QUANT_MXFP4 ? 31 : 15;
 }
 
 /* −offset · Σq of the activations, for numbers that are not wide. */
-AK_KERNEL __m256i block_offset(enum ak_quant_type type, const struct ak_act32 *act)
+AK_KERNEL __m256i block_offset(enum ak_quant_type type, const struct ak_cpu_act32 *act)
 {
     switch (type) {
-    case AK_QUANT_Q4_0: return spread_word(&act->minus8_sum);
+    case AK_QUANT_Q4_0: return broadcast_word(&act->minus8_sum);
     case AK_QUANT_Q5_0:
-    case AK_QUANT_MXFP4: return _mm256_slli_epi32(spread_word(&act->minus8_sum), 1);
+    case AK_QUANT_MXFP4: return _mm256_slli_epi32(broadcast_word(&act->minus8_sum), 1);
     default: return _mm256_setzero_si256();
     }
 }
 
-AK_KERNEL size_t open_block_bytes(enum ak_quant_type type)
+AK_KERNEL size_t panel_block_bytes(enum ak_quant_type type)
 {
-    return OPEN_QUANTS + (has_minimum(type) ? 2 : 1) * AK_LINE_BYTES;
+    return PANEL_QUANTS_BYTES + (has_minimum(type) ? 2 : 1) * AK_LINE_BYTES;
 }
 
 /* Bytes of a block's scales, and of its minimums. */
@@ -86,23 +86,24 @@ AK_KERNEL size_t packed_block_bytes(enum ak_quant_type type)
 }
 
 /* Where the parts of one block are. */
-struct block {
+struct ak_avx2_block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
 
-AK_KERNEL struct block find_block(enum ak_quant_type type, bool open, const uint8_t *w,
-                                  size_t n_blocks, size_t b)
+AK_KERNEL struct ak_avx2_block find_block(enum ak_quant_type type, bool is_panel, const uint8_t *w,
+                                          size_t n_blocks, size_t b)
 {
-    if (open) {
-        const uint8_t *lines = w + b * open_block_bytes(type);
-        return (struct block){ lines + OPEN_QUANTS, lines + OPEN_QUANTS + AK_LINE_BYTES, NULL,
-                               lines };
+    if (is_panel) {
+        const uint8_t *lines = w + b * panel_block_bytes(type);
+        return (struct ak_avx2_block){ lines + PANEL_QUANTS_BYTES,
+                                       lines + PANEL_QUANTS_BYTES + AK_LINE_BYTES, NULL, lines };
     }
     size_t factors = n_blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
     const uint8_t *high = w + ak_round_up(factors, AK_LINE_BYTES);
     const uint8_t *lines = high + (has_fifth_bits(type) ? n_blocks * 64 : 0);
-    return (struct block){ w + b * factor_bytes(type), w + (n_blocks + b) * factor_bytes(type),
-                           high + b * 64, lines + b * line_bytes(type) };
+    return (struct ak_avx2_block){ w + b * factor_bytes(type),
+                                   w + (n_blocks + b) * factor_bytes(type), high + b * 64,
+                                   lines + b * line_bytes(type) };
 }
 
 AK_KERNEL __m256 load_floats(const uint8_t *p)
@@ -115,16 +116,16 @@ AK_KERNEL __m256 load_exponents(const uint8_t *p)
 {
     __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
     __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
-    __m256i least = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e); /* of 0 and 1 */
+    __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e); /* of 0 and 1 */
     return _mm256_castsi256_ps(
-        _mm256_blendv_epi8(normal, least, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+        _mm256_blendv_epi8(normal, subnormal, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
 }
 
 /* Scales or minimums of rows 8·half … 8·half + 7. */
-AK_KERNEL __m256 load_factors(enum ak_quant_type type, bool open, const uint8_t *factors,
+AK_KERNEL __m256 load_factors(enum ak_quant_type type, bool is_panel, const uint8_t *factors,
                               size_t half)
 {
-    if (open)
+    if (is_panel)
         return load_floats(factors + half * HALF_LINE);
     switch (type) {
     case AK_QUANT_MXFP4: return load_exponents(factors + half * 8);
@@ -141,18 +142,18 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
     const __m256i byte_of =
         _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit_of = _mm256_set1_epi64x((long long)0x8040201008040201u);
-    __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(spread_word(bits), byte_of), bit_of);
+    __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(broadcast_word(bits), byte_of), bit_of);
     return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
 }
 
 /* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block, which is what lies
  * in that nibble of that line of a 4-bit type. */
-AK_KERNEL __m256i block_word(enum ak_quant_type type, bool open, const struct block *at,
+AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
                              size_t line, size_t nibble, size_t half)
 {
     size_t i = line + 4 * nibble;
     const uint8_t *lines = at->lines + half * HALF_LINE;
-    if (open)
+    if (is_panel)
         return load_bytes(lines + i * AK_LINE_BYTES);
     if (has_bytes(type)) /* packed with a bias of 128 */
         return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES),
@@ -165,25 +166,26 @@ AK_KERNEL __m256i block_word(enum ak_quant_type type, bool open, const struct bl
 }
 
 /* sums[t][half] = Σ w·a over the block for n ≤ GROUP tokens. */
-AK_KERNEL void narrow_sums(enum ak_quant_type type, bool open, const struct block *at,
-                           const uint8_t *acts, size_t act_bytes, size_t n, __m256i sums[GROUP][2])
+AK_KERNEL void narrow_sums(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
+                           const uint8_t *activations, size_t act_bytes, size_t n,
+                           __m256i sums[GROUP][2])
 {
-    const size_t together = words_together(most_of(type), BLOCK_WORDS), lines = together / 2;
+    const size_t together = words_together(max_number(type), BLOCK_WORDS), lines = together / 2;
     __m256i partial[GROUP][2];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
-        sums[t][0] = sums[t][1] =
-            block_offset(type, (const struct ak_act32 *)(const void *)(acts + t * act_bytes));
+        sums[t][0] = sums[t][1] = block_offset(
+            type, (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes));
     for (size_t line = 0; line < BLOCK_WORDS / 2; line += lines) {
         AK_UNROLL
         for (size_t step = 0; step < together;
              step++) { /* both nibbles of a line while it is there */
             size_t own = line + step / 2, nibble = step % 2;
-            const __m256i w[2] = { block_word(type, open, at, own, nibble, 0),
-                                   block_word(type, open, at, own, nibble, 1) };
+            const __m256i w[2] = { block_word(type, is_panel, at, own, nibble, 0),
+                                   block_word(type, is_panel, at, own, nibble, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                __m256i a = spread_word(acts + t * act_bytes + (own + 4 * nibble) * 4);
+                __m256i a = broadcast_word(activations + t * act_bytes + (own + 4 * nibble) * 4);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     partial[t][half] =
@@ -194,36 +196,37 @@ AK_KERNEL void narrow_sums(enum ak_quant_type type, bool open, const struct bloc
         for (size_t t = 0; t < n; t++)
             AK_UNROLL
         for (size_t half = 0; half < 2; half++)
-            sums[t][half] = widen(sums[t][half], partial[t][half]);
+            sums[t][half] = add_partial(sums[t][half], partial[t][half]);
     }
 }
 
 /* The activations of up to CHUNK_BLOCKS blocks for wide numbers. */
-AK_KERNEL void set_all_wide(const uint8_t *acts, size_t act_bytes, size_t n, size_t n_blocks,
-                            struct wide_acts to[GROUP][CHUNK_BLOCKS])
+AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t n, size_t n_blocks,
+                            struct wide_activations to[GROUP][CHUNK_BLOCKS])
 {
     for (size_t t = 0; t < n; t++) {
-        const struct ak_act32 *act = (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+        const struct ak_cpu_act32 *act =
+            (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes);
         for (size_t b = 0; b < n_blocks; b++)
-            set_wide_acts(act[b].q, 16 * act[b].minus8_sum, &to[t][b]);
+            set_wide_activations(act[b].q, 16 * act[b].minus8_sum, &to[t][b]);
     }
 }
 
-AK_KERNEL void wide_sums(enum ak_quant_type type, bool open, const struct block *at,
-                         struct wide_acts acts[GROUP][CHUNK_BLOCKS], size_t b, size_t n,
-                         __m256i sums[GROUP][2])
+AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
+                         struct wide_activations activations[GROUP][CHUNK_BLOCKS], size_t b,
+                         size_t n, __m256i sums[GROUP][2])
 {
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
-        sums[t][0] = sums[t][1] = spread_word(&acts[t][b].start);
+        sums[t][0] = sums[t][1] = broadcast_word(&activations[t][b].start);
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
         AK_UNROLL
         for (size_t nibble = 0; nibble < 2; nibble++) {
-            const __m256i w[2] = { block_word(type, open, at, line, nibble, 0),
-                                   block_word(type, open, at, line, nibble, 1) };
+            const __m256i w[2] = { block_word(type, is_panel, at, line, nibble, 0),
+                                   block_word(type, is_panel, at, line, nibble, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                struct wide_word a = wide_word(&acts[t][b], line + 4 * nibble);
+                struct wide_word a = wide_word(&activations[t][b], line + 4 * nibble);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     sums[t][half] = add_wide_word(sums[t][half], w[half], a);
@@ -234,9 +237,9 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool open, const struct block 
 
 /* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same
  * activations for wide numbers. */
-AK_KERNEL void dot_blocks(enum ak_quant_type type, bool open, const uint8_t *w, size_t n_blocks,
-                          const uint8_t *acts, size_t act_bytes,
-                          struct wide_acts wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
+AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t n_blocks,
+                          const uint8_t *activations, size_t act_bytes,
+                          struct wide_activations wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
                           size_t y_stride)
 {
     __m256 acc[GROUP][2];
@@ -245,29 +248,29 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool open, const uint8_t *w, 
         acc[t][0] = _mm256_loadu_ps(y + t * y_stride);
         acc[t][1] = _mm256_loadu_ps(y + t * y_stride + 8);
     }
-    for (size_t b = 0; b < n_blocks; b++, acts += sizeof(struct ak_act32)) {
-        struct block at = find_block(type, open, w, n_blocks, b);
-        if (!open)
-            ak_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type),
-                        ak_prefetch_ahead());
+    for (size_t b = 0; b < n_blocks; b++, activations += sizeof(struct ak_cpu_act32)) {
+        struct ak_avx2_block at = find_block(type, is_panel, w, n_blocks, b);
+        if (!is_panel)
+            ak_cpu_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type),
+                            ak_cpu_prefetch_distance());
         __m256i sums[GROUP][2];
         if (is_wide(type))
-            wide_sums(type, open, &at, wide, b, n, sums);
+            wide_sums(type, is_panel, &at, wide, b, n, sums);
         else
-            narrow_sums(type, open, &at, acts, act_bytes, n, sums);
-        const __m256 scales[2] = { load_factors(type, open, at.scales, 0),
-                                   load_factors(type, open, at.scales, 1) };
+            narrow_sums(type, is_panel, &at, activations, act_bytes, n, sums);
+        const __m256 scales[2] = { load_factors(type, is_panel, at.scales, 0),
+                                   load_factors(type, is_panel, at.scales, 1) };
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            const struct ak_act32 *act =
-                (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+            const struct ak_cpu_act32 *act =
+                (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes);
             __m256 act_scale = _mm256_set1_ps(act->scale);
             AK_UNROLL
             for (size_t half = 0; half < 2; half++) {
                 acc[t][half] = _mm256_fmadd_ps(_mm256_mul_ps(scales[half], act_scale),
                                                _mm256_cvtepi32_ps(sums[t][half]), acc[t][half]);
                 if (has_minimum(type))
-                    acc[t][half] = _mm256_fmadd_ps(load_factors(type, open, at.minimums, half),
+                    acc[t][half] = _mm256_fmadd_ps(load_factors(type, is_panel, at.minimums, half),
                                                    _mm256_set1_ps(act->scaled_sum), acc[t][half]);
             }
         }
@@ -281,56 +284,58 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool open, const uint8_t *w, 
 
 /* Blocks of a tile times n ≤ GROUP tokens, n a constant. */
 AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
-                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                        const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                        size_t y_stride)
 {
-    struct wide_acts wide[GROUP][CHUNK_BLOCKS];
+    struct wide_activations wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
-        set_all_wide(acts, act_bytes, n, n_blocks, wide);
-    dot_blocks(type, false, w, n_blocks, acts, act_bytes, wide, n, y, y_stride);
+        set_all_wide(activations, act_bytes, n, n_blocks, wide);
+    dot_blocks(type, false, w, n_blocks, activations, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_few_tokens(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
-                              const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                              size_t y_stride)
+AK_KERNEL void dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
+                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                          size_t y_stride)
 {
-    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_tile(type, w, n_blocks, acts, act_bytes, GROUP, y, y_stride);
+    for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
+        dot_tile(type, w, n_blocks, activations, act_bytes, GROUP, y, y_stride);
     switch (n) {
-    case 3: dot_tile(type, w, n_blocks, acts, act_bytes, 3, y, y_stride); break;
-    case 2: dot_tile(type, w, n_blocks, acts, act_bytes, 2, y, y_stride); break;
-    case 1: dot_tile(type, w, n_blocks, acts, act_bytes, 1, y, y_stride); break;
+    case 3: dot_tile(type, w, n_blocks, activations, act_bytes, 3, y, y_stride); break;
+    case 2: dot_tile(type, w, n_blocks, activations, act_bytes, 2, y, y_stride); break;
+    case 1: dot_tile(type, w, n_blocks, activations, act_bytes, 1, y, y_stride); break;
     default: break;
     }
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
-    size_t whole = ak_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
+    size_t whole = ak_cpu_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
         for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
-            dot_few_tokens(type, tiles, blocks, acts + b * sizeof(struct ak_act32), act_bytes, n, y,
-                           y_stride);
-            tiles += blocks == AK_TILE_BLOCKS ? whole : ak_tile_bytes(type, blocks);
+            dot_skinny(type, tiles, blocks, activations + b * sizeof(struct ak_cpu_act32),
+                       act_bytes, n, y, y_stride);
+            tiles += blocks == AK_TILE_BLOCKS ? whole : ak_cpu_tile_bytes(type, blocks);
         }
     }
 }
 
-AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         uint8_t *slab)
+AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles,
+                               size_t k, uint8_t *panel)
 {
     size_t n_blocks = k / AK_BLOCK_K;
     for (size_t i = 0; i < n_tiles; i++) {
         for (size_t first = 0; first < n_blocks; first += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(n_blocks - first, AK_TILE_BLOCKS);
-            for (size_t b = 0; b < blocks; b++, slab += open_block_bytes(type)) {
-                struct block at = find_block(type, false, tiles, blocks, b);
-                float *scales = (float *)(void *)(slab + OPEN_QUANTS);
+            for (size_t b = 0; b < blocks; b++, panel += panel_block_bytes(type)) {
+                struct ak_avx2_block at = find_block(type, false, tiles, blocks, b);
+                float *scales = (float *)(void *)(panel + PANEL_QUANTS_BYTES);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++) {
-                    uint8_t *to = slab + half * HALF_LINE;
+                    uint8_t *to = panel + half * HALF_LINE;
                     for (size_t line = 0; line < BLOCK_WORDS / 2; line++, to += AK_LINE_BYTES) {
                         store_bytes(to, block_word(type, false, &at, line, 0, half));
                         store_bytes(to + 4 * AK_LINE_BYTES,
@@ -342,34 +347,35 @@ AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n
                                          load_factors(type, false, at.minimums, half));
                 }
             }
-            tiles += ak_tile_bytes(type, blocks);
+            tiles += ak_cpu_tile_bytes(type, blocks);
         }
     }
 }
 
 /* Some blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
-AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles,
-                         size_t row_bytes, size_t n_blocks, const uint8_t *acts, size_t act_bytes,
-                         size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles,
+                         size_t row_bytes, size_t n_blocks, const uint8_t *activations,
+                         size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
-    struct wide_acts wide[GROUP][CHUNK_BLOCKS];
+    struct wide_activations wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
-        set_all_wide(acts, act_bytes, n, n_blocks, wide);
+        set_all_wide(activations, act_bytes, n, n_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_blocks(type, true, slab + i * row_bytes, n_blocks, acts, act_bytes, wide, n,
+        dot_blocks(type, true, panel + i * row_bytes, n_blocks, activations, act_bytes, wide, n,
                    y + i * AK_TILE_ROWS, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
-                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,
+                            const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                            size_t y_stride)
 {
-    const size_t n_blocks = k / AK_BLOCK_K, row_bytes = n_blocks * open_block_bytes(type);
+    const size_t n_blocks = k / AK_BLOCK_K, row_bytes = n_blocks * panel_block_bytes(type);
     for (size_t i = 0; i < n_tiles; i++)
         zero_rows(y + i * AK_TILE_ROWS, y_stride, n);
     for (size_t first = 0; first < n_blocks; first += CHUNK_BLOCKS) {
         const size_t count = ak_min_size(n_blocks - first, CHUNK_BLOCKS);
-        const uint8_t *chunk = slab + first * open_block_bytes(type),
-                      *a = acts + first * sizeof(struct ak_act32);
+        const uint8_t *chunk = panel + first * panel_block_bytes(type),
+                      *a = activations + first * sizeof(struct ak_cpu_act32);
         size_t t = 0;
         for (; t + GROUP <= n; t += GROUP)
             dot_chunk(type, chunk, n_tiles, row_bytes, count, a + t * act_bytes, act_bytes, GROUP,
@@ -392,38 +398,39 @@ static AK_DOT_TILES(a4_dot, AK_QUANT_A4)
 static AK_DOT_TILES(a5_dot, AK_QUANT_A5)
 static AK_DOT_TILES(a8_dot, AK_QUANT_A8)
 
-static AK_OPEN_SLAB(q4_0_open, AK_QUANT_Q4_0)
-static AK_OPEN_SLAB(q4_1_open, AK_QUANT_Q4_1)
-static AK_OPEN_SLAB(q5_0_open, AK_QUANT_Q5_0)
-static AK_OPEN_SLAB(q5_1_open, AK_QUANT_Q5_1)
-static AK_OPEN_SLAB(q8_0_open, AK_QUANT_Q8_0)
-static AK_OPEN_SLAB(iq4_nl_open, AK_QUANT_IQ4_NL)
-static AK_OPEN_SLAB(mxfp4_open, AK_QUANT_MXFP4)
-static AK_OPEN_SLAB(a4_open, AK_QUANT_A4)
-static AK_OPEN_SLAB(a5_open, AK_QUANT_A5)
-static AK_OPEN_SLAB(a8_open, AK_QUANT_A8)
+static AK_UNPACK_PANEL_I8(q4_0_unpack, AK_QUANT_Q4_0)
+static AK_UNPACK_PANEL_I8(q4_1_unpack, AK_QUANT_Q4_1)
+static AK_UNPACK_PANEL_I8(q5_0_unpack, AK_QUANT_Q5_0)
+static AK_UNPACK_PANEL_I8(q5_1_unpack, AK_QUANT_Q5_1)
+static AK_UNPACK_PANEL_I8(q8_0_unpack, AK_QUANT_Q8_0)
+static AK_UNPACK_PANEL_I8(iq4_nl_unpack, AK_QUANT_IQ4_NL)
+static AK_UNPACK_PANEL_I8(mxfp4_unpack, AK_QUANT_MXFP4)
+static AK_UNPACK_PANEL_I8(a4_unpack, AK_QUANT_A4)
+static AK_UNPACK_PANEL_I8(a5_unpack, AK_QUANT_A5)
+static AK_UNPACK_PANEL_I8(a8_unpack, AK_QUANT_A8)
 
 /* Open, IQ4_NL is as Q8_0, MXFP4 as Q5_0, A4 as Q4_1 and A5 as Q5_1. */
-static AK_DOT_SLAB(q4_0_slab, AK_QUANT_Q4_0)
-static AK_DOT_SLAB(q4_1_slab, AK_QUANT_Q4_1)
-static AK_DOT_SLAB(q5_0_slab, AK_QUANT_Q5_0)
-static AK_DOT_SLAB(q5_1_slab, AK_QUANT_Q5_1)
-static AK_DOT_SLAB(q8_0_slab, AK_QUANT_Q8_0)
-static AK_DOT_SLAB(a8_slab, AK_QUANT_A8)
+static AK_DOT_PANEL_I8(q4_0_panel, AK_QUANT_Q4_0)
+static AK_DOT_PANEL_I8(q4_1_panel, AK_QUANT_Q4_1)
+static AK_DOT_PANEL_I8(q5_0_panel, AK_QUANT_Q5_0)
+static AK_DOT_PANEL_I8(q5_1_panel, AK_QUANT_Q5_1)
+static AK_DOT_PANEL_I8(q8_0_panel, AK_QUANT_Q8_0)
+static AK_DOT_PANEL_I8(a8_panel, AK_QUANT_A8)
     /* clang-format on */
 
-    AK_KERNEL void set_kernels32(struct ak_kernels *k)
+    AK_KERNEL void set_dot32(struct ak_cpu_kernels *k)
 {
-    k->tile[AK_QUANT_Q4_0] = (struct ak_tile_kernels){ q4_0_dot, q4_0_open, q4_0_slab };
-    k->tile[AK_QUANT_Q4_1] = (struct ak_tile_kernels){ q4_1_dot, q4_1_open, q4_1_slab };
-    k->tile[AK_QUANT_Q5_0] = (struct ak_tile_kernels){ q5_0_dot, q5_0_open, q5_0_slab };
-    k->tile[AK_QUANT_Q5_1] = (struct ak_tile_kernels){ q5_1_dot, q5_1_open, q5_1_slab };
-    k->tile[AK_QUANT_Q8_0] = (struct ak_tile_kernels){ q8_0_dot, q8_0_open, q8_0_slab };
-    k->tile[AK_QUANT_IQ4_NL] = (struct ak_tile_kernels){ iq4_nl_dot, iq4_nl_open, q8_0_slab };
-    k->tile[AK_QUANT_MXFP4] = (struct ak_tile_kernels){ mxfp4_dot, mxfp4_open, q5_0_slab };
-    k->tile[AK_QUANT_A4] = (struct ak_tile_kernels){ a4_dot, a4_open, q4_1_slab };
-    k->tile[AK_QUANT_A5] = (struct ak_tile_kernels){ a5_dot, a5_open, q5_1_slab };
-    k->tile[AK_QUANT_A8] = (struct ak_tile_kernels){ a8_dot, a8_open, a8_slab };
+    k->tile[AK_QUANT_Q4_0] = (struct ak_cpu_tile_kernels){ q4_0_dot, q4_0_unpack, q4_0_panel };
+    k->tile[AK_QUANT_Q4_1] = (struct ak_cpu_tile_kernels){ q4_1_dot, q4_1_unpack, q4_1_panel };
+    k->tile[AK_QUANT_Q5_0] = (struct ak_cpu_tile_kernels){ q5_0_dot, q5_0_unpack, q5_0_panel };
+    k->tile[AK_QUANT_Q5_1] = (struct ak_cpu_tile_kernels){ q5_1_dot, q5_1_unpack, q5_1_panel };
+    k->tile[AK_QUANT_Q8_0] = (struct ak_cpu_tile_kernels){ q8_0_dot, q8_0_unpack, q8_0_panel };
+    k->tile[AK_QUANT_IQ4_NL] =
+        (struct ak_cpu_tile_kernels){ iq4_nl_dot, iq4_nl_unpack, q8_0_panel };
+    k->tile[AK_QUANT_MXFP4] = (struct ak_cpu_tile_kernels){ mxfp4_dot, mxfp4_unpack, q5_0_panel };
+    k->tile[AK_QUANT_A4] = (struct ak_cpu_tile_kernels){ a4_dot, a4_unpack, q4_1_panel };
+    k->tile[AK_QUANT_A5] = (struct ak_cpu_tile_kernels){ a5_dot, a5_unpack, q5_1_panel };
+    k->tile[AK_QUANT_A8] = (struct ak_cpu_tile_kernels){ a8_dot, a8_unpack, a8_panel };
 }
 
 #endif

@@ -73,7 +73,7 @@ AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride
         for (size_t t = 0; t < tokens; t++) {
             __m256 partial[VECTORS] = { sums[0][r][t], sums[1][r][t], sums[2][r][t],
                                         sums[3][r][t] };
-            y[t * y_stride + r] = fold_32(partial);
+            y[t * y_stride + r] = horizontal_sum32(partial);
         }
 }
 

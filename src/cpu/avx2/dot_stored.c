@@ -20,7 +20,7 @@ AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const u
     for (size_t v = 0; v < VECTORS; v++)
         AK_UNROLL
     for (size_t r = 0; r < rows; r++) {
-        __m256 a = load_stored(type, ak_stored_at(type, w + r * row_bytes, i + v * 8));
+        __m256 a = load_stored(type, ak_cpu_stored_element(type, w + r * row_bytes, i + v * 8));
         AK_UNROLL
         for (size_t t = 0; t < tokens; t++) {
             __m256 *sum = &sums[r * tokens + t][v];
@@ -52,7 +52,7 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
                      size_t y_stride)
 {
-    const size_t element = ak_stored_element(type), whole = cols / AK_LANES * AK_LANES;
+    const size_t element = ak_cpu_stored_element_bytes(type), whole = cols / AK_LANES * AK_LANES;
     __m256 sums[SUMS][VECTORS];
     AK_UNROLL
     for (size_t i = 0; i < rows * tokens; i++)
@@ -60,13 +60,14 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
     for (size_t v = 0; v < VECTORS; v++)
         sums[i][v] = _mm256_setzero_ps();
     for (size_t i = 0; type == AK_QUANT_F8 && i < cols; i += AK_F8_K) {
-        ak_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K);
+        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K);
         AK_UNROLL
         for (size_t j = 0; j < AK_F8_K; j += AK_LANES)
-            step_f8(rows, tokens, ak_stored_scale(w, i), row_bytes, j, x + i + j, x_stride, sums);
+            step_f8(rows, tokens, ak_cpu_stored_scale(w, i), row_bytes, j, x + i + j, x_stride,
+                    sums);
     }
     for (size_t i = 0; type != AK_QUANT_F8 && i < whole; i += AK_LANES) {
-        ak_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
+        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
     }
     if (whole < cols && type != AK_QUANT_F8) {
@@ -79,7 +80,7 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
     for (size_t t = 0; t < tokens; t++)
         AK_UNROLL
     for (size_t r = 0; r < rows; r++)
-        y[t * y_stride + r] = fold_32(sums[r * tokens + t]);
+        y[t * y_stride + r] = horizontal_sum32(sums[r * tokens + t]);
 }
 
 AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,

@@ -33,16 +33,16 @@ void ak_avx2_rope(float *restrict x, const float *restrict cos, const float *res
     ak_generic_rope(x, cos, sin, n_dims, interleaved);
 }
 
-void ak_avx2_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+void ak_avx2_f32_to_f16(const float *restrict x, uint16_t *restrict out, size_t n)
 {
     size_t whole = n / 8 * 8;
     for (size_t i = 0; i < whole; i += 8)
         _mm_storeu_si128((__m128i *)(void *)(out + i),
                          _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-    ak_generic_narrow_f16(x + whole, out + whole, n - whole);
+    ak_generic_f32_to_f16(x + whole, out + whole, n - whole);
 }
 
-void ak_avx2_widen_f16(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx2_dequantize_f16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint16_t *x = blocks;
     size_t whole = n / 8 * 8;
@@ -52,14 +52,14 @@ void ak_avx2_widen_f16(const void *restrict blocks, float *restrict out, size_t 
         out[i] = ak_f16_to_float(x[i]);
 }
 
-void ak_avx2_widen_bf16(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx2_dequantize_bf16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint16_t *x = blocks;
     for (size_t i = 0; i < n; i++)
         out[i] = ak_bf16_to_float(x[i]);
 }
 
-void ak_avx2_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx2_dequantize_f8(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint8_t *row = blocks;
     for (size_t i = 0; i < n; i += AK_LANES) {
@@ -70,21 +70,21 @@ void ak_avx2_widen_f8(const void *restrict blocks, float *restrict out, size_t n
     }
 }
 
-void ak_avx2_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx2_dequantize_q8_0(const void *restrict blocks, float *restrict out, size_t n)
 {
     ak_quant_dequantize_q8_0(blocks, out, n);
 }
 
-void ak_avx2_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx2_dequantize_q4_0(const void *restrict blocks, float *restrict out, size_t n)
 {
     ak_quant_dequantize_q4_0(blocks, out, n);
 }
 
-void ak_avx2_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
-                          float page_max, float page_sum, const float *restrict page_out,
-                          size_t head_dim)
+void ak_avx2_attn_merge(float *restrict max, float *restrict sum, float *restrict out,
+                        float page_max, float page_sum, const float *restrict page_out,
+                        size_t head_dim)
 {
-    ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
+    ak_generic_attn_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
 }
 
 void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,
@@ -106,7 +106,7 @@ void ak_avx2_rms_norm(const float *restrict x, const float *restrict weight, siz
         __m256 v = _mm256_loadu_ps(tail + j * 8);
         partial[j] = _mm256_fmadd_ps(v, v, partial[j]);
     }
-    float scale = 1.0f / sqrtf(fold_32(partial) / (float)n + eps);
+    float scale = 1.0f / sqrtf(horizontal_sum32(partial) / (float)n + eps);
     for (size_t i = 0; i < n; i++)
         out[i] = x[i] * scale * weight[i];
 }

@@ -18,7 +18,7 @@ AK_KERNEL void store_bytes(void *p, __m256i x)
 }
 
 /* The 32-bit word at p in every lane: one load. */
-AK_KERNEL __m256i spread_word(const void *p)
+AK_KERNEL __m256i broadcast_word(const void *p)
 {
     int32_t word;
     memcpy(&word, p, sizeof word);
@@ -45,18 +45,18 @@ AK_KERNEL __m256 load_bf16(const void *p)
 }
 
 /* Adds the upper half to the lower until one is left. */
-AK_KERNEL float fold_lanes(__m256 x)
+AK_KERNEL float horizontal_sum(__m256 x)
 {
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* As ak_generic_fold of 32 partial sums. */
-AK_KERNEL float fold_32(const __m256 partial[4])
+/* As ak_generic_horizontal_sum of 32 partial sums. */
+AK_KERNEL float horizontal_sum32(const __m256 partial[4])
 {
-    return fold_lanes(_mm256_add_ps(_mm256_add_ps(partial[0], partial[2]),
-                                    _mm256_add_ps(partial[1], partial[3])));
+    return horizontal_sum(_mm256_add_ps(_mm256_add_ps(partial[0], partial[2]),
+                                        _mm256_add_ps(partial[1], partial[3])));
 }
 
 /* ak_expf, the same operations in the same order. */

@@ -50,7 +50,7 @@ AK_KERNEL float odd_scale(uint32_t largest)
     return largest < 0x7f800000u ? 0.0f : ak_bits_float(0x7fc00000u);
 }
 
-void ak_avx2_quantize32(const float *restrict x, size_t n, struct ak_act32 *restrict out)
+void ak_avx2_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
 {
     for (size_t i = 0; i < n; i += 32, out++) {
         uint32_t largest = largest_magnitude(x + i, 32);
@@ -70,7 +70,7 @@ void ak_avx2_quantize32(const float *restrict x, size_t n, struct ak_act32 *rest
     }
 }
 
-void ak_avx2_quantize256(const float *restrict x, size_t n, struct ak_act256 *restrict out)
+void ak_avx2_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
 {
     static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {

@@ -4,15 +4,15 @@
  * A word is four unsigned numbers of a row, k … k + 3, in each 32-bit lane.
  * vpmaddubsw multiplies them with four signed activations and adds two products in
  * 16 bits, with saturation. Partial sums, also of 16 bits, take as many words as
- * there is room for, and vpmaddwd widens them, times a scale where there is one.
- * Activations are within ±127, so that of numbers up to `most` a word adds at most
+ * there is room for, and vpmaddwd adds them to 32 bits, times a scale where there is one.
+ * Activations are within ±127, so that of numbers up to `max` a word adds at most
  * 2 · most · 127 to a half of a lane:
  *
  *   15   8 words, 30480      31   4 words, 31496      63   2 words, 32004
  *
  * Numbers of 8 bits are signed, −128 … 127, and multiplied with |a|, inverted where
  * a < 0: w·a = |a| · ~w + |a|. What is to be added follows from the activations
- * alone, once for all rows. 2 · 127 · 128 = 32512, so that each word is widened for
+ * alone, once for all rows. 2 · 127 · 128 = 32512, so that each word is added by
  * itself: four instructions where others need two and a bit. (vpsignb would do
  * without preparation, but takes the units of the multiplications.) */
 #ifndef AK_CPU_AVX2_STEP_H
@@ -20,31 +20,32 @@
 
 #include "cpu/avx2/lanes.h"
 
-/* Of `words` words of numbers up to `most`, how many a partial sum takes. */
-AK_KERNEL size_t words_together(unsigned most, size_t words)
+/* Of `words` words of numbers up to `max`, how many a partial sum takes. */
+AK_KERNEL size_t words_together(unsigned max, size_t words)
 {
-    size_t room = INT16_MAX / (2 * most * 127);
-    return room < words ? room : words;
+    size_t capacity = INT16_MAX / (2 * max * 127);
+    return capacity < words ? capacity : words;
 }
 
 /* `partial` with one word more. The first one starts it: from `sum`, or from zero,
- * as the step likes; widen knows. */
-AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word, __m256i acts)
+ * as the step likes; add_partial knows. */
+AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word,
+                           __m256i activations)
 {
-    __m256i pairs = _mm256_maddubs_epi16(word, acts);
+    __m256i pairs = _mm256_maddubs_epi16(word, activations);
     (void)sum;
     return in_order(first ? pairs : _mm256_add_epi16(partial, pairs));
 }
 
 /* `sum` with the words of a partial sum that was started from it. */
-AK_KERNEL __m256i widen(__m256i sum, __m256i partial)
+AK_KERNEL __m256i add_partial(__m256i sum, __m256i partial)
 {
     return in_order(_mm256_add_epi32(sum, _mm256_madd_epi16(partial, _mm256_set1_epi16(1))));
 }
 
 /* `sum` with scale · partial, which was started from zero. `scale` has each row's
  * number in both halves of its lane. */
-AK_KERNEL __m256i widen_scaled(__m256i sum, __m256i partial, __m256i scale)
+AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale)
 {
     return in_order(_mm256_add_epi32(sum, _mm256_madd_epi16(partial, scale)));
 }
@@ -53,14 +54,15 @@ AK_KERNEL __m256i widen_scaled(__m256i sum, __m256i partial, __m256i scale)
 enum { WIDE_BIAS = 0 }; /* what they have added to them */
 
 /* 32 activations: |a|, and −1 where a < 0. Sums start from `start`. */
-struct wide_acts {
+struct wide_activations {
     uint8_t magnitudes[32] __attribute__((aligned(32)));
     uint8_t signs[32];
     int32_t start;
 };
 
 /* minus128_sum: −128 · Σq, for steps with a bias. */
-AK_KERNEL void set_wide_acts(const int8_t *q, int32_t minus128_sum, struct wide_acts *to)
+AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum,
+                                    struct wide_activations *to)
 {
     (void)minus128_sum;
     __m256i a = load_bytes(q), magnitudes = _mm256_abs_epi8(a),
@@ -76,16 +78,17 @@ struct wide_word {
     __m256i magnitude, sign;
 };
 
-AK_KERNEL struct wide_word wide_word(const struct wide_acts *acts, size_t i)
+AK_KERNEL struct wide_word wide_word(const struct wide_activations *activations, size_t i)
 {
-    return (struct wide_word){ spread_word(acts->magnitudes + 4 * i),
-                               spread_word(acts->signs + 4 * i) };
+    return (struct wide_word){ broadcast_word(activations->magnitudes + 4 * i),
+                               broadcast_word(activations->signs + 4 * i) };
 }
 
 /* `sum` with one word more. */
-AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word acts)
+AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word activations)
 {
-    __m256i pairs = _mm256_maddubs_epi16(acts.magnitude, _mm256_xor_si256(word, acts.sign));
+    __m256i pairs =
+        _mm256_maddubs_epi16(activations.magnitude, _mm256_xor_si256(word, activations.sign));
     return in_order(_mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
 }
 

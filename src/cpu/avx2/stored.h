@@ -15,7 +15,7 @@ AK_KERNEL __m256 load_stored(enum ak_quant_type type, const uint8_t *p)
 /* The scale of the elements from number i on of a row of F8. */
 AK_KERNEL __m256 load_scale(const uint8_t *row, size_t i)
 {
-    return _mm256_broadcast_ss((const float *)(const void *)ak_stored_scale(row, i));
+    return _mm256_broadcast_ss((const float *)(const void *)ak_cpu_stored_scale(row, i));
 }
 
 /* E4M3 numbers in the upper bytes of 16 bits, the lower ones 0, as halves: one is a short
@@ -29,7 +29,7 @@ AK_KERNEL __m256i halves_of_f8(__m256i upper)
 AK_KERNEL void load_f8(const uint8_t *row, size_t i, __m256 out[4])
 {
     const __m256i zero = _mm256_setzero_si256();
-    __m256i bytes = load_bytes(ak_stored_at(AK_QUANT_F8, row, i));
+    __m256i bytes = load_bytes(ak_cpu_stored_element(AK_QUANT_F8, row, i));
     __m256i even = halves_of_f8(_mm256_unpacklo_epi8(zero, bytes)),
             odd = halves_of_f8(_mm256_unpackhi_epi8(zero, bytes));
     __m256 scale = load_scale(row, i);

@@ -1,26 +1,26 @@
 #include "cpu/avx2/avx2.h"
 
-void ak_kernels_avx2(struct ak_kernels *k)
+void ak_avx2_set_kernels(struct ak_cpu_kernels *k)
 {
     k->name = "avx2";
-    ak_avx2_products32(k);
-    ak_avx2_products256(k);
-    k->widen[AK_QUANT_F16] = ak_avx2_widen_f16;
-    k->widen[AK_QUANT_BF16] = ak_avx2_widen_bf16;
-    k->widen[AK_QUANT_F8] = ak_avx2_widen_f8;
-    k->widen[AK_QUANT_Q8_0] = ak_avx2_widen_q8_0;
-    k->widen[AK_QUANT_Q4_0] = ak_avx2_widen_q4_0;
+    ak_avx2_set_dot32(k);
+    ak_avx2_set_dot256(k);
+    k->dequantize[AK_QUANT_F16] = ak_avx2_dequantize_f16;
+    k->dequantize[AK_QUANT_BF16] = ak_avx2_dequantize_bf16;
+    k->dequantize[AK_QUANT_F8] = ak_avx2_dequantize_f8;
+    k->dequantize[AK_QUANT_Q8_0] = ak_avx2_dequantize_q8_0;
+    k->dequantize[AK_QUANT_Q4_0] = ak_avx2_dequantize_q4_0;
     k->dot_rows = ak_avx2_dot_rows;
     k->dot_stored[AK_QUANT_F32] = ak_avx2_dot_f32;
     k->dot_stored[AK_QUANT_F16] = ak_avx2_dot_f16;
     k->dot_stored[AK_QUANT_BF16] = ak_avx2_dot_bf16;
     k->dot_stored[AK_QUANT_F8] = ak_avx2_dot_f8;
-    k->open_panel[AK_QUANT_F32] = ak_avx2_open_f32;
-    k->open_panel[AK_QUANT_F16] = ak_avx2_open_f16;
-    k->open_panel[AK_QUANT_BF16] = ak_avx2_open_bf16;
-    k->open_panel[AK_QUANT_F8] = ak_avx2_open_f8;
-    k->open_token = ak_avx2_open_token;
-    k->dot_panel = ak_avx2_dot_panel;
+    k->unpack_panel_f32[AK_QUANT_F32] = ak_avx2_unpack_f32;
+    k->unpack_panel_f32[AK_QUANT_F16] = ak_avx2_unpack_f16;
+    k->unpack_panel_f32[AK_QUANT_BF16] = ak_avx2_unpack_bf16;
+    k->unpack_panel_f32[AK_QUANT_F8] = ak_avx2_unpack_f8;
+    k->interleave_token_f32 = ak_avx2_interleave_token_f32;
+    k->dot_panel_f32 = ak_avx2_dot_panel_f32;
     k->quantize32 = ak_avx2_quantize32;
     k->quantize256 = ak_avx2_quantize256;
     k->rms_norm = ak_avx2_rms_norm;
@@ -40,12 +40,12 @@ void ak_kernels_avx2(struct ak_kernels *k)
     k->conv = ak_avx2_conv;
     k->delta_rule = ak_avx2_delta_rule;
     k->rope = ak_avx2_rope;
-    k->narrow_f16 = ak_avx2_narrow_f16;
-    k->attend_scores_f16 = ak_avx2_attend_scores_f16;
-    k->attend_scores_f32 = ak_avx2_attend_scores_f32;
-    k->attend_values_f16 = ak_avx2_attend_values_f16;
-    k->attend_values_f32 = ak_avx2_attend_values_f32;
-    k->attend_merge = ak_avx2_attend_merge;
+    k->f32_to_f16 = ak_avx2_f32_to_f16;
+    k->attn_qk_f16 = ak_avx2_attn_qk_f16;
+    k->attn_qk_f32 = ak_avx2_attn_qk_f32;
+    k->attn_pv_f16 = ak_avx2_attn_pv_f16;
+    k->attn_pv_f32 = ak_avx2_attn_pv_f32;
+    k->attn_merge = ak_avx2_attn_merge;
     k->divide = ak_avx2_divide;
     k->probe_read = ak_avx2_probe_read;
     k->probe_int8 = ak_avx2_probe_int8;

@@ -8,7 +8,7 @@
 
 enum {
     ROWS = 6, /* of a block, for both */
-    GROUPS = AK_PAGE_TOKENS / AK_PAGE_GROUP,
+    GROUPS = AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS,
     COLUMNS = 4 /* vectors of the head that are summed at once */
 };
 
@@ -23,8 +23,8 @@ AK_KERNEL void scores(enum ak_quant_type type, size_t n_rows, size_t n_groups, c
         AK_UNROLL
     for (size_t g = 0; g < n_groups; g++)
         s[r][g] = _mm512_setzero_ps();
-    size_t at = group * head_dim * AK_PAGE_GROUP, step = head_dim * AK_PAGE_GROUP;
-    for (size_t d = 0; d < head_dim; d++, at += AK_PAGE_GROUP) {
+    size_t at = group * head_dim * AK_KV_GROUP_TOKENS, step = head_dim * AK_KV_GROUP_TOKENS;
+    for (size_t d = 0; d < head_dim; d++, at += AK_KV_GROUP_TOKENS) {
         __m512 key[GROUPS];
         AK_UNROLL
         for (size_t g = 0; g < n_groups; g++)
@@ -41,14 +41,16 @@ AK_KERNEL void scores(enum ak_quant_type type, size_t n_rows, size_t n_groups, c
     for (size_t r = 0; r < n_rows; r++)
         AK_UNROLL
     for (size_t g = 0; g < n_groups; g++)
-        _mm512_storeu_ps(weights + r * AK_PAGE_TOKENS + (group + g) * AK_PAGE_GROUP, s[r][g]);
+        _mm512_storeu_ps(weights + r * AK_KV_PAGE_TOKENS + (group + g) * AK_KV_GROUP_TOKENS,
+                         s[r][g]);
 }
 
 /* The groups of tokens [first, end). */
 AK_KERNEL void row_scores(enum ak_quant_type type, size_t n_rows, const float *q, size_t q_stride,
                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
-    size_t group = first / AK_PAGE_GROUP, stop = (end + AK_PAGE_GROUP - 1) / AK_PAGE_GROUP;
+    size_t group = first / AK_KV_GROUP_TOKENS,
+           stop = (end + AK_KV_GROUP_TOKENS - 1) / AK_KV_GROUP_TOKENS;
     for (; stop - group >= 4; group += 4)
         scores(type, n_rows, 4, q, q_stride, head_dim, k, group, weights);
     for (; stop - group >= 2; group += 2)
@@ -58,10 +60,10 @@ AK_KERNEL void row_scores(enum ak_quant_type type, size_t n_rows, const float *q
 }
 
 /* Lanes of group g that lie in [first, end). */
-AK_KERNEL __mmask16 seen(size_t g, size_t first, size_t end)
+AK_KERNEL __mmask16 range_mask(size_t g, size_t first, size_t end)
 {
-    size_t low = ak_max_size(first, g * AK_PAGE_GROUP) - g * AK_PAGE_GROUP;
-    size_t high = ak_min_size(end, (g + 1) * AK_PAGE_GROUP) - g * AK_PAGE_GROUP;
+    size_t low = ak_max_size(first, g * AK_KV_GROUP_TOKENS) - g * AK_KV_GROUP_TOKENS;
+    size_t high = ak_min_size(end, (g + 1) * AK_KV_GROUP_TOKENS) - g * AK_KV_GROUP_TOKENS;
     return (__mmask16)((1u << high) - (1u << low));
 }
 
@@ -79,42 +81,42 @@ AK_KERNEL __m512 largest_lane(__m512 x)
  * a number never becomes the largest; of zeros of both signs the first one counts. */
 AK_KERNEL __m512 largest_score(const float *scores, size_t first, size_t end)
 {
-    __m512 most = _mm512_set1_ps(-INFINITY);
-    if (end - first == AK_PAGE_TOKENS) {
+    __m512 largest = _mm512_set1_ps(-INFINITY);
+    if (end - first == AK_KV_PAGE_TOKENS) {
         AK_UNROLL
         for (size_t g = 0; g < GROUPS; g++)
-            most = _mm512_max_ps(_mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
+            largest = _mm512_max_ps(_mm512_loadu_ps(scores + g * AK_KV_GROUP_TOKENS), largest);
     } else {
-        for (size_t g = first / AK_PAGE_GROUP; g * AK_PAGE_GROUP < end; g++)
-            most = _mm512_mask_max_ps(most, seen(g, first, end),
-                                      _mm512_loadu_ps(scores + g * AK_PAGE_GROUP), most);
+        for (size_t g = first / AK_KV_GROUP_TOKENS; g * AK_KV_GROUP_TOKENS < end; g++)
+            largest = _mm512_mask_max_ps(largest, range_mask(g, first, end),
+                                         _mm512_loadu_ps(scores + g * AK_KV_GROUP_TOKENS), largest);
     }
-    most = largest_lane(most);
-    if (_mm512_cvtss_f32(most) == 0.0f)
+    largest = largest_lane(largest);
+    if (_mm512_cvtss_f32(largest) == 0.0f)
         for (size_t t = first; t < end; t++)
             if (scores[t] == 0.0f)
                 return _mm512_set1_ps(scores[t]);
-    return most;
+    return largest;
 }
 
 /* Scores of tokens [first, end) to weights; gives their 16 partial sums. */
-AK_KERNEL __m512 soften(float *weights, size_t first, size_t end, __m512 largest)
+AK_KERNEL __m512 apply_softmax(float *weights, size_t first, size_t end, __m512 largest)
 {
     __m512 total = _mm512_setzero_ps();
-    if (end - first == AK_PAGE_TOKENS) {
+    if (end - first == AK_KV_PAGE_TOKENS) {
         AK_UNROLL
         for (size_t g = 0; g < GROUPS; g++) {
-            float *w = weights + g * AK_PAGE_GROUP;
+            float *w = weights + g * AK_KV_GROUP_TOKENS;
             __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), largest));
             total = _mm512_add_ps(total, e);
             _mm512_storeu_ps(w, e);
         }
         return total;
     }
-    for (size_t g = first / AK_PAGE_GROUP; g * AK_PAGE_GROUP < end; g++) {
-        float *w = weights + g * AK_PAGE_GROUP;
+    for (size_t g = first / AK_KV_GROUP_TOKENS; g * AK_KV_GROUP_TOKENS < end; g++) {
+        float *w = weights + g * AK_KV_GROUP_TOKENS;
         __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), largest));
-        e = _mm512_maskz_mov_ps(seen(g, first, end), e);
+        e = _mm512_maskz_mov_ps(range_mask(g, first, end), e);
         total = _mm512_add_ps(total, e);
         _mm512_storeu_ps(w, e);
     }
@@ -163,7 +165,7 @@ AK_KERNEL void add_values(enum ak_quant_type type, bool begins, size_t n_rows, s
             value[c] = load_value(type, v, head_dim, t, d + c * 16, n == 1, lanes);
         AK_UNROLL
         for (size_t r = 0; r < n_rows; r++) {
-            __m512 w = _mm512_set1_ps(weights[r * AK_PAGE_TOKENS + t]);
+            __m512 w = _mm512_set1_ps(weights[r * AK_KV_PAGE_TOKENS + t]);
             AK_UNROLL
             for (size_t c = 0; c < n; c++)
                 acc[r][c] = _mm512_fmadd_ps(w, value[c], acc[r][c]);
@@ -198,7 +200,7 @@ AK_KERNEL void row_values(enum ak_quant_type type, size_t n_rows, float *weights
                           const void *v, const uint16_t *first, const uint16_t *end, float *max,
                           float *sum, float *out, size_t out_stride)
 {
-    size_t low = AK_PAGE_TOKENS, low_all = 0, high_all = AK_PAGE_TOKENS, high = 0;
+    size_t low = AK_KV_PAGE_TOKENS, low_all = 0, high_all = AK_KV_PAGE_TOKENS, high = 0;
     __m512 largest[ROWS], total[ROWS];
     for (size_t r = 0; r < n_rows; r++) {
         low = ak_min_size(low, first[r]);
@@ -208,19 +210,19 @@ AK_KERNEL void row_values(enum ak_quant_type type, size_t n_rows, float *weights
     }
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-        largest[r] = largest_score(weights + r * AK_PAGE_TOKENS, first[r], end[r]);
+        largest[r] = largest_score(weights + r * AK_KV_PAGE_TOKENS, first[r], end[r]);
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-        total[r] = soften(weights + r * AK_PAGE_TOKENS, first[r], end[r], largest[r]);
+        total[r] = apply_softmax(weights + r * AK_KV_PAGE_TOKENS, first[r], end[r], largest[r]);
     AK_UNROLL
     for (size_t r = 0; r < n_rows; r++) {
         max[r] = _mm512_cvtss_f32(largest[r]);
-        sum[r] = fold_lanes(total[r]);
+        sum[r] = horizontal_sum(total[r]);
     }
     bool shared = low_all < high_all, begins = low == low_all;
     for (size_t r = 0; r < n_rows && !(shared && begins); r++)
-        add_rows(type, true, 1, weights + r * AK_PAGE_TOKENS, first[r], shared ? low_all : end[r],
-                 v, head_dim, out + r * out_stride, 0);
+        add_rows(type, true, 1, weights + r * AK_KV_PAGE_TOKENS, first[r],
+                 shared ? low_all : end[r], v, head_dim, out + r * out_stride, 0);
     if (!shared)
         return;
     if (begins)
@@ -228,7 +230,7 @@ AK_KERNEL void row_values(enum ak_quant_type type, size_t n_rows, float *weights
     else
         add_rows(type, false, n_rows, weights, low_all, high_all, v, head_dim, out, out_stride);
     for (size_t r = 0; r < n_rows && high > high_all; r++)
-        add_rows(type, false, 1, weights + r * AK_PAGE_TOKENS, high_all, end[r], v, head_dim,
+        add_rows(type, false, 1, weights + r * AK_KV_PAGE_TOKENS, high_all, end[r], v, head_dim,
                  out + r * out_stride, 0);
 }
 
@@ -241,7 +243,7 @@ AK_KERNEL size_t block_rows(size_t left)
 AK_KERNEL void all_scores(enum ak_quant_type type, const float *q, size_t q_stride, size_t n_rows,
                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
-    for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
+    for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = block_rows(n_rows);
         switch (n) {
         case 1: row_scores(type, 1, q, q_stride, head_dim, k, first, end, weights); break;
@@ -280,45 +282,45 @@ AK_KERNEL void all_values(enum ak_quant_type type, float *weights, size_t n_rows
             row_values(type, 6, weights, head_dim, v, first, end, max, sum, out, out_stride);
             break;
         }
-        weights += n * AK_PAGE_TOKENS, out += n * out_stride;
+        weights += n * AK_KV_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }
 }
 
-void ak_avx512_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows,
-                                 size_t head_dim, const void *restrict k, size_t first, size_t end,
-                                 float *restrict weights)
+void ak_avx512_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                           const void *restrict k, size_t first, size_t end,
+                           float *restrict weights)
 {
     all_scores(AK_QUANT_F16, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_avx512_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
-                                 size_t head_dim, const void *restrict k, size_t first, size_t end,
-                                 float *restrict weights)
+void ak_avx512_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                           const void *restrict k, size_t first, size_t end,
+                           float *restrict weights)
 {
     all_scores(AK_QUANT_F32, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_avx512_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                                 const void *restrict v, const uint16_t *restrict first,
-                                 const uint16_t *restrict end, float *restrict max,
-                                 float *restrict sum, float *restrict out, size_t out_stride)
+void ak_avx512_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
+                           const void *restrict v, const uint16_t *restrict first,
+                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                           float *restrict out, size_t out_stride)
 {
     all_values(AK_QUANT_F16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
-void ak_avx512_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                                 const void *restrict v, const uint16_t *restrict first,
-                                 const uint16_t *restrict end, float *restrict max,
-                                 float *restrict sum, float *restrict out, size_t out_stride)
+void ak_avx512_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
+                           const void *restrict v, const uint16_t *restrict first,
+                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                           float *restrict out, size_t out_stride)
 {
     all_values(AK_QUANT_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
-void ak_avx512_attend_values_q8_0(float *restrict weights, size_t n_rows, size_t head_dim,
-                                  const void *restrict v, const uint16_t *restrict first,
-                                  const uint16_t *restrict end, float *restrict max,
-                                  float *restrict sum, float *restrict out, size_t out_stride)
+void ak_avx512_attn_pv_q8_0(float *restrict weights, size_t n_rows, size_t head_dim,
+                            const void *restrict v, const uint16_t *restrict first,
+                            const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                            float *restrict out, size_t out_stride)
 {
     all_values(AK_QUANT_Q8_0, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }

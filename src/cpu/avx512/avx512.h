@@ -1,5 +1,5 @@
 /* The AVX-512 kernels (F, BW, DQ, VL, VNNI), one function a slot of struct
- * ak_kernels. Each gives the bits of its scalar counterpart. */
+ * ak_cpu_kernels. Each gives the bits of its scalar counterpart. */
 #ifndef AK_CPU_AVX512_AVX512_H
 #define AK_CPU_AVX512_AVX512_H
 
@@ -9,26 +9,27 @@ ak_dot_tiles_fn ak_avx512_dot_q4_0, ak_avx512_dot_q4_1, ak_avx512_dot_q5_0, ak_a
     ak_avx512_dot_q8_0, ak_avx512_dot_q2_k, ak_avx512_dot_q3_k, ak_avx512_dot_q4_k,
     ak_avx512_dot_q5_k, ak_avx512_dot_q6_k, ak_avx512_dot_iq4_nl, ak_avx512_dot_iq4_xs,
     ak_avx512_dot_mxfp4, ak_avx512_dot_a4, ak_avx512_dot_a5, ak_avx512_dot_a8;
-ak_open_slab_fn ak_avx512_open_q4_0, ak_avx512_open_q4_1, ak_avx512_open_q5_0, ak_avx512_open_q5_1,
-    ak_avx512_open_q8_0, ak_avx512_open_q2_k, ak_avx512_open_q3_k, ak_avx512_open_q4_k,
-    ak_avx512_open_q5_k, ak_avx512_open_q6_k, ak_avx512_open_iq4_nl, ak_avx512_open_iq4_xs,
-    ak_avx512_open_mxfp4, ak_avx512_open_a4, ak_avx512_open_a5, ak_avx512_open_a8;
+ak_unpack_panel_i8_fn ak_avx512_unpack_q4_0, ak_avx512_unpack_q4_1, ak_avx512_unpack_q5_0,
+    ak_avx512_unpack_q5_1, ak_avx512_unpack_q8_0, ak_avx512_unpack_q2_k, ak_avx512_unpack_q3_k,
+    ak_avx512_unpack_q4_k, ak_avx512_unpack_q5_k, ak_avx512_unpack_q6_k, ak_avx512_unpack_iq4_nl,
+    ak_avx512_unpack_iq4_xs, ak_avx512_unpack_mxfp4, ak_avx512_unpack_a4, ak_avx512_unpack_a5,
+    ak_avx512_unpack_a8;
 
-/* Open slabs by what is left to do with them: blocks of 32 with an offset, a minimum
+/* Panels by what is left to do with them: blocks of 32 with an offset, a minimum
  * or both; K-types with integer scales per 32, per 16 or none. */
-ak_dot_slab_fn ak_avx512_dot_slab_8, ak_avx512_dot_slab_16, ak_avx512_dot_slab_128,
-    ak_avx512_dot_slab_minimum, ak_avx512_dot_slab_128_minimum, ak_avx512_dot_slab_k32_minimum,
-    ak_avx512_dot_slab_k32_128, ak_avx512_dot_slab_k16_32, ak_avx512_dot_slab_k_minimum16,
-    ak_avx512_dot_slab_k_124;
-ak_attend_scores_fn ak_avx512_attend_scores_f16, ak_avx512_attend_scores_f32;
-ak_attend_values_fn ak_avx512_attend_values_f16, ak_avx512_attend_values_f32,
-    ak_avx512_attend_values_q8_0;
-ak_quant_dequantize_fn ak_avx512_widen_f16, ak_avx512_widen_bf16, ak_avx512_widen_q8_0,
-    ak_avx512_widen_q4_0;
+ak_dot_panel_i8_fn ak_avx512_dot_panel_i8_8, ak_avx512_dot_panel_i8_16, ak_avx512_dot_panel_i8_128,
+    ak_avx512_dot_panel_i8_minimum, ak_avx512_dot_panel_i8_128_minimum,
+    ak_avx512_dot_panel_i8_k32_minimum, ak_avx512_dot_panel_i8_k32_128,
+    ak_avx512_dot_panel_i8_k16_32, ak_avx512_dot_panel_i8_k_minimum16, ak_avx512_dot_panel_i8_k_124;
+ak_attn_qk_fn ak_avx512_attn_qk_f16, ak_avx512_attn_qk_f32;
+ak_attn_pv_fn ak_avx512_attn_pv_f16, ak_avx512_attn_pv_f32, ak_avx512_attn_pv_q8_0;
+ak_quant_dequantize_fn ak_avx512_dequantize_f16, ak_avx512_dequantize_bf16,
+    ak_avx512_dequantize_q8_0, ak_avx512_dequantize_q4_0;
 ak_dot_stored_fn ak_avx512_dot_f32, ak_avx512_dot_f16, ak_avx512_dot_bf16, ak_avx512_dot_f8;
-ak_open_panel_fn ak_avx512_open_f32, ak_avx512_open_f16, ak_avx512_open_bf16, ak_avx512_open_f8;
-ak_open_token_fn ak_avx512_open_token;
-ak_dot_panel_fn ak_avx512_dot_panel;
+ak_unpack_panel_f32_fn ak_avx512_unpack_f32, ak_avx512_unpack_f16, ak_avx512_unpack_bf16,
+    ak_avx512_unpack_f8;
+ak_interleave_token_f32_fn ak_avx512_interleave_token_f32;
+ak_dot_panel_f32_fn ak_avx512_dot_panel_f32;
 
 void ak_avx512_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
                         const float *restrict x, size_t x_stride, size_t n, size_t k,
@@ -62,10 +63,10 @@ void ak_avx512_delta_rule(const float *restrict q, const float *restrict k, size
                           size_t stride, float *restrict out, size_t n);
 void ak_avx512_rope(float *restrict x, const float *restrict cos, const float *restrict sin,
                     size_t n_dims, bool interleaved);
-void ak_avx512_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n);
-void ak_avx512_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
-                            float page_max, float page_sum, const float *restrict page_out,
-                            size_t head_dim);
+void ak_avx512_f32_to_f16(const float *restrict x, uint16_t *restrict out, size_t n);
+void ak_avx512_attn_merge(float *restrict max, float *restrict sum, float *restrict out,
+                          float page_max, float page_sum, const float *restrict page_out,
+                          size_t head_dim);
 void ak_avx512_divide(float *restrict x, float divisor, size_t n);
 uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes);
 uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink);

@@ -41,9 +41,9 @@ void ak_avx512_delta_rule(const float *restrict q, const float *restrict k, size
                           const float *restrict v, float decay, float beta, float *restrict state,
                           size_t stride, float *restrict out, size_t n)
 {
-    _Static_assert(AK_DELTA_COLUMNS == VECTORS * 16 && AK_DELTA_STEP == VECTORS * 8,
+    _Static_assert(AK_DELTA_COLUMNS_MAX == VECTORS * 16 && AK_DELTA_STEP == VECTORS * 8,
                    "columns are all or half of them");
-    if (n == AK_DELTA_COLUMNS)
+    if (n == AK_DELTA_COLUMNS_MAX)
         columns(VECTORS, q, k, rows, v, decay, beta, state, stride, out);
     else
         columns(VECTORS / 2, q, k, rows, v, decay, beta, state, stride, out);

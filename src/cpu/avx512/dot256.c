@@ -1,29 +1,29 @@
-/* Few tokens times tiles of the K-types. */
+/* Skinny GEMM over tiles of the K-types. */
 #include "cpu/avx512/lines.h"
 
-enum { MOST_TOKENS = 4 }; /* a pass */
+enum { TOKENS_MAX = 4 }; /* a pass */
 
-AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, size_t t)
+AK_KERNEL const struct ak_cpu_act256 *act_of(const uint8_t *activations, size_t act_bytes, size_t t)
 {
-    return (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+    return (const struct ak_cpu_act256 *)(const void *)(activations + t * act_bytes);
 }
 
 /* acc[t] += one tile of Q4_K or Q5_K. */
-AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t ahead,
-                          const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t distance,
+                          const uint8_t *activations, size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
     const uint8_t *quants = tile + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
-    __m512i scales[2], minimums[2], scaled[MOST_TOKENS], minimum[MOST_TOKENS], fifth[BLOCK_WORDS];
+    __m512i scales[2], minimums[2], scaled[TOKENS_MAX], minimum[TOKENS_MAX], fifth[BLOCK_WORDS];
     __m512i both = load_line_now(tile);
     q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        const int16_t *pairs = act_of(acts, act_bytes, t)->pair_sum32;
+        const int16_t *pairs = act_of(activations, act_bytes, t)->pair_sum32;
         scaled[t] = minimum[t] = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < 4; i++)
-            minimum[t] =
-                _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i), spread(pairs + 2 * i));
+            minimum[t] = _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i),
+                                             broadcast_word(pairs + 2 * i));
     }
     AK_UNROLL
     for (size_t i = 0; i < BLOCK_WORDS; i++)
@@ -31,9 +31,10 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
             fifth[i] = load_line_now(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES);
     AK_UNROLL
     for (size_t c = 0; c < 4; c++) {
-        if (ahead)
-            ak_prefetch(tile + c * (ak_tile256_bytes(type) / 4), ak_tile256_bytes(type) / 4, ahead);
-        __m512i low[MOST_TOKENS], high[MOST_TOKENS];
+        if (distance)
+            ak_cpu_prefetch(tile + c * (ak_cpu_tile256_bytes(type) / 4),
+                            ak_cpu_tile256_bytes(type) / 4, distance);
+        __m512i low[TOKENS_MAX], high[TOKENS_MAX];
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             low[t] = high[t] = _mm512_setzero_si512();
@@ -47,9 +48,9 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
             }
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                const int8_t *a = act_of(acts, act_bytes, t)->q + c * 64 + i * 4;
-                low[t] = _mm512_dpbusd_epi32(low[t], w[0], spread(a));
-                high[t] = _mm512_dpbusd_epi32(high[t], w[1], spread(a + 32));
+                const int8_t *a = act_of(activations, act_bytes, t)->q + c * 64 + i * 4;
+                low[t] = _mm512_dpbusd_epi32(low[t], w[0], broadcast_word(a));
+                high[t] = _mm512_dpbusd_epi32(high[t], w[1], broadcast_word(a + 32));
             }
         }
         __m512i s0 = byte_of_lane(scales[c / 2], c % 2 * 2),
@@ -63,7 +64,7 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
     __m512 d = lower_halves(both), dmin = upper_halves(both);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
         acc[t] =
             _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
@@ -72,14 +73,14 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
 
 /* acc[t] += one Q6_K tile, its lines in the order in which they lie: memory gives
  * a third of its speed to anything else. */
-AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
-                         size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
+                         size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
-    __m512i scaled[MOST_TOKENS];
+    __m512i scaled[TOKENS_MAX];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
-    ak_prefetch(tile, AK_Q6_K_HALVES_AT, ahead);
+    ak_cpu_prefetch(tile, AK_Q6_K_HALVES_AT, distance);
     for (size_t half = 0; half < 2; half++) {
         const uint8_t *lines = tile + AK_Q6_K_HALVES_AT + half * AK_Q6_K_HALF_BYTES;
         __m512i high[BLOCK_WORDS];
@@ -89,17 +90,17 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         AK_UNROLL
         for (size_t part = 0; part < 4; part++) {
             /* 16 k of each of two quarters, which share their lines of low bits */
-            if (ahead)
-                ak_prefetch(lines + part * 6 * AK_LINE_BYTES, 6 * AK_LINE_BYTES,
-                            ahead); /* of the half's 24 */
+            if (distance)
+                ak_cpu_prefetch(lines + part * 6 * AK_LINE_BYTES, 6 * AK_LINE_BYTES,
+                                distance); /* of the half's 24 */
             const size_t quarters[2] = { part / 2, part / 2 + 2 }, first = part % 2 * 4;
-            __m512i sums[2][MOST_TOKENS];
+            __m512i sums[2][TOKENS_MAX];
             AK_UNROLL
             for (size_t j = 0; j < 2; j++)
                 AK_UNROLL
             for (size_t t = 0; t < n; t++)
                 sums[j][t] =
-                    _mm512_set1_epi32(act_of(acts, act_bytes, t)
+                    _mm512_set1_epi32(act_of(activations, act_bytes, t)
                                           ->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
             AK_UNROLL
             for (size_t i = first; i < first + 4; i++) {
@@ -110,9 +111,9 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                     __m512i w = q6_k_word(low, high[i], quarters[j]);
                     AK_UNROLL
                     for (size_t t = 0; t < n; t++) {
-                        const int8_t *a =
-                            act_of(acts, act_bytes, t)->q + half * 128 + quarters[j] * 32 + i * 4;
-                        sums[j][t] = _mm512_dpbusd_epi32(sums[j][t], w, spread(a));
+                        const int8_t *a = act_of(activations, act_bytes, t)->q + half * 128 +
+                                          quarters[j] * 32 + i * 4;
+                        sums[j][t] = _mm512_dpbusd_epi32(sums[j][t], w, broadcast_word(a));
                     }
                 }
             }
@@ -129,7 +130,7 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     __m512 d = load_halves(tile);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
     }
 }
@@ -147,10 +148,10 @@ AK_KERNEL __m512i pair_of(__m512i first, unsigned first_shift, __m512i second,
 /* acc[t] += one tile of Q2_K. Numbers are left where they are in their bytes: a sum
  * is 4^quarter times too large until it is paired. Sums of 16 are within 3 · 127 · 16,
  * so that pairs of them meet pairs of scales. */
-AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
-                         size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
+                         size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
-    __m512i scaled[MOST_TOKENS], minimum[MOST_TOKENS];
+    __m512i scaled[TOKENS_MAX], minimum[TOKENS_MAX];
     __m512i both = load_line_now(tile);
     __m512i scales[4];
     AK_UNROLL
@@ -158,20 +159,20 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
         scales[i] = load_line_now(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        const int16_t *pairs = act_of(acts, act_bytes, t)->pair_sum16;
+        const int16_t *pairs = act_of(activations, act_bytes, t)->pair_sum16;
         scaled[t] = minimum[t] = _mm512_setzero_si512();
         AK_UNROLL
         for (size_t i = 0; i < 8; i++)
             minimum[t] = _mm512_dpwssd_epi32(minimum[t], q2_k_minimum_pairs(scales[i / 2], i % 2),
-                                             spread(pairs + 2 * i));
+                                             broadcast_word(pairs + 2 * i));
     }
     AK_UNROLL
     for (size_t part = 0; part < 4; part++) {
         const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
-        if (ahead) /* five lines each, and the one that is left */
-            ak_prefetch(tile + part * 5 * AK_LINE_BYTES, (part == 3 ? 6 : 5) * AK_LINE_BYTES,
-                        ahead);
-        __m512i sums[4][MOST_TOKENS];
+        if (distance) /* five lines each, and the one that is left */
+            ak_cpu_prefetch(tile + part * 5 * AK_LINE_BYTES, (part == 3 ? 6 : 5) * AK_LINE_BYTES,
+                            distance);
+        __m512i sums[4][TOKENS_MAX];
         AK_UNROLL
         for (size_t s = 0; s < 4; s++)
             AK_UNROLL
@@ -185,9 +186,9 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                 __m512i w = _mm512_and_si512(line, _mm512_set1_epi8((char)(3 << 2 * s)));
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
-                    const int8_t *a = act_of(acts, act_bytes, t)->q + part / 2 * 128 + s * 32 +
-                                      part % 2 * 16 + i * 4;
-                    sums[s][t] = _mm512_dpbusd_epi32(sums[s][t], w, spread(a));
+                    const int8_t *a = act_of(activations, act_bytes, t)->q + part / 2 * 128 +
+                                      s * 32 + part % 2 * 16 + i * 4;
+                    sums[s][t] = _mm512_dpbusd_epi32(sums[s][t], w, broadcast_word(a));
                 }
             }
         }
@@ -205,7 +206,7 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
     __m512 d = lower_halves(both), dmin = upper_halves(both);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
         acc[t] =
             _mm512_fnmadd_ps(_mm512_mul_ps(dmin, scale), _mm512_cvtepi32_ps(minimum[t]), acc[t]);
@@ -214,11 +215,11 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
 
 /* acc[t] += one tile of Q3_K, as Q2_K: sums of 16 unsigned numbers are within
  * 7 · 127 · 16. The offset of 4 is taken with the scales, all at once. */
-AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
-                         size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
+                         size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
     const __m512i half_range = _mm512_set1_epi16(32);
-    __m512i scales[4], scaled[MOST_TOKENS], offset[MOST_TOKENS];
+    __m512i scales[4], scaled[TOKENS_MAX], offset[TOKENS_MAX];
     __m512 d = load_halves(tile);
     q3_k_scales(tile + AK_K_SCALES_AT, scales);
     AK_UNROLL
@@ -233,10 +234,10 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                 load_line_now(tile + AK_Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
         AK_UNROLL
         for (size_t s = 0; s < 8; s += 2) {
-            __m512i sums[2][MOST_TOKENS];
+            __m512i sums[2][TOKENS_MAX];
             const size_t step = part * 4 + s / 2;
-            if (ahead && step < 7) /* four lines each, of 28 */
-                ak_prefetch(tile + step * 4 * AK_LINE_BYTES, 4 * AK_LINE_BYTES, ahead);
+            if (distance && step < 7) /* four lines each, of 28 */
+                ak_cpu_prefetch(tile + step * 4 * AK_LINE_BYTES, 4 * AK_LINE_BYTES, distance);
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
                 sums[0][t] = sums[1][t] = _mm512_setzero_si512();
@@ -245,9 +246,10 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                 __m512i first = q3_k_word(lines[i], s), second = q3_k_word(lines[i], s + 1);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++) {
-                    const int8_t *a = act_of(acts, act_bytes, t)->q + s * 32 + part * 16 + i * 4;
-                    sums[0][t] = _mm512_dpbusd_epi32(sums[0][t], first, spread(a));
-                    sums[1][t] = _mm512_dpbusd_epi32(sums[1][t], second, spread(a + 32));
+                    const int8_t *a =
+                        act_of(activations, act_bytes, t)->q + s * 32 + part * 16 + i * 4;
+                    sums[0][t] = _mm512_dpbusd_epi32(sums[0][t], first, broadcast_word(a));
+                    sums[1][t] = _mm512_dpbusd_epi32(sums[1][t], second, broadcast_word(a + 32));
                 }
             }
             __m512i pairs = _mm512_sub_epi16(byte_pairs(scales[s / 2], part), half_range);
@@ -257,37 +259,38 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t ahead, const uint
                 scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
                 offset[t] = _mm512_dpwssd_epi32(
                     offset[t], pairs,
-                    spread(act_of(acts, act_bytes, t)->pair_sum16 + 2 * (s + part)));
+                    broadcast_word(act_of(activations, act_bytes, t)->pair_sum16 + 2 * (s + part)));
             }
         }
     }
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         __m512i sum = _mm512_sub_epi32(scaled[t], _mm512_slli_epi32(offset[t], 2));
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(sum), acc[t]);
     }
 }
 
 /* acc[t] += one tile of IQ4_XS. */
-AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const uint8_t *acts,
-                           size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t distance,
+                           const uint8_t *activations, size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
     const __m512i table = value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT),
-            scaled[MOST_TOKENS];
+            scaled[TOKENS_MAX];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
     AK_UNROLL
     for (size_t j = 0; j < AK_TILE_BLOCKS; j++) {
         const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES;
-        if (ahead) /* four lines each, and the two that are left */
-            ak_prefetch(tile + j * 4 * AK_LINE_BYTES, (j == 7 ? 6 : 4) * AK_LINE_BYTES, ahead);
-        __m512i sums[MOST_TOKENS];
+        if (distance) /* four lines each, and the two that are left */
+            ak_cpu_prefetch(tile + j * 4 * AK_LINE_BYTES, (j == 7 ? 6 : 4) * AK_LINE_BYTES,
+                            distance);
+        __m512i sums[TOKENS_MAX];
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
-            sums[t] = iq4_xs_offset(act_of(acts, act_bytes, t), j);
+            sums[t] = iq4_xs_offset(act_of(activations, act_bytes, t), j);
         AK_UNROLL
         for (size_t i = 0; i < 4; i++) {
             __m512i line = load_line(lines + i * AK_LINE_BYTES);
@@ -295,9 +298,9 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const ui
                              _mm512_shuffle_epi8(table, high_nibbles(line)) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                const int8_t *a = act_of(acts, act_bytes, t)->q + j * 32 + i * 4;
-                sums[t] = _mm512_dpbusd_epi32(sums[t], w[0], spread(a));
-                sums[t] = _mm512_dpbusd_epi32(sums[t], w[1], spread(a + 16));
+                const int8_t *a = act_of(activations, act_bytes, t)->q + j * 32 + i * 4;
+                sums[t] = _mm512_dpbusd_epi32(sums[t], w[0], broadcast_word(a));
+                sums[t] = _mm512_dpbusd_epi32(sums[t], w[1], broadcast_word(a + 16));
             }
         }
         __m512i scale = iq4_xs_scale(first, low, j);
@@ -308,37 +311,38 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t ahead, const ui
     __m512 d = lower_halves(first);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        __m512 scale = _mm512_set1_ps(act_of(acts, act_bytes, t)->scale);
+        __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
     }
 }
 
-AK_KERNEL void k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t ahead,
-                      const uint8_t *acts, size_t act_bytes, __m512 acc[MOST_TOKENS])
+AK_KERNEL void k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t distance,
+                      const uint8_t *activations, size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
     switch (type) {
-    case AK_QUANT_Q2_K: q2_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
-    case AK_QUANT_Q3_K: q3_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_QUANT_Q2_K: q2_k_tile(n, tile, distance, activations, act_bytes, acc); break;
+    case AK_QUANT_Q3_K: q3_k_tile(n, tile, distance, activations, act_bytes, acc); break;
     case AK_QUANT_Q4_K:
-    case AK_QUANT_Q5_K: q45_k_tile(type, n, tile, ahead, acts, act_bytes, acc); break;
-    case AK_QUANT_Q6_K: q6_k_tile(n, tile, ahead, acts, act_bytes, acc); break;
-    default: iq4_xs_tile(n, tile, ahead, acts, act_bytes, acc); break;
+    case AK_QUANT_Q5_K: q45_k_tile(type, n, tile, distance, activations, act_bytes, acc); break;
+    case AK_QUANT_Q6_K: q6_k_tile(n, tile, distance, activations, act_bytes, acc); break;
+    default: iq4_xs_tile(n, tile, distance, activations, act_bytes, acc); break;
     }
 }
 
-/* `ahead`: how many bytes behind its tile this pass asks for lines; 0: it need not. */
+/* `distance`: how many bytes behind its tile this pass asks for lines; 0: it need not. */
 AK_KERNEL void dot_tile_rows(enum ak_quant_type type, size_t n, const uint8_t *tiles,
-                             size_t n_tiles, size_t k, size_t ahead, const uint8_t *acts,
+                             size_t n_tiles, size_t k, size_t distance, const uint8_t *activations,
                              size_t act_bytes, float *y, size_t y_stride)
 {
-    const size_t bytes = ak_tile256_bytes(type);
+    const size_t bytes = ak_cpu_tile256_bytes(type);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
-        __m512 acc[MOST_TOKENS];
+        __m512 acc[TOKENS_MAX];
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             acc[t] = _mm512_setzero_ps();
         for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += bytes)
-            k_tile(type, n, tiles, ahead, acts + s * sizeof(struct ak_act256), act_bytes, acc);
+            k_tile(type, n, tiles, distance, activations + s * sizeof(struct ak_cpu_act256),
+                   act_bytes, acc);
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             _mm512_storeu_ps(y + t * y_stride, acc[t]);
@@ -346,14 +350,22 @@ AK_KERNEL void dot_tile_rows(enum ak_quant_type type, size_t n, const uint8_t *t
 }
 
 AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tiles, size_t n_tiles,
-                          size_t k, size_t ahead, const uint8_t *acts, size_t act_bytes, float *y,
-                          size_t y_stride)
+                          size_t k, size_t distance, const uint8_t *activations, size_t act_bytes,
+                          float *y, size_t y_stride)
 {
     switch (n) {
-    case 1: dot_tile_rows(type, 1, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
-    case 2: dot_tile_rows(type, 2, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
-    case 3: dot_tile_rows(type, 3, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
-    default: dot_tile_rows(type, 4, tiles, n_tiles, k, ahead, acts, act_bytes, y, y_stride); break;
+    case 1:
+        dot_tile_rows(type, 1, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
+        break;
+    case 2:
+        dot_tile_rows(type, 2, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
+        break;
+    case 3:
+        dot_tile_rows(type, 3, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
+        break;
+    default:
+        dot_tile_rows(type, 4, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
+        break;
     }
 }
 
@@ -361,27 +373,30 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tile
  * lines apart from one another, gain a third to a half on a Xeon with AMX; there tiles that
  * are read from their first line to their last come as fast without, and at 0.8 of it with
  * it. Zen 4 wants it for several tokens (1.4 times Q4_K's speed), for one not. */
-AK_KERNEL size_t ahead_of(enum ak_quant_type type, size_t n)
+AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
 {
-    bool wanted = ak_follows_streams() ? n > 1 : type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K;
-    return wanted ? ak_prefetch_ahead() : 0;
+    bool wanted =
+        ak_cpu_prefetches_streams() ? n > 1 : type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K;
+    return wanted ? ak_cpu_prefetch_distance() : 0;
 }
 
 /* More tokens than a pass has registers for: tile row by tile row, so that later
  * passes find it in the cache; the last one meanwhile asks for the next row. */
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
-    if (n <= MOST_TOKENS) {
-        dot_tokens(type, n, tiles, n_tiles, k, ahead_of(type, n), acts, act_bytes, y, y_stride);
+    if (n <= TOKENS_MAX) {
+        dot_tokens(type, n, tiles, n_tiles, k, prefetch_distance(type, n), activations, act_bytes,
+                   y, y_stride);
         return;
     }
-    size_t bytes = ak_tile_row_bytes(type, k);
+    size_t bytes = ak_cpu_tile_row_bytes(type, k);
     for (size_t i = 0; i < n_tiles; i++, tiles += bytes, y += AK_TILE_ROWS) {
-        for (size_t t = 0; t < n; t += MOST_TOKENS) {
-            size_t ahead = t + MOST_TOKENS < n ? 0 : bytes;
-            dot_tokens(type, ak_min_size(n - t, MOST_TOKENS), tiles, 1, k, ahead,
-                       acts + t * act_bytes, act_bytes, y + t * y_stride, y_stride);
+        for (size_t t = 0; t < n; t += TOKENS_MAX) {
+            size_t distance = t + TOKENS_MAX < n ? 0 : bytes;
+            dot_tokens(type, ak_min_size(n - t, TOKENS_MAX), tiles, 1, k, distance,
+                       activations + t * act_bytes, act_bytes, y + t * y_stride, y_stride);
         }
     }
 }

@@ -1,16 +1,16 @@
-/* Few tokens times tiles of the types whose blocks have 32 elements: one
+/* Skinny GEMM over tiles of the types whose blocks have 32 elements: one
  * sequential stream, sums of 16 rows × up to 8 tokens in registers. */
 #include "cpu/avx512/lines.h"
 
-enum { MOST_TOKENS = 8 }; /* a pass */
+enum { TOKENS_MAX = 8 }; /* a pass */
 
-AK_KERNEL const struct ak_act32 *act_at(const uint8_t *acts, size_t act_bytes, size_t t)
+AK_KERNEL const struct ak_cpu_act32 *act_at(const uint8_t *activations, size_t act_bytes, size_t t)
 {
-    return (const struct ak_act32 *)(const void *)(acts + t * act_bytes);
+    return (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes);
 }
 
 AK_KERNEL __m512 add_block(enum ak_quant_type type, __m512 acc, __m512i sum, __m512 scale,
-                           __m512 minimum, const struct ak_act32 *act)
+                           __m512 minimum, const struct ak_cpu_act32 *act)
 {
     acc = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)), _mm512_cvtepi32_ps(sum),
                           acc);
@@ -19,15 +19,16 @@ AK_KERNEL __m512 add_block(enum ak_quant_type type, __m512 acc, __m512i sum, __m
 
 /* Sums of one packed block. With one or two tokens high nibbles are left where
  * they are, summed apart and shifted once; with more a shift a word is cheaper. */
-AK_KERNEL void block_sums(enum ak_quant_type type, const struct tile_block *at, const uint8_t *acts,
-                          size_t act_bytes, size_t n, __m512i sums[MOST_TOKENS])
+AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block *at,
+                          const uint8_t *activations, size_t act_bytes, size_t n,
+                          __m512i sums[TOKENS_MAX])
 {
     const __m512i upper = _mm512_set1_epi8((char)0xf0);
     bool apart = n <= 2 && (type == AK_QUANT_Q4_0 || type == AK_QUANT_Q4_1 || type == AK_QUANT_A4);
-    __m512i times16[MOST_TOKENS];
+    __m512i times16[TOKENS_MAX];
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        sums[t] = block_offset(offset_of(type), act_at(acts, act_bytes, t));
+        sums[t] = block_offset(offset_of(type), act_at(activations, act_bytes, t));
         times16[t] = _mm512_setzero_si512();
     }
     AK_UNROLL
@@ -41,7 +42,8 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct tile_block *at, 
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
             __m512i *sum = shifted ? &times16[t] : &sums[t];
-            *sum = _mm512_dpbusd_epi32(*sum, w, spread(acts + t * act_bytes + i * 4));
+            *sum =
+                _mm512_dpbusd_epi32(*sum, w, broadcast_word(activations + t * act_bytes + i * 4));
         }
     }
     AK_UNROLL
@@ -50,34 +52,34 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct tile_block *at, 
             sums[t] = _mm512_add_epi32(sums[t], _mm512_srai_epi32(times16[t], 4));
 }
 
-/* One row of tiles times n ≤ MOST_TOKENS tokens, n a constant; gives the next row.
- * Lines are asked for `ahead` bytes before they are needed. Where ahead is 0 only
+/* One tile row times n ≤ TOKENS_MAX tokens, n a constant; gives the next row.
+ * Lines are asked for `distance` bytes before they are needed. Where distance is 0 only
  * a tile's scales are, so that they come before its quants, as they lie: memory
  * gives a third of its speed to anything but one sequential stream. */
 AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, const uint8_t *w, size_t k,
-                                      size_t ahead, const uint8_t *acts, size_t act_bytes, size_t n,
-                                      float *y, size_t y_stride)
+                                      size_t distance, const uint8_t *activations, size_t act_bytes,
+                                      size_t n, float *y, size_t y_stride)
 {
-    __m512 acc[MOST_TOKENS];
+    __m512 acc[TOKENS_MAX];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         acc[t] = _mm512_setzero_ps();
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
-        struct tile_block at = first_block(type, w, blocks);
-        ak_prefetch(w, (size_t)(at.lines - w), ahead);
+        struct ak_avx512_block at = first_block(type, w, blocks);
+        ak_cpu_prefetch(w, (size_t)(at.lines - w), distance);
         for (size_t b = 0; b < blocks;
-             b++, acts += sizeof(struct ak_act32), next_block(type, &at)) {
-            __m512i sums[MOST_TOKENS];
-            if (ahead)
-                ak_prefetch(at.lines, block_bytes(type), ahead);
-            block_sums(type, &at, acts, act_bytes, n, sums);
+             b++, activations += sizeof(struct ak_cpu_act32), next_block(type, &at)) {
+            __m512i sums[TOKENS_MAX];
+            if (distance)
+                ak_cpu_prefetch(at.lines, block_bytes(type), distance);
+            block_sums(type, &at, activations, act_bytes, n, sums);
             __m512 scale = block_scale(type, &at),
                    minimum = has_minimum(type) ? block_minimum(type, &at) : scale;
             AK_UNROLL
             for (size_t t = 0; t < n; t++)
-                acc[t] =
-                    add_block(type, acc[t], sums[t], scale, minimum, act_at(acts, act_bytes, t));
+                acc[t] = add_block(type, acc[t], sums[t], scale, minimum,
+                                   act_at(activations, act_bytes, t));
         }
         w = at.lines;
     }
@@ -87,48 +89,53 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, const uint8_t *w,
     return w;
 }
 
-AK_KERNEL const uint8_t *dot_few(enum ak_quant_type type, const uint8_t *w, size_t k, size_t ahead,
-                                 const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                                 size_t y_stride)
+AK_KERNEL const uint8_t *dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t k,
+                                    size_t distance, const uint8_t *activations, size_t act_bytes,
+                                    size_t n, float *y, size_t y_stride)
 {
     switch (n) {
-    case 3: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 3, y, y_stride);
-    case 4: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 4, y, y_stride);
-    case 5: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 5, y, y_stride);
-    case 6: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 6, y, y_stride);
-    case 7: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 7, y, y_stride);
-    default: return dot_tile_row(type, w, k, ahead, acts, act_bytes, 8, y, y_stride);
+    case 3: return dot_tile_row(type, w, k, distance, activations, act_bytes, 3, y, y_stride);
+    case 4: return dot_tile_row(type, w, k, distance, activations, act_bytes, 4, y, y_stride);
+    case 5: return dot_tile_row(type, w, k, distance, activations, act_bytes, 5, y, y_stride);
+    case 6: return dot_tile_row(type, w, k, distance, activations, act_bytes, 6, y, y_stride);
+    case 7: return dot_tile_row(type, w, k, distance, activations, act_bytes, 7, y, y_stride);
+    default: return dot_tile_row(type, w, k, distance, activations, act_bytes, 8, y, y_stride);
     }
 }
 
 /* How far ahead a pass over a long stream asks for lines. Zen 4 wants none for one token of
  * tiles that are read from their first line to their last; a Xeon with AMX none for several
  * tokens of whole bytes. */
-AK_KERNEL size_t ahead_of(enum ak_quant_type type, size_t n)
+AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
 {
     bool in_order = !has_minimum(type) && type != AK_QUANT_Q5_0;
-    bool wanted = ak_follows_streams() ? n > 1 || !in_order : n <= 2 || !has_bytes(type);
-    return wanted ? ak_prefetch_ahead() : 0;
+    bool wanted = ak_cpu_prefetches_streams() ? n > 1 || !in_order : n <= 2 || !has_bytes(type);
+    return wanted ? ak_cpu_prefetch_distance() : 0;
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
-    size_t ahead = ahead_of(type, n);
-    if (n <= MOST_TOKENS) {
+    size_t distance = prefetch_distance(type, n);
+    if (n <= TOKENS_MAX) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
-            tiles = n == 1 ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 1, y, y_stride) :
-                    n == 2 ? dot_tile_row(type, tiles, k, ahead, acts, act_bytes, 2, y, y_stride) :
-                             dot_few(type, tiles, k, ahead, acts, act_bytes, n, y, y_stride);
+            tiles =
+                n == 1 ?
+                    dot_tile_row(type, tiles, k, distance, activations, act_bytes, 1, y, y_stride) :
+                n == 2 ?
+                    dot_tile_row(type, tiles, k, distance, activations, act_bytes, 2, y, y_stride) :
+                    dot_skinny(type, tiles, k, distance, activations, act_bytes, n, y, y_stride);
         return;
     }
-    /* Two passes a row of tiles: the second finds it in the cache, and meanwhile
+    /* Two passes a tile row: the second finds it in the cache, and meanwhile
      * asks for the next one. */
     size_t first = (n + 1) / 2;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
-        const uint8_t *next = dot_few(type, tiles, k, 0, acts, act_bytes, first, y, y_stride);
-        dot_few(type, tiles, k, (size_t)(next - tiles), acts + first * act_bytes, act_bytes,
-                n - first, y + first * y_stride, y_stride);
+        const uint8_t *next =
+            dot_skinny(type, tiles, k, 0, activations, act_bytes, first, y, y_stride);
+        dot_skinny(type, tiles, k, (size_t)(next - tiles), activations + first * act_bytes,
+                   act_bytes, n - first, y + first * y_stride, y_stride);
         tiles = next;
     }
 }

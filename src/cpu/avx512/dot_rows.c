@@ -42,7 +42,7 @@ AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const f
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t r = 0; r < n_rows; r++)
-        y[t * y_stride + r] = fold_lanes(_mm512_add_ps(low[r][t], high[r][t]));
+        y[t * y_stride + r] = horizontal_sum(_mm512_add_ps(low[r][t], high[r][t]));
 }
 
 AK_KERNEL void dot_tokens(const float *w, size_t w_stride, size_t n_rows, const float *x,

@@ -34,13 +34,13 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
                      size_t y_stride)
 {
-    const size_t element = ak_stored_element(type), whole = cols / AK_LANES * AK_LANES;
+    const size_t element = ak_cpu_stored_element_bytes(type), whole = cols / AK_LANES * AK_LANES;
     __m512 sums[SUMS];
     AK_UNROLL
     for (size_t i = 0; i < 2 * rows * tokens; i++)
         sums[i] = _mm512_setzero_ps();
     for (size_t i = 0; i < whole; i += AK_LANES) {
-        ak_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
+        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
     }
     if (whole < cols && type != AK_QUANT_F8) {
@@ -53,8 +53,8 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
     for (size_t t = 0; t < tokens; t++)
         AK_UNROLL
     for (size_t r = 0; r < rows; r++)
-        y[t * y_stride + r] =
-            fold_lanes(_mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
+        y[t * y_stride + r] = horizontal_sum(
+            _mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
 }
 
 /* All rows and `tokens` tokens, `shared` rows at a time. Both are constants. */

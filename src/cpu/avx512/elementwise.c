@@ -74,16 +74,16 @@ void ak_avx512_rope(float *restrict x, const float *restrict cos, const float *r
         rope_halves(x, cos, sin, n_dims / 2);
 }
 
-void ak_avx512_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+void ak_avx512_f32_to_f16(const float *restrict x, uint16_t *restrict out, size_t n)
 {
     size_t whole = n / 16 * 16;
     for (size_t i = 0; i < whole; i += 16)
         _mm256_storeu_si256((__m256i *)(void *)(out + i),
                             _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-    ak_generic_narrow_f16(x + whole, out + whole, n - whole);
+    ak_generic_f32_to_f16(x + whole, out + whole, n - whole);
 }
 
-void ak_avx512_widen_f16(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx512_dequantize_f16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint16_t *x = blocks;
     size_t whole = n / 16 * 16;
@@ -93,7 +93,7 @@ void ak_avx512_widen_f16(const void *restrict blocks, float *restrict out, size_
         out[i] = ak_f16_to_float(x[i]);
 }
 
-void ak_avx512_widen_bf16(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx512_dequantize_bf16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint16_t *x = blocks;
     size_t whole = n / 16 * 16;
@@ -106,19 +106,19 @@ void ak_avx512_widen_bf16(const void *restrict blocks, float *restrict out, size
         out[i] = ak_bf16_to_float(x[i]);
 }
 
-void ak_avx512_widen_q8_0(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx512_dequantize_q8_0(const void *restrict blocks, float *restrict out, size_t n)
 {
     ak_quant_dequantize_q8_0(blocks, out, n);
 }
 
-void ak_avx512_widen_q4_0(const void *restrict blocks, float *restrict out, size_t n)
+void ak_avx512_dequantize_q4_0(const void *restrict blocks, float *restrict out, size_t n)
 {
     ak_quant_dequantize_q4_0(blocks, out, n);
 }
 
-void ak_avx512_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
-                            float page_max, float page_sum, const float *restrict page_out,
-                            size_t head_dim)
+void ak_avx512_attn_merge(float *restrict max, float *restrict sum, float *restrict out,
+                          float page_max, float page_sum, const float *restrict page_out,
+                          size_t head_dim)
 {
     float m = page_max > *max ? page_max : *max;
     float a = ak_expf(*max - m), b = ak_expf(page_max - m);
@@ -152,7 +152,7 @@ void ak_avx512_rms_norm(const float *restrict x, const float *restrict weight, s
         low = _mm512_fmadd_ps(a, a, low);
         high = _mm512_fmadd_ps(b, b, high);
     }
-    float scale = 1.0f / sqrtf(fold_lanes(_mm512_add_ps(low, high)) / (float)n + eps);
+    float scale = 1.0f / sqrtf(horizontal_sum(_mm512_add_ps(low, high)) / (float)n + eps);
     size_t full = n / 16 * 16;
     for (size_t i = 0; i < full; i += 16)
         _mm512_storeu_ps(out + i,

@@ -40,7 +40,7 @@ AK_KERNEL __m512 load_bf16(const void *p)
 }
 
 /* The 32-bit word at p in every lane: one load. */
-AK_KERNEL __m512i spread(const void *p)
+AK_KERNEL __m512i broadcast_word(const void *p)
 {
     int32_t word;
     memcpy(&word, p, sizeof word);
@@ -86,7 +86,7 @@ AK_KERNEL void transpose_lanes(__m512 v[16])
 }
 
 /* Adds the upper half to the lower until one is left. */
-AK_KERNEL float fold_lanes(__m512 x)
+AK_KERNEL float horizontal_sum(__m512 x)
 {
     __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

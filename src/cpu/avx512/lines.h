@@ -1,7 +1,7 @@
 /* Lines of 64 bytes as vectors of 16 rows: what is shared by the kernels over
- * tiles and over slabs. */
-#ifndef AK_CPU_AVX512_LINES_H
-#define AK_CPU_AVX512_LINES_H
+ * tiles and over panels. */
+#ifndef AK_CPU_AVX512_INTERLEAVED_H
+#define AK_CPU_AVX512_INTERLEAVED_H
 
 #include "base/mem.h"
 #include "cpu/avx512/avx512.h"
@@ -66,16 +66,16 @@ AK_KERNEL bool has_values(enum ak_quant_type type)
     return type == AK_QUANT_IQ4_NL || type == AK_QUANT_MXFP4;
 }
 
-/* How the offset that is still in a block's words follows from ak_act32.minus8_sum. */
-enum offset { OFFSET_0, OFFSET_8, OFFSET_16, OFFSET_128, OFFSET_128_MINIMUM };
+/* How the offset that is still in a block's words follows from ak_cpu_act32.minus8_sum. */
+enum ak_avx512_offset { OFFSET_0, OFFSET_8, OFFSET_16, OFFSET_128, OFFSET_128_MINIMUM };
 
 /* Whether the types of an offset have minimums. */
-AK_KERNEL bool offset_has_minimum(enum offset offset)
+AK_KERNEL bool offset_has_minimum(enum ak_avx512_offset offset)
 {
     return offset == OFFSET_0 || offset == OFFSET_128_MINIMUM;
 }
 
-AK_KERNEL enum offset offset_of(enum ak_quant_type type)
+AK_KERNEL enum ak_avx512_offset offset_of(enum ak_quant_type type)
 {
     switch (type) {
     case AK_QUANT_Q4_0: return OFFSET_8;
@@ -89,7 +89,7 @@ AK_KERNEL enum offset offset_of(enum ak_quant_type type)
 }
 
 /* The sum that a block's products start from: −offset · Σq of the activations. */
-AK_KERNEL __m512i block_offset(enum offset offset, const struct ak_act32 *act)
+AK_KERNEL __m512i block_offset(enum ak_avx512_offset offset, const struct ak_cpu_act32 *act)
 {
     switch (offset) {
     case OFFSET_8: return _mm512_set1_epi32(act->minus8_sum);
@@ -101,7 +101,7 @@ AK_KERNEL __m512i block_offset(enum offset offset, const struct ak_act32 *act)
 }
 
 /* Where the parts of a block of 32 k lie. */
-struct tile_block {
+struct ak_avx512_block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
 
@@ -117,9 +117,10 @@ AK_KERNEL size_t factor_bytes(enum ak_quant_type type)
 }
 
 /* The first block of a tile of `blocks` blocks. */
-AK_KERNEL struct tile_block first_block(enum ak_quant_type type, const uint8_t *tile, size_t blocks)
+AK_KERNEL struct ak_avx512_block first_block(enum ak_quant_type type, const uint8_t *tile,
+                                             size_t blocks)
 {
-    struct tile_block at = { .scales = tile, .minimums = tile + blocks * factor_bytes(type) };
+    struct ak_avx512_block at = { .scales = tile, .minimums = tile + blocks * factor_bytes(type) };
     size_t scales = blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
     at.high = tile + ak_round_up(scales, AK_LINE_BYTES);
     at.lines = at.high + (has_fifth_bits(type) ? blocks * 64 : 0);
@@ -128,7 +129,7 @@ AK_KERNEL struct tile_block first_block(enum ak_quant_type type, const uint8_t *
 
 /* From a block to the next one of the tile; behind the last one, `lines` is where
  * the next tile begins. */
-AK_KERNEL void next_block(enum ak_quant_type type, struct tile_block *at)
+AK_KERNEL void next_block(enum ak_quant_type type, struct ak_avx512_block *at)
 {
     at->scales += factor_bytes(type);
     at->minimums += factor_bytes(type);
@@ -158,18 +159,18 @@ AK_KERNEL __m512 block_factors(enum ak_quant_type type, const uint8_t *p)
     }
 }
 
-AK_KERNEL __m512 block_scale(enum ak_quant_type type, const struct tile_block *at)
+AK_KERNEL __m512 block_scale(enum ak_quant_type type, const struct ak_avx512_block *at)
 {
     return block_factors(type, at->scales);
 }
 
-AK_KERNEL __m512 block_minimum(enum ak_quant_type type, const struct tile_block *at)
+AK_KERNEL __m512 block_minimum(enum ak_quant_type type, const struct ak_avx512_block *at)
 {
     return block_factors(type, at->minimums);
 }
 
 /* Word i (k = 4i …) of a block, unsigned, the offset still in it. */
-AK_KERNEL __m512i block_word(enum ak_quant_type type, const struct tile_block *at, size_t i)
+AK_KERNEL __m512i block_word(enum ak_quant_type type, const struct ak_avx512_block *at, size_t i)
 {
     if (has_bytes(type))
         return load_line(at->lines + i * AK_LINE_BYTES);
@@ -212,7 +213,7 @@ AK_KERNEL __m512i signed_byte_of_lane(__m512i x, size_t j)
     return _mm512_srai_epi32(_mm512_slli_epi32(x, (unsigned)(24 - 8 * j)), 24);
 }
 
-/* Minimums as pairs of int16 that meet the pairs of ak_act256.pair_sum32. */
+/* Minimums as pairs of int16 that meet the pairs of ak_cpu_act256.pair_sum32. */
 AK_KERNEL __m512i minimum_pair(const __m512i minimums[2], size_t i)
 {
     const __m512i even = _mm512_set1_epi32(0x00ff00ff);
@@ -255,7 +256,7 @@ AK_KERNEL __m512i q6_k_word(__m512i low, __m512i high, size_t quarter)
 }
 
 /* Pairs of int16 from bytes 0 and 2 (first = 0) or 1 and 3 of each lane: they meet
- * the pairs of ak_act256. */
+ * the pairs of ak_cpu_act256. */
 AK_KERNEL __m512i byte_pairs(__m512i x, size_t first)
 {
     return first == 0 ? _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)) :
@@ -316,12 +317,12 @@ AK_KERNEL __m512i iq4_xs_scale(__m512i first, __m512i low, size_t j)
 }
 
 /* −128 · Σq of the activations of sub-block j: the offset of IQ4_XS. */
-AK_KERNEL __m512i iq4_xs_offset(const struct ak_act256 *act, size_t j)
+AK_KERNEL __m512i iq4_xs_offset(const struct ak_cpu_act256 *act, size_t j)
 {
     const size_t at = j % 4 == 1 ? j + 1 : j % 4 == 2 ? j - 1 : j; /* in the order of pairs */
     const int factors = at % 2 ? -128 * 65536 : -128 & 0xffff;
     return _mm512_dpwssd_epi32(_mm512_setzero_si512(), _mm512_set1_epi32(factors),
-                               spread(act->pair_sum32 + at / 2 * 2));
+                               broadcast_word(act->pair_sum32 + at / 2 * 2));
 }
 
 #endif

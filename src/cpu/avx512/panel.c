@@ -11,10 +11,10 @@
 #include "cpu/avx512/stored.h"
 #include "cpu/panel.h"
 
-enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4 };
+enum { LANES = 16, VECTORS = AK_PANEL_ROWS_MAX / LANES, TOKENS = 8, GROUPS = 4 };
 
-AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
-                          size_t n_rows, size_t cols, float *panel)
+AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                                size_t n_rows, size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, width = ak_round_up(n_rows, LANES);
     for (size_t first = 0; first < n_rows; first += LANES) {
@@ -32,31 +32,33 @@ AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t r
             AK_UNROLL
             for (size_t j = 0; j < LANES; j++)
                 _mm512_store_ps(
-                    panel + (ak_panel_turn(i % AK_LANES + j) * steps + i / AK_LANES) * width +
+                    panel +
+                        (ak_panel_reverse_bits(i % AK_LANES + j) * steps + i / AK_LANES) * width +
                         first,
                     v[j]);
         }
     }
 }
 
-AK_OPEN_PANEL(ak_avx512_open_f32, AK_QUANT_F32)
-AK_OPEN_PANEL(ak_avx512_open_f16, AK_QUANT_F16)
-AK_OPEN_PANEL(ak_avx512_open_bf16, AK_QUANT_BF16)
-AK_OPEN_PANEL(ak_avx512_open_f8, AK_QUANT_F8)
+AK_UNPACK_PANEL_F32(ak_avx512_unpack_f32, AK_QUANT_F32)
+AK_UNPACK_PANEL_F32(ak_avx512_unpack_f16, AK_QUANT_F16)
+AK_UNPACK_PANEL_F32(ak_avx512_unpack_bf16, AK_QUANT_BF16)
+AK_UNPACK_PANEL_F32(ak_avx512_unpack_f8, AK_QUANT_F8)
 
-void ak_avx512_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
+void ak_avx512_interleave_token_f32(const float *restrict x, size_t k, size_t token,
+                                    float *restrict tokens)
 {
-    ak_panel_open_token(x, k, token, TOKENS, tokens);
+    ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
 
 /* One partial sum of `vectors` vectors of rows × the first n tokens of a group, added to
  * those before it that wait in `waiting`; the last one goes to y, of the last vector only
  * `lanes` and of the tokens the first `tokens`. Both sizes are constants. */
 AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, size_t steps,
-                    size_t turn, __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
-                    float *y, size_t y_stride, struct ak_panel_ahead *ahead)
+                    size_t rev, __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
+                    float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {
-    const struct ak_panel_lines lines_ahead = ak_panel_lines(ahead, steps);
+    const struct ak_panel_prefetch_lines prefetch_lines = ak_panel_prefetch_lines(prefetch, steps);
     __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
@@ -65,7 +67,7 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
         acc[t][v] = _mm512_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += vectors * LANES, x += TOKENS) {
         __m512 row[VECTORS];
-        ak_panel_ask_line(&lines_ahead, i);
+        ak_panel_prefetch_line(&prefetch_lines, i);
         AK_UNROLL
         for (size_t v = 0; v < vectors; v++)
             row[v] = _mm512_load_ps(w + v * LANES);
@@ -77,7 +79,7 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
                 acc[t][v] = _mm512_fmadd_ps(row[v], token, acc[t][v]);
         }
     }
-    for (; turn & 1; turn >>= 1, waiting++)
+    for (; rev & 1; rev >>= 1, waiting++)
         AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
@@ -101,45 +103,51 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
 }
 
 /* The last group of tokens goes by twos: those beyond would cost what a token costs. */
-AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t turn,
+AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t rev,
                          __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
-                         float *y, size_t y_stride, struct ak_panel_ahead *ahead)
+                         float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {
     switch ((tokens + 1) / 2) {
-    case 1: pass(vectors, 2, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
-    case 2: pass(vectors, 4, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
-    case 3: pass(vectors, 6, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead); break;
+    case 1:
+        pass(vectors, 2, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
+        break;
+    case 2:
+        pass(vectors, 4, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
+        break;
+    case 3:
+        pass(vectors, 6, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
+        break;
     default:
-        pass(vectors, TOKENS, w, x, steps, turn, waiting, tokens, lanes, y, y_stride, ahead);
+        pass(vectors, TOKENS, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
         break;
     }
 }
 
-AK_KERNEL void dot_panel(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens,
-                         size_t n, size_t k, float *y, size_t y_stride,
-                         struct ak_panel_ahead *ahead)
+AK_KERNEL void dot_panel_f32(size_t vectors, const float *panel, __mmask16 lanes,
+                             const float *tokens, size_t n, size_t k, float *y, size_t y_stride,
+                             struct ak_panel_prefetch *prefetch)
 {
     __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t first = 0; first < n; first += GROUPS * TOKENS)
-        for (size_t turn = 0; turn < AK_LANES; turn++)
+        for (size_t rev = 0; rev < AK_LANES; rev++)
             for (size_t g = 0, t = first; g < GROUPS && t < n; g++, t += TOKENS)
-                pass_some(vectors, panel + turn * steps * vectors * LANES,
-                          tokens + t * k + turn * steps * TOKENS, steps, turn, waiting[g],
+                pass_some(vectors, panel + rev * steps * vectors * LANES,
+                          tokens + t * k + rev * steps * TOKENS, steps, rev, waiting[g],
                           ak_min_size(n - t, TOKENS), lanes,
-                          turn + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, ahead);
+                          rev + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, prefetch);
 }
 
-void ak_avx512_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens,
-                         size_t n, size_t k, float *restrict y, size_t y_stride,
-                         const uint8_t *next, size_t next_bytes)
+void ak_avx512_dot_panel_f32(const float *restrict panel, size_t n_rows,
+                             const float *restrict tokens, size_t n, size_t k, float *restrict y,
+                             size_t y_stride, const uint8_t *next, size_t next_bytes)
 {
-    struct ak_panel_ahead ahead =
-        ak_panel_ahead(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
+    struct ak_panel_prefetch prefetch =
+        ak_panel_init_prefetch(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
-    case 2: dot_panel(2, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
-    default: dot_panel(VECTORS, panel, lanes, tokens, n, k, y, y_stride, &ahead); break;
+    case 1: dot_panel_f32(1, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
+    case 2: dot_panel_f32(2, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
+    default: dot_panel_f32(VECTORS, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
     }
 }

@@ -3,7 +3,7 @@
 #include "cpu/avx512/avx512.h"
 
 /* All lanes in one number; a sum of them could overflow. */
-static uint64_t fold(__m512i x)
+static uint64_t xor_lanes(__m512i x)
 {
     uint64_t lanes[8], folded = 0;
     _mm512_storeu_si512(lanes, x);
@@ -21,7 +21,7 @@ uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
         c = _mm512_xor_si512(c, _mm512_loadu_si512(p + i + 128));
         d = _mm512_xor_si512(d, _mm512_loadu_si512(p + i + 192));
     }
-    return fold(_mm512_xor_si512(_mm512_xor_si512(a, b), _mm512_xor_si512(c, d)));
+    return xor_lanes(_mm512_xor_si512(_mm512_xor_si512(a, b), _mm512_xor_si512(c, d)));
 }
 
 /* Twelve chains of vpdpbusd with operands of their own, so that none can be merged. */
@@ -42,7 +42,7 @@ uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
     __m512i all = sum[0];
     for (int j = 1; j < CHAINS; j++)
         all = _mm512_xor_si512(all, sum[j]);
-    *sink = fold(all);
+    *sink = xor_lanes(all);
     return (uint64_t)rounds * CHAINS * 64 * 2;
 }
 
@@ -61,11 +61,11 @@ uint64_t ak_avx512_probe_f32(size_t rounds, uint64_t *sink)
     __m512 all = sum[0];
     for (int j = 1; j < CHAINS; j++)
         all = _mm512_xor_ps(all, sum[j]);
-    *sink = fold(_mm512_castps_si512(all));
+    *sink = xor_lanes(_mm512_castps_si512(all));
     return (uint64_t)rounds * CHAINS * 16 * 2;
 }
 
-/* Not every machine of this bundle has the instruction: ak_kernels_fill asks. */
+/* Not every machine of this bundle has the instruction: ak_cpu_fill_kernels asks. */
 __attribute__((target("avx512bf16"))) uint64_t ak_avx512_probe_bf16(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
@@ -82,6 +82,6 @@ __attribute__((target("avx512bf16"))) uint64_t ak_avx512_probe_bf16(size_t round
     __m512 all = sum[0];
     for (int j = 1; j < CHAINS; j++)
         all = _mm512_xor_ps(all, sum[j]);
-    *sink = fold(_mm512_castps_si512(all));
+    *sink = xor_lanes(_mm512_castps_si512(all));
     return (uint64_t)rounds * CHAINS * 32 * 2;
 }

@@ -1,4 +1,4 @@
-/* Open slabs of up to AK_SLAB_TILES tile rows: where their parts lie, for the kernels
+/* Panels of up to AK_PANEL_I8_TILES_MAX tile rows: where their parts lie, for the kernels
  * that open them and those that multiply with them.
  *
  * Blocks of 32, for T tile rows: 8 words × T lines | T lines of f32 scales | T lines
@@ -7,20 +7,20 @@
  * K-types: 8 parts of 32 k, each 8 words × T lines and then its integer scales, 0, 1
  * or 2 (one per 16) × T lines | T lines of f32 d | where there are minimums: T lines
  * of f32 dmin, 4 or 8 × T lines of pairs of them. */
-#ifndef AK_CPU_AVX512_SLAB_H
-#define AK_CPU_AVX512_SLAB_H
+#ifndef AK_CPU_AVX512_PANEL_I8_H
+#define AK_CPU_AVX512_PANEL_I8_H
 
 #include "cpu/avx512/lines.h"
 
 enum { PARTS = AK_TILE_K / AK_BLOCK_K };
 
-AK_KERNEL size_t slab_block_bytes(bool minimum, size_t n_tiles)
+AK_KERNEL size_t panel_block_bytes(bool minimum, size_t n_tiles)
 {
     return n_tiles * (size_t)(BLOCK_WORDS + (minimum ? 2 : 1)) * AK_LINE_BYTES;
 }
 
 /* All that a product must know of a type. */
-enum form {
+enum ak_avx512_scaling {
     SCALES_32_MINIMUMS,    /* Q4_K, Q5_K */
     SCALES_32_OFFSET_128,  /* IQ4_XS */
     SCALES_16_OFFSET_32,   /* Q6_K */
@@ -28,7 +28,7 @@ enum form {
     NO_SCALES_OFFSET_124   /* Q3_K */
 };
 
-AK_KERNEL enum form form_of(enum ak_quant_type type)
+AK_KERNEL enum ak_avx512_scaling scaling_of(enum ak_quant_type type)
 {
     switch (type) {
     case AK_QUANT_Q2_K: return NO_SCALES_MINIMUMS_16;
@@ -41,38 +41,39 @@ AK_KERNEL enum form form_of(enum ak_quant_type type)
 }
 
 /* Scales of 32 k. */
-AK_KERNEL size_t scales_of_part(enum form form)
+AK_KERNEL size_t scales_of_part(enum ak_avx512_scaling scaling)
 {
-    return form == SCALES_16_OFFSET_32                                ? 2 :
-           form == SCALES_32_MINIMUMS || form == SCALES_32_OFFSET_128 ? 1 :
-                                                                        0;
+    return scaling == SCALES_16_OFFSET_32                                   ? 2 :
+           scaling == SCALES_32_MINIMUMS || scaling == SCALES_32_OFFSET_128 ? 1 :
+                                                                              0;
 }
 
-AK_KERNEL size_t minimum_pairs(enum form form)
+AK_KERNEL size_t minimum_pairs(enum ak_avx512_scaling scaling)
 {
-    return form == SCALES_32_MINIMUMS ? 4 : form == NO_SCALES_MINIMUMS_16 ? 8 : 0;
+    return scaling == SCALES_32_MINIMUMS ? 4 : scaling == NO_SCALES_MINIMUMS_16 ? 8 : 0;
 }
 
-AK_KERNEL size_t part_bytes(enum form form, size_t n_tiles)
+AK_KERNEL size_t part_bytes(enum ak_avx512_scaling scaling, size_t n_tiles)
 {
-    return n_tiles * (BLOCK_WORDS + scales_of_part(form)) * AK_LINE_BYTES;
+    return n_tiles * (BLOCK_WORDS + scales_of_part(scaling)) * AK_LINE_BYTES;
 }
 
-AK_KERNEL size_t super_bytes(enum form form, size_t n_tiles)
+AK_KERNEL size_t super_block_bytes(enum ak_avx512_scaling scaling, size_t n_tiles)
 {
-    size_t factors = minimum_pairs(form) ? 2 + minimum_pairs(form) : 1;
-    return PARTS * part_bytes(form, n_tiles) + n_tiles * factors * AK_LINE_BYTES;
+    size_t factors = minimum_pairs(scaling) ? 2 + minimum_pairs(scaling) : 1;
+    return PARTS * part_bytes(scaling, n_tiles) + n_tiles * factors * AK_LINE_BYTES;
 }
 
-AK_KERNEL const struct ak_act256 *act_of(const uint8_t *acts, size_t act_bytes, size_t t)
+AK_KERNEL const struct ak_cpu_act256 *act_of(const uint8_t *activations, size_t act_bytes, size_t t)
 {
-    return (const struct ak_act256 *)(const void *)(acts + t * act_bytes);
+    return (const struct ak_cpu_act256 *)(const void *)(activations + t * act_bytes);
 }
 
 /* What the sums of scale `scale` (of a part, or of a super-block) start from. */
-AK_KERNEL __m512i start_of(enum form form, const struct ak_act256 *act, size_t scale)
+AK_KERNEL __m512i start_of(enum ak_avx512_scaling scaling, const struct ak_cpu_act256 *act,
+                           size_t scale)
 {
-    switch (form) {
+    switch (scaling) {
     case SCALES_16_OFFSET_32: return _mm512_set1_epi32(act->minus32_sum16[scale]);
     case SCALES_32_OFFSET_128:
         return _mm512_set1_epi32(
@@ -83,35 +84,37 @@ AK_KERNEL __m512i start_of(enum form form, const struct ak_act256 *act, size_t s
 }
 
 /* What ends a super-block of one tile row, for all tokens. */
-struct super_factors {
+struct ak_avx512_super_block_factors {
     __m512 d, dmin;
     __m512i minimums[8];
 };
 
 /* `rest` is what follows the tile row's parts. */
-AK_KERNEL struct super_factors load_factors(enum form form, size_t n_tiles, const uint8_t *rest)
+AK_KERNEL struct ak_avx512_super_block_factors load_factors(enum ak_avx512_scaling scaling,
+                                                            size_t n_tiles, const uint8_t *rest)
 {
-    struct super_factors f = { .d = _mm512_loadu_ps(rest) };
-    if (minimum_pairs(form))
+    struct ak_avx512_super_block_factors f = { .d = _mm512_loadu_ps(rest) };
+    if (minimum_pairs(scaling))
         f.dmin = _mm512_loadu_ps(rest + n_tiles * AK_LINE_BYTES);
     AK_UNROLL
-    for (size_t i = 0; i < minimum_pairs(form); i++)
+    for (size_t i = 0; i < minimum_pairs(scaling); i++)
         f.minimums[i] = load_line(rest + (2 + i) * n_tiles * AK_LINE_BYTES);
     return f;
 }
 
 /* acc + d·scale·scaled − dmin·scale·minimums */
-AK_KERNEL __m512 add_super(enum form form, const struct super_factors *f, __m512i scaled,
-                           const struct ak_act256 *act, __m512 acc)
+AK_KERNEL __m512 add_super_block(enum ak_avx512_scaling scaling,
+                                 const struct ak_avx512_super_block_factors *f, __m512i scaled,
+                                 const struct ak_cpu_act256 *act, __m512 acc)
 {
     __m512 scale = _mm512_set1_ps(act->scale);
     acc = _mm512_fmadd_ps(_mm512_mul_ps(f->d, scale), _mm512_cvtepi32_ps(scaled), acc);
-    if (minimum_pairs(form)) {
-        const int16_t *pairs = form == NO_SCALES_MINIMUMS_16 ? act->pair_sum16 : act->pair_sum32;
+    if (minimum_pairs(scaling)) {
+        const int16_t *pairs = scaling == NO_SCALES_MINIMUMS_16 ? act->pair_sum16 : act->pair_sum32;
         __m512i minimum = _mm512_setzero_si512();
         AK_UNROLL
-        for (size_t i = 0; i < minimum_pairs(form); i++)
-            minimum = _mm512_dpwssd_epi32(minimum, f->minimums[i], spread(pairs + 2 * i));
+        for (size_t i = 0; i < minimum_pairs(scaling); i++)
+            minimum = _mm512_dpwssd_epi32(minimum, f->minimums[i], broadcast_word(pairs + 2 * i));
         acc = _mm512_fnmadd_ps(_mm512_mul_ps(f->dmin, scale), _mm512_cvtepi32_ps(minimum), acc);
     }
     return acc;

@@ -1,8 +1,8 @@
-/* Many tokens times the K-types, over an open slab of one or two tile rows. Q2_K and
+/* GEMM with the K-types, over a panel of one or two tile rows. Q2_K and
  * Q3_K have no scales there: scale times number fits a byte. */
 #include "cpu/avx512/slab.h"
 
-enum { MOST_TILES = AK_SLAB_TILES, GROUP = 6 };
+enum { TILES_MAX = AK_PANEL_I8_TILES_MAX, GROUP = 6 };
 
 /* Byte j of each lane as the number in both its halves. */
 AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
@@ -15,7 +15,7 @@ AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
 
 /* A word of 2 bits times a scale of 4 bits: at most 45, so that nothing is carried
  * from byte to byte. */
-AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void unpack_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     __m512i both = load_line(tile);
@@ -45,7 +45,7 @@ AK_KERNEL void open_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 
 /* Bytes of scale · (q − 4) + 124, where −32 ≤ scale ≤ 31: 0 … 252. As 16-bit numbers,
  * modulo 2^16: what a lower byte carries is taken back by the rest of the sum. */
-AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void unpack_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     __m512i scales[4];
@@ -71,7 +71,8 @@ AK_KERNEL void open_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to, _mm512_castps_si512(load_halves(tile)));
 }
 
-AK_KERNEL void open_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void unpack_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t n_tiles,
+                            uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     const uint8_t *quants = tile + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
@@ -98,7 +99,7 @@ AK_KERNEL void open_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t n
         store_line(to + (2 + i) * step, minimum_pair(minimums, i));
 }
 
-AK_KERNEL void open_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void unpack_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     const __m512i table = value_table(AK_QUANT_IQ4_XS);
@@ -118,7 +119,7 @@ AK_KERNEL void open_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to, _mm512_castps_si512(lower_halves(first)));
 }
 
-AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void unpack_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     AK_UNROLL
@@ -137,19 +138,20 @@ AK_KERNEL void open_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     store_line(to, _mm512_castps_si512(load_halves(tile)));
 }
 
-AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         uint8_t *slab)
+AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles,
+                               size_t k, uint8_t *panel)
 {
     for (size_t r = 0; r < n_tiles; r++) {
-        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += ak_tile256_bytes(type)) {
-            uint8_t *to = slab + s * super_bytes(form_of(type), n_tiles) + r * AK_LINE_BYTES;
+        for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += ak_cpu_tile256_bytes(type)) {
+            uint8_t *to =
+                panel + s * super_block_bytes(scaling_of(type), n_tiles) + r * AK_LINE_BYTES;
             switch (type) {
-            case AK_QUANT_Q2_K: open_q2_k(tiles, n_tiles, to); break;
-            case AK_QUANT_Q3_K: open_q3_k(tiles, n_tiles, to); break;
+            case AK_QUANT_Q2_K: unpack_q2_k(tiles, n_tiles, to); break;
+            case AK_QUANT_Q3_K: unpack_q3_k(tiles, n_tiles, to); break;
             case AK_QUANT_Q4_K:
-            case AK_QUANT_Q5_K: open_q45_k(type, tiles, n_tiles, to); break;
-            case AK_QUANT_Q6_K: open_q6_k(tiles, n_tiles, to); break;
-            default: open_iq4_xs(tiles, n_tiles, to); break;
+            case AK_QUANT_Q5_K: unpack_q45_k(type, tiles, n_tiles, to); break;
+            case AK_QUANT_Q6_K: unpack_q6_k(tiles, n_tiles, to); break;
+            default: unpack_iq4_xs(tiles, n_tiles, to); break;
             }
         }
     }
@@ -157,17 +159,18 @@ AK_KERNEL void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n
 
 /* sums[r][t] += words of a part times activations. */
 AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t n_words,
-                         const uint8_t *acts, size_t act_bytes, __m512i sums[MOST_TILES][GROUP])
+                         const uint8_t *activations, size_t act_bytes,
+                         __m512i sums[TILES_MAX][GROUP])
 {
     AK_UNROLL
     for (size_t i = 0; i < n_words; i++) {
-        __m512i w[MOST_TILES];
+        __m512i w[TILES_MAX];
         AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++)
             w[r] = load_line(words + (i * n_tiles + r) * AK_LINE_BYTES);
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            __m512i a = spread(acts + t * act_bytes + i * 4);
+            __m512i a = broadcast_word(activations + t * act_bytes + i * 4);
             AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++)
                 sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
@@ -176,47 +179,50 @@ AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t 
 }
 
 /* One super-block times n ≤ GROUP tokens, where it has no scales. */
-AK_KERNEL void plain_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab,
-                          const uint8_t *acts, size_t act_bytes, __m512i sums[MOST_TILES][GROUP])
+AK_KERNEL void plain_sums(enum ak_avx512_scaling scaling, size_t n_tiles, size_t n,
+                          const uint8_t *panel, const uint8_t *activations, size_t act_bytes,
+                          __m512i sums[TILES_MAX][GROUP])
 {
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
-        __m512i start = start_of(form, act_of(acts, act_bytes, t), 0);
+        __m512i start = start_of(scaling, act_of(activations, act_bytes, t), 0);
         AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++)
             sums[r][t] = start;
     }
-    for (size_t part = 0; part < PARTS; part++, slab += part_bytes(form, n_tiles))
-        add_words(n_tiles, n, slab, BLOCK_WORDS, acts + part * AK_BLOCK_K, act_bytes, sums);
+    for (size_t part = 0; part < PARTS; part++, panel += part_bytes(scaling, n_tiles))
+        add_words(n_tiles, n, panel, BLOCK_WORDS, activations + part * AK_BLOCK_K, act_bytes, sums);
 }
 
 /* The same with scales: scaled[r][t] = Σ_j scale_j · Σ w·a. */
-AK_KERNEL void scaled_sums(enum form form, size_t n_tiles, size_t n, const uint8_t *slab,
-                           const uint8_t *acts, size_t act_bytes, __m512i scaled[MOST_TILES][GROUP])
+AK_KERNEL void scaled_sums(enum ak_avx512_scaling scaling, size_t n_tiles, size_t n,
+                           const uint8_t *panel, const uint8_t *activations, size_t act_bytes,
+                           __m512i scaled[TILES_MAX][GROUP])
 {
-    const size_t subs = scales_of_part(form), words = BLOCK_WORDS / (subs ? subs : 1);
+    const size_t subs = scales_of_part(scaling), words = BLOCK_WORDS / (subs ? subs : 1);
     AK_UNROLL
     for (size_t r = 0; r < n_tiles; r++)
         AK_UNROLL
     for (size_t t = 0; t < n; t++)
         scaled[r][t] = _mm512_setzero_si512();
-    for (size_t part = 0; part < PARTS; part++, slab += part_bytes(form, n_tiles)) {
+    for (size_t part = 0; part < PARTS; part++, panel += part_bytes(scaling, n_tiles)) {
         AK_UNROLL
         for (size_t sub = 0; sub < subs; sub++) {
-            __m512i sums[MOST_TILES][GROUP];
+            __m512i sums[TILES_MAX][GROUP];
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                __m512i start = start_of(form, act_of(acts, act_bytes, t), part * subs + sub);
+                __m512i start =
+                    start_of(scaling, act_of(activations, act_bytes, t), part * subs + sub);
                 AK_UNROLL
                 for (size_t r = 0; r < n_tiles; r++)
                     sums[r][t] = start;
             }
-            add_words(n_tiles, n, slab + sub * words * n_tiles * AK_LINE_BYTES, words,
-                      acts + part * AK_BLOCK_K + sub * words * 4, act_bytes, sums);
+            add_words(n_tiles, n, panel + sub * words * n_tiles * AK_LINE_BYTES, words,
+                      activations + part * AK_BLOCK_K + sub * words * 4, act_bytes, sums);
             AK_UNROLL
             for (size_t r = 0; r < n_tiles; r++) {
                 __m512i scale =
-                    load_line(slab + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
+                    load_line(panel + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
                 AK_UNROLL
                 for (size_t t = 0; t < n; t++)
                     scaled[r][t] =
@@ -226,65 +232,68 @@ AK_KERNEL void scaled_sums(enum form form, size_t n_tiles, size_t n, const uint8
     }
 }
 
-/* n_tiles tile rows times n ≤ GROUP tokens; float sums are in y between supers. */
-AK_KERNEL void micro(enum form form, size_t n_tiles, size_t n, const uint8_t *slab, size_t n_supers,
-                     const uint8_t *acts, size_t act_bytes, float *y, size_t y_stride)
+/* n_tiles tile rows times n ≤ GROUP tokens; float sums are in y between super-blocks. */
+AK_KERNEL void micro(enum ak_avx512_scaling scaling, size_t n_tiles, size_t n, const uint8_t *panel,
+                     size_t n_super_blocks, const uint8_t *activations, size_t act_bytes, float *y,
+                     size_t y_stride)
 {
     for (size_t t = 0; t < n; t++)
         memset(y + t * y_stride, 0, n_tiles * AK_TILE_ROWS * sizeof *y);
-    for (size_t s = 0; s < n_supers;
-         s++, acts += sizeof(struct ak_act256), slab += super_bytes(form, n_tiles)) {
-        __m512i scaled[MOST_TILES][GROUP];
-        if (scales_of_part(form))
-            scaled_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
+    for (size_t s = 0; s < n_super_blocks; s++, activations += sizeof(struct ak_cpu_act256),
+                panel += super_block_bytes(scaling, n_tiles)) {
+        __m512i scaled[TILES_MAX][GROUP];
+        if (scales_of_part(scaling))
+            scaled_sums(scaling, n_tiles, n, panel, activations, act_bytes, scaled);
         else
-            plain_sums(form, n_tiles, n, slab, acts, act_bytes, scaled);
-        const uint8_t *rest = slab + PARTS * part_bytes(form, n_tiles);
+            plain_sums(scaling, n_tiles, n, panel, activations, act_bytes, scaled);
+        const uint8_t *rest = panel + PARTS * part_bytes(scaling, n_tiles);
         AK_UNROLL
         for (size_t r = 0; r < n_tiles; r++) {
-            const struct super_factors factors =
-                load_factors(form, n_tiles, rest + r * AK_LINE_BYTES);
+            const struct ak_avx512_super_block_factors factors =
+                load_factors(scaling, n_tiles, rest + r * AK_LINE_BYTES);
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
                 float *out = y + t * y_stride + r * AK_TILE_ROWS;
-                _mm512_storeu_ps(out, add_super(form, &factors, scaled[r][t],
-                                                act_of(acts, act_bytes, t), _mm512_loadu_ps(out)));
+                _mm512_storeu_ps(out, add_super_block(scaling, &factors, scaled[r][t],
+                                                      act_of(activations, act_bytes, t),
+                                                      _mm512_loadu_ps(out)));
             }
         }
     }
 }
 
-AK_KERNEL void dot_groups(enum form form, size_t n_tiles, const uint8_t *slab, size_t k,
-                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
-                          size_t y_stride)
+AK_KERNEL void dot_groups(enum ak_avx512_scaling scaling, size_t n_tiles, const uint8_t *panel,
+                          size_t k, const uint8_t *activations, size_t act_bytes, size_t n,
+                          float *y, size_t y_stride)
 {
-    size_t n_supers = k / AK_TILE_K;
-    for (; n >= GROUP; n -= GROUP, acts += GROUP * act_bytes, y += GROUP * y_stride)
-        micro(form, n_tiles, GROUP, slab, n_supers, acts, act_bytes, y, y_stride);
-    for (; n >= 3; n -= 3, acts += 3 * act_bytes, y += 3 * y_stride)
-        micro(form, n_tiles, 3, slab, n_supers, acts, act_bytes, y, y_stride);
-    for (; n > 0; n--, acts += act_bytes, y += y_stride)
-        micro(form, n_tiles, 1, slab, n_supers, acts, act_bytes, y, y_stride);
+    size_t n_super_blocks = k / AK_TILE_K;
+    for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
+        micro(scaling, n_tiles, GROUP, panel, n_super_blocks, activations, act_bytes, y, y_stride);
+    for (; n >= 3; n -= 3, activations += 3 * act_bytes, y += 3 * y_stride)
+        micro(scaling, n_tiles, 3, panel, n_super_blocks, activations, act_bytes, y, y_stride);
+    for (; n > 0; n--, activations += act_bytes, y += y_stride)
+        micro(scaling, n_tiles, 1, panel, n_super_blocks, activations, act_bytes, y, y_stride);
 }
 
-AK_KERNEL void dot_slab(enum form form, const uint8_t *slab, size_t n_tiles, size_t k,
-                        const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+AK_KERNEL void dot_panel_i8(enum ak_avx512_scaling scaling, const uint8_t *panel, size_t n_tiles,
+                            size_t k, const uint8_t *activations, size_t act_bytes, size_t n,
+                            float *y, size_t y_stride)
 {
     if (n_tiles == 2)
-        dot_groups(form, 2, slab, k, acts, act_bytes, n, y, y_stride);
+        dot_groups(scaling, 2, panel, k, activations, act_bytes, n, y, y_stride);
     else
-        dot_groups(form, 1, slab, k, acts, act_bytes, n, y, y_stride);
+        dot_groups(scaling, 1, panel, k, activations, act_bytes, n, y, y_stride);
 }
 
-AK_OPEN_SLAB(ak_avx512_open_q2_k, AK_QUANT_Q2_K)
-AK_OPEN_SLAB(ak_avx512_open_q3_k, AK_QUANT_Q3_K)
-AK_OPEN_SLAB(ak_avx512_open_q4_k, AK_QUANT_Q4_K)
-AK_OPEN_SLAB(ak_avx512_open_q5_k, AK_QUANT_Q5_K)
-AK_OPEN_SLAB(ak_avx512_open_q6_k, AK_QUANT_Q6_K)
-AK_OPEN_SLAB(ak_avx512_open_iq4_xs, AK_QUANT_IQ4_XS)
+AK_UNPACK_PANEL_I8(ak_avx512_unpack_q2_k, AK_QUANT_Q2_K)
+AK_UNPACK_PANEL_I8(ak_avx512_unpack_q3_k, AK_QUANT_Q3_K)
+AK_UNPACK_PANEL_I8(ak_avx512_unpack_q4_k, AK_QUANT_Q4_K)
+AK_UNPACK_PANEL_I8(ak_avx512_unpack_q5_k, AK_QUANT_Q5_K)
+AK_UNPACK_PANEL_I8(ak_avx512_unpack_q6_k, AK_QUANT_Q6_K)
+AK_UNPACK_PANEL_I8(ak_avx512_unpack_iq4_xs, AK_QUANT_IQ4_XS)
 
-AK_DOT_SLAB(ak_avx512_dot_slab_k32_minimum, SCALES_32_MINIMUMS)
-AK_DOT_SLAB(ak_avx512_dot_slab_k32_128, SCALES_32_OFFSET_128)
-AK_DOT_SLAB(ak_avx512_dot_slab_k16_32, SCALES_16_OFFSET_32)
-AK_DOT_SLAB(ak_avx512_dot_slab_k_minimum16, NO_SCALES_MINIMUMS_16)
-AK_DOT_SLAB(ak_avx512_dot_slab_k_124, NO_SCALES_OFFSET_124)
+AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k32_minimum, SCALES_32_MINIMUMS)
+AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k32_128, SCALES_32_OFFSET_128)
+AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k16_32, SCALES_16_OFFSET_32)
+AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k_minimum16, NO_SCALES_MINIMUMS_16)
+AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k_124, NO_SCALES_OFFSET_124)

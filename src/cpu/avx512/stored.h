@@ -6,7 +6,7 @@
 #include "cpu/avx512/lanes.h"
 
 /* 16 halves, AK_QUANT_F16 or AK_QUANT_BF16, as floats. */
-AK_KERNEL __m512 widen_halves(enum ak_quant_type type, __m256i halves)
+AK_KERNEL __m512 halves_to_f32(enum ak_quant_type type, __m256i halves)
 {
     return type == AK_QUANT_F16 ?
                _mm512_cvtph_ps(halves) :
@@ -15,7 +15,7 @@ AK_KERNEL __m512 widen_halves(enum ak_quant_type type, __m256i halves)
 
 /* 16 E4M3 numbers of F8. One is a short F16 once its exponent has a fifth bit, 0: what
  * widening to 16 bits makes of the sign has to go from there. */
-AK_KERNEL __m512 widen_f8(__m128i numbers, const uint8_t *scale)
+AK_KERNEL __m512 f8_to_f32(__m128i numbers, const uint8_t *scale)
 {
     __m256i halves = _mm256_slli_epi16(_mm256_cvtepi8_epi16(numbers), 7);
     float factor;
@@ -29,22 +29,24 @@ AK_KERNEL __m512 widen_f8(__m128i numbers, const uint8_t *scale)
 AK_KERNEL __m512 load_some_stored(enum ak_quant_type type, const void *row, size_t i,
                                   __mmask16 lanes)
 {
-    const uint8_t *p = ak_stored_at(type, row, i);
+    const uint8_t *p = ak_cpu_stored_element(type, row, i);
     if (type == AK_QUANT_F8)
-        return widen_f8(_mm_loadu_si128((const __m128i *)(const void *)p), ak_stored_scale(row, i));
+        return f8_to_f32(_mm_loadu_si128((const __m128i *)(const void *)p),
+                         ak_cpu_stored_scale(row, i));
     return type == AK_QUANT_F32 ? _mm512_maskz_loadu_ps(lanes, p) :
-                                  widen_halves(type, _mm256_maskz_loadu_epi16(lanes, p));
+                                  halves_to_f32(type, _mm256_maskz_loadu_epi16(lanes, p));
 }
 
 /* 16 elements from number i on. */
 AK_KERNEL __m512 load_stored(enum ak_quant_type type, const void *row, size_t i)
 {
-    const uint8_t *p = ak_stored_at(type, row, i);
+    const uint8_t *p = ak_cpu_stored_element(type, row, i);
     if (type == AK_QUANT_F8)
-        return widen_f8(_mm_loadu_si128((const __m128i *)(const void *)p), ak_stored_scale(row, i));
+        return f8_to_f32(_mm_loadu_si128((const __m128i *)(const void *)p),
+                         ak_cpu_stored_scale(row, i));
     return type == AK_QUANT_F32 ?
                _mm512_loadu_ps(p) :
-               widen_halves(type, _mm256_loadu_si256((const __m256i *)(const void *)p));
+               halves_to_f32(type, _mm256_loadu_si256((const __m256i *)(const void *)p));
 }
 
 #endif

@@ -1,58 +1,69 @@
 #include "cpu/avx512/avx512.h"
 
 /* What is missing here, the quantizers, AVX2 does as fast. */
-void ak_kernels_avx512(struct ak_kernels *k)
+void ak_avx512_set_kernels(struct ak_cpu_kernels *k)
 {
     k->name = "avx512";
     k->tile[AK_QUANT_Q4_0] =
-        (struct ak_tile_kernels){ ak_avx512_dot_q4_0, ak_avx512_open_q4_0, ak_avx512_dot_slab_8 };
-    k->tile[AK_QUANT_Q4_1] = (struct ak_tile_kernels){ ak_avx512_dot_q4_1, ak_avx512_open_q4_1,
-                                                       ak_avx512_dot_slab_minimum };
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q4_0, ak_avx512_unpack_q4_0,
+                                      ak_avx512_dot_panel_i8_8 };
+    k->tile[AK_QUANT_Q4_1] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q4_1, ak_avx512_unpack_q4_1,
+                                      ak_avx512_dot_panel_i8_minimum };
     k->tile[AK_QUANT_Q5_0] =
-        (struct ak_tile_kernels){ ak_avx512_dot_q5_0, ak_avx512_open_q5_0, ak_avx512_dot_slab_16 };
-    k->tile[AK_QUANT_Q5_1] = (struct ak_tile_kernels){ ak_avx512_dot_q5_1, ak_avx512_open_q5_1,
-                                                       ak_avx512_dot_slab_minimum };
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q5_0, ak_avx512_unpack_q5_0,
+                                      ak_avx512_dot_panel_i8_16 };
+    k->tile[AK_QUANT_Q5_1] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q5_1, ak_avx512_unpack_q5_1,
+                                      ak_avx512_dot_panel_i8_minimum };
     k->tile[AK_QUANT_Q8_0] =
-        (struct ak_tile_kernels){ ak_avx512_dot_q8_0, ak_avx512_open_q8_0, ak_avx512_dot_slab_128 };
-    k->tile[AK_QUANT_Q2_K] = (struct ak_tile_kernels){ ak_avx512_dot_q2_k, ak_avx512_open_q2_k,
-                                                       ak_avx512_dot_slab_k_minimum16 };
-    k->tile[AK_QUANT_Q3_K] = (struct ak_tile_kernels){ ak_avx512_dot_q3_k, ak_avx512_open_q3_k,
-                                                       ak_avx512_dot_slab_k_124 };
-    k->tile[AK_QUANT_Q4_K] = (struct ak_tile_kernels){ ak_avx512_dot_q4_k, ak_avx512_open_q4_k,
-                                                       ak_avx512_dot_slab_k32_minimum };
-    k->tile[AK_QUANT_Q5_K] = (struct ak_tile_kernels){ ak_avx512_dot_q5_k, ak_avx512_open_q5_k,
-                                                       ak_avx512_dot_slab_k32_minimum };
-    k->tile[AK_QUANT_Q6_K] = (struct ak_tile_kernels){ ak_avx512_dot_q6_k, ak_avx512_open_q6_k,
-                                                       ak_avx512_dot_slab_k16_32 };
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q8_0, ak_avx512_unpack_q8_0,
+                                      ak_avx512_dot_panel_i8_128 };
+    k->tile[AK_QUANT_Q2_K] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q2_k, ak_avx512_unpack_q2_k,
+                                      ak_avx512_dot_panel_i8_k_minimum16 };
+    k->tile[AK_QUANT_Q3_K] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q3_k, ak_avx512_unpack_q3_k,
+                                      ak_avx512_dot_panel_i8_k_124 };
+    k->tile[AK_QUANT_Q4_K] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q4_k, ak_avx512_unpack_q4_k,
+                                      ak_avx512_dot_panel_i8_k32_minimum };
+    k->tile[AK_QUANT_Q5_K] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q5_k, ak_avx512_unpack_q5_k,
+                                      ak_avx512_dot_panel_i8_k32_minimum };
+    k->tile[AK_QUANT_Q6_K] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_q6_k, ak_avx512_unpack_q6_k,
+                                      ak_avx512_dot_panel_i8_k16_32 };
     k->tile[AK_QUANT_IQ4_NL] =
-        (struct ak_tile_kernels){ ak_avx512_dot_iq4_nl, ak_avx512_open_iq4_nl,
-                                  ak_avx512_dot_slab_128 };
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_iq4_nl, ak_avx512_unpack_iq4_nl,
+                                      ak_avx512_dot_panel_i8_128 };
     k->tile[AK_QUANT_IQ4_XS] =
-        (struct ak_tile_kernels){ ak_avx512_dot_iq4_xs, ak_avx512_open_iq4_xs,
-                                  ak_avx512_dot_slab_k32_128 };
-    k->tile[AK_QUANT_MXFP4] = (struct ak_tile_kernels){ ak_avx512_dot_mxfp4, ak_avx512_open_mxfp4,
-                                                        ak_avx512_dot_slab_16 };
-    k->tile[AK_QUANT_A4] =
-        (struct ak_tile_kernels){ ak_avx512_dot_a4, ak_avx512_open_a4, ak_avx512_dot_slab_minimum };
-    k->tile[AK_QUANT_A5] =
-        (struct ak_tile_kernels){ ak_avx512_dot_a5, ak_avx512_open_a5, ak_avx512_dot_slab_minimum };
-    k->tile[AK_QUANT_A8] = (struct ak_tile_kernels){ ak_avx512_dot_a8, ak_avx512_open_a8,
-                                                     ak_avx512_dot_slab_128_minimum };
-    k->widen[AK_QUANT_F16] = ak_avx512_widen_f16;
-    k->widen[AK_QUANT_BF16] = ak_avx512_widen_bf16;
-    k->widen[AK_QUANT_Q8_0] = ak_avx512_widen_q8_0;
-    k->widen[AK_QUANT_Q4_0] = ak_avx512_widen_q4_0;
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_iq4_xs, ak_avx512_unpack_iq4_xs,
+                                      ak_avx512_dot_panel_i8_k32_128 };
+    k->tile[AK_QUANT_MXFP4] =
+        (struct ak_cpu_tile_kernels){ ak_avx512_dot_mxfp4, ak_avx512_unpack_mxfp4,
+                                      ak_avx512_dot_panel_i8_16 };
+    k->tile[AK_QUANT_A4] = (struct ak_cpu_tile_kernels){ ak_avx512_dot_a4, ak_avx512_unpack_a4,
+                                                         ak_avx512_dot_panel_i8_minimum };
+    k->tile[AK_QUANT_A5] = (struct ak_cpu_tile_kernels){ ak_avx512_dot_a5, ak_avx512_unpack_a5,
+                                                         ak_avx512_dot_panel_i8_minimum };
+    k->tile[AK_QUANT_A8] = (struct ak_cpu_tile_kernels){ ak_avx512_dot_a8, ak_avx512_unpack_a8,
+                                                         ak_avx512_dot_panel_i8_128_minimum };
+    k->dequantize[AK_QUANT_F16] = ak_avx512_dequantize_f16;
+    k->dequantize[AK_QUANT_BF16] = ak_avx512_dequantize_bf16;
+    k->dequantize[AK_QUANT_Q8_0] = ak_avx512_dequantize_q8_0;
+    k->dequantize[AK_QUANT_Q4_0] = ak_avx512_dequantize_q4_0;
     k->dot_rows = ak_avx512_dot_rows;
     k->dot_stored[AK_QUANT_F32] = ak_avx512_dot_f32;
     k->dot_stored[AK_QUANT_F16] = ak_avx512_dot_f16;
     k->dot_stored[AK_QUANT_BF16] = ak_avx512_dot_bf16;
     k->dot_stored[AK_QUANT_F8] = ak_avx512_dot_f8;
-    k->open_panel[AK_QUANT_F32] = ak_avx512_open_f32;
-    k->open_panel[AK_QUANT_F16] = ak_avx512_open_f16;
-    k->open_panel[AK_QUANT_BF16] = ak_avx512_open_bf16;
-    k->open_panel[AK_QUANT_F8] = ak_avx512_open_f8;
-    k->open_token = ak_avx512_open_token;
-    k->dot_panel = ak_avx512_dot_panel;
+    k->unpack_panel_f32[AK_QUANT_F32] = ak_avx512_unpack_f32;
+    k->unpack_panel_f32[AK_QUANT_F16] = ak_avx512_unpack_f16;
+    k->unpack_panel_f32[AK_QUANT_BF16] = ak_avx512_unpack_bf16;
+    k->unpack_panel_f32[AK_QUANT_F8] = ak_avx512_unpack_f8;
+    k->interleave_token_f32 = ak_avx512_interleave_token_f32;
+    k->dot_panel_f32 = ak_avx512_dot_panel_f32;
     k->rms_norm = ak_avx512_rms_norm;
     k->add = ak_avx512_add;
     k->silu_mul = ak_avx512_silu_mul;
@@ -70,13 +81,13 @@ void ak_kernels_avx512(struct ak_kernels *k)
     k->conv = ak_avx512_conv;
     k->delta_rule = ak_avx512_delta_rule;
     k->rope = ak_avx512_rope;
-    k->narrow_f16 = ak_avx512_narrow_f16;
-    k->attend_scores_f16 = ak_avx512_attend_scores_f16;
-    k->attend_scores_f32 = ak_avx512_attend_scores_f32;
-    k->attend_values_f16 = ak_avx512_attend_values_f16;
-    k->attend_values_f32 = ak_avx512_attend_values_f32;
-    k->attend_values_q8_0 = ak_avx512_attend_values_q8_0;
-    k->attend_merge = ak_avx512_attend_merge;
+    k->f32_to_f16 = ak_avx512_f32_to_f16;
+    k->attn_qk_f16 = ak_avx512_attn_qk_f16;
+    k->attn_qk_f32 = ak_avx512_attn_qk_f32;
+    k->attn_pv_f16 = ak_avx512_attn_pv_f16;
+    k->attn_pv_f32 = ak_avx512_attn_pv_f32;
+    k->attn_pv_q8_0 = ak_avx512_attn_pv_q8_0;
+    k->attn_merge = ak_avx512_attn_merge;
     k->divide = ak_avx512_divide;
     k->probe_read = ak_avx512_probe_read;
     k->probe_int8 = ak_avx512_probe_int8;

@@ -5,8 +5,8 @@
 
 #include "cpu/kernels.h"
 
-ak_open_bf16_fn ak_avx512bf16_open_bf16, ak_avx512bf16_open_f16;
-ak_open_rounded_fn ak_avx512bf16_open_token;
-ak_dot_bf16_fn ak_avx512bf16_dot_panel;
+ak_unpack_panel_bf16_fn ak_avx512bf16_unpack_bf16, ak_avx512bf16_unpack_f16;
+ak_interleave_token_bf16_fn ak_avx512bf16_interleave_token_bf16;
+ak_dot_panel_bf16_fn ak_avx512bf16_dot_panel_bf16;
 
 #endif

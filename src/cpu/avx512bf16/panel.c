@@ -13,12 +13,13 @@
 #include "cpu/avx512bf16/avx512bf16.h"
 #include "cpu/avx512bf16/round.h"
 
-enum { LANES = 16, VECTORS = AK_PANEL_ROWS / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
+enum { LANES = 16, VECTORS = AK_PANEL_ROWS_MAX / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
 
 enum { PAIR = 2 }; /* numbers of BF16 that meet those of a token in one lane */
 
-AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *restrict rows, size_t row_bytes,
-                          size_t n_rows, size_t k, uint16_t *restrict panel)
+AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *restrict rows,
+                                 size_t row_bytes, size_t n_rows, size_t k,
+                                 uint16_t *restrict panel)
 {
     size_t width = ak_round_up(n_rows, LANES) * PAIR;
     for (size_t first = 0; first < n_rows; first += LANES, rows += LANES * row_bytes) {
@@ -38,20 +39,20 @@ AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *restrict rows,
     }
 }
 
-void ak_avx512bf16_open_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
-                             size_t k, uint16_t *restrict panel)
+void ak_avx512bf16_unpack_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                               size_t k, uint16_t *restrict panel)
 {
-    open_panel(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
+    unpack_panel_bf16(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_avx512bf16_open_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                            uint16_t *restrict panel)
+void ak_avx512bf16_unpack_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
+                              size_t k, uint16_t *restrict panel)
 {
-    open_panel(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
+    unpack_panel_bf16(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_avx512bf16_open_token(const float *restrict x, size_t k, size_t token,
-                              uint16_t *restrict tokens)
+void ak_avx512bf16_interleave_token_bf16(const float *restrict x, size_t k, size_t token,
+                                         uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * PAIR;
     for (size_t i = 0; i < k; i += AK_LANES) {
@@ -82,7 +83,7 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
             row[v] = (__m512bh)load_line(w + v * LANES * PAIR);
         AK_UNROLL
         for (size_t t = 0; t < n; t++) {
-            __m512bh token = (__m512bh)spread(x + t * PAIR);
+            __m512bh token = (__m512bh)broadcast_word(x + t * PAIR);
             AK_UNROLL
             for (size_t v = 0; v < vectors; v++)
                 acc[t][v] = _mm512_dpbf16_ps(acc[t][v], row[v], token);
@@ -107,8 +108,8 @@ AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const
     }
 }
 
-AK_KERNEL void dot_panel(size_t vectors, const uint16_t *panel, __mmask16 lanes,
-                         const uint16_t *tokens, size_t n, size_t k, float *y, size_t y_stride)
+AK_KERNEL void dot_panel_bf16(size_t vectors, const uint16_t *panel, __mmask16 lanes,
+                              const uint16_t *tokens, size_t n, size_t k, float *y, size_t y_stride)
 {
     __m512 waiting[GROUPS * TOKENS][VECTORS];
     for (size_t first = 0, some; first < n;
@@ -130,14 +131,14 @@ AK_KERNEL void dot_panel(size_t vectors, const uint16_t *panel, __mmask16 lanes,
     }
 }
 
-void ak_avx512bf16_dot_panel(const uint16_t *restrict panel, size_t n_rows,
-                             const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
-                             size_t y_stride)
+void ak_avx512bf16_dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
+                                  const uint16_t *restrict tokens, size_t n, size_t k,
+                                  float *restrict y, size_t y_stride)
 {
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_panel(1, panel, lanes, tokens, n, k, y, y_stride); break;
-    case 2: dot_panel(2, panel, lanes, tokens, n, k, y, y_stride); break;
-    default: dot_panel(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 1: dot_panel_bf16(1, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 2: dot_panel_bf16(2, panel, lanes, tokens, n, k, y, y_stride); break;
+    default: dot_panel_bf16(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
     }
 }

@@ -3,7 +3,7 @@
 
 #include "cpu/avx2/dot256.h"
 
-void ak_avxvnni_products256(struct ak_kernels *k)
+void ak_avxvnni_set_dot256(struct ak_cpu_kernels *k)
 {
-    set_kernels256(k);
+    set_dot256(k);
 }

@@ -3,7 +3,7 @@
 
 #include "cpu/avx2/dot32.h"
 
-void ak_avxvnni_products32(struct ak_kernels *k)
+void ak_avxvnni_set_dot32(struct ak_cpu_kernels *k)
 {
-    set_kernels32(k);
+    set_dot32(k);
 }

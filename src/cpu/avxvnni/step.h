@@ -6,36 +6,38 @@
 
 #include "cpu/avx2/lanes.h"
 
-AK_KERNEL size_t words_together(unsigned most, size_t words)
+AK_KERNEL size_t words_together(unsigned max, size_t words)
 {
-    (void)most;
+    (void)max;
     return words;
 }
 
-AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word, __m256i acts)
+AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word,
+                           __m256i activations)
 {
-    return _mm256_dpbusd_epi32(first ? sum : partial, word, acts);
+    return _mm256_dpbusd_epi32(first ? sum : partial, word, activations);
 }
 
-AK_KERNEL __m256i widen(__m256i sum, __m256i partial)
+AK_KERNEL __m256i add_partial(__m256i sum, __m256i partial)
 {
     (void)sum;
     return partial;
 }
 
-AK_KERNEL __m256i widen_scaled(__m256i sum, __m256i partial, __m256i scale)
+AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale)
 {
     return _mm256_add_epi32(sum, _mm256_mullo_epi32(partial, _mm256_srai_epi32(scale, 16)));
 }
 
 enum { WIDE_BIAS = 128 };
 
-struct wide_acts {
+struct wide_activations {
     int8_t q[32] __attribute__((aligned(32)));
     int32_t start;
 };
 
-AK_KERNEL void set_wide_acts(const int8_t *q, int32_t minus128_sum, struct wide_acts *to)
+AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum,
+                                    struct wide_activations *to)
 {
     store_bytes(to->q, load_bytes(q));
     to->start = minus128_sum;
@@ -45,14 +47,14 @@ struct wide_word {
     __m256i a;
 };
 
-AK_KERNEL struct wide_word wide_word(const struct wide_acts *acts, size_t i)
+AK_KERNEL struct wide_word wide_word(const struct wide_activations *activations, size_t i)
 {
-    return (struct wide_word){ spread_word(acts->q + 4 * i) };
+    return (struct wide_word){ broadcast_word(activations->q + 4 * i) };
 }
 
-AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word acts)
+AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word activations)
 {
-    return _mm256_dpbusd_epi32(sum, word, acts.a);
+    return _mm256_dpbusd_epi32(sum, word, activations.a);
 }
 
 #endif

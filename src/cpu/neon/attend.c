@@ -125,7 +125,7 @@ AK_KERNEL void add_products(bool half, size_t rows, const float *a, size_t a_str
 }
 
 /* All ones for those of tokens t … t+3 that are in [first, end). */
-AK_KERNEL uint32x4_t inside(size_t t, size_t first, size_t end)
+AK_KERNEL uint32x4_t range_mask(size_t t, size_t first, size_t end)
 {
     static const uint32_t iota[4] = { 0, 1, 2, 3 };
     uint32x4_t token = vaddq_u32(vld1q_u32(iota), vdupq_n_u32((uint32_t)t));
@@ -137,7 +137,7 @@ static float largest_of(const float *scores, size_t first, size_t end)
 {
     float32x4_t largest = vdupq_n_f32(-INFINITY);
     for (size_t t = first / 4 * 4; t < end; t += 4) /* NaNs are passed over, as by > */
-        largest = vmaxnmq_f32(largest, vbslq_f32(inside(t, first, end), vld1q_f32(scores + t),
+        largest = vmaxnmq_f32(largest, vbslq_f32(range_mask(t, first, end), vld1q_f32(scores + t),
                                                  vdupq_n_f32(-INFINITY)));
     float max = vmaxnmvq_f32(largest);
     /* of zeros of both signs the first one counts */
@@ -148,22 +148,23 @@ static float largest_of(const float *scores, size_t first, size_t end)
 }
 
 /* Scores into weights; those beside [first, end) are zero. */
-static void soften(float *weights, size_t first, size_t end, float *max, float *sum)
+static void apply_softmax(float *weights, size_t first, size_t end, float *max, float *sum)
 {
     const float32x4_t largest = vdupq_n_f32(*max = largest_of(weights, first, end));
     float32x4_t partial[4] = { vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f),
                                vdupq_n_f32(0.0f) };
-    for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP) {
+    for (size_t t = first / AK_KV_GROUP_TOKENS * AK_KV_GROUP_TOKENS; t < end;
+         t += AK_KV_GROUP_TOKENS) {
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++) {
             float32x4_t p = ak_neon_expf(vsubq_f32(vld1q_f32(weights + t + 4 * j), largest));
             p = vreinterpretq_f32_u32(
-                vandq_u32(vreinterpretq_u32_f32(p), inside(t + 4 * j, first, end)));
+                vandq_u32(vreinterpretq_u32_f32(p), range_mask(t + 4 * j, first, end)));
             vst1q_f32(weights + t + 4 * j, p);
             partial[j] = vaddq_f32(partial[j], p);
         }
     }
-    *sum = ak_neon_fold4(
+    *sum = ak_neon_horizontal_sum4(
         vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
 }
 
@@ -188,11 +189,12 @@ static void add_values_f32(const float *weights, const void *v, size_t first, si
 AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim,
                           const void *k, size_t first, size_t end, float *weights)
 {
-    for (size_t t = first / AK_PAGE_GROUP * AK_PAGE_GROUP; t < end; t += AK_PAGE_GROUP) {
+    for (size_t t = first / AK_KV_GROUP_TOKENS * AK_KV_GROUP_TOKENS; t < end;
+         t += AK_KV_GROUP_TOKENS) {
         for (size_t r = 0; r < rows; r++)
-            memset(weights + r * AK_PAGE_TOKENS + t, 0, AK_PAGE_GROUP * sizeof *weights);
-        add_products(half, rows, q, q_stride, element(half, k, t * head_dim), AK_PAGE_GROUP,
-                     head_dim, weights + t, AK_PAGE_TOKENS, AK_PAGE_GROUP);
+            memset(weights + r * AK_KV_PAGE_TOKENS + t, 0, AK_KV_GROUP_TOKENS * sizeof *weights);
+        add_products(half, rows, q, q_stride, element(half, k, t * head_dim), AK_KV_GROUP_TOKENS,
+                     head_dim, weights + t, AK_KV_PAGE_TOKENS, AK_KV_GROUP_TOKENS);
     }
 }
 
@@ -200,7 +202,7 @@ AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_di
                           const uint16_t *first, const uint16_t *end, float *max, float *sum,
                           float *out, size_t out_stride)
 {
-    size_t common = 0, common_end = AK_PAGE_TOKENS; /* what all rows see */
+    size_t common = 0, common_end = AK_KV_PAGE_TOKENS; /* what all rows see */
     for (size_t r = 0; r < rows; r++) {
         common = ak_max_size(common, first[r]);
         common_end = ak_min_size(common_end, end[r]);
@@ -208,16 +210,17 @@ AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_di
     if (common > common_end)
         common = common_end = 0; /* each row by itself */
     for (size_t r = 0; r < rows; r++) {
-        soften(weights + r * AK_PAGE_TOKENS, first[r], end[r], max + r, sum + r);
+        apply_softmax(weights + r * AK_KV_PAGE_TOKENS, first[r], end[r], max + r, sum + r);
         memset(out + r * out_stride, 0, head_dim * sizeof *out);
-        (half ? add_values_f16 : add_values_f32)(weights + r * AK_PAGE_TOKENS, v, first[r],
+        (half ? add_values_f16 : add_values_f32)(weights + r * AK_KV_PAGE_TOKENS, v, first[r],
                                                  ak_min_size(common, end[r]), head_dim,
                                                  out + r * out_stride);
     }
-    add_products(half, rows, weights + common, AK_PAGE_TOKENS, element(half, v, common * head_dim),
-                 head_dim, common_end - common, out, out_stride, head_dim);
+    add_products(half, rows, weights + common, AK_KV_PAGE_TOKENS,
+                 element(half, v, common * head_dim), head_dim, common_end - common, out,
+                 out_stride, head_dim);
     for (size_t r = 0; r < rows; r++)
-        (half ? add_values_f16 : add_values_f32)(weights + r * AK_PAGE_TOKENS, v,
+        (half ? add_values_f16 : add_values_f32)(weights + r * AK_KV_PAGE_TOKENS, v,
                                                  ak_max_size(common_end, first[r]), end[r],
                                                  head_dim, out + r * out_stride);
 }
@@ -225,7 +228,7 @@ AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_di
 AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows,
                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
-    for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_PAGE_TOKENS) {
+    for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = ak_min_size(n_rows, ROWS);
         switch (n) {
         case 1: row_scores(half, 1, q, q_stride, head_dim, k, first, end, weights); break;
@@ -272,37 +275,35 @@ AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_
             row_values(half, 8, weights, head_dim, v, first, end, max, sum, out, out_stride);
             break;
         }
-        weights += n * AK_PAGE_TOKENS, out += n * out_stride;
+        weights += n * AK_KV_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }
 }
 
-void ak_neon_attend_scores_f16(const float *restrict q, size_t q_stride, size_t n_rows,
-                               size_t head_dim, const void *restrict k, size_t first, size_t end,
-                               float *restrict weights)
+void ak_neon_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                         const void *restrict k, size_t first, size_t end, float *restrict weights)
 {
     all_scores(true, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_neon_attend_scores_f32(const float *restrict q, size_t q_stride, size_t n_rows,
-                               size_t head_dim, const void *restrict k, size_t first, size_t end,
-                               float *restrict weights)
+void ak_neon_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
+                         const void *restrict k, size_t first, size_t end, float *restrict weights)
 {
     all_scores(false, q, q_stride, n_rows, head_dim, k, first, end, weights);
 }
 
-void ak_neon_attend_values_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                               const void *restrict v, const uint16_t *restrict first,
-                               const uint16_t *restrict end, float *restrict max,
-                               float *restrict sum, float *restrict out, size_t out_stride)
+void ak_neon_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
+                         const void *restrict v, const uint16_t *restrict first,
+                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                         float *restrict out, size_t out_stride)
 {
     all_values(true, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }
 
-void ak_neon_attend_values_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                               const void *restrict v, const uint16_t *restrict first,
-                               const uint16_t *restrict end, float *restrict max,
-                               float *restrict sum, float *restrict out, size_t out_stride)
+void ak_neon_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
+                         const void *restrict v, const uint16_t *restrict first,
+                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
+                         float *restrict out, size_t out_stride)
 {
     all_values(false, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
 }

@@ -9,8 +9,8 @@
  * than there are. */
 
 /* One token and one tile of Q4_K or Q5_K. */
-AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile, const struct ak_act256 *act,
-                         float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile,
+                         const struct ak_cpu_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
     int8x16_t mins[AK_NEON_GROUPS][2];
@@ -46,7 +46,7 @@ AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile, const str
     int8x16_t split = ak_neon_split_sums(act);
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-        float32x4_t min, scale = ak_neon_super(tile, g, &min);
+        float32x4_t min, scale = ak_neon_load_super_scales(tile, g, &min);
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(scale, act_scale), vcvtq_f32_s32(scaled[g]));
         acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale),
                            vcvtq_f32_s32(ak_neon_dot_mins(mins[g], split)));
@@ -54,7 +54,7 @@ AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile, const str
 }
 
 /* One token and one tile of Q2_K: 16 k of four blocks at a time. */
-AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act,
+AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][4];
@@ -90,7 +90,7 @@ AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act,
     ak_neon_split_sums16(act, split);
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-        float32x4_t min, scale = ak_neon_super(tile, g, &min);
+        float32x4_t min, scale = ak_neon_load_super_scales(tile, g, &min);
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(scale, act_scale), vcvtq_f32_s32(scaled[g]));
         acc[g] = vfmsq_f32(acc[g], vmulq_f32(min, act_scale),
                            vcvtq_f32_s32(ak_neon_dot_mins16(mins[g], split)));
@@ -99,7 +99,7 @@ AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_act256 *act,
 
 /* One token and one tile of Q3_K: of each block the first 16 k, then the others. The
  * offset of 4 is taken with the scales, all at once. */
-AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act,
+AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
     int8x16_t scales[AK_NEON_GROUPS][4];
@@ -144,7 +144,7 @@ AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_act256 *act,
 }
 
 /* One token and one tile of Q6_K, as Q2_K. */
-AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act,
+AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
     int32x4_t scaled[AK_NEON_GROUPS];
@@ -182,7 +182,7 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_act256 *act,
 }
 
 /* One token and one tile of IQ4_XS, two blocks at a time. */
-AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act,
+AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_cpu_act256 *act,
                           float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
@@ -215,8 +215,8 @@ AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_act256 *act,
         acc[g] = vfmaq_f32(acc[g], vmulq_f32(d[g], act_scale), vcvtq_f32_s32(scaled[g]));
 }
 
-AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, const struct ak_act256 *act,
-                        float32x4_t acc[AK_NEON_GROUPS])
+AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile,
+                        const struct ak_cpu_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     switch (type) {
     case AK_QUANT_Q2_K: add_q2_k(tile, act, acc); break;
@@ -229,74 +229,79 @@ AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, const stru
 }
 
 AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                       const uint8_t *acts, float *y)
+                       const uint8_t *activations, float *y)
 {
     for (size_t i = 0; i < n_tiles; i++) {
         float32x4_t acc[AK_NEON_GROUPS];
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             acc[g] = vdupq_n_f32(0.0f);
-        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_tile256_bytes(type))
-            add_tile(type, tiles, ak_neon_act256(acts, b), acc);
+        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_cpu_tile256_bytes(type))
+            add_tile(type, tiles, ak_neon_act256(activations, b), acc);
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             vst1q_f32(y + i * AK_TILE_ROWS + g * 4, acc[g]);
     }
 }
 
-/* A few tokens: each tile is opened once, into the first-level cache. */
-static void dot_few(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                    const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+/* Skinny GEMM: each tile is unpacked once, into the first-level cache. */
+static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                       const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                       size_t y_stride)
 {
-    struct ak_neon_panel256 lower, upper;
+    struct ak_neon_micropanel256 lower, upper;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         ak_neon_clear(y, y_stride, n);
         for (size_t b = 0; b < k / AK_TILE_K; b++) {
-            const uint8_t *act = (const uint8_t *)ak_neon_act256(acts, b);
-            ak_neon_open_tile256(type, tiles, &lower, &upper);
-            ak_neon_dot_panels256(type, &lower, 1, act, act_bytes, n, y, y_stride);
-            ak_neon_dot_panels256(type, &upper, 1, act, act_bytes, n, y + AK_NEON_PANEL_ROWS,
-                                  y_stride);
-            tiles += ak_tile_bytes(type, AK_TILE_BLOCKS);
+            const uint8_t *act = (const uint8_t *)ak_neon_act256(activations, b);
+            ak_neon_unpack_tile256(type, tiles, &lower, &upper);
+            ak_neon_dot_micropanels256(type, &lower, 1, act, act_bytes, n, y, y_stride);
+            ak_neon_dot_micropanels256(type, &upper, 1, act, act_bytes, n,
+                                       y + AK_NEON_MICROPANEL_ROWS, y_stride);
+            tiles += ak_cpu_tile_bytes(type, AK_TILE_BLOCKS);
         }
     }
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
     if (n == 1)
-        dot_one(type, tiles, n_tiles, k, acts, y);
+        dot_one(type, tiles, n_tiles, k, activations, y);
     else
-        dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+        dot_skinny(type, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);
 }
 
-static void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                      uint8_t *slab)
+static void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                            uint8_t *panel)
 {
     size_t n_panels = k / AK_TILE_K;
-    struct ak_neon_panel256 *panels = (struct ak_neon_panel256 *)(void *)slab;
+    struct ak_neon_micropanel256 *panels = (struct ak_neon_micropanel256 *)(void *)panel;
     for (size_t i = 0; i < n_tiles; i++, panels += 2 * n_panels) {
         for (size_t b = 0; b < n_panels; b++) {
-            ak_neon_open_tile256(type, tiles, panels + b, panels + n_panels + b);
-            tiles += ak_tile_bytes(type, AK_TILE_BLOCKS);
+            ak_neon_unpack_tile256(type, tiles, panels + b, panels + n_panels + b);
+            tiles += ak_cpu_tile_bytes(type, AK_TILE_BLOCKS);
         }
     }
 }
 
-static void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
-                     const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
-    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
+    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the panel */
     size_t n_panels = k / AK_TILE_K;
-    for (size_t t = 0; t < n; t += TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride) {
-        const struct ak_neon_panel256 *panels = (const struct ak_neon_panel256 *)(const void *)slab;
+    for (size_t t = 0; t < n;
+         t += TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride) {
+        const struct ak_neon_micropanel256 *panels =
+            (const struct ak_neon_micropanel256 *)(const void *)panel;
         size_t tokens = ak_min_size(n - t, TOKENS);
         for (size_t i = 0; i < n_tiles; i++)
             ak_neon_clear(y + i * AK_TILE_ROWS, y_stride, tokens);
         for (size_t i = 0; i < 2 * n_tiles; i++, panels += n_panels)
-            ak_neon_dot_panels256(type, panels, n_panels, acts, act_bytes, tokens,
-                                  y + i * AK_NEON_PANEL_ROWS, y_stride);
+            ak_neon_dot_micropanels256(type, panels, n_panels, activations, act_bytes, tokens,
+                                       y + i * AK_NEON_MICROPANEL_ROWS, y_stride);
     }
 }
 
@@ -307,16 +312,16 @@ AK_DOT_TILES(ak_neon_dot_q5_k, AK_QUANT_Q5_K)
 AK_DOT_TILES(ak_neon_dot_q6_k, AK_QUANT_Q6_K)
 AK_DOT_TILES(ak_neon_dot_iq4_xs, AK_QUANT_IQ4_XS)
 
-AK_OPEN_SLAB(ak_neon_open_q2_k, AK_QUANT_Q2_K)
-AK_OPEN_SLAB(ak_neon_open_q3_k, AK_QUANT_Q3_K)
-AK_OPEN_SLAB(ak_neon_open_q4_k, AK_QUANT_Q4_K)
-AK_OPEN_SLAB(ak_neon_open_q5_k, AK_QUANT_Q5_K)
-AK_OPEN_SLAB(ak_neon_open_q6_k, AK_QUANT_Q6_K)
-AK_OPEN_SLAB(ak_neon_open_iq4_xs, AK_QUANT_IQ4_XS)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q2_k, AK_QUANT_Q2_K)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q3_k, AK_QUANT_Q3_K)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q4_k, AK_QUANT_Q4_K)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q5_k, AK_QUANT_Q5_K)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q6_k, AK_QUANT_Q6_K)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_iq4_xs, AK_QUANT_IQ4_XS)
 
-AK_DOT_SLAB(ak_neon_dot_slab_q2_k, AK_QUANT_Q2_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q3_k, AK_QUANT_Q3_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q4_k, AK_QUANT_Q4_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q5_k, AK_QUANT_Q5_K)
-AK_DOT_SLAB(ak_neon_dot_slab_q6_k, AK_QUANT_Q6_K)
-AK_DOT_SLAB(ak_neon_dot_slab_iq4_xs, AK_QUANT_IQ4_XS)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q2_k, AK_QUANT_Q2_K)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q3_k, AK_QUANT_Q3_K)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q4_k, AK_QUANT_Q4_K)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q5_k, AK_QUANT_Q5_K)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q6_k, AK_QUANT_Q6_K)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_iq4_xs, AK_QUANT_IQ4_XS)

@@ -16,7 +16,7 @@ AK_KERNEL int32x4_t sum_offset(enum ak_quant_type type, int32x4_t minus8_sum)
 
 /* One token and one tile: one sequential stream, a block at a time. */
 AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, size_t blocks,
-                        const struct ak_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
+                        const struct ak_cpu_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     struct ak_neon_tile32 tile32 = ak_neon_tile32(type, tile, blocks);
     for (size_t b = 0; b < blocks; b++) {
@@ -43,10 +43,10 @@ AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, size_t blo
 }
 
 AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                       const uint8_t *acts, float *y)
+                       const uint8_t *activations, float *y)
 {
     for (size_t i = 0; i < n_tiles; i++) {
-        const struct ak_act32 *act = ak_neon_act32(acts, 0);
+        const struct ak_cpu_act32 *act = ak_neon_act32(activations, 0);
         float32x4_t acc[AK_NEON_GROUPS];
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
@@ -54,7 +54,7 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
         for (size_t at = 0; at < k; at += AK_TILE_K, act += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(k - at, AK_TILE_K) / AK_BLOCK_K;
             add_tile(type, tiles, blocks, act, acc);
-            tiles += ak_tile_bytes(type, blocks);
+            tiles += ak_cpu_tile_bytes(type, blocks);
         }
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
@@ -62,61 +62,66 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
     }
 }
 
-/* A few tokens: each tile is opened once, into the first-level cache. */
-static void dot_few(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                    const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+/* Skinny GEMM: each tile is unpacked once, into the first-level cache. */
+static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                       const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                       size_t y_stride)
 {
-    struct ak_neon_panel32 lower[AK_TILE_BLOCKS], upper[AK_TILE_BLOCKS];
+    struct ak_neon_micropanel32 lower[AK_TILE_BLOCKS], upper[AK_TILE_BLOCKS];
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         ak_neon_clear(y, y_stride, n);
         for (size_t at = 0; at < k; at += AK_TILE_K) {
             size_t blocks = ak_min_size(k - at, AK_TILE_K) / AK_BLOCK_K;
-            const uint8_t *act = (const uint8_t *)ak_neon_act32(acts, at / AK_BLOCK_K);
-            ak_neon_open_tile32(type, tiles, blocks, lower, upper);
-            ak_neon_dot_panels32(type, lower, blocks, act, act_bytes, n, y, y_stride);
-            ak_neon_dot_panels32(type, upper, blocks, act, act_bytes, n, y + AK_NEON_PANEL_ROWS,
-                                 y_stride);
-            tiles += ak_tile_bytes(type, blocks);
+            const uint8_t *act = (const uint8_t *)ak_neon_act32(activations, at / AK_BLOCK_K);
+            ak_neon_unpack_tile32(type, tiles, blocks, lower, upper);
+            ak_neon_dot_micropanels32(type, lower, blocks, act, act_bytes, n, y, y_stride);
+            ak_neon_dot_micropanels32(type, upper, blocks, act, act_bytes, n,
+                                      y + AK_NEON_MICROPANEL_ROWS, y_stride);
+            tiles += ak_cpu_tile_bytes(type, blocks);
         }
     }
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                         const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
     if (n == 1)
-        dot_one(type, tiles, n_tiles, k, acts, y);
+        dot_one(type, tiles, n_tiles, k, activations, y);
     else
-        dot_few(type, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);
+        dot_skinny(type, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);
 }
 
-static void open_slab(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                      uint8_t *slab)
+static void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
+                            uint8_t *panel)
 {
     size_t n_blocks = k / AK_BLOCK_K;
-    struct ak_neon_panel32 *panels = (struct ak_neon_panel32 *)(void *)slab;
+    struct ak_neon_micropanel32 *panels = (struct ak_neon_micropanel32 *)(void *)panel;
     for (size_t i = 0; i < n_tiles; i++, panels += 2 * n_blocks) {
         for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
-            ak_neon_open_tile32(type, tiles, blocks, panels + b, panels + n_blocks + b);
-            tiles += ak_tile_bytes(type, blocks);
+            ak_neon_unpack_tile32(type, tiles, blocks, panels + b, panels + n_blocks + b);
+            tiles += ak_cpu_tile_bytes(type, blocks);
         }
     }
 }
 
-static void dot_slab(enum ak_quant_type type, const uint8_t *slab, size_t n_tiles, size_t k,
-                     const uint8_t *acts, size_t act_bytes, size_t n, float *y, size_t y_stride)
+static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,
+                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
+                         size_t y_stride)
 {
-    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the slab */
+    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the panel */
     size_t n_blocks = k / AK_BLOCK_K;
-    for (size_t t = 0; t < n; t += TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride) {
-        const struct ak_neon_panel32 *panels = (const struct ak_neon_panel32 *)(const void *)slab;
+    for (size_t t = 0; t < n;
+         t += TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride) {
+        const struct ak_neon_micropanel32 *panels =
+            (const struct ak_neon_micropanel32 *)(const void *)panel;
         size_t tokens = ak_min_size(n - t, TOKENS);
         for (size_t i = 0; i < n_tiles; i++)
             ak_neon_clear(y + i * AK_TILE_ROWS, y_stride, tokens);
         for (size_t i = 0; i < 2 * n_tiles; i++, panels += n_blocks)
-            ak_neon_dot_panels32(type, panels, n_blocks, acts, act_bytes, tokens,
-                                 y + i * AK_NEON_PANEL_ROWS, y_stride);
+            ak_neon_dot_micropanels32(type, panels, n_blocks, activations, act_bytes, tokens,
+                                      y + i * AK_NEON_MICROPANEL_ROWS, y_stride);
     }
 }
 
@@ -131,24 +136,24 @@ AK_DOT_TILES(ak_neon_dot_a4, AK_QUANT_A4)
 AK_DOT_TILES(ak_neon_dot_a5, AK_QUANT_A5)
 AK_DOT_TILES(ak_neon_dot_a8, AK_QUANT_A8)
 
-AK_OPEN_SLAB(ak_neon_open_q4_0, AK_QUANT_Q4_0)
-AK_OPEN_SLAB(ak_neon_open_q4_1, AK_QUANT_Q4_1)
-AK_OPEN_SLAB(ak_neon_open_q5_0, AK_QUANT_Q5_0)
-AK_OPEN_SLAB(ak_neon_open_q5_1, AK_QUANT_Q5_1)
-AK_OPEN_SLAB(ak_neon_open_q8_0, AK_QUANT_Q8_0)
-AK_OPEN_SLAB(ak_neon_open_iq4_nl, AK_QUANT_IQ4_NL)
-AK_OPEN_SLAB(ak_neon_open_mxfp4, AK_QUANT_MXFP4)
-AK_OPEN_SLAB(ak_neon_open_a4, AK_QUANT_A4)
-AK_OPEN_SLAB(ak_neon_open_a5, AK_QUANT_A5)
-AK_OPEN_SLAB(ak_neon_open_a8, AK_QUANT_A8)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q4_0, AK_QUANT_Q4_0)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q4_1, AK_QUANT_Q4_1)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q5_0, AK_QUANT_Q5_0)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q5_1, AK_QUANT_Q5_1)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_q8_0, AK_QUANT_Q8_0)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_iq4_nl, AK_QUANT_IQ4_NL)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_mxfp4, AK_QUANT_MXFP4)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_a4, AK_QUANT_A4)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_a5, AK_QUANT_A5)
+AK_UNPACK_PANEL_I8(ak_neon_unpack_a8, AK_QUANT_A8)
 
-AK_DOT_SLAB(ak_neon_dot_slab_q4_0, AK_QUANT_Q4_0)
-AK_DOT_SLAB(ak_neon_dot_slab_q4_1, AK_QUANT_Q4_1)
-AK_DOT_SLAB(ak_neon_dot_slab_q5_0, AK_QUANT_Q5_0)
-AK_DOT_SLAB(ak_neon_dot_slab_q5_1, AK_QUANT_Q5_1)
-AK_DOT_SLAB(ak_neon_dot_slab_q8_0, AK_QUANT_Q8_0)
-AK_DOT_SLAB(ak_neon_dot_slab_iq4_nl, AK_QUANT_IQ4_NL)
-AK_DOT_SLAB(ak_neon_dot_slab_mxfp4, AK_QUANT_MXFP4)
-AK_DOT_SLAB(ak_neon_dot_slab_a4, AK_QUANT_A4)
-AK_DOT_SLAB(ak_neon_dot_slab_a5, AK_QUANT_A5)
-AK_DOT_SLAB(ak_neon_dot_slab_a8, AK_QUANT_A8)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q4_0, AK_QUANT_Q4_0)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q4_1, AK_QUANT_Q4_1)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q5_0, AK_QUANT_Q5_0)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q5_1, AK_QUANT_Q5_1)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q8_0, AK_QUANT_Q8_0)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_iq4_nl, AK_QUANT_IQ4_NL)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_mxfp4, AK_QUANT_MXFP4)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_a4, AK_QUANT_A4)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_a5, AK_QUANT_A5)
+AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_a8, AK_QUANT_A8)

@@ -46,13 +46,13 @@ AK_KERNEL void add_strip(size_t rows, size_t tokens, const float *w, size_t w_st
                 vst1q_f32(partial[r * TOKENS + t] + 4 * j, sum[r][t][j]);
 }
 
-static float fold(const float partial[AK_LANES])
+static float horizontal_sum(const float partial[AK_LANES])
 {
     float32x4_t sum[4];
 #pragma GCC unroll 4
     for (size_t j = 0; j < 4; j++)
         sum[j] = vaddq_f32(vld1q_f32(partial + 4 * j), vld1q_f32(partial + 16 + 4 * j));
-    return ak_neon_fold4(vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3])));
+    return ak_neon_horizontal_sum4(vaddq_f32(vaddq_f32(sum[0], sum[2]), vaddq_f32(sum[1], sum[3])));
 }
 
 AK_KERNEL void dot_block(size_t rows, size_t tokens, const float *w, size_t w_stride,
@@ -65,7 +65,7 @@ AK_KERNEL void dot_block(size_t rows, size_t tokens, const float *w, size_t w_st
                       ak_min_size(k - at, CHUNK), (float(*)[AK_LANES])(partial[0] + lane));
     for (size_t r = 0; r < rows; r++)
         for (size_t t = 0; t < tokens; t++)
-            y[t * y_stride + r] = fold(partial[r * TOKENS + t]);
+            y[t * y_stride + r] = horizontal_sum(partial[r * TOKENS + t]);
 }
 
 /* All rows for one to three tokens. */

@@ -21,11 +21,11 @@ void ak_neon_rope(float *restrict x, const float *restrict cos, const float *res
     ak_generic_rope(x, cos, sin, n_dims, interleaved);
 }
 
-void ak_neon_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
-                          float page_max, float page_sum, const float *restrict page_out,
-                          size_t head_dim)
+void ak_neon_attn_merge(float *restrict max, float *restrict sum, float *restrict out,
+                        float page_max, float page_sum, const float *restrict page_out,
+                        size_t head_dim)
 {
-    ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
+    ak_generic_attn_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
 }
 
 void ak_neon_silu_mul(const float *restrict gate, const float *restrict up, float *restrict out,
@@ -40,17 +40,17 @@ void ak_neon_silu_mul(const float *restrict gate, const float *restrict up, floa
     ak_generic_silu_mul(gate + i, up + i, out + i, n - i);
 }
 
-void ak_neon_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+void ak_neon_f32_to_f16(const float *restrict x, uint16_t *restrict out, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         float16x4_t low = vcvt_f16_f32(vld1q_f32(x + i)), high = vcvt_f16_f32(vld1q_f32(x + i + 4));
         vst1q_u16(out + i, vcombine_u16(vreinterpret_u16_f16(low), vreinterpret_u16_f16(high)));
     }
-    ak_generic_narrow_f16(x + i, out + i, n - i);
+    ak_generic_f32_to_f16(x + i, out + i, n - i);
 }
 
-void ak_neon_widen_f16(const void *restrict blocks, float *restrict out, size_t n)
+void ak_neon_dequantize_f16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint8_t *in = blocks;
     size_t i = 0;
@@ -62,7 +62,7 @@ void ak_neon_widen_f16(const void *restrict blocks, float *restrict out, size_t 
     ak_quant_info(AK_QUANT_F16)->dequantize(in + 2 * i, out + i, n - i);
 }
 
-void ak_neon_widen_bf16(const void *restrict blocks, float *restrict out, size_t n)
+void ak_neon_dequantize_bf16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint8_t *in = blocks;
     size_t i = 0;
@@ -74,12 +74,12 @@ void ak_neon_widen_bf16(const void *restrict blocks, float *restrict out, size_t
     ak_quant_info(AK_QUANT_BF16)->dequantize(in + 2 * i, out + i, n - i);
 }
 
-void ak_neon_widen_f8(const void *restrict blocks, float *restrict out, size_t n)
+void ak_neon_dequantize_f8(const void *restrict blocks, float *restrict out, size_t n)
 {
     for (size_t i = 0; i < n; i += 8) {
-        float32x4_t scale = ak_neon_spread_float(ak_stored_scale(blocks, i));
-        float16x8_t h =
-            ak_neon_e4m3(vreinterpret_s8_u8(vld1_u8(ak_stored_at(AK_QUANT_F8, blocks, i))));
+        float32x4_t scale = ak_neon_broadcast_float(ak_cpu_stored_scale(blocks, i));
+        float16x8_t h = ak_neon_e4m3(
+            vreinterpret_s8_u8(vld1_u8(ak_cpu_stored_element(AK_QUANT_F8, blocks, i))));
         vst1q_f32(out + i, vmulq_f32(vcvt_f32_f16(vget_low_f16(h)), scale));
         vst1q_f32(out + i + 4, vmulq_f32(vcvt_high_f32_f16(h), scale));
     }
@@ -111,7 +111,7 @@ static float sum_of_squares(const float *x, size_t n)
 #pragma GCC unroll 4
     for (size_t j = 0; j < 4; j++)
         partial[j] = vaddq_f32(partial[j], partial[j + 4]);
-    return ak_neon_fold4(
+    return ak_neon_horizontal_sum4(
         vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
 }
 

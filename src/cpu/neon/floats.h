@@ -53,7 +53,7 @@ AK_KERNEL float32x4_t ak_neon_erff(float32x4_t x)
 }
 
 /* Adds the upper half to the lower until one is left. */
-AK_KERNEL float ak_neon_fold4(float32x4_t x)
+AK_KERNEL float ak_neon_horizontal_sum4(float32x4_t x)
 {
     float32x2_t half = vadd_f32(vget_low_f32(x), vget_high_f32(x));
     return vget_lane_f32(half, 0) + vget_lane_f32(half, 1);

@@ -1,4 +1,4 @@
-/* What the NEON kernels of quantized weights share. A word line of 16 rows is
+/* What the NEON kernels of quantized weights share. An interleaved line of 16 rows is
  * four registers: register g of a line holds rows 4g … 4g+3, four k each. */
 #ifndef AK_CPU_NEON_LANES_H
 #define AK_CPU_NEON_LANES_H
@@ -8,7 +8,7 @@
 
 #include "cpu/generic.h"
 
-enum { AK_NEON_GROUPS = 4 }; /* registers of a word line */
+enum { AK_NEON_GROUPS = 4 }; /* registers of a interleaved line */
 
 /* Loads and stores stay on their side: gcc would have more in flight than there are
  * registers. */
@@ -65,7 +65,7 @@ AK_KERNEL int8x8_t ak_neon_load_word(const uint8_t *p)
     return vreinterpret_s8_u32(vdup_n_u32(word));
 }
 
-AK_KERNEL float32x4_t ak_neon_spread_float(const uint8_t *p)
+AK_KERNEL float32x4_t ak_neon_broadcast_float(const uint8_t *p)
 {
     float x;
     memcpy(&x, p, sizeof x);
@@ -80,30 +80,30 @@ AK_KERNEL float16x8_t ak_neon_e4m3(int8x8_t x)
 }
 
 /* Scale, minus8_sum, scaled_sum of a block as lanes 0, 1, 2. */
-AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_act32 *a)
+AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_cpu_act32 *a)
 {
-    _Static_assert(offsetof(struct ak_act32, minus8_sum) == offsetof(struct ak_act32, scale) + 4 &&
-                       offsetof(struct ak_act32, scaled_sum) ==
-                           offsetof(struct ak_act32, scale) + 8 &&
-                       sizeof(struct ak_act32) == offsetof(struct ak_act32, scale) + 16,
-                   "one register holds a block's terms");
-    return vld1q_u8((const uint8_t *)a + offsetof(struct ak_act32, scale));
+    _Static_assert(
+        offsetof(struct ak_cpu_act32, minus8_sum) == offsetof(struct ak_cpu_act32, scale) + 4 &&
+            offsetof(struct ak_cpu_act32, scaled_sum) == offsetof(struct ak_cpu_act32, scale) + 8 &&
+            sizeof(struct ak_cpu_act32) == offsetof(struct ak_cpu_act32, scale) + 16,
+        "one register holds a block's terms");
+    return vld1q_u8((const uint8_t *)a + offsetof(struct ak_cpu_act32, scale));
 }
 
-AK_KERNEL const struct ak_act32 *ak_neon_act32(const uint8_t *acts, size_t block)
+AK_KERNEL const struct ak_cpu_act32 *ak_neon_act32(const uint8_t *activations, size_t block)
 {
-    return (const struct ak_act32 *)(const void *)acts + block;
+    return (const struct ak_cpu_act32 *)(const void *)activations + block;
 }
 
-AK_KERNEL const struct ak_act256 *ak_neon_act256(const uint8_t *acts, size_t block)
+AK_KERNEL const struct ak_cpu_act256 *ak_neon_act256(const uint8_t *activations, size_t block)
 {
-    return (const struct ak_act256 *)(const void *)acts + block;
+    return (const struct ak_cpu_act256 *)(const void *)activations + block;
 }
 
 /* Sums as 64·h + l with 0 ≤ l < 64, which makes both parts operands of sdot
  * (|sum| ≤ 32·127 < 64·64). The eight of 32: l of blocks 0 … 3, l of 4 … 7, then h
  * alike, a word each. */
-AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_act256 *a)
+AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_cpu_act256 *a)
 {
     static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     int16x8_t sums = vld1q_s16(a->pair_sum32);
@@ -112,7 +112,7 @@ AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_act256 *a)
 }
 
 /* The sixteen of 16: l in split[0], h in split[1]. */
-AK_KERNEL void ak_neon_split_sums16(const struct ak_act256 *a, int8x16_t split[2])
+AK_KERNEL void ak_neon_split_sums16(const struct ak_cpu_act256 *a, int8x16_t split[2])
 {
     static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     int16x8_t first = vld1q_s16(a->pair_sum16), last = vld1q_s16(a->pair_sum16 + 8);

@@ -1,21 +1,22 @@
 /* Tiles of the types with blocks of 256, opened into panels: four rows (register g
  * of the tile's lines) at a time. */
-#ifndef AK_CPU_NEON_OPEN256_H
-#define AK_CPU_NEON_OPEN256_H
+#ifndef AK_CPU_NEON_UNPACK256_H
+#define AK_CPU_NEON_UNPACK256_H
 
 #include "cpu/neon/panel.h"
 #include "cpu/neon/tile256.h"
 
-AK_KERNEL void ak_neon_store_super(const uint8_t *tile, size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_store_super_scales(const uint8_t *tile, size_t g,
+                                          struct ak_neon_micropanel256 *panel)
 {
-    float32x4_t min, scale = ak_neon_super(tile, g, &min);
+    float32x4_t min, scale = ak_neon_load_super_scales(tile, g, &min);
     vst1q_f32(panel->scale + g % 2 * 4, scale);
     vst1q_f32(panel->min + g % 2 * 4, vnegq_f32(min));
 }
 
 /* Where the rows' part of line 4s of block 4h goes. The other lines are a constant
  * away, which gcc is kept from adding up in parts. */
-AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_panel256 *panel, size_t h,
+AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_micropanel256 *panel, size_t h,
                                      size_t s, size_t g)
 {
     int8_t *lines = (int8_t *)(panel->block + 4 * h) + s * sizeof panel->block[0].q / 2 +
@@ -24,12 +25,12 @@ AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_panel256 *panel
     return lines;
 }
 
-AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g,
-                                 struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_unpack_rows_q2_k(bool paired, const uint8_t *tile, size_t g,
+                                        struct ak_neon_micropanel256 *panel)
 {
     uint8x16_t scales[4];
     int8x16_t mins[4];
-    ak_neon_store_super(tile, g, panel);
+    ak_neon_store_super_scales(tile, g, panel);
     ak_neon_scales_q2_k(tile, g, scales, mins);
     ak_neon_store_lines(paired, panel->mins[0], g, mins[0], mins[1]);
     ak_neon_store_lines(paired, panel->mins[2], g, mins[2], mins[3]);
@@ -46,7 +47,7 @@ AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g,
 #pragma GCC unroll 4
         for (size_t q = 0; q < 4; q++) {
             int8x16_t scale =
-                vreinterpretq_s8_u8(ak_neon_spread_byte(scales[2 * h + q / 2], q % 2 * 2 + s));
+                vreinterpretq_s8_u8(ak_neon_broadcast_byte(scales[2 * h + q / 2], q % 2 * 2 + s));
 #pragma GCC unroll 2
             for (size_t i = 0; i < 4; i += 2)
                 ak_neon_store_lines(paired, lines + q * sizeof panel->block[0] + i * 32, 0,
@@ -55,8 +56,8 @@ AK_KERNEL void ak_neon_open_q2_k(bool paired, const uint8_t *tile, size_t g,
     }
 }
 
-AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g,
-                                 struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_unpack_rows_q3_k(bool paired, const uint8_t *tile, size_t g,
+                                        struct ak_neon_micropanel256 *panel)
 {
     int8x16_t scales[4];
     ak_neon_scales_q3_k(tile, g, scales);
@@ -67,9 +68,9 @@ AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g,
         ak_neon_quants_q3_k(tile, i + 1, g, w[1]);
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; j++) {
-            uint8x16_t spread =
-                ak_neon_spread_byte(vreinterpretq_u8_s8(scales[j / 2]), j % 2 * 2 + i / 4);
-            int8x16_t minus = vnegq_s8(vreinterpretq_s8_u8(spread));
+            uint8x16_t scale_bytes =
+                ak_neon_broadcast_byte(vreinterpretq_u8_s8(scales[j / 2]), j % 2 * 2 + i / 4);
+            int8x16_t minus = vnegq_s8(vreinterpretq_s8_u8(scale_bytes));
 #pragma GCC unroll 2
             for (size_t line = 0; line < 2; line++) {
                 if (j == 1 || j == 3 || j == 5)
@@ -81,12 +82,12 @@ AK_KERNEL void ak_neon_open_q3_k(bool paired, const uint8_t *tile, size_t g,
     }
 }
 
-AK_KERNEL void ak_neon_open_q45_k(enum ak_quant_type type, bool paired, const uint8_t *tile,
-                                  size_t g, struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_unpack_rows_q45_k(enum ak_quant_type type, bool paired, const uint8_t *tile,
+                                         size_t g, struct ak_neon_micropanel256 *panel)
 {
     uint8x16_t scales[2];
     int8x16_t mins[2];
-    ak_neon_store_super(tile, g, panel);
+    ak_neon_store_super_scales(tile, g, panel);
     ak_neon_scales_q45_k(tile, g, scales, mins);
     ak_neon_store_lines(paired, panel->mins[0], g, mins[0], mins[1]);
 #pragma GCC unroll 4
@@ -110,8 +111,8 @@ AK_KERNEL void ak_neon_open_q45_k(enum ak_quant_type type, bool paired, const ui
     }
 }
 
-AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g,
-                                 struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_unpack_rows_q6_k(bool paired, const uint8_t *tile, size_t g,
+                                        struct ak_neon_micropanel256 *panel)
 {
     vst1q_f32(panel->scale + g % 2 * 4, ak_neon_load_f16(tile + g * 8));
 #pragma GCC unroll 4
@@ -139,8 +140,8 @@ AK_KERNEL void ak_neon_open_q6_k(bool paired, const uint8_t *tile, size_t g,
     }
 }
 
-AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g,
-                                   struct ak_neon_panel256 *panel)
+AK_KERNEL void ak_neon_unpack_rows_iq4_xs(bool paired, const uint8_t *tile, size_t g,
+                                          struct ak_neon_micropanel256 *panel)
 {
     uint8x16_t scales[2];
     float32x4_t d;
@@ -157,18 +158,19 @@ AK_KERNEL void ak_neon_open_iq4_xs(bool paired, const uint8_t *tile, size_t g,
     }
 }
 
-AK_KERNEL void ak_neon_open_any256(enum ak_quant_type type, bool paired, const uint8_t *tile,
-                                   struct ak_neon_panel256 *lower, struct ak_neon_panel256 *upper)
+AK_KERNEL void ak_neon_unpack_any256(enum ak_quant_type type, bool paired, const uint8_t *tile,
+                                     struct ak_neon_micropanel256 *lower,
+                                     struct ak_neon_micropanel256 *upper)
 {
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-        struct ak_neon_panel256 *panel = g < 2 ? lower : upper;
+        struct ak_neon_micropanel256 *panel = g < 2 ? lower : upper;
         switch (type) {
-        case AK_QUANT_Q2_K: ak_neon_open_q2_k(paired, tile, g, panel); break;
-        case AK_QUANT_Q3_K: ak_neon_open_q3_k(paired, tile, g, panel); break;
-        case AK_QUANT_Q4_K: ak_neon_open_q45_k(AK_QUANT_Q4_K, paired, tile, g, panel); break;
-        case AK_QUANT_Q5_K: ak_neon_open_q45_k(AK_QUANT_Q5_K, paired, tile, g, panel); break;
-        case AK_QUANT_Q6_K: ak_neon_open_q6_k(paired, tile, g, panel); break;
-        default: ak_neon_open_iq4_xs(paired, tile, g, panel); break;
+        case AK_QUANT_Q2_K: ak_neon_unpack_rows_q2_k(paired, tile, g, panel); break;
+        case AK_QUANT_Q3_K: ak_neon_unpack_rows_q3_k(paired, tile, g, panel); break;
+        case AK_QUANT_Q4_K: ak_neon_unpack_rows_q45_k(AK_QUANT_Q4_K, paired, tile, g, panel); break;
+        case AK_QUANT_Q5_K: ak_neon_unpack_rows_q45_k(AK_QUANT_Q5_K, paired, tile, g, panel); break;
+        case AK_QUANT_Q6_K: ak_neon_unpack_rows_q6_k(paired, tile, g, panel); break;
+        default: ak_neon_unpack_rows_iq4_xs(paired, tile, g, panel); break;
         }
     }
 }

@@ -1,22 +1,22 @@
-/* Weights opened into signed bytes, for more than one token: panels of 8 rows,
- * half of a tile, so that 8 rows × 4 tokens of sums stay in registers. A slab
- * is, tile by tile, the panels of its rows 0 … 7 over the whole of k, then those
+/* Weights opened into signed bytes, for more than one token: micropanels of 8 rows,
+ * half of a tile, so that 8 rows × 4 tokens of sums stay in registers. A panel
+ * is, tile by tile, the micropanels of its rows 0 … 7 over the whole of k, then those
  * of its rows 8 … 15.
  *
  * Two lines of 4 k are 64 bytes. They lie one after the other, or, `paired` (for
- * products of two rows), as four registers of two rows × 8 k. Paired panels have
+ * products of two rows), as four registers of two rows × 8 k. Paired micropanels have
  * each scale twice, where there is room. */
-#ifndef AK_CPU_NEON_PANEL_H
-#define AK_CPU_NEON_PANEL_H
+#ifndef AK_CPU_NEON_MICROPANEL_H
+#define AK_CPU_NEON_MICROPANEL_H
 
 #include <string.h>
 
 #include "cpu/neon/lanes.h"
 
-enum { AK_NEON_PANEL_ROWS = 8 };
+enum { AK_NEON_MICROPANEL_ROWS = 8 };
 
 /* 32 k. Line i holds k = 4i … 4i+3 of each row. */
-struct ak_neon_panel32 {
+struct ak_neon_micropanel32 {
     int8_t q[8][32];
     float factors[16]; /* scales, and from 8 on minimums where there are any */
 };
@@ -24,7 +24,7 @@ struct ak_neon_panel32 {
 /* 256 k. The quants of Q2_K are multiplied by their scales, those of Q3_K by minus
  * their scales (−124 … 128 would not fit). Minimums are numbers of each 32 k, or of
  * each 16 k in Q2_K, four a line. */
-struct ak_neon_panel256 {
+struct ak_neon_micropanel256 {
     float scale[8], min[8]; /* min: negative, where there are minimums */
     int8_t mins[4][32];
     struct {
@@ -34,25 +34,25 @@ struct ak_neon_panel256 {
     } block[8];
 };
 
-_Static_assert(2 * sizeof(struct ak_neon_panel32) <= AK_SLAB_BYTES_32,
-               "two panels are a tile's block");
-_Static_assert(2 * sizeof(struct ak_neon_panel256) <= 8 * AK_SLAB_BYTES_32,
-               "two panels are a tile");
+_Static_assert(2 * sizeof(struct ak_neon_micropanel32) <= AK_PANEL_I8_BLOCK_BYTES_MAX,
+               "two micropanels are a tile's block");
+_Static_assert(2 * sizeof(struct ak_neon_micropanel256) <= 8 * AK_PANEL_I8_BLOCK_BYTES_MAX,
+               "two micropanels are a tile");
 
-/* Scales of a block of 32 k in a panel of 256. */
+/* Scales of a block of 32 k in a micropanel of 256. */
 AK_KERNEL size_t ak_neon_block_scales(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q6_K ? 2 : type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K ? 0 : 1;
 }
 
-/* Minimums of a panel of 256, in words of four. */
+/* Minimums of a micropanel of 256, in words of four. */
 AK_KERNEL size_t ak_neon_min_words(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q2_K ? 4 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 0;
 }
 
-/* The sum that a panel of 256 stands for. */
-AK_KERNEL float32x4_t ak_neon_panel_sum(enum ak_quant_type type, int32x4_t sum)
+/* The sum that a micropanel of 256 stands for. */
+AK_KERNEL float32x4_t ak_neon_micropanel_sum(enum ak_quant_type type, int32x4_t sum)
 {
     return vcvtq_f32_s32(type == AK_QUANT_Q3_K ? vnegq_s32(sum) : sum);
 }
@@ -86,12 +86,12 @@ AK_KERNEL void ak_neon_store_scales(bool twice, int32_t *scales, size_t g, int32
 
 /* Opens a tile of `blocks` blocks of 32 k: rows 0 … 7 and 8 … 15 go to panels
  * lower[b] and upper[b], for the types with blocks of 256 to one panel each. */
-void ak_neon_open_tile32(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
-                         struct ak_neon_panel32 *restrict lower,
-                         struct ak_neon_panel32 *restrict upper);
-void ak_neon_open_tile256(enum ak_quant_type type, const uint8_t *restrict tile,
-                          struct ak_neon_panel256 *restrict lower,
-                          struct ak_neon_panel256 *restrict upper);
+void ak_neon_unpack_tile32(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
+                           struct ak_neon_micropanel32 *restrict lower,
+                           struct ak_neon_micropanel32 *restrict upper);
+void ak_neon_unpack_tile256(enum ak_quant_type type, const uint8_t *restrict tile,
+                            struct ak_neon_micropanel256 *restrict lower,
+                            struct ak_neon_micropanel256 *restrict upper);
 
 /* Zeros what a tile gives n tokens, before its panels are added. */
 static inline void ak_neon_clear(float *y, size_t y_stride, size_t n)
@@ -100,12 +100,14 @@ static inline void ak_neon_clear(float *y, size_t y_stride, size_t n)
         memset(y + t * y_stride, 0, AK_TILE_ROWS * sizeof *y);
 }
 
-/* y[t·y_stride + r] += n_panels panels of 8 rows times the activations of n tokens. */
-void ak_neon_dot_panels32(enum ak_quant_type type, const struct ak_neon_panel32 *restrict panels,
-                          size_t n_panels, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                          float *restrict y, size_t y_stride);
-void ak_neon_dot_panels256(enum ak_quant_type type, const struct ak_neon_panel256 *restrict panels,
-                           size_t n_panels, const uint8_t *restrict acts, size_t act_bytes,
-                           size_t n, float *restrict y, size_t y_stride);
+/* y[t·y_stride + r] += n_panels micropanels of 8 rows times the activations of n tokens. */
+void ak_neon_dot_micropanels32(enum ak_quant_type type,
+                               const struct ak_neon_micropanel32 *restrict panels, size_t n_panels,
+                               const uint8_t *restrict activations, size_t act_bytes, size_t n,
+                               float *restrict y, size_t y_stride);
+void ak_neon_dot_micropanels256(enum ak_quant_type type,
+                                const struct ak_neon_micropanel256 *restrict panels,
+                                size_t n_panels, const uint8_t *restrict activations,
+                                size_t act_bytes, size_t n, float *restrict y, size_t y_stride);
 
 #endif

@@ -3,8 +3,8 @@
 enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of a block's sums, 8 of scaled ones */
 
 /* Adds one block of 32 k to the scaled sums. */
-AK_KERNEL void add_block(enum ak_quant_type type, const struct ak_neon_panel256 *panel, size_t j,
-                         const struct ak_act256 *const act[TOKENS], size_t n,
+AK_KERNEL void add_block(enum ak_quant_type type, const struct ak_neon_micropanel256 *panel,
+                         size_t j, const struct ak_cpu_act256 *const act[TOKENS], size_t n,
                          int32x4_t scaled[TOKENS][2])
 {
     const size_t n_scales = ak_neon_block_scales(type);
@@ -41,7 +41,7 @@ AK_KERNEL void add_block(enum ak_quant_type type, const struct ak_neon_panel256 
 }
 
 /* What rows 4g … 4g+3 owe their minimums. */
-AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_panel256 *panel,
+AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_micropanel256 *panel,
                                 size_t g, const int8x16_t split[2])
 {
     const int8_t *words = panel->mins[0] + g * 16;
@@ -55,17 +55,17 @@ AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_pa
 }
 
 /* n (a constant where this is used) tokens over all panels. */
-AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_panel256 *panels,
-                          size_t n_panels, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_micropanel256 *panels,
+                          size_t n_panels, const uint8_t *activations, size_t act_bytes, size_t n,
                           float *y, size_t y_stride)
 {
     for (size_t b = 0; b < n_panels; b++) {
-        const struct ak_neon_panel256 *panel = panels + b;
-        const struct ak_act256 *act[TOKENS];
+        const struct ak_neon_micropanel256 *panel = panels + b;
+        const struct ak_cpu_act256 *act[TOKENS];
         int32x4_t scaled[TOKENS][2];
 #pragma GCC unroll 4
         for (size_t t = 0; t < TOKENS && t < n; t++) {
-            act[t] = ak_neon_act256(acts + t * act_bytes, b);
+            act[t] = ak_neon_act256(activations + t * act_bytes, b);
             scaled[t][0] = scaled[t][1] = vdupq_n_s32(0);
         }
         for (size_t j = 0; j < 8; j++)
@@ -83,7 +83,7 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_panel256
                 float *out = y + t * y_stride + g * 4;
                 float32x4_t d = vmulq_f32(vld1q_f32(panel->scale + g * 4), act_scale),
                             acc = vld1q_f32(out);
-                acc = vfmaq_f32(acc, d, ak_neon_panel_sum(type, scaled[t][g]));
+                acc = vfmaq_f32(acc, d, ak_neon_micropanel_sum(type, scaled[t][g]));
                 if (ak_neon_min_words(type)) {
                     float32x4_t m = vmulq_f32(vld1q_f32(panel->min + g * 4), act_scale);
                     acc = vfmaq_f32(acc, m, vcvtq_f32_s32(minimum_sum(type, panel, g, split)));
@@ -94,38 +94,41 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_panel256
     }
 }
 
-AK_KERNEL void dot_panels(enum ak_quant_type type, const struct ak_neon_panel256 *panels,
-                          size_t n_panels, const uint8_t *acts, size_t act_bytes, size_t n,
+AK_KERNEL void dot_panels(enum ak_quant_type type, const struct ak_neon_micropanel256 *panels,
+                          size_t n_panels, const uint8_t *activations, size_t act_bytes, size_t n,
                           float *y, size_t y_stride)
 {
-    for (; n >= TOKENS; n -= TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride)
-        dot_tokens(type, panels, n_panels, acts, act_bytes, TOKENS, y, y_stride);
+    for (; n >= TOKENS; n -= TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride)
+        dot_tokens(type, panels, n_panels, activations, act_bytes, TOKENS, y, y_stride);
     switch (n) {
-    case 1: dot_tokens(type, panels, n_panels, acts, act_bytes, 1, y, y_stride); break;
-    case 2: dot_tokens(type, panels, n_panels, acts, act_bytes, 2, y, y_stride); break;
-    case 3: dot_tokens(type, panels, n_panels, acts, act_bytes, 3, y, y_stride); break;
+    case 1: dot_tokens(type, panels, n_panels, activations, act_bytes, 1, y, y_stride); break;
+    case 2: dot_tokens(type, panels, n_panels, activations, act_bytes, 2, y, y_stride); break;
+    case 3: dot_tokens(type, panels, n_panels, activations, act_bytes, 3, y, y_stride); break;
     default: break;
     }
 }
 
-void ak_neon_dot_panels256(enum ak_quant_type type, const struct ak_neon_panel256 *restrict panels,
-                           size_t n_panels, const uint8_t *restrict acts, size_t act_bytes,
-                           size_t n, float *restrict y, size_t y_stride)
+void ak_neon_dot_micropanels256(enum ak_quant_type type,
+                                const struct ak_neon_micropanel256 *restrict panels,
+                                size_t n_panels, const uint8_t *restrict activations,
+                                size_t act_bytes, size_t n, float *restrict y, size_t y_stride)
 {
     switch (type) {
     case AK_QUANT_Q2_K:
-        dot_panels(AK_QUANT_Q2_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        dot_panels(AK_QUANT_Q2_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
     case AK_QUANT_Q3_K:
-        dot_panels(AK_QUANT_Q3_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        dot_panels(AK_QUANT_Q3_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
     case AK_QUANT_Q6_K:
-        dot_panels(AK_QUANT_Q6_K, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        dot_panels(AK_QUANT_Q6_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
     case AK_QUANT_IQ4_XS:
-        dot_panels(AK_QUANT_IQ4_XS, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        dot_panels(AK_QUANT_IQ4_XS, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
     /* and Q5_K */
-    default: dot_panels(AK_QUANT_Q4_K, panels, n_panels, acts, act_bytes, n, y, y_stride); break;
+    default:
+        dot_panels(AK_QUANT_Q4_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
+        break;
     }
 }

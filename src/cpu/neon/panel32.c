@@ -4,8 +4,8 @@
 enum { TOKENS = 4 }; /* sums of 8 rows × 4 tokens: 8 registers of ints, 8 of floats */
 
 /* The integer sums of one block. */
-AK_KERNEL void block_sums(const struct ak_neon_panel32 *panel,
-                          const struct ak_act32 *const act[TOKENS], size_t n,
+AK_KERNEL void block_sums(const struct ak_neon_micropanel32 *panel,
+                          const struct ak_cpu_act32 *const act[TOKENS], size_t n,
                           int32x4_t sums[TOKENS][2])
 {
 #pragma GCC unroll 4
@@ -30,8 +30,8 @@ AK_KERNEL void block_sums(const struct ak_neon_panel32 *panel,
 }
 
 /* n (a constant where this is used) tokens over all panels. */
-AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, size_t n_panels,
-                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_micropanel32 *panels, size_t n_panels,
+                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                           size_t y_stride)
 {
     float32x4_t acc[TOKENS][2];
@@ -41,12 +41,12 @@ AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, si
         acc[t][1] = vld1q_f32(y + t * y_stride + 4);
     }
     for (size_t b = 0; b < n_panels; b++) {
-        const struct ak_neon_panel32 *panel = panels + b;
-        const struct ak_act32 *act[TOKENS];
+        const struct ak_neon_micropanel32 *panel = panels + b;
+        const struct ak_cpu_act32 *act[TOKENS];
         int32x4_t sums[TOKENS][2];
 #pragma GCC unroll 4
         for (size_t t = 0; t < TOKENS && t < n; t++)
-            act[t] = ak_neon_act32(acts + t * act_bytes, b);
+            act[t] = ak_neon_act32(activations + t * act_bytes, b);
         block_sums(panel, act, n, sums);
 #pragma GCC unroll 4
         for (size_t t = 0; t < TOKENS && t < n; t++) {
@@ -68,26 +68,27 @@ AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_panel32 *panels, si
     }
 }
 
-AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_panel32 *panels, size_t n_panels,
-                          const uint8_t *acts, size_t act_bytes, size_t n, float *y,
+AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_micropanel32 *panels, size_t n_panels,
+                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                           size_t y_stride)
 {
-    for (; n >= TOKENS; n -= TOKENS, acts += TOKENS * act_bytes, y += TOKENS * y_stride)
-        dot_tokens(has_min, panels, n_panels, acts, act_bytes, TOKENS, y, y_stride);
+    for (; n >= TOKENS; n -= TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride)
+        dot_tokens(has_min, panels, n_panels, activations, act_bytes, TOKENS, y, y_stride);
     switch (n) {
-    case 1: dot_tokens(has_min, panels, n_panels, acts, act_bytes, 1, y, y_stride); break;
-    case 2: dot_tokens(has_min, panels, n_panels, acts, act_bytes, 2, y, y_stride); break;
-    case 3: dot_tokens(has_min, panels, n_panels, acts, act_bytes, 3, y, y_stride); break;
+    case 1: dot_tokens(has_min, panels, n_panels, activations, act_bytes, 1, y, y_stride); break;
+    case 2: dot_tokens(has_min, panels, n_panels, activations, act_bytes, 2, y, y_stride); break;
+    case 3: dot_tokens(has_min, panels, n_panels, activations, act_bytes, 3, y, y_stride); break;
     default: break;
     }
 }
 
-void ak_neon_dot_panels32(enum ak_quant_type type, const struct ak_neon_panel32 *restrict panels,
-                          size_t n_panels, const uint8_t *restrict acts, size_t act_bytes, size_t n,
-                          float *restrict y, size_t y_stride)
+void ak_neon_dot_micropanels32(enum ak_quant_type type,
+                               const struct ak_neon_micropanel32 *restrict panels, size_t n_panels,
+                               const uint8_t *restrict activations, size_t act_bytes, size_t n,
+                               float *restrict y, size_t y_stride)
 {
     if (ak_neon_has_minimum(type))
-        dot_panels(true, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        dot_panels(true, panels, n_panels, activations, act_bytes, n, y, y_stride);
     else
-        dot_panels(false, panels, n_panels, acts, act_bytes, n, y, y_stride);
+        dot_panels(false, panels, n_panels, activations, act_bytes, n, y, y_stride);
 }

@@ -1,8 +1,8 @@
 /* Rows of floats times many tokens, as cpu/avx512/panel.c: lanes are rows, and the 32
  * partial sums come in the order in which they are added up (cpu/panel.h). 2 vectors of
  * rows × 12 tokens are 24 sums; their 5 operands are loaded as they lie, for a product
- * takes a lane of tokens. A panel is [block of 8 rows][turn][step][row], tokens are
- * [group of 12][turn][step][token]. */
+ * takes a lane of tokens. A panel is [block of 8 rows][rev][step][row], tokens are
+ * [group of 12][rev][step][token]. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ AK_KERNEL float32x4_t load_stored(enum ak_quant_type type, const uint8_t *p, con
 {
     if (type == AK_QUANT_F8)
         return vmulq_f32(vcvt_f32_f16(vget_low_f16(ak_neon_e4m3(ak_neon_load_word(p)))),
-                         ak_neon_spread_float(scale));
+                         ak_neon_broadcast_float(scale));
     if (type == AK_QUANT_F32)
         return vreinterpretq_f32_u8(vld1q_u8(p));
     if (type == AK_QUANT_F16)
@@ -46,32 +46,32 @@ AK_KERNEL void transpose(float32x4_t v[LANES])
 }
 
 /* Puts 32 k of 8 rows, from number k on, in their places, turns being `stride` apart. */
-AK_KERNEL void open_step(enum ak_quant_type type, const uint8_t *const rows[ROWS], size_t k,
-                         float *to, size_t stride)
+AK_KERNEL void unpack_step(enum ak_quant_type type, const uint8_t *const rows[ROWS], size_t k,
+                           float *to, size_t stride)
 {
     for (size_t j = 0; j < AK_LANES; j += LANES, k += LANES) {
-        float *turns = to + ak_panel_turn(j) * stride;
+        float *base = to + ak_panel_reverse_bits(j) * stride;
         float32x4_t v[VECTORS][LANES];
         AK_UNROLL
         for (size_t r = 0; r < ROWS; r++)
-            v[r / LANES][r % LANES] =
-                load_stored(type, ak_stored_at(type, rows[r], k), ak_stored_scale(rows[r], k));
+            v[r / LANES][r % LANES] = load_stored(type, ak_cpu_stored_element(type, rows[r], k),
+                                                  ak_cpu_stored_scale(rows[r], k));
         AK_UNROLL
         for (size_t i = 0; i < VECTORS; i++)
             transpose(v[i]);
         AK_UNROLL
         for (size_t i = 0; i < LANES; i++) {
-            float *place = turns + ak_panel_turn(i) * stride;
-            __asm__("" : "+r"(place)); /* gcc would add up each store's own */
+            float *to_row = base + ak_panel_reverse_bits(i) * stride;
+            __asm__("" : "+r"(to_row)); /* gcc would add up each store's own */
             AK_UNROLL
             for (size_t r = 0; r < VECTORS; r++)
-                vst1q_f32(place + r * LANES, v[r][i]);
+                vst1q_f32(to_row + r * LANES, v[r][i]);
         }
     }
 }
 
-AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
-                          size_t n_rows, size_t cols, float *panel)
+AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
+                                size_t n_rows, size_t cols, float *panel)
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
@@ -81,27 +81,28 @@ AK_KERNEL void open_panel(enum ak_quant_type type, const uint8_t *rows, size_t r
             row[r] = rows +
                      ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
         for (size_t i = 0; i < cols / AK_LANES; i++)
-            open_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
+            unpack_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
         if (rest > 0 && type != AK_QUANT_F8) {
             uint8_t tail[ROWS][AK_LANES * sizeof(float)] = { { 0 } };
             for (size_t r = 0; r < ROWS; r++) {
-                memcpy(tail[r], ak_stored_at(type, row[r], cols - rest),
-                       rest * ak_stored_element(type));
+                memcpy(tail[r], ak_cpu_stored_element(type, row[r], cols - rest),
+                       rest * ak_cpu_stored_element_bytes(type));
                 row[r] = tail[r];
             }
-            open_step(type, row, 0, panel + (steps - 1) * ROWS, stride);
+            unpack_step(type, row, 0, panel + (steps - 1) * ROWS, stride);
         }
     }
 }
 
-AK_OPEN_PANEL(ak_neon_open_f32, AK_QUANT_F32)
-AK_OPEN_PANEL(ak_neon_open_f16, AK_QUANT_F16)
-AK_OPEN_PANEL(ak_neon_open_bf16, AK_QUANT_BF16)
-AK_OPEN_PANEL(ak_neon_open_f8, AK_QUANT_F8)
+AK_UNPACK_PANEL_F32(ak_neon_unpack_f32, AK_QUANT_F32)
+AK_UNPACK_PANEL_F32(ak_neon_unpack_f16, AK_QUANT_F16)
+AK_UNPACK_PANEL_F32(ak_neon_unpack_bf16, AK_QUANT_BF16)
+AK_UNPACK_PANEL_F32(ak_neon_unpack_f8, AK_QUANT_F8)
 
-void ak_neon_open_token(const float *restrict x, size_t k, size_t token, float *restrict tokens)
+void ak_neon_interleave_token_f32(const float *restrict x, size_t k, size_t token,
+                                  float *restrict tokens)
 {
-    ak_panel_open_token(x, k, token, TOKENS, tokens);
+    ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
 
 /* ---- Products ----------------------------------------------------------- */
@@ -117,7 +118,7 @@ AK_KERNEL float32x4_t add_product(float32x4_t sum, float32x4_t row, float32x4_t 
 
 /* One partial sum of 8 rows × the first n tokens of a group, n a multiple of 4, added to
  * those before it that wait in `waiting`, and left with them. */
-AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t turn,
+AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t rev,
                     float32x4_t (*waiting)[TOKENS][VECTORS])
 {
     float32x4_t acc[TOKENS][VECTORS];
@@ -140,7 +141,7 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
         for (size_t v = 0; v < VECTORS; v++)
             acc[t][v] = add_product(acc[t][v], row[v], tokens[t / LANES], t % LANES);
     }
-    for (; turn & 1; turn >>= 1, waiting++)
+    for (; rev & 1; rev >>= 1, waiting++)
         AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         AK_UNROLL
@@ -155,29 +156,29 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
         (*waiting)[t][v] = acc[t][v];
 }
 
-static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t turn,
+static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t rev,
                       float32x4_t (*waiting)[TOKENS][VECTORS])
 {
     if (n > 2 * LANES)
-        pass(3 * LANES, w, x, steps, turn, waiting);
+        pass(3 * LANES, w, x, steps, rev, waiting);
     else if (n > LANES)
-        pass(2 * LANES, w, x, steps, turn, waiting);
+        pass(2 * LANES, w, x, steps, rev, waiting);
     else
-        pass(LANES, w, x, steps, turn, waiting);
+        pass(LANES, w, x, steps, rev, waiting);
 }
 
 /* Up to BLOCKS blocks of rows and GROUPS groups of tokens: what they have of a partial
  * sum stays in the nearest cache while they meet. */
 static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k,
-                       float *y, size_t y_stride, struct ak_panel_ahead *ahead)
+                       float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {
     tile_sums sums[GROUPS][BLOCKS];
     size_t steps = k / AK_LANES;
-    for (size_t turn = 0; turn < AK_LANES; turn++, ak_panel_ask(ahead))
+    for (size_t rev = 0; rev < AK_LANES; rev++, ak_panel_prefetch_part(prefetch))
         for (size_t t = 0; t < n; t += TOKENS)
             for (size_t r = 0; r < n_rows; r += ROWS)
-                pass_some(n - t, panel + r * k + turn * steps * ROWS,
-                          tokens + t * k + turn * steps * TOKENS, steps, turn,
+                pass_some(n - t, panel + r * k + rev * steps * ROWS,
+                          tokens + t * k + rev * steps * TOKENS, steps, rev,
                           sums[t / TOKENS][r / ROWS]);
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < n_rows; r += ROWS)
@@ -185,16 +186,17 @@ static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, s
                    ak_min_size(n_rows - r, ROWS) * sizeof *y);
 }
 
-void ak_neon_dot_panel(const float *restrict panel, size_t n_rows, const float *restrict tokens,
-                       size_t n, size_t k, float *restrict y, size_t y_stride, const uint8_t *next,
-                       size_t next_bytes)
+void ak_neon_dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                           size_t n, size_t k, float *restrict y, size_t y_stride,
+                           const uint8_t *next, size_t next_bytes)
 {
     size_t blocks = (n_rows + BLOCKS * ROWS - 1) / (BLOCKS * ROWS),
            groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
-    struct ak_panel_ahead ahead = ak_panel_ahead(next, next_bytes, blocks * groups * AK_LANES);
+    struct ak_panel_prefetch prefetch =
+        ak_panel_init_prefetch(next, next_bytes, blocks * groups * AK_LANES);
     for (size_t t = 0; t < n; t += GROUPS * TOKENS)
         for (size_t r = 0; r < n_rows; r += BLOCKS * ROWS)
             dot_blocks(panel + r * k, ak_min_size(n_rows - r, BLOCKS * ROWS), tokens + t * k,
                        ak_min_size(n - t, GROUPS * TOKENS), k, y + t * y_stride + r, y_stride,
-                       &ahead);
+                       &prefetch);
 }

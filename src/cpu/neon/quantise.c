@@ -27,7 +27,7 @@ AK_KERNEL int16x8_t round8(const float *x, float32x4_t inverse)
 }
 
 /* Quantizes n values by their largest magnitude; gives the scale. */
-AK_KERNEL float quantize(const float *x, size_t n, int8_t *q)
+AK_KERNEL float quantize_block(const float *x, size_t n, int8_t *q)
 {
     uint32_t largest = largest_magnitude(x, n);
     if (largest < ak_float_bits(0x1p-100f) || largest >= 0x7f800000u) {
@@ -42,10 +42,10 @@ AK_KERNEL float quantize(const float *x, size_t n, int8_t *q)
     return max / 127.0f;
 }
 
-void ak_neon_quantize32(const float *restrict x, size_t n, struct ak_act32 *restrict out)
+void ak_neon_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
 {
     for (size_t i = 0; i < n; i += 32, out++) {
-        out->scale = quantize(x + i, 32, out->q);
+        out->scale = quantize_block(x + i, 32, out->q);
         int32_t sum = vaddlvq_s8(vld1q_s8(out->q)) + vaddlvq_s8(vld1q_s8(out->q + 16));
         out->minus8_sum = -8 * sum;
         out->scaled_sum = out->scale * (float)sum;
@@ -53,11 +53,11 @@ void ak_neon_quantize32(const float *restrict x, size_t n, struct ak_act32 *rest
     }
 }
 
-void ak_neon_quantize256(const float *restrict x, size_t n, struct ak_act256 *restrict out)
+void ak_neon_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
 {
     static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
-        out->scale = quantize(x + i, 256, out->q);
+        out->scale = quantize_block(x + i, 256, out->q);
         out->sum = 0;
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; j++) {

@@ -25,14 +25,14 @@ AK_KERNEL int32x4_t ak_neon_byte_s8(uint8x16_t words, size_t j)
 }
 
 /* Byte j of each word in all four of its bytes. */
-AK_KERNEL uint8x16_t ak_neon_spread_byte(uint8x16_t words, size_t j)
+AK_KERNEL uint8x16_t ak_neon_broadcast_byte(uint8x16_t words, size_t j)
 {
     static const uint8_t first[16] = { 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12 };
     return vqtbl1q_u8(words, vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j)));
 }
 
 /* The super-scales of four rows of Q2_K, Q4_K and Q5_K; *min is that of the minimums. */
-AK_KERNEL float32x4_t ak_neon_super(const uint8_t *tile, size_t g, float32x4_t *min)
+AK_KERNEL float32x4_t ak_neon_load_super_scales(const uint8_t *tile, size_t g, float32x4_t *min)
 {
     uint16x8_t both = vreinterpretq_u16_u8(vld1q_u8(tile + g * 16));
     *min = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp2q_u16(both, both))));

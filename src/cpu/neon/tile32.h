@@ -46,10 +46,10 @@ AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_quant_type type, const ui
  * is subnormal, which the table has. */
 AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GROUPS])
 {
-    static const uint8_t least[16] = { 0x20, 0x40, 0x80, 0, 0x80, 0, 0x80, 0,
-                                       0x80, 0,    0x80, 0, 0x80, 0, 0x80, 0 };
+    static const uint8_t subnormal[16] = { 0x20, 0x40, 0x80, 0, 0x80, 0, 0x80, 0,
+                                           0x80, 0,    0x80, 0, 0x80, 0, 0x80, 0 };
     uint8x16_t e = vld1q_u8(p), below = vqsubq_u8(e, vdupq_n_u8(1));
-    uint8x16_t low = vqtbx1q_u8(vshlq_n_u8(below, 7), vld1q_u8(least), e),
+    uint8x16_t low = vqtbx1q_u8(vshlq_n_u8(below, 7), vld1q_u8(subnormal), e),
                high = vshrq_n_u8(below, 1);
     uint16x8_t first = vreinterpretq_u16_u8(vzip1q_u8(low, high)),
                last = vreinterpretq_u16_u8(vzip2q_u8(low, high));

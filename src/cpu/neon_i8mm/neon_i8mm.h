@@ -1,19 +1,20 @@
 /* What the instructions for products of 8-bit matrices add to the NEON kernels: the
- * slabs. Each kernel gives the bits of its scalar counterpart. */
+ * panels. Each kernel gives the bits of its scalar counterpart. */
 #ifndef AK_CPU_NEON_I8MM_NEON_I8MM_H
 #define AK_CPU_NEON_I8MM_NEON_I8MM_H
 
 #include "cpu/kernels.h"
 
-ak_open_slab_fn ak_neon_i8mm_open_q4_0, ak_neon_i8mm_open_q4_1, ak_neon_i8mm_open_q5_0,
-    ak_neon_i8mm_open_q5_1, ak_neon_i8mm_open_q8_0, ak_neon_i8mm_open_iq4_nl,
-    ak_neon_i8mm_open_mxfp4, ak_neon_i8mm_open_q2_k, ak_neon_i8mm_open_q3_k, ak_neon_i8mm_open_q4_k,
-    ak_neon_i8mm_open_q5_k, ak_neon_i8mm_open_q6_k, ak_neon_i8mm_open_iq4_xs, ak_neon_i8mm_open_a4,
-    ak_neon_i8mm_open_a5, ak_neon_i8mm_open_a8;
+ak_unpack_panel_i8_fn ak_neon_i8mm_unpack_q4_0, ak_neon_i8mm_unpack_q4_1, ak_neon_i8mm_unpack_q5_0,
+    ak_neon_i8mm_unpack_q5_1, ak_neon_i8mm_unpack_q8_0, ak_neon_i8mm_unpack_iq4_nl,
+    ak_neon_i8mm_unpack_mxfp4, ak_neon_i8mm_unpack_q2_k, ak_neon_i8mm_unpack_q3_k,
+    ak_neon_i8mm_unpack_q4_k, ak_neon_i8mm_unpack_q5_k, ak_neon_i8mm_unpack_q6_k,
+    ak_neon_i8mm_unpack_iq4_xs, ak_neon_i8mm_unpack_a4, ak_neon_i8mm_unpack_a5,
+    ak_neon_i8mm_unpack_a8;
 /* One for all types of one form. */
-ak_dot_slab_fn ak_neon_i8mm_dot_slab_32, ak_neon_i8mm_dot_slab_32_minimum,
-    ak_neon_i8mm_dot_slab_q2_k, ak_neon_i8mm_dot_slab_q3_k, ak_neon_i8mm_dot_slab_q45_k,
-    ak_neon_i8mm_dot_slab_q6_k, ak_neon_i8mm_dot_slab_iq4_xs;
+ak_dot_panel_i8_fn ak_neon_i8mm_dot_panel_i8_32, ak_neon_i8mm_dot_panel_i8_32_minimum,
+    ak_neon_i8mm_dot_panel_i8_q2_k, ak_neon_i8mm_dot_panel_i8_q3_k, ak_neon_i8mm_dot_panel_i8_q45_k,
+    ak_neon_i8mm_dot_panel_i8_q6_k, ak_neon_i8mm_dot_panel_i8_iq4_xs;
 uint64_t ak_neon_i8mm_probe_int8(size_t rounds, uint64_t *sink);
 
 #endif

@@ -1,5 +1,5 @@
 /* Two rows × 8 k times two tokens × 8 k is one instruction. Tokens are brought into
- * pairs 256 k at a time, for all rows of the slab; rows are paired in the slab. A
+ * pairs 256 k at a time, for all rows of the panel; rows are paired in the panel. A
  * register of sums holds rows r and r+1 of tokens t and t+1: r t, r t+1, r+1 t,
  * r+1 t+1. Panels are those of NEON, paired. */
 #ifndef AK_CPU_NEON_I8MM_PAIRS_H
@@ -11,8 +11,8 @@
 enum {
     AK_I8MM_PAIRS = 8, /* of tokens at a time: 16 */
     AK_I8MM_GROUP = 2, /* of them in registers */
-    AK_I8MM_ROW_PAIRS = AK_NEON_PANEL_ROWS / 2,
-    AK_I8MM_PANELS = AK_SLAB_TILES * 2
+    AK_I8MM_ROW_PAIRS = AK_NEON_MICROPANEL_ROWS / 2,
+    AK_I8MM_MICROPANELS = AK_PANEL_I8_TILES_MAX * 2
 };
 
 /* Sums of a panel's rows for a pair of tokens. */

@@ -11,7 +11,7 @@ void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
             for (size_t i = 0; i < k; i += AK_LANES)
                 for (size_t j = 0; j < AK_LANES; j++)
                     partial[j] = fmaf(w[r * w_stride + i + j], x[t * x_stride + i + j], partial[j]);
-            y[t * y_stride + r] = ak_generic_fold(partial, AK_LANES);
+            y[t * y_stride + r] = ak_generic_horizontal_sum(partial, AK_LANES);
         }
     }
 }

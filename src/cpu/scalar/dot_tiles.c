@@ -38,7 +38,7 @@ static int32_t dot_values(const int8_t values[16], const uint8_t *quants, const 
     return sum;
 }
 
-static float block_q4_0(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_q4_0(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -46,7 +46,7 @@ static float block_q4_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
 }
 
-static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_q4_1(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -55,7 +55,7 @@ static float block_q4_1(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_f16(w + 2), a->scaled_sum, acc);
 }
 
-static float block_q5_0(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_q5_0(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -63,7 +63,7 @@ static float block_q5_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
 }
 
-static float block_q5_1(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_q5_1(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -72,7 +72,7 @@ static float block_q5_1(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_f16(w + 2), a->scaled_sum, acc);
 }
 
-static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_q8_0(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -80,7 +80,7 @@ static float block_q8_0(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
 }
 
-static float block_a4(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_a4(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -89,7 +89,7 @@ static float block_a4(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_bf16(w + 2), a->scaled_sum, acc);
 }
 
-static float block_a5(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_a5(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     int32_t sum = 0;
     for (size_t i = 0; i < 32; i++)
@@ -98,7 +98,7 @@ static float block_a5(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(ak_quant_get_bf16(w + 2), a->scaled_sum, acc);
 }
 
-static float block_a8(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_a8(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     struct ak_quant_block_a8 b;
     int32_t sum = 0;
@@ -109,19 +109,19 @@ static float block_a8(const uint8_t *w, const struct ak_act32 *a, float acc)
     return fmaf(b.m, a->scaled_sum, acc);
 }
 
-static float block_iq4_nl(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_iq4_nl(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     return fmaf(ak_quant_get_f16(w) * a->scale, (float)dot_values(ak_quant_iq4_values, w + 2, a->q),
                 acc);
 }
 
-static float block_mxfp4(const uint8_t *w, const struct ak_act32 *a, float acc)
+static float block_mxfp4(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
 {
     return fmaf(ak_e8m0_half(w[0]) * a->scale,
                 (float)dot_values(ak_quant_mxfp4_values, w + 1, a->q), acc);
 }
 
-static int32_t sum16(const struct ak_act256 *a, size_t j)
+static int32_t sum16(const struct ak_cpu_act256 *a, size_t j)
 {
     return a->minus32_sum16[j] / -32;
 }
@@ -135,7 +135,7 @@ static int32_t dot_two_bits(const uint8_t *quants, size_t shift, const int8_t *a
     return sum;
 }
 
-static float block_q2_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_q2_k(const uint8_t *w, const struct ak_cpu_act256 *a, float acc)
 {
     int32_t scaled = 0, minimum = 0;
     for (size_t j = 0; j < 16; j++) {
@@ -147,7 +147,7 @@ static float block_q2_k(const uint8_t *w, const struct ak_act256 *a, float acc)
     return fmaf(-(ak_quant_get_f16(w + 82) * a->scale), (float)minimum, acc);
 }
 
-static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_q3_k(const uint8_t *w, const struct ak_cpu_act256 *a, float acc)
 {
     const uint8_t *scales = w + 96;
     int32_t scaled = 0;
@@ -164,7 +164,7 @@ static float block_q3_k(const uint8_t *w, const struct ak_act256 *a, float acc)
 
 /* Q4_K, and Q5_K where `high` is its fifth bits. */
 static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *quants,
-                         const struct ak_act256 *a, float acc)
+                         const struct ak_cpu_act256 *a, float acc)
 {
     int32_t scaled = 0, minimum = 0;
     for (size_t j = 0; j < 8; j++) {
@@ -184,17 +184,17 @@ static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *q
     return fmaf(-(ak_quant_get_f16(w + 2) * a->scale), (float)minimum, acc);
 }
 
-static float block_q4_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_q4_k(const uint8_t *w, const struct ak_cpu_act256 *a, float acc)
 {
     return block_q45_k(w, NULL, w + 16, a, acc);
 }
 
-static float block_q5_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_q5_k(const uint8_t *w, const struct ak_cpu_act256 *a, float acc)
 {
     return block_q45_k(w, w + 16, w + 48, a, acc);
 }
 
-static float block_q6_k(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_q6_k(const uint8_t *w, const struct ak_cpu_act256 *a, float acc)
 {
     const uint8_t *low = w, *high = w + 128, *scales = w + 192;
     int32_t scaled = 0;
@@ -211,7 +211,7 @@ static float block_q6_k(const uint8_t *w, const struct ak_act256 *a, float acc)
     return fmaf(ak_quant_get_f16(w + 208) * a->scale, (float)scaled, acc);
 }
 
-static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc)
+static float block_iq4_xs(const uint8_t *w, const struct ak_cpu_act256 *a, float acc)
 {
     int32_t scaled = 0;
     for (size_t j = 0; j < 8; j++) {
@@ -221,12 +221,12 @@ static float block_iq4_xs(const uint8_t *w, const struct ak_act256 *a, float acc
     return fmaf(ak_quant_get_f16(w) * a->scale, (float)scaled, acc);
 }
 
-typedef float block32_fn(const uint8_t *w, const struct ak_act32 *a, float acc);
-typedef float block256_fn(const uint8_t *w, const struct ak_act256 *a, float acc);
+typedef float block32_fn(const uint8_t *w, const struct ak_cpu_act32 *a, float acc);
+typedef float block256_fn(const uint8_t *w, const struct ak_cpu_act256 *a, float acc);
 
 /* Walks tiles, rows and tokens; a row is first gathered into its stored form. */
 static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn *block256,
-                      const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *acts,
+                      const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *activations,
                       size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
@@ -237,75 +237,76 @@ static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn 
         for (size_t at = 0; at < k; at += AK_TILE_K) {
             size_t elems = ak_min_size(k - at, AK_TILE_K);
             for (size_t r = 0; r < AK_TILE_ROWS; r++) {
-                ak_gather_row(type, tiles, elems / AK_BLOCK_K, r, stored);
+                ak_cpu_gather_row(type, tiles, elems / AK_BLOCK_K, r, stored);
                 for (size_t t = 0; t < n; t++) {
-                    const uint8_t *act = acts + t * act_bytes;
+                    const uint8_t *act = activations + t * act_bytes;
                     float acc = y[t * y_stride + i * AK_TILE_ROWS + r];
                     if (block256) {
-                        acc = block256(stored,
-                                       (const struct ak_act256 *)(const void *)act + at / AK_TILE_K,
-                                       acc);
+                        acc = block256(
+                            stored,
+                            (const struct ak_cpu_act256 *)(const void *)act + at / AK_TILE_K, acc);
                     } else {
-                        const struct ak_act32 *a =
-                            (const struct ak_act32 *)(const void *)act + at / AK_BLOCK_K;
+                        const struct ak_cpu_act32 *a =
+                            (const struct ak_cpu_act32 *)(const void *)act + at / AK_BLOCK_K;
                         for (size_t b = 0; b < elems / AK_BLOCK_K; b++)
                             acc = block32(stored + b * info->block_bytes, a + b, acc);
                     }
                     y[t * y_stride + i * AK_TILE_ROWS + r] = acc;
                 }
             }
-            tiles += ak_tile_bytes(type, elems / AK_BLOCK_K);
+            tiles += ak_cpu_tile_bytes(type, elems / AK_BLOCK_K);
         }
     }
 }
 
-/* The kernels of each type; the scalar slab is the tiles themselves. */
-#define KERNELS(dot, open, type, block32, block256)                                                \
+/* The kernels of each type; the scalar panel is the tiles themselves. */
+#define KERNELS(dot, unpack, type, block32, block256)                                              \
     static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                       \
-                    const uint8_t *restrict acts, size_t act_bytes, size_t n, float *restrict y,   \
-                    size_t y_stride)                                                               \
+                    const uint8_t *restrict activations, size_t act_bytes, size_t n,               \
+                    float *restrict y, size_t y_stride)                                            \
     {                                                                                              \
-        dot_tiles(type, block32, block256, tiles, n_tiles, k, acts, act_bytes, n, y, y_stride);    \
+        dot_tiles(type, block32, block256, tiles, n_tiles, k, activations, act_bytes, n, y,        \
+                  y_stride);                                                                       \
     }                                                                                              \
-    static void open(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                      \
-                     uint8_t *restrict slab)                                                       \
+    static void unpack(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                    \
+                       uint8_t *restrict panel)                                                    \
     {                                                                                              \
-        size_t bytes = ak_tile_row_bytes(type, k);                                                 \
-        memcpy(slab, tiles, n_tiles *bytes);                                                       \
+        size_t bytes = ak_cpu_tile_row_bytes(type, k);                                             \
+        memcpy(panel, tiles, n_tiles *bytes);                                                      \
     }
 
-KERNELS(dot_q4_0, open_q4_0, AK_QUANT_Q4_0, block_q4_0, NULL)
-KERNELS(dot_q4_1, open_q4_1, AK_QUANT_Q4_1, block_q4_1, NULL)
-KERNELS(dot_q5_0, open_q5_0, AK_QUANT_Q5_0, block_q5_0, NULL)
-KERNELS(dot_q5_1, open_q5_1, AK_QUANT_Q5_1, block_q5_1, NULL)
-KERNELS(dot_q8_0, open_q8_0, AK_QUANT_Q8_0, block_q8_0, NULL)
-KERNELS(dot_iq4_nl, open_iq4_nl, AK_QUANT_IQ4_NL, block_iq4_nl, NULL)
-KERNELS(dot_mxfp4, open_mxfp4, AK_QUANT_MXFP4, block_mxfp4, NULL)
-KERNELS(dot_a4, open_a4, AK_QUANT_A4, block_a4, NULL)
-KERNELS(dot_a5, open_a5, AK_QUANT_A5, block_a5, NULL)
-KERNELS(dot_a8, open_a8, AK_QUANT_A8, block_a8, NULL)
-KERNELS(dot_q2_k, open_q2_k, AK_QUANT_Q2_K, NULL, block_q2_k)
-KERNELS(dot_q3_k, open_q3_k, AK_QUANT_Q3_K, NULL, block_q3_k)
-KERNELS(dot_q4_k, open_q4_k, AK_QUANT_Q4_K, NULL, block_q4_k)
-KERNELS(dot_q5_k, open_q5_k, AK_QUANT_Q5_K, NULL, block_q5_k)
-KERNELS(dot_q6_k, open_q6_k, AK_QUANT_Q6_K, NULL, block_q6_k)
-KERNELS(dot_iq4_xs, open_iq4_xs, AK_QUANT_IQ4_XS, NULL, block_iq4_xs)
+KERNELS(dot_q4_0, unpack_q4_0, AK_QUANT_Q4_0, block_q4_0, NULL)
+KERNELS(dot_q4_1, unpack_q4_1, AK_QUANT_Q4_1, block_q4_1, NULL)
+KERNELS(dot_q5_0, unpack_q5_0, AK_QUANT_Q5_0, block_q5_0, NULL)
+KERNELS(dot_q5_1, unpack_q5_1, AK_QUANT_Q5_1, block_q5_1, NULL)
+KERNELS(dot_q8_0, unpack_q8_0, AK_QUANT_Q8_0, block_q8_0, NULL)
+KERNELS(dot_iq4_nl, unpack_iq4_nl, AK_QUANT_IQ4_NL, block_iq4_nl, NULL)
+KERNELS(dot_mxfp4, unpack_mxfp4, AK_QUANT_MXFP4, block_mxfp4, NULL)
+KERNELS(dot_a4, unpack_a4, AK_QUANT_A4, block_a4, NULL)
+KERNELS(dot_a5, unpack_a5, AK_QUANT_A5, block_a5, NULL)
+KERNELS(dot_a8, unpack_a8, AK_QUANT_A8, block_a8, NULL)
+KERNELS(dot_q2_k, unpack_q2_k, AK_QUANT_Q2_K, NULL, block_q2_k)
+KERNELS(dot_q3_k, unpack_q3_k, AK_QUANT_Q3_K, NULL, block_q3_k)
+KERNELS(dot_q4_k, unpack_q4_k, AK_QUANT_Q4_K, NULL, block_q4_k)
+KERNELS(dot_q5_k, unpack_q5_k, AK_QUANT_Q5_K, NULL, block_q5_k)
+KERNELS(dot_q6_k, unpack_q6_k, AK_QUANT_Q6_K, NULL, block_q6_k)
+KERNELS(dot_iq4_xs, unpack_iq4_xs, AK_QUANT_IQ4_XS, NULL, block_iq4_xs)
 
-const struct ak_tile_kernels ak_scalar_tile[AK_QUANT_COUNT] = {
-    [AK_QUANT_Q4_0] = { dot_q4_0, open_q4_0, dot_q4_0 },
-    [AK_QUANT_Q4_1] = { dot_q4_1, open_q4_1, dot_q4_1 },
-    [AK_QUANT_Q5_0] = { dot_q5_0, open_q5_0, dot_q5_0 },
-    [AK_QUANT_Q5_1] = { dot_q5_1, open_q5_1, dot_q5_1 },
-    [AK_QUANT_Q8_0] = { dot_q8_0, open_q8_0, dot_q8_0 },
-    [AK_QUANT_IQ4_NL] = { dot_iq4_nl, open_iq4_nl, dot_iq4_nl },
-    [AK_QUANT_MXFP4] = { dot_mxfp4, open_mxfp4, dot_mxfp4 },
-    [AK_QUANT_A4] = { dot_a4, open_a4, dot_a4 },
-    [AK_QUANT_A5] = { dot_a5, open_a5, dot_a5 },
-    [AK_QUANT_A8] = { dot_a8, open_a8, dot_a8 },
-    [AK_QUANT_Q2_K] = { dot_q2_k, open_q2_k, dot_q2_k },
-    [AK_QUANT_Q3_K] = { dot_q3_k, open_q3_k, dot_q3_k },
-    [AK_QUANT_Q4_K] = { dot_q4_k, open_q4_k, dot_q4_k },
-    [AK_QUANT_Q5_K] = { dot_q5_k, open_q5_k, dot_q5_k },
-    [AK_QUANT_Q6_K] = { dot_q6_k, open_q6_k, dot_q6_k },
-    [AK_QUANT_IQ4_XS] = { dot_iq4_xs, open_iq4_xs, dot_iq4_xs },
+const struct ak_cpu_tile_kernels ak_scalar_tile[AK_QUANT_COUNT] = {
+    [AK_QUANT_Q4_0] = { dot_q4_0, unpack_q4_0, dot_q4_0 },
+    [AK_QUANT_Q4_1] = { dot_q4_1, unpack_q4_1, dot_q4_1 },
+    [AK_QUANT_Q5_0] = { dot_q5_0, unpack_q5_0, dot_q5_0 },
+    [AK_QUANT_Q5_1] = { dot_q5_1, unpack_q5_1, dot_q5_1 },
+    [AK_QUANT_Q8_0] = { dot_q8_0, unpack_q8_0, dot_q8_0 },
+    [AK_QUANT_IQ4_NL] = { dot_iq4_nl, unpack_iq4_nl, dot_iq4_nl },
+    [AK_QUANT_MXFP4] = { dot_mxfp4, unpack_mxfp4, dot_mxfp4 },
+    [AK_QUANT_A4] = { dot_a4, unpack_a4, dot_a4 },
+    [AK_QUANT_A5] = { dot_a5, unpack_a5, dot_a5 },
+    [AK_QUANT_A8] = { dot_a8, unpack_a8, dot_a8 },
+    [AK_QUANT_Q2_K] = { dot_q2_k, unpack_q2_k, dot_q2_k },
+    [AK_QUANT_Q3_K] = { dot_q3_k, unpack_q3_k, dot_q3_k },
+    [AK_QUANT_Q4_K] = { dot_q4_k, unpack_q4_k, dot_q4_k },
+    [AK_QUANT_Q5_K] = { dot_q5_k, unpack_q5_k, dot_q5_k },
+    [AK_QUANT_Q6_K] = { dot_q6_k, unpack_q6_k, dot_q6_k },
+    [AK_QUANT_IQ4_XS] = { dot_iq4_xs, unpack_iq4_xs, dot_iq4_xs },
 };

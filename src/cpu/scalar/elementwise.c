@@ -24,16 +24,16 @@ void ak_scalar_rope(float *restrict x, const float *restrict cos, const float *r
     ak_generic_rope(x, cos, sin, n_dims, interleaved);
 }
 
-void ak_scalar_narrow_f16(const float *restrict x, uint16_t *restrict out, size_t n)
+void ak_scalar_f32_to_f16(const float *restrict x, uint16_t *restrict out, size_t n)
 {
-    ak_generic_narrow_f16(x, out, n);
+    ak_generic_f32_to_f16(x, out, n);
 }
 
-void ak_scalar_attend_merge(float *restrict max, float *restrict sum, float *restrict out,
-                            float page_max, float page_sum, const float *restrict page_out,
-                            size_t head_dim)
+void ak_scalar_attn_merge(float *restrict max, float *restrict sum, float *restrict out,
+                          float page_max, float page_sum, const float *restrict page_out,
+                          size_t head_dim)
 {
-    ak_generic_attend_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
+    ak_generic_attn_merge(max, sum, out, page_max, page_sum, page_out, head_dim);
 }
 
 void ak_scalar_rms_norm(const float *restrict x, const float *restrict weight, size_t n, float eps,

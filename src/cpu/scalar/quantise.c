@@ -17,7 +17,7 @@ static uint32_t largest_magnitude(const float *x, size_t n)
 }
 
 /* Quantizes n values by their largest magnitude; gives the scale. */
-static float quantize(const float *x, size_t n, int8_t *q)
+static float quantize_block(const float *x, size_t n, int8_t *q)
 {
     uint32_t largest = largest_magnitude(x, n);
     if (largest < ak_float_bits(0x1p-100f) || largest >= 0x7f800000u) {
@@ -38,10 +38,10 @@ static int32_t sum_of(const int8_t *q, size_t n)
     return sum;
 }
 
-void ak_scalar_quantize32(const float *restrict x, size_t n, struct ak_act32 *restrict out)
+void ak_scalar_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
 {
     for (size_t i = 0; i < n; i += 32, out++) {
-        out->scale = quantize(x + i, 32, out->q);
+        out->scale = quantize_block(x + i, 32, out->q);
         int32_t sum = sum_of(out->q, 32);
         out->minus8_sum = -8 * sum;
         out->scaled_sum = out->scale * (float)sum;
@@ -49,12 +49,12 @@ void ak_scalar_quantize32(const float *restrict x, size_t n, struct ak_act32 *re
     }
 }
 
-void ak_scalar_quantize256(const float *restrict x, size_t n, struct ak_act256 *restrict out)
+void ak_scalar_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
 {
     static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
         memset(out, 0, sizeof *out);
-        out->scale = quantize(x + i, 256, out->q);
+        out->scale = quantize_block(x + i, 256, out->q);
         out->sum = sum_of(out->q, 256);
         for (size_t j = 0; j < 16; j++) {
             int32_t sum = sum_of(out->q + j * 16, 16);

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-void ak_kernels_scalar(struct ak_kernels *k)
+void ak_scalar_set_kernels(struct ak_cpu_kernels *k)
 {
     k->name = "scalar";
     memcpy(k->tile, ak_scalar_tile, sizeof k->tile);
     for (int type = 0; type < AK_QUANT_COUNT; type++)
-        k->widen[type] = ak_quant_info((enum ak_quant_type)type)->dequantize;
+        k->dequantize[type] = ak_quant_info((enum ak_quant_type)type)->dequantize;
     k->dot_rows = ak_scalar_dot_rows;
     k->quantize32 = ak_scalar_quantize32;
     k->quantize256 = ak_scalar_quantize256;
@@ -28,12 +28,12 @@ void ak_kernels_scalar(struct ak_kernels *k)
     k->conv = ak_scalar_conv;
     k->delta_rule = ak_scalar_delta_rule;
     k->rope = ak_scalar_rope;
-    k->narrow_f16 = ak_scalar_narrow_f16;
-    k->attend_scores_f16 = ak_scalar_attend_scores_f16;
-    k->attend_scores_f32 = ak_scalar_attend_scores_f32;
-    k->attend_values_f16 = ak_scalar_attend_values_f16;
-    k->attend_values_f32 = ak_scalar_attend_values_f32;
-    k->attend_merge = ak_scalar_attend_merge;
+    k->f32_to_f16 = ak_scalar_f32_to_f16;
+    k->attn_qk_f16 = ak_scalar_attn_qk_f16;
+    k->attn_qk_f32 = ak_scalar_attn_qk_f32;
+    k->attn_pv_f16 = ak_scalar_attn_pv_f16;
+    k->attn_pv_f32 = ak_scalar_attn_pv_f32;
+    k->attn_merge = ak_scalar_attn_merge;
     k->divide = ak_scalar_divide;
     k->probe_read = ak_scalar_probe_read;
     k->probe_int8 = ak_scalar_probe_int8;
